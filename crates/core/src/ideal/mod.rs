@@ -1,0 +1,3 @@
+//! Ideals: what completion times an allocation of rates alone would give, without packets or control.
+
+pub mod alone;
