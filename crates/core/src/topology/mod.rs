@@ -99,28 +99,106 @@ impl Graph {
     }
 }
 
-/// The shortest paths (in hops) of a graph, found once a target and then kept.
+/// The shortest paths (in hops) of a graph, found once a target and then kept. Hosts do not forward.
 #[derive(Debug)]
 pub struct Paths {
-    // TODO(helper)
+    hosts: Vec<NodeId>,
+    is_host: Vec<bool>,
+    /// Links that leave a node, by node, with where they lead.
+    leaving: Vec<Vec<(LinkId, NodeId)>>,
+    /// Links that reach a node come from these, by node.
+    before: Vec<Vec<NodeId>>,
+    /// By target.
+    towards: Vec<Option<Towards>>,
 }
+
+/// The way to one target, seen from every node.
+#[derive(Debug)]
+struct Towards {
+    hops: Vec<u16>,
+    /// How many shortest paths there are.
+    count: Vec<u64>,
+}
+
+const UNREACHED: u16 = u16::MAX;
 
 impl Paths {
     /// Prepares the paths of `graph`.
     pub fn new(graph: &Graph) -> Self {
-        let _ = graph;
-        Self {}
+        let mut leaving = vec![Vec::new(); graph.nodes.len()];
+        let mut before = vec![Vec::new(); graph.nodes.len()];
+        for (link, Link { from, to, .. }) in (0..).zip(&graph.links) {
+            leaving[*from as usize].push((link, *to));
+            before[*to as usize].push(*from);
+        }
+        Self {
+            hosts: graph.hosts.clone(),
+            is_host: graph.nodes.iter().map(|node| node.is_host).collect(),
+            leaving,
+            before,
+            towards: graph.hosts.iter().map(|_| None).collect(),
+        }
     }
 
     /// How many shortest paths lead from `source` to `target`: zero if none does.
     pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
-        let _ = (source, target);
-        todo!()
+        let node = self.hosts[source as usize] as usize;
+        self.find(target).count[node]
     }
 
     /// Appends the links of shortest path number `choice` (below [`count`](Self::count)) to `links`.
     pub fn append(&mut self, source: HostId, target: HostId, choice: u64, links: &mut Vec<LinkId>) {
-        let _ = (source, target, choice, links);
-        todo!()
+        self.find(target);
+        let (mut at, end) = (self.hosts[source as usize], self.hosts[target as usize]);
+        let mut choice = choice;
+        let Some(towards) = &self.towards[target as usize] else { return };
+        while at != end {
+            let left = towards.hops[at as usize];
+            let mut onward = self.leaving[at as usize]
+                .iter()
+                .filter(|(_, next)| towards.hops[*next as usize] < left);
+            let Some((link, next)) = onward.find(|(_, next)| {
+                let paths = towards.count[*next as usize];
+                let here = choice < paths;
+                if !here {
+                    choice -= paths;
+                }
+                here
+            }) else {
+                return;
+            };
+            links.push(*link);
+            at = *next;
+        }
+    }
+
+    /// A breadth-first search backwards from the target.
+    fn find(&mut self, target: HostId) -> &Towards {
+        let Self { hosts, is_host, leaving, before, towards } = self;
+        towards[target as usize].get_or_insert_with(|| {
+            let end = hosts[target as usize];
+            let mut hops = vec![UNREACHED; leaving.len()];
+            let mut count = vec![0_u64; leaving.len()];
+            (hops[end as usize], count[end as usize]) = (0, 1);
+            let mut ring = vec![end];
+            let mut reached = Vec::new();
+            while !ring.is_empty() {
+                for node in ring.iter().filter(|node| **node == end || !is_host[**node as usize]) {
+                    let here = hops[*node as usize];
+                    for previous in &before[*node as usize] {
+                        let at = *previous as usize;
+                        if hops[at] == UNREACHED {
+                            hops[at] = here + 1;
+                            reached.push(*previous);
+                        }
+                        if hops[at] == here + 1 {
+                            count[at] = count[at].saturating_add(count[*node as usize]);
+                        }
+                    }
+                }
+                ring = std::mem::take(&mut reached);
+            }
+            Towards { hops, count }
+        })
     }
 }
