@@ -1,0 +1,186 @@
+//! The rules of the house that a compiler does not know: who imports whom, what is cited, what stays short.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Which modules of the crate each module may import. Each names only what lies below it.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("random", &[]),
+    ("schedule", &["units"]),
+    ("parameters", &["units"]),
+    ("flow", &["units"]),
+    ("packet", &["parameters", "units"]),
+    ("topology", &["flow", "parameters", "units"]),
+    ("event", &["packet", "topology"]),
+    ("queue", &["packet", "parameters", "random", "units"]),
+    ("transport", &["packet", "parameters", "queue", "units"]),
+    ("workload", &["flow", "packet", "parameters", "random", "topology", "units"]),
+    ("ideal", &["flow", "packet", "parameters", "topology", "units"]),
+    ("buffer", &["parameters", "topology", "units"]),
+    ("port", &["packet", "queue", "random", "topology", "units"]),
+    ("routes", &["flow", "random", "topology"]),
+    ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
+    ("recorder", &["flow", "parameters", "topology", "units"]),
+    (
+        "simulation",
+        &[
+            "event", "flow", "ideal", "network", "packet", "parameters", "random", "recorder",
+            "routes", "topology", "transport", "units", "workload",
+        ],
+    ),
+];
+
+/// Modules at the top, which may import everything.
+const TOP: &[&str] = &["lib", "scenario", "run"];
+
+/// What a part's siblings may share: mechanism, not parts.
+const MECHANISM: &[&str] =
+    &["marking", "ranges", "receiver", "rtt", "sender", "paths", "state", "fixture", "tests"];
+
+/// Parts that build on another part, with the reason in their own documentation.
+const BUILDS_ON: &[(&str, &str)] = &[("patched_timely", "timely")];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every Rust file below `directory`, with its text.
+fn rust_files(directory: &Path) -> Vec<(PathBuf, String)> {
+    let mut entries: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let of_entry = |path: PathBuf| {
+        if path.is_dir() {
+            rust_files(&path)
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            vec![(path, text)]
+        } else {
+            Vec::new()
+        }
+    };
+    entries.into_iter().flat_map(of_entry).collect()
+}
+
+/// The crate's module that a file belongs to.
+fn module(file: &Path) -> String {
+    let inside = file.strip_prefix(source()).unwrap();
+    let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// The part of a file that is not tests.
+fn without_tests(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
+}
+
+/// Names that follow `prefix` in `text`.
+fn names_after<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
+    let name = |rest: &'a str| {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    };
+    text.match_indices(prefix).map(|(at, _)| name(&text[at + prefix.len()..])).collect()
+}
+
+#[test]
+fn modules_import_only_what_lies_below_them() {
+    let may: BTreeMap<_, _> = MAY_IMPORT.iter().copied().collect();
+    // Macros are exported at the root, whatever module they stand in.
+    let macros = ["parameters", "family", "choices"];
+    for (file, text) in rust_files(&source()) {
+        let module = module(&file);
+        if TOP.contains(&module.as_str()) {
+            continue;
+        }
+        let allowed = may.get(module.as_str()).unwrap_or_else(|| {
+            panic!("{}: say in this test what `{module}` may import", file.display())
+        });
+        for name in names_after(without_tests(&text), "crate::") {
+            let ok = name == module || allowed.contains(&name) || macros.contains(&name) || name.is_empty();
+            assert!(ok, "{}: `{module}` must not import `{name}`", file.display());
+        }
+    }
+}
+
+#[test]
+fn parts_do_not_know_each_other() {
+    for family in ["queue", "transport", "topology", "workload", "workload/sizes", "ideal"] {
+        let directory = source().join(family);
+        let files: Vec<_> = rust_files(&directory)
+            .into_iter()
+            .filter(|(file, _)| file.parent() == Some(&directory))
+            .collect();
+        let stem = |file: &Path| file.file_stem().unwrap().to_string_lossy().into_owned();
+        let parts: BTreeSet<String> = files
+            .iter()
+            .map(|(file, _)| stem(file))
+            .filter(|name| name != "mod" && !MECHANISM.contains(&name.as_str()))
+            .collect();
+        let list = &files.iter().find(|(file, _)| stem(file) == "mod").unwrap().1;
+        let list = &list[list.find("family!").unwrap_or_else(|| panic!("{family} has no list"))..];
+        let list = &list[..list.find("\n}\n").unwrap()];
+        for (file, text) in &files {
+            let own = stem(file);
+            if !parts.contains(&own) {
+                continue;
+            }
+            let listed = names_after(list, "{ ").contains(own.as_str())
+                || list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == own);
+            assert!(listed, "{}: not in the list in {family}/mod.rs", file.display());
+            for name in names_after(without_tests(text), "super::") {
+                let builds_on = BUILDS_ON.contains(&(own.as_str(), name));
+                let is_sibling = parts.contains(name) && name != own && name != "drop_tail";
+                assert!(!is_sibling || builds_on, "{}: imports its sibling {name}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_cited_is_in_the_bibliography() {
+    let bibliography = fs::read_to_string(repository().join("docs/papers.bib")).unwrap();
+    let known: BTreeSet<&str> = bibliography
+        .lines()
+        .filter_map(|line| line.strip_prefix('@')?.split_once('{')?.1.strip_suffix(','))
+        .collect();
+    let mut cited = BTreeSet::new();
+    for (file, text) in rust_files(&source()) {
+        for (at, _) in text.match_indices('[') {
+            let key = text[at + 1..].split(']').next().unwrap();
+            let letters = key.trim_end_matches(|c: char| c.is_ascii_digit());
+            let is_key = !letters.is_empty()
+                && key.len() == letters.len() + 2
+                && letters.chars().all(|c| c.is_ascii_lowercase());
+            if is_key && !text[at + 1 + key.len()..].starts_with("](") {
+                assert!(known.contains(key), "{}: [{key}] is not in docs/papers.bib", file.display());
+                cited.insert(key.to_owned());
+            }
+        }
+    }
+    assert!(!cited.is_empty(), "no citations found: does this test still read them?");
+}
+
+#[test]
+fn lines_and_files_stay_short_and_nothing_is_left_undone() {
+    for directory in [source(), repository().join("crates/core/tests")] {
+        for (file, text) in rust_files(&directory) {
+            let shown = file.display();
+            assert!(text.starts_with("//!"), "{shown}: says what it is in its first line");
+            let lines = without_tests(&text).lines().count();
+            assert!(lines <= 560, "{shown}: {lines} lines: does it still hold one idea?");
+            for (number, line) in (1..).zip(text.lines()) {
+                let width = line.chars().count();
+                assert!(width <= 110, "{shown}:{number}: a line of {width} characters");
+                let left_undone = ["TO", "FIX"].map(|a| format!("{a}{}", if a == "TO" { "DO" } else { "ME" }));
+                assert!(!left_undone.iter().any(|mark| line.contains(mark)), "{shown}:{number}");
+            }
+        }
+    }
+}

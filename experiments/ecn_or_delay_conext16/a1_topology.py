@@ -1,0 +1,50 @@
+"""Figure A1: the dumbbell, drawn from what was simulated."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import Figure, Run, Verdict, equals, every, plot
+
+from .paper import MIDDLE, SCALES, at_load, paper, schemes
+
+figure = Figure(
+    paper,
+    id="a1",
+    title="The dumbbell",
+    source="Figure: the dumbbell topology",
+    scales={name: {**scale, "seeds": 1} for name, scale in SCALES.items()},
+)
+
+
+@figure.runs
+def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    yield {"scheme": "DCQCN", "load": 0.8}, at_load(scale, schemes["DCQCN"], 0.8)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    links = runs[0].result.summary["links"]
+    return pl.DataFrame(links).select("name", "rate_bps", "utilisation", "bytes")
+
+
+@figure.draw
+def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    plot.topology(axes, table.to_dicts())
+    axes.set_title("width: utilisation at load 0.8; red: the bottleneck", fontsize=9)
+
+
+@figure.claim("20 hosts, 2 switches, one bottleneck", scales=("smoke", "quick", "paper"))
+def shape(table: pl.DataFrame) -> Verdict:
+    ends = table["name"].str.split("->").list
+    degrees = ends.first().value_counts()["count"]
+    busiest = table.sort("utilisation", descending=True)["name"][0]
+    return every(
+        [
+            equals((degrees == 1).sum(), 20, "nodes with one cable"),
+            equals((degrees > 1).sum(), 2, "nodes with several"),
+            equals(busiest, MIDDLE, "the busiest link"),
+        ]
+    )

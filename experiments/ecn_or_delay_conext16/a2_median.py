@@ -1,0 +1,65 @@
+"""Figure A2: the median completion time of small flows against load."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
+
+from .paper import SCALES, SMALL, ideals, over_loads, paper, schemes
+
+figure = Figure(
+    paper,
+    id="a2",
+    title="Median completion time of small flows",
+    source="Figure: median and 90th percentile of FCT of small flows, left",
+    scales=SCALES,
+)
+
+
+@figure.runs
+def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    yield from over_loads(scale, schemes | ideals)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    measured = metrics.measure(runs, p50=metrics.fct("p50", SMALL))
+    return metrics.across_seeds(measured, median=True)
+
+
+@figure.draw
+def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    labels = ("load (1 = 8 Gb/s of payload)", "median FCT of small flows")
+    plot.against(axes, table, published=published, unit="us", labels=labels, log=True)
+
+
+@figure.claim("DCQCN and TIMELY are equal (within 5 %) at load 0.2 and below")
+def equal_at_low_load(table: pl.DataFrame) -> Verdict:
+    def apart(load: float) -> Verdict:
+        dcqcn, timely = (metrics.at(table, scheme=s, load=load) for s in ("DCQCN", "TIMELY"))
+        return at_most(abs(timely / dcqcn - 1), 0.05, f"their difference at load {load}")
+
+    return every(apart(load) for load in (0.1, 0.2))
+
+
+@figure.claim("at load 1.0 the median of TIMELY is at least 3 times that of DCQCN", stated=False)
+def timely_suffers(table: pl.DataFrame) -> Verdict:
+    dcqcn, timely = (metrics.at(table, scheme=s, load=1.0) for s in ("DCQCN", "TIMELY"))
+    return at_least(timely / dcqcn, 3, "TIMELY over DCQCN")
+
+
+@figure.claim("patched TIMELY lies between the two at load 0.8 and above", stated=False)
+def patched_between(table: pl.DataFrame) -> Verdict:
+    def between(load: float) -> list[Verdict]:
+        dcqcn, patched, timely = (
+            metrics.at(table, scheme=s, load=load) for s in ("DCQCN", "Patched TIMELY", "TIMELY")
+        )
+        return [
+            at_least(patched / dcqcn, 1, f"patched TIMELY over DCQCN at load {load}"),
+            at_most(patched / timely, 1, f"patched TIMELY over TIMELY at load {load}"),
+        ]
+
+    return every(verdict for load in (0.8, 1.0) for verdict in between(load))

@@ -1,0 +1,82 @@
+"""Figure A5: the middle link's queue over time at load 0.8."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
+
+from .paper import MIDDLE, SCALES, at_load, paper, schemes
+
+PROBE = f"queue_bytes {MIDDLE}"
+
+figure = Figure(
+    paper,
+    id="a5",
+    title="The middle link's queue at load 0.8",
+    source="Figure: bottleneck queue for load 0.8",
+    scales=SCALES,
+    deviations=(
+        "The published curve has a sample every 10 ms; ours has one every 100 µs, drawn as the mean "
+        "of each span with its highest value shaded. The picture shows the first seed, the claims "
+        "use all of them.",
+    ),
+    panels=(1, 2),
+)
+
+
+@figure.runs
+def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for scheme, change in schemes.items():
+        yield {"scheme": scheme}, at_load(scale, change, 0.8)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    over_time = metrics.series(runs, PROBE, points=200).with_columns(metric=pl.lit("over time"))
+    mean, high = metrics.sampled(PROBE, "mean"), metrics.sampled(PROBE, "max")
+    measured = metrics.measure(runs, mean=mean, maximum=high)
+    columns = ["scheme", "seed", "metric", "time_s", "value", "high"]
+    statistics = measured.with_columns(
+        time_s=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64)
+    )
+    return pl.concat([over_time.select(columns), statistics.select(columns)])
+
+
+@figure.draw
+def draw(axes: list[Axes], table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    first = table.filter(pl.col("metric") == "over time", pl.col("seed") == table["seed"].min())
+    plot.series(axes[0], first, unit="KB", label="queue", log=True)
+    statistics = table.filter(pl.col("metric") != "over time")
+    averaged = statistics.group_by("scheme", "metric", maintain_order=True).agg(
+        pl.col("value").mean()
+    )
+    if published is not None:
+        averaged = pl.concat([averaged, published])
+    label = "queue, averaged over seeds"
+    plot.bars(axes[1], averaged, group="metric", unit="KB", label=label, log=True)
+
+
+def mean_over_seeds(table: pl.DataFrame, scheme: str, metric: str) -> float:
+    """Return a statistic of the queue in bytes, averaged over the seeds."""
+    rows = table.filter(pl.col("scheme") == scheme, pl.col("metric") == metric)
+    return float(rows["value"].mean())  # type: ignore[arg-type]
+
+
+@figure.claim("TIMELY's queue is high and variable: mean at least 5 times DCQCN's, maximum 1 MB")
+def timely_high(table: pl.DataFrame) -> Verdict:
+    dcqcn, timely = (mean_over_seeds(table, scheme, "mean") for scheme in ("DCQCN", "TIMELY"))
+    high = mean_over_seeds(table, "TIMELY", "maximum")
+    return every(
+        [
+            at_least(timely / dcqcn, 5, "TIMELY's mean over DCQCN's"),
+            at_least(high / 1e6, 1, "TIMELY's maximum in MB"),
+        ]
+    )
+
+
+@figure.claim("DCQCN's mean queue is below 100 KB", stated=False)
+def dcqcn_low(table: pl.DataFrame) -> Verdict:
+    return at_most(mean_over_seeds(table, "DCQCN", "mean") / 1e3, 100, "DCQCN's mean in KB")

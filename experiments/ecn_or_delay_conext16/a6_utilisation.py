@@ -1,0 +1,44 @@
+"""Figure A6: the utilisation of the middle link against load."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import Figure, Run, Verdict, at_most, every, metrics, plot
+
+from .paper import LOADS, MIDDLE, SCALES, over_loads, paper, schemes
+
+figure = Figure(
+    paper,
+    id="a6",
+    title="Utilisation of the middle link",
+    source="In the text: the utilisation is roughly the same with both schemes",
+    scales=SCALES,
+)
+
+
+@figure.runs
+def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    yield from over_loads(scale, schemes)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return metrics.across_seeds(metrics.measure(runs, utilisation=metrics.utilisation(MIDDLE)))
+
+
+@figure.draw
+def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    labels = ("load (1 = 8 Gb/s of payload)", "utilisation of the middle link")
+    plot.against(axes, table, unit="%", labels=labels)
+
+
+@figure.claim("all schemes use the link about equally (within 3 %)")
+def about_equal(table: pl.DataFrame) -> Verdict:
+    def spread(load: float) -> Verdict:
+        used = [metrics.at(table, scheme=scheme, load=load) for scheme in schemes]
+        return at_most(max(used) / min(used) - 1, 0.03, f"the spread at load {load}")
+
+    return every(spread(load) for load in LOADS)
