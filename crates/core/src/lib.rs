@@ -5,6 +5,7 @@ pub mod ideal;
 pub mod packet;
 pub mod parameters;
 pub mod random;
+mod table;
 pub mod topology;
 pub mod units;
 pub mod workload;

@@ -1,5 +1,15 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+pub mod dumbbell;
+pub mod fat_tree;
+pub mod graph;
+pub mod leaf_spine;
+pub mod parking_lot;
+mod paths;
+pub mod star;
+
+pub use paths::Paths;
+
 use crate::flow::HostId;
 use crate::parameters::Problem;
 use crate::units::{Duration, Rate};
@@ -52,6 +62,8 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// The hosts, by [`HostId`].
     pub hosts: Vec<NodeId>,
+    /// The first so many hosts send and the others receive; `None` if all hosts do both.
+    pub senders: Option<HostId>,
     /// What a load of 1 means here.
     pub load: LoadReference,
 }
@@ -62,10 +74,15 @@ pub trait Topology {
     fn graph(&self) -> Result<Graph, Problem>;
 }
 
+crate::family! {
+    /// Every topology, by the name a scenario gives it.
+    pub enum Config as dyn Topology { dumbbell, star, parking_lot, leaf_spine, fat_tree, graph }
+}
+
 impl Graph {
     /// A network without nodes yet; a load of 1 offers `load`.
     pub fn new(load: LoadReference) -> Self {
-        Self { nodes: Vec::new(), links: Vec::new(), hosts: Vec::new(), load }
+        Self { nodes: Vec::new(), links: Vec::new(), hosts: Vec::new(), senders: None, load }
     }
 
     /// Adds a host.
@@ -97,30 +114,46 @@ impl Graph {
         let Link { from, to, .. } = self.links[link as usize];
         format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
     }
-}
 
-/// The shortest paths (in hops) of a graph, found once a target and then kept.
-#[derive(Debug)]
-pub struct Paths {
-    // TODO(helper)
-}
-
-impl Paths {
-    /// Prepares the paths of `graph`.
-    pub fn new(graph: &Graph) -> Self {
-        let _ = graph;
-        Self {}
+    /// A host's name.
+    pub fn host_name(&self, host: HostId) -> &str {
+        &self.nodes[self.hosts[host as usize] as usize].name
     }
 
-    /// How many shortest paths lead from `source` to `target`: zero if none does.
-    pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
-        let _ = (source, target);
-        todo!()
+    /// How many hosts there are.
+    pub fn host_count(&self) -> HostId {
+        self.hosts.len() as HostId
     }
 
-    /// Appends the links of shortest path number `choice` (below [`count`](Self::count)) to `links`.
-    pub fn append(&mut self, source: HostId, target: HostId, choice: u64, links: &mut Vec<LinkId>) {
-        let _ = (source, target, choice, links);
-        todo!()
+    /// The rates of all links that hosts transmit on, together.
+    pub fn access_rate(&self) -> Rate {
+        let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
+        Rate(from_hosts.map(|link| link.rate.0).sum())
+    }
+
+    /// The same network with all hosts' access links as its load reference.
+    #[must_use]
+    fn loaded_by_hosts(mut self) -> Self {
+        self.load.rate = self.access_rate();
+        self.load.what = format!("the access links of all {} hosts together", self.hosts.len());
+        self
     }
 }
+
+impl LoadReference {
+    /// Stands in until the access links are known.
+    fn pending() -> Self {
+        Self { rate: Rate::default(), what: String::new() }
+    }
+}
+
+/// Some nodes of a kind, but not so many that the network could not be held.
+pub fn some(number: &u32) -> Result<(), &'static str> {
+    if (1..=MOST_HOSTS).contains(number) { Ok(()) } else { Err("from 1 to 65536") }
+}
+
+/// As many hosts as a fat-tree of 64-port switches has.
+const MOST_HOSTS: u32 = 1 << 16;
+
+#[cfg(test)]
+mod tests;
