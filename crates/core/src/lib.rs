@@ -1,11 +1,29 @@
 //! A deterministic packet-level simulator of congestion control, judged by flow completion time.
+//!
+//! A [`Scenario`](scenario::Scenario) is parsed from plain data and run; the results are columns of flow
+//! records and a summary. A run is a pure function of scenario, seed and version.
 
+pub mod buffer;
+pub mod event;
 pub mod flow;
 pub mod ideal;
+pub mod network;
 pub mod packet;
 pub mod parameters;
+pub mod port;
+pub mod queue;
 pub mod random;
+pub mod recorder;
+pub mod routes;
+//pub mod run;
+//pub mod scenario;
+pub mod schedule;
+pub mod simulation;
 mod table;
 pub mod topology;
+pub mod transport;
 pub mod units;
 pub mod workload;
+
+/// Version of the simulator; part of every result.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -98,6 +98,17 @@ pub struct Part {
     pub entries: Vec<Entry>,
 }
 
+/// The value in which every parameter has its default.
+///
+/// # Panics
+/// If one has none: that is for whoever declared the parameters.
+pub fn defaults<T: Parameter>() -> T {
+    match T::read(&Value::Object(Map::new())) {
+        Ok(value) => value,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
 /// The error for a value of the wrong form.
 pub fn wrong<T: Parameter>(value: &Value) -> Problem {
     Problem::new("", format!("expected {}, not {value}", T::allowed()))
@@ -188,6 +199,11 @@ pub type Rule<T> = fn(&T) -> Result<(), &'static str>;
 /// More than nothing.
 pub fn positive<T: Default + PartialOrd>(value: &T) -> Result<(), &'static str> {
     if *value > T::default() { Ok(()) } else { Err("above zero") }
+}
+
+/// More than nothing, if given at all.
+pub fn positive_if_given<T: Default + PartialOrd>(value: &Option<T>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), positive)
 }
 
 /// A share of one: 0 to 1.
@@ -412,7 +428,10 @@ pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> 
     let inner = T::entries();
     let of_inner = inner.into_iter().map(|entry| Entry {
         name: format!("{name}.{}", entry.name),
-        default: default.as_ref().and_then(|d| d.pointer(&pointer(&entry.name)).cloned()).or(entry.default),
+        default: default
+            .as_ref()
+            .and_then(|d| d.pointer(&pointer(&entry.name)).cloned())
+            .or(entry.default),
         ..entry
     });
     let of_inner: Vec<Entry> = of_inner.collect();
@@ -594,16 +613,19 @@ mod tests {
 
     #[test]
     fn errors_name_field_allowance_and_the_nearest_name() {
-        insta::assert_snapshot!([
-            error(json!({"rate": "1 Gbps", "shpae": "round"})),
-            error(json!({"rate": 10})),
-            error(json!({"rate": "0 bps"})),
-            error(json!({})),
-            error(json!({"rate": "1 Gbps", "shape": "sqare"})),
-            error(json!({"rate": "1 Gbps", "inner": {"share": 1.5}})),
-            error(json!({"rate": "1 Gbps", "inner": 3})),
-            error(json!({"rate": "200 Gbps"})),
-        ].join("\n"));
+        insta::assert_snapshot!(
+            [
+                error(json!({"rate": "1 Gbps", "shpae": "round"})),
+                error(json!({"rate": 10})),
+                error(json!({"rate": "0 bps"})),
+                error(json!({})),
+                error(json!({"rate": "1 Gbps", "shape": "sqare"})),
+                error(json!({"rate": "1 Gbps", "inner": {"share": 1.5}})),
+                error(json!({"rate": "1 Gbps", "inner": 3})),
+                error(json!({"rate": "200 Gbps"})),
+            ]
+            .join("\n")
+        );
     }
 
     #[test]

@@ -77,11 +77,13 @@ impl Duration {
     }
 
     /// The span scaled by a non-negative factor, rounded to the nearest picosecond.
+    #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
 
     /// What is left after taking `other` away, or nothing.
+    #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -113,7 +115,9 @@ impl Rate {
         const PER_BYTE: u64 = 8 * PICOSECONDS;
         // 64 bits hold the product for anything up to 2.3 MB, thus for every packet; 128-bit division is slow.
         match bytes.0.checked_mul(PER_BYTE) {
-            Some(product) if product < u64::MAX - self.0 => Duration((product + self.0 / 2) / self.0),
+            Some(product) if product < u64::MAX - self.0 => {
+                Duration((product + self.0 / 2) / self.0)
+            }
             _ => {
                 let product = u128::from(bytes.0) * u128::from(PER_BYTE) + u128::from(self.0 / 2);
                 Duration((product / u128::from(self.0)) as u64)
@@ -217,13 +221,8 @@ impl SubAssign for Bytes {
 pub(crate) type Units = [(&'static str, u64)];
 
 /// Units of time, in picoseconds.
-pub(crate) const TIME_UNITS: &Units = &[
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", PICOSECONDS),
-];
+pub(crate) const TIME_UNITS: &Units =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", PICOSECONDS)];
 
 /// Units of data, in bytes.
 pub(crate) const DATA_UNITS: &Units = &[
@@ -325,7 +324,9 @@ mod tests {
         assert_eq!(parse_quantity("2.5 us", TIME_UNITS), Some(2_500_000));
         assert_eq!(parse_quantity("9.27MB", DATA_UNITS), Some(9_270_000));
         assert_eq!(parse_quantity("64 KiB", DATA_UNITS), Some(65_536));
-        for wrong in ["10", "10 Gb", "-1 us", "1.2.3 us", ".5 us", "1. us", "us", "1 US", "0.1 ps", ""] {
+        for wrong in
+            ["10", "10 Gb", "-1 us", "1.2.3 us", ".5 us", "1. us", "us", "1 US", "0.1 ps", ""]
+        {
             assert_eq!(parse_quantity(wrong, TIME_UNITS), None, "{wrong}");
         }
     }

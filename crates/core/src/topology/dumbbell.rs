@@ -1,7 +1,7 @@
 //! Senders and receivers on either side of one bottleneck.
 
 use super::{Graph, LoadReference, Topology, some};
-use crate::parameters::{Problem, fraction, positive};
+use crate::parameters::{Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -19,7 +19,7 @@ crate::parameters! {
         /// Propagation delay of every cable.
         pub delay: Duration = Duration::from_micros(1);
         /// Rate of the bottleneck, if it is not `rate`.
-        pub bottleneck_rate: Option<Rate> = None, where |rate| rate.as_ref().map_or(Ok(()), positive);
+        pub bottleneck_rate: Option<Rate> = None, where positive_if_given;
         /// Propagation delay of the bottleneck, if it is not `delay`.
         pub bottleneck_delay: Option<Duration> = None;
         /// Probability that the bottleneck loses a packet from left to right.

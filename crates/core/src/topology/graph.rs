@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Graph, Link, LoadReference, NodeId, Paths, Topology};
 use crate::flow::HostId;
-use crate::parameters::{File, Problem, did_you_mean, fraction, positive};
+use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
 use crate::table::{Row, Table};
 use crate::units::{Duration, Rate};
 
@@ -24,7 +24,7 @@ crate::parameters! {
         /// The first so many hosts send and the others receive; if not given, all hosts do both.
         pub senders: Option<u32> = None;
         /// What a load of 1 offers; if not given, the rate of all hosts' access links together.
-        pub load_reference: Option<Rate> = None, where |rate| rate.as_ref().map_or(Ok(()), positive);
+        pub load_reference: Option<Rate> = None, where positive_if_given;
     }
 }
 

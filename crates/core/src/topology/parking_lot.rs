@@ -1,7 +1,7 @@
 //! Several bottlenecks in a row, shared by one long path and many short ones.
 
 use super::{Graph, LoadReference, Topology};
-use crate::parameters::{Problem, positive};
+use crate::parameters::{Problem, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -19,7 +19,7 @@ crate::parameters! {
         /// Propagation delay of the bottlenecks.
         pub delay: Duration = Duration::from_micros(1);
         /// Rate of the hosts' cables, if it is not `rate`.
-        pub access_rate: Option<Rate> = None, where |rate| rate.as_ref().map_or(Ok(()), positive);
+        pub access_rate: Option<Rate> = None, where positive_if_given;
         /// Propagation delay of the hosts' cables, if it is not `delay`.
         pub access_delay: Option<Duration> = None;
     }

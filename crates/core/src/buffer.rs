@@ -1,0 +1,227 @@
+//! A switch's shared buffer: dynamic thresholds for its ports, and pause frames (PFC) for its neighbours.
+//!
+//! The accounting of PFC follows the common implementation ([hpcc19], its simulator): every ingress link
+//! has a small reserve, then draws on the shared pool up to a threshold that shrinks as the pool fills,
+//! and beyond it on headroom of its own, which is for what is still on its way when the pause frame leaves.
+
+use crate::parameters::{Problem, positive};
+use crate::topology::{Graph, Link, LinkId};
+use crate::units::{Bytes, Duration};
+
+crate::parameters! {
+    /// How switches buffer and whether they pause their neighbours.
+    pub struct Config {
+        /// Whether ACKs and other control packets pass data in strict priority. Always so with `pause`.
+        pub control_priority: bool = false;
+        /// Memory that all ports of a switch share; none leaves each port to its queue's own capacity.
+        pub shared_buffer: Option<Bytes> = None;
+        /// A port's queue may hold this times what is free of the shared buffer (Choudhury and Hahne
+        /// 1998); none lets any port take all of it.
+        pub alpha: Option<f64> = None;
+        /// Pause frames (PFC, IEEE 802.1Qbb) instead of drops; needs a shared buffer.
+        pub pause: Option<Pause> = None;
+    }
+    check |switch| {
+        if switch.pause.is_some() && switch.shared_buffer.is_none() {
+            return Err(Problem::new("shared_buffer", "missing; pause frames need a shared buffer"));
+        }
+        if switch.alpha.is_some() && switch.shared_buffer.is_none() {
+            return Err(Problem::new("shared_buffer", "missing; `alpha` is a share of it"));
+        }
+        if switch.alpha.is_some_and(|alpha| alpha <= 0.0) {
+            return Err(Problem::new("alpha", "must be above zero"));
+        }
+        Ok(())
+    }
+}
+
+crate::parameters! {
+    /// Pause frames (PFC).
+    pub struct Pause {
+        /// An ingress link is paused when it holds this times what is free of the shared pool
+        /// ([hpcc19]: 1/8).
+        pub alpha: f64 = 0.125, where positive;
+        /// Set aside for each ingress link before it draws on the pool ([hpcc19]: 4 KB).
+        pub reserve: Bytes = Bytes(4_096);
+        /// Set aside for each ingress link after it is paused. None computes what can still arrive: two
+        /// propagation delays and the reaction time at line rate, a packet in each direction and the
+        /// frame itself.
+        pub headroom: Option<Bytes> = None;
+        /// The link goes on when it is this far below the threshold ([hpcc19]: 3 KB).
+        pub resume_offset: Bytes = Bytes(3_072);
+        /// How long the neighbour takes to obey a pause frame, for the computed headroom only.
+        pub reaction: Duration = Duration::ZERO;
+    }
+}
+
+/// Length of a pause frame on the wire (IEEE 802.3).
+pub const PAUSE_FRAME: Bytes = Bytes(64);
+
+impl Pause {
+    /// Headroom of an ingress link for packets of up to `packet`.
+    fn headroom(&self, link: &Link, packet: Bytes) -> u64 {
+        let computed = || {
+            let in_flight = link.rate.carries(link.delay * 2 + self.reaction).0;
+            in_flight + 2 * packet.0 + PAUSE_FRAME.0
+        };
+        self.headroom.map_or_else(computed, |headroom| headroom.0)
+    }
+}
+
+/// What a change of an ingress link's account asks of the neighbour at its other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Stop sending data.
+    Pause,
+    /// Go on.
+    Resume,
+}
+
+/// The account of one ingress link.
+#[derive(Clone, Debug, Default)]
+struct Ingress {
+    /// Index of the switch that receives from the link.
+    switch: usize,
+    /// All bytes that came by the link and have not left the switch.
+    held: u64,
+    /// Those of them in headroom.
+    in_headroom: u64,
+    headroom: u64,
+    is_paused: bool,
+}
+
+impl Ingress {
+    /// Bytes in the shared pool.
+    fn pooled(&self, reserve: u64) -> u64 {
+        (self.held - self.in_headroom).saturating_sub(reserve)
+    }
+}
+
+/// The account of one switch.
+#[derive(Clone, Debug, Default)]
+struct Switch {
+    /// What ports or ingress links share: the buffer less reserves and headrooms.
+    pool: u64,
+    /// How much of it is taken.
+    taken: u64,
+}
+
+/// The buffers of all switches of a network.
+pub struct Buffers {
+    alpha: Option<f64>,
+    pause: Option<Pause>,
+    reserve: u64,
+    switches: Vec<Switch>,
+    /// By [`LinkId`].
+    ingress: Vec<Ingress>,
+}
+
+impl Buffers {
+    /// Empty buffers for the switches of `graph`, for packets of up to `packet` on the wire; `None` if they
+    /// share nothing.
+    pub fn new(config: &Config, graph: &Graph, packet: Bytes) -> Result<Option<Self>, Problem> {
+        let Some(size) = config.shared_buffer else { return Ok(None) };
+        let mut switches = vec![Switch { pool: size.0, taken: 0 }; graph.nodes.len()];
+        let mut ingress = Vec::with_capacity(graph.links.len());
+        let reserve = config.pause.as_ref().map_or(0, |pause| pause.reserve.0);
+        for link in &graph.links {
+            let switch = link.to as usize;
+            let headroom = config.pause.as_ref().map_or(0, |pause| pause.headroom(link, packet));
+            if !graph.nodes[switch].is_host {
+                let pool = &mut switches[switch].pool;
+                let left = pool.checked_sub(headroom + reserve);
+                *pool = left.filter(|left| *left >= packet.0).ok_or_else(|| {
+                    let name = &graph.nodes[switch].name;
+                    Problem::new(
+                        "shared_buffer",
+                        format!("{size} is too small for switch `{name}`: its ports' reserves and headrooms leave no room for a packet of {packet}"),
+                    )
+                })?;
+            }
+            ingress.push(Ingress { switch, headroom, ..Ingress::default() });
+        }
+        Ok(Some(Self {
+            alpha: config.alpha,
+            pause: config.pause.clone(),
+            reserve,
+            switches,
+            ingress,
+        }))
+    }
+
+    /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued` bytes wait;
+    /// `false` if there is none.
+    pub fn admit(&mut self, link: LinkId, bytes: u32, queued: u64) -> bool {
+        let bytes = u64::from(bytes);
+        let ingress = &mut self.ingress[link as usize];
+        let switch = &mut self.switches[ingress.switch];
+        let free = switch.pool - switch.taken;
+        if let Some(pause) = &self.pause {
+            let before = ingress.pooled(self.reserve);
+            let more =
+                (ingress.held - ingress.in_headroom + bytes).saturating_sub(self.reserve) - before;
+            if more > 0 && (before + more > threshold(pause.alpha, free) || more > free) {
+                if ingress.in_headroom + bytes > ingress.headroom {
+                    return false;
+                }
+                ingress.in_headroom += bytes;
+            } else {
+                switch.taken += more;
+            }
+        } else {
+            if bytes > free
+                || self.alpha.is_some_and(|alpha| queued + bytes > threshold(alpha, free))
+            {
+                return false;
+            }
+            switch.taken += bytes;
+        }
+        ingress.held += bytes;
+        true
+    }
+
+    /// Frees the room of a packet that has left; headroom first.
+    pub fn release(&mut self, link: LinkId, bytes: u32) {
+        let bytes = u64::from(bytes);
+        let ingress = &mut self.ingress[link as usize];
+        let switch = &mut self.switches[ingress.switch];
+        let before = ingress.pooled(self.reserve);
+        let from_headroom = ingress.in_headroom.min(bytes);
+        ingress.in_headroom -= from_headroom;
+        ingress.held -= bytes;
+        switch.taken -= before - ingress.pooled(self.reserve);
+    }
+
+    /// What to tell the neighbour at the other end of `link`, after its account has changed.
+    pub fn order(&mut self, link: LinkId) -> Option<Order> {
+        let pause = self.pause.as_ref()?;
+        let ingress = &mut self.ingress[link as usize];
+        let switch = &self.switches[ingress.switch];
+        let threshold = threshold(pause.alpha, switch.pool - switch.taken);
+        let pooled = ingress.pooled(self.reserve);
+        let is_full = ingress.in_headroom > 0 || (pooled > 0 && pooled >= threshold);
+        let is_low = ingress.in_headroom == 0
+            && (pooled == 0 || pooled + pause.resume_offset.0 <= threshold);
+        match ingress.is_paused {
+            false if is_full => {
+                ingress.is_paused = true;
+                Some(Order::Pause)
+            }
+            true if is_low => {
+                ingress.is_paused = false;
+                Some(Order::Resume)
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks that nothing is held once nothing waits.
+    pub fn assert_empty(&self) {
+        assert!(self.ingress.iter().all(|ingress| ingress.held == 0), "a buffer leaks bytes");
+        assert!(self.switches.iter().all(|switch| switch.taken == 0), "a shared pool leaks bytes");
+    }
+}
+
+fn threshold(alpha: f64, free: u64) -> u64 {
+    (alpha * free as f64) as u64
+}

@@ -1,0 +1,22 @@
+//! Everything that happens in the simulator.
+
+use crate::packet::{FlowSlot, PacketId};
+use crate::topology::LinkId;
+
+/// Something that happens at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The workload's next flow starts.
+    Start,
+    /// A packet reaches the end of a link.
+    Arrive(PacketId),
+    /// A transmitter becomes free while something waits for it.
+    Ready(LinkId),
+    /// A flow's earliest deadline.
+    Wake(FlowSlot),
+    /// The recorder takes its samples.
+    Sample,
+}
+
+const _: () =
+    assert!(size_of::<Event>() <= 8, "with its time an event fits 16 bytes (docs/performance.md)");

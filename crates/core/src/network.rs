@@ -1,0 +1,241 @@
+//! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
+
+use crate::buffer::{Buffers, Order, PAUSE_FRAME};
+use crate::event::Event;
+use crate::packet::{FlowSlot, Kind, Packet, PacketId, Packets};
+use crate::port::{Handed, Port, Sent};
+use crate::routes::{END, NEIGHBOUR, Routes};
+use crate::schedule::Schedule;
+use crate::topology::LinkId;
+use crate::units::Time;
+
+/// The pending events of a simulation.
+pub type Agenda = Schedule<Event>;
+
+/// A packet that had to wait in its host's port has left it.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The flow it belongs to.
+    pub flow: FlowSlot,
+    /// When its transmission ends.
+    pub ends: Time,
+}
+
+/// The network with all that is in it.
+pub struct Network {
+    /// All packets.
+    pub packets: Packets,
+    /// By [`LinkId`].
+    pub ports: Vec<Port>,
+    /// Whether a link leads from a host, by [`LinkId`].
+    pub from_host: Vec<bool>,
+    /// The ways through.
+    pub routes: Routes,
+    /// Shared buffers of the switches, if they have any.
+    pub buffers: Option<Buffers>,
+    /// Whether control packets pass data, and the accounts of shared buffers.
+    pub control_priority: bool,
+    /// Flows of packets that were dropped or lost since the simulation last looked.
+    pub losses: Vec<FlowSlot>,
+    /// Packets that left their hosts' queues since the simulation last looked.
+    pub departures: Vec<Departure>,
+    /// Pause frames on their way.
+    pub pause_frames: u64,
+    /// Packets that a queue has just dropped.
+    rejects: Vec<PacketId>,
+}
+
+impl Network {
+    /// A network of these ports, empty.
+    pub fn new(
+        ports: Vec<Port>,
+        from_host: Vec<bool>,
+        routes: Routes,
+        buffers: Option<Buffers>,
+        control_priority: bool,
+    ) -> Self {
+        Self {
+            packets: Packets::default(),
+            ports,
+            from_host,
+            routes,
+            buffers,
+            control_priority,
+            losses: Vec::new(),
+            departures: Vec::new(),
+            pause_frames: 0,
+            rejects: Vec::new(),
+        }
+    }
+
+    /// Handles a packet's arrival at the end of a link; returns it if that is the end of its way.
+    pub fn arrive(&mut self, id: PacketId, agenda: &mut Agenda) -> Option<PacketId> {
+        if let Kind::Pause | Kind::Resume = self.packets[id].kind {
+            self.obey(id, agenda);
+            return None;
+        }
+        let packet = &mut self.packets[id];
+        let link = self.routes.link(packet.next_hop);
+        if link == END {
+            return Some(id);
+        }
+        packet.next_hop += 1;
+        self.offer(id, link, agenda);
+        None
+    }
+
+    /// Sends a packet from its host, whose port is the first of its route. Says when its transmission ends
+    /// if that is settled already; otherwise a [`Departure`] will.
+    pub fn send(&mut self, id: PacketId, agenda: &mut Agenda) -> Option<Time> {
+        let packet = &mut self.packets[id];
+        let link = self.routes.link(packet.next_hop);
+        packet.next_hop += 1;
+        self.offer(id, link, agenda)
+    }
+
+    /// Handles a call that a port has asked for.
+    pub fn ready(&mut self, link: LinkId, agenda: &mut Agenda) {
+        self.ports[link as usize].called();
+        self.serve(link, agenda);
+    }
+
+    /// Hands a packet to a port.
+    fn offer(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+        let now = agenda.now();
+        if self.buffers.is_some() && !self.admit(id, link, agenda) {
+            return None;
+        }
+        match self.ports[link as usize].hand(id, now, &mut self.packets, &mut self.rejects) {
+            Handed::Sent(sent) => {
+                self.depart(sent, agenda);
+                Some(sent.ends)
+            }
+            Handed::Dropped => {
+                self.discard(id, link, agenda);
+                None
+            }
+            Handed::Queued => {
+                self.serve(link, agenda);
+                None
+            }
+        }
+    }
+
+    /// Starts a port's next transmission if it can.
+    fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
+        let now = agenda.now();
+        let sent = self.ports[link as usize].serve(now, &mut self.packets, &mut self.rejects);
+        while let Some(id) = self.rejects.pop() {
+            self.discard(id, link, agenda);
+        }
+        if let Some(sent) = sent {
+            self.release(sent.id, link, agenda);
+            self.note_departure(sent.id, link, sent.ends);
+            self.depart(sent, agenda);
+        }
+        if let Some(time) = self.ports[link as usize].call(now) {
+            agenda.push(time, Event::Ready(link));
+        }
+    }
+
+    /// Notes that data has left its host's port.
+    fn note_departure(&mut self, id: PacketId, link: LinkId, ends: Time) {
+        let Packet { flow, kind, .. } = self.packets[id];
+        if self.from_host[link as usize] && kind == Kind::Data {
+            self.departures.push(Departure { flow, ends });
+        }
+    }
+
+    fn depart(&mut self, sent: Sent, agenda: &mut Agenda) {
+        match sent.arrives {
+            Some(time) => agenda.push(time, Event::Arrive(sent.id)),
+            None => self.lose(sent.id),
+        }
+    }
+
+    /// Disposes of a packet that a port's queue has dropped.
+    fn discard(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) {
+        self.release(id, link, agenda);
+        self.note_departure(id, link, agenda.now());
+        self.lose(id);
+    }
+
+    fn lose(&mut self, id: PacketId) {
+        let packet = self.packets.remove(id);
+        self.losses.push(packet.flow);
+    }
+
+    /// The link by which a packet now at the port of `link` came into a shared buffer that counts it.
+    fn ingress(&self, id: PacketId, link: LinkId) -> Option<LinkId> {
+        let packet = &self.packets[id];
+        let passes = self.control_priority && packet.kind.is_control();
+        let is_counted = !self.from_host[link as usize] && !passes;
+        is_counted.then(|| self.routes.link(packet.next_hop - 2))
+    }
+
+    /// Finds room for a packet in its switch's buffer, or drops it.
+    fn admit(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) -> bool {
+        let (Some(ingress), Some(buffers)) = (self.ingress(id, link), &mut self.buffers) else {
+            return true;
+        };
+        let port = &mut self.ports[link as usize];
+        let queued = port.backlog(agenda.now()).bytes;
+        let admitted = buffers.admit(ingress, self.packets[id].wire_bytes, queued);
+        if !admitted {
+            port.counters.arrived += 1;
+            port.counters.dropped += 1;
+            self.lose(id);
+        }
+        self.order(ingress, agenda);
+        admitted
+    }
+
+    /// Frees the room of a packet that leaves its switch's buffer.
+    fn release(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) {
+        if self.buffers.is_none() {
+            return;
+        }
+        let Some(ingress) = self.ingress(id, link) else { return };
+        if let Some(buffers) = &mut self.buffers {
+            buffers.release(ingress, self.packets[id].wire_bytes);
+        }
+        self.order(ingress, agenda);
+    }
+
+    /// Sends a pause frame to the neighbour at the other end of `link` if the buffers ask for it.
+    fn order(&mut self, link: LinkId, agenda: &mut Agenda) {
+        let kind = match self.buffers.as_mut().and_then(|buffers| buffers.order(link)) {
+            None => return,
+            Some(Order::Pause) => Kind::Pause,
+            Some(Order::Resume) => Kind::Resume,
+        };
+        self.pause_frames += 1;
+        let id = self.packets.insert(Packet {
+            sent_at: agenda.now(),
+            flow: FlowSlot::MAX,
+            next_hop: NEIGHBOUR,
+            sequence: link,
+            block: (0, 0),
+            wire_bytes: PAUSE_FRAME.0 as u32,
+            payload_bytes: 0,
+            kind,
+            ecn_capable: false,
+            marked: false,
+            wants_ack: false,
+        });
+        self.offer(id, link ^ 1, agenda);
+    }
+
+    /// Obeys a pause frame that has arrived.
+    fn obey(&mut self, id: PacketId, agenda: &mut Agenda) {
+        let frame = self.packets.remove(id);
+        self.pause_frames -= 1;
+        let port = &mut self.ports[frame.sequence as usize];
+        if frame.kind == Kind::Pause {
+            port.pause(agenda.now());
+        } else {
+            port.resume(agenda.now());
+            self.serve(frame.sequence, agenda);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Drop-tail: first in, first out, and no room is no room.
+
+use super::{Admission, Backlog, Behaviour, Capacity, Discipline, Verdict};
+use crate::packet::Packet;
+use crate::random::Random;
+use crate::units::Rate;
+
+crate::parameters! {
+    /// Drop-tail: packets leave in the order they came; one that does not fit is dropped.
+    pub struct Config {
+        /// The most that waits, in bytes or packets; none for a queue without limit of its own.
+        pub capacity: Option<Capacity> = None;
+    }
+}
+
+impl Discipline for Config {
+    fn build(&self, _rate: Rate) -> Behaviour {
+        Behaviour::OnArrival(Box::new(Limit(self.capacity)))
+    }
+
+    fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+}
+
+/// The most that waits, if there is such a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(pub Option<Capacity>);
+
+impl Admission for Limit {
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, _random: &mut Random) -> Verdict {
+        match self.0 {
+            Some(capacity) if !capacity.fits(backlog, packet.wire_bytes) => Verdict::Drop,
+            _ => Verdict::Accept,
+        }
+    }
+}

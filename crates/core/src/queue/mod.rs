@@ -1,0 +1,242 @@
+//! Queue disciplines: which packets wait, which are marked, which are dropped, which goes next.
+//!
+//! A packet leaves the queue when its transmission starts; what is on the wire no longer waits.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use crate::packet::{Packet, PacketId, Packets};
+use crate::parameters::{Parameter, Problem, wrong};
+use crate::random::Random;
+use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
+
+pub mod drop_tail;
+pub mod ecn_threshold;
+pub mod marking;
+pub mod red;
+
+crate::family! {
+    /// Every queue discipline, by the name a scenario gives it.
+    pub enum Config as dyn Discipline { drop_tail, ecn_threshold, red }
+}
+
+/// A kind of queue.
+pub trait Discipline {
+    /// The queue of one port whose link has the given rate.
+    fn build(&self, rate: Rate) -> Behaviour;
+
+    /// The most it holds, if it has a limit of its own.
+    fn capacity(&self) -> Option<Capacity>;
+}
+
+/// How a discipline works, which decides what a hop costs.
+pub enum Behaviour {
+    /// First in, first out, and everything is decided when a packet arrives. Its departure is then known at
+    /// once, and a hop costs one event.
+    OnArrival(Box<dyn Admission>),
+    /// Anything else: the port asks for the next packet whenever the transmitter is free.
+    OnDeparture(Box<dyn Queue>),
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Packets.
+    pub packets: u32,
+}
+
+impl Backlog {
+    /// Adds a packet of `bytes`.
+    pub fn add(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// Takes a packet of `bytes` away.
+    pub fn take(&mut self, bytes: u32) {
+        self.bytes -= u64::from(bytes);
+        self.packets -= 1;
+    }
+}
+
+/// What becomes of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It waits its turn.
+    Accept,
+    /// It is marked, if it can be, and waits its turn.
+    Mark,
+    /// It is dropped.
+    Drop,
+}
+
+/// A rule that decides when a packet arrives.
+pub trait Admission: Send {
+    /// Judges `packet`, which finds `backlog` waiting.
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict;
+}
+
+/// What a queue may use while it handles a packet.
+pub struct Context<'a> {
+    /// All packets.
+    pub packets: &'a mut Packets,
+    /// The present.
+    pub now: Time,
+    /// The port's own random stream.
+    pub random: &'a mut Random,
+    /// Packets that the queue has dropped.
+    pub dropped: &'a mut Vec<PacketId>,
+    /// How many packets the port has marked.
+    pub marks: &'a mut u64,
+}
+
+impl Context<'_> {
+    /// Marks a packet if it is ECN-capable; says whether it was.
+    pub fn mark(&mut self, id: PacketId) -> bool {
+        let packet = &mut self.packets[id];
+        if packet.ecn_capable && !packet.marked {
+            packet.marked = true;
+            *self.marks += 1;
+        }
+        packet.ecn_capable
+    }
+}
+
+/// A queue that may decide at any time.
+pub trait Queue: Send {
+    /// Takes a packet in, or drops it or others.
+    fn push(&mut self, id: PacketId, context: &mut Context<'_>);
+
+    /// Gives up the packet to transmit next.
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<PacketId>;
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+}
+
+/// Packets in a line.
+#[derive(Default)]
+pub struct Line {
+    waiting: VecDeque<PacketId>,
+    backlog: Backlog,
+}
+
+impl Line {
+    /// Adds a packet at the end.
+    pub fn push(&mut self, id: PacketId, packets: &Packets) {
+        self.backlog.add(packets[id].wire_bytes);
+        self.waiting.push_back(id);
+    }
+
+    /// Adds a packet before all others.
+    pub fn push_first(&mut self, id: PacketId, packets: &Packets) {
+        self.backlog.add(packets[id].wire_bytes);
+        self.waiting.push_front(id);
+    }
+
+    /// Takes the first packet.
+    pub fn pop(&mut self, packets: &Packets) -> Option<PacketId> {
+        let id = self.waiting.pop_front()?;
+        self.backlog.take(packets[id].wire_bytes);
+        Some(id)
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+/// An admission rule before a plain line: for ports that cannot take the short way.
+pub struct Fifo {
+    admission: Box<dyn Admission>,
+    line: Line,
+}
+
+impl Fifo {
+    /// An empty line behind `admission`.
+    pub fn new(admission: Box<dyn Admission>) -> Self {
+        Self { admission, line: Line::default() }
+    }
+}
+
+impl Queue for Fifo {
+    fn push(&mut self, id: PacketId, context: &mut Context<'_>) {
+        match self.admission.admit(&context.packets[id], self.line.backlog(), context.random) {
+            Verdict::Accept => {}
+            Verdict::Mark => {
+                context.mark(id);
+            }
+            Verdict::Drop => {
+                context.dropped.push(id);
+                return;
+            }
+        }
+        self.line.push(id, context.packets);
+    }
+
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<PacketId> {
+        self.line.pop(context.packets)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.line.backlog()
+    }
+}
+
+/// The most that may wait, in bytes or in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// Bytes on the wire.
+    Bytes(u64),
+    /// Packets of whatever size.
+    Packets(u32),
+}
+
+impl Capacity {
+    /// Whether a packet of `bytes` fits on top of `backlog`.
+    pub fn fits(self, backlog: Backlog, bytes: u32) -> bool {
+        match self {
+            Self::Bytes(most) => backlog.bytes + u64::from(bytes) <= most,
+            Self::Packets(most) => backlog.packets < most,
+        }
+    }
+
+    /// Whether it ever holds a packet of `size`.
+    pub fn holds(self, size: Bytes) -> bool {
+        match self {
+            Self::Bytes(most) => size.0 <= most,
+            Self::Packets(most) => most > 0,
+        }
+    }
+
+    /// Whether `backlog` is above this.
+    pub fn exceeded_by(self, backlog: Backlog) -> bool {
+        match self {
+            Self::Bytes(most) => backlog.bytes > most,
+            Self::Packets(most) => backlog.packets > most,
+        }
+    }
+}
+
+impl Parameter for Capacity {
+    fn allowed() -> String {
+        "an amount of data or a number of packets, such as \"100 KB\" or \"65 packets\"".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
+        if let Some(number) = text.strip_suffix("packets").or(text.strip_suffix("packet")) {
+            return number.trim().parse().map(Self::Packets).map_err(|_| wrong::<Self>(value));
+        }
+        parse_quantity(text, DATA_UNITS).map(Self::Bytes).ok_or_else(|| wrong::<Self>(value))
+    }
+    fn show(&self) -> Value {
+        match self {
+            Self::Bytes(bytes) => Bytes(*bytes).show(),
+            Self::Packets(packets) => format!("{packets} packets").into(),
+        }
+    }
+}

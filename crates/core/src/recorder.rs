@@ -1,0 +1,116 @@
+//! What is kept of a run: flow records, and samples over time.
+
+use crate::flow::FlowRecord;
+use crate::parameters::{Problem, did_you_mean, positive};
+use crate::topology::{Graph, LinkId};
+use crate::units::{Duration, Time};
+
+crate::parameters! {
+    /// What to sample over time, besides the number of flows in progress.
+    pub struct Config {
+        /// Time between samples.
+        pub interval: Duration, where positive;
+        /// Links whose queue to sample, in bytes, by name: `left->right`.
+        pub queues: Vec<String> = Vec::new();
+        /// Links whose transmitted bytes to sample, by name.
+        pub links: Vec<String> = Vec::new();
+        /// Flows whose delivered bytes and controller to sample, by number.
+        pub flows: Vec<u64> = Vec::new();
+    }
+}
+
+/// Samples in long form: one row a probe and time.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Names of the probes.
+    pub probes: Vec<String>,
+    /// Seconds since the start, a row each.
+    pub time_s: Vec<f64>,
+    /// Index of the probe, a row each.
+    pub probe: Vec<u32>,
+    /// The value, a row each.
+    pub value: Vec<f64>,
+}
+
+/// Collects records and samples.
+pub struct Recorder {
+    /// The flows that have ended.
+    pub records: Vec<FlowRecord>,
+    /// The samples taken.
+    pub samples: Samples,
+    interval: Option<Duration>,
+    /// Links whose queues are sampled, and their probes.
+    pub queues: Vec<(LinkId, u32)>,
+    /// Links whose bytes are sampled, and their probes.
+    pub links: Vec<(LinkId, u32)>,
+    /// Flows that are sampled.
+    pub flows: Vec<u64>,
+    /// The number of flows in progress.
+    pub active: u32,
+}
+
+impl Recorder {
+    /// A recorder for `graph`.
+    pub fn new(config: Option<&Config>, graph: &Graph) -> Result<Self, Problem> {
+        let mut recorder = Self {
+            records: Vec::new(),
+            samples: Samples::default(),
+            interval: config.map(|config| config.interval),
+            queues: Vec::new(),
+            links: Vec::new(),
+            flows: config.map_or_else(Vec::new, |config| config.flows.clone()),
+            active: 0,
+        };
+        let Some(config) = config else { return Ok(recorder) };
+        recorder.active = recorder.probe("active_flows".to_owned());
+        for (i, name) in config.queues.iter().enumerate() {
+            let link =
+                find(graph, name).map_err(|problem| problem.within(&format!("queues[{i}]")))?;
+            let probe = recorder.probe(format!("queue_bytes {name}"));
+            recorder.queues.push((link, probe));
+        }
+        for (i, name) in config.links.iter().enumerate() {
+            let link =
+                find(graph, name).map_err(|problem| problem.within(&format!("links[{i}]")))?;
+            let probe = recorder.probe(format!("transmitted_bytes {name}"));
+            recorder.links.push((link, probe));
+        }
+        Ok(recorder)
+    }
+
+    /// The probe of this name, made if it is new.
+    pub fn probe(&mut self, name: String) -> u32 {
+        let probes = &mut self.samples.probes;
+        let known = probes.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            probes.push(name);
+            probes.len() - 1
+        }) as u32
+    }
+
+    /// Takes one value.
+    pub fn sample(&mut self, time: Time, probe: u32, value: f64) {
+        self.samples.time_s.push(time.seconds());
+        self.samples.probe.push(probe);
+        self.samples.value.push(value);
+    }
+
+    /// When to sample next.
+    pub fn next(&self, now: Time) -> Option<Time> {
+        self.interval.map(|interval| now + interval)
+    }
+
+    /// Whether anything is sampled.
+    pub fn is_sampling(&self) -> bool {
+        self.interval.is_some()
+    }
+}
+
+fn find(graph: &Graph, name: &str) -> Result<LinkId, Problem> {
+    let names: Vec<String> =
+        (0..graph.links.len()).map(|link| graph.link_name(link as u32)).collect();
+    names.iter().position(|known| known == name).map(|link| link as LinkId).ok_or_else(|| {
+        let hint = did_you_mean(name, names.iter().map(String::as_str));
+        Problem::new("", format!("there is no link `{name}`{hint} (links are named `from->to`)"))
+    })
+}

@@ -1,0 +1,133 @@
+//! Where packets go: every flow's way through the network as a run of ports, found when it starts.
+//!
+//! A packet follows its route by counting hops: no look-up and no table in the loop.
+
+use std::collections::BTreeMap;
+
+use crate::flow::HostId;
+use crate::random::{Random, mix};
+use crate::topology::{Graph, LinkId, Paths};
+
+crate::choices! {
+    /// How packets spread over paths of equal cost.
+    pub enum Routing {
+        /// Every flow takes one path, chosen by a hash of the seed and the flow (ECMP).
+        FlowHash = "flow_hash",
+        /// Every packet takes the next path in turn, starting anywhere.
+        SprayRoundRobin = "spray_round_robin",
+        /// Every packet takes a random path.
+        SprayRandom = "spray_random",
+    }
+}
+
+/// Ends a route.
+pub const END: LinkId = LinkId::MAX;
+
+/// A route for frames between neighbours, which never go on.
+pub const NEIGHBOUR: u32 = 0;
+
+/// The paths that one flow's packets take in one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    first: u32,
+    /// Length of each path with its [`END`].
+    stride: u32,
+    paths: u32,
+    next: u32,
+    is_random: bool,
+}
+
+impl Way {
+    /// Where the next packet starts.
+    pub fn start(&mut self, random: &mut Random) -> u32 {
+        if self.paths == 1 {
+            return self.first;
+        }
+        if self.is_random {
+            self.next = random.below(u64::from(self.paths)) as u32;
+        } else {
+            self.next = (self.next + 1) % self.paths;
+        }
+        self.first + self.next * self.stride
+    }
+}
+
+/// All routes in use, each a run of links that ends with [`END`].
+pub struct Routes {
+    routing: Routing,
+    seed: u64,
+    paths: Paths,
+    hops: Vec<LinkId>,
+    /// Where the path of a pair of hosts and a choice starts; for spraying, all paths of the pair.
+    known: BTreeMap<(HostId, HostId, u64), u32>,
+}
+
+impl Routes {
+    /// Routes through `graph`.
+    pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
+        Self { routing, seed, paths: Paths::new(graph), hops: vec![END], known: BTreeMap::new() }
+    }
+
+    /// The link at `position`, or [`END`].
+    pub fn link(&self, position: u32) -> LinkId {
+        self.hops[position as usize]
+    }
+
+    /// The ways of a flow there and back; `None` if no path joins the hosts. The way back mirrors the way
+    /// there.
+    pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> Option<(Way, Way)> {
+        let count = self.paths.count(source, target);
+        if count == 0 {
+            return None;
+        }
+        let hash = mix(self.seed ^ mix(flow));
+        let (choice, spread) = match self.routing {
+            Routing::FlowHash => (hash % count, 1),
+            Routing::SprayRoundRobin | Routing::SprayRandom => (0, count),
+        };
+        let key = (source, target, choice);
+        let first = if let Some(first) = self.known.get(&key) {
+            *first
+        } else {
+            let first = self.append(source, target, choice..choice + spread);
+            self.known.insert(key, first);
+            first
+        };
+        let length = self.hops[first as usize..].iter().position(|link| *link == END)?;
+        let stride = length as u32 + 1;
+        let paths = spread as u32;
+        let next = (hash % spread) as u32;
+        let is_random = self.routing == Routing::SprayRandom;
+        let there = Way { first, stride, paths, next, is_random };
+        let back = Way { first: first + paths * stride, ..there };
+        Some((there, back))
+    }
+
+    /// The paths of a way, each as its links.
+    pub fn links(&self, way: Way) -> impl Iterator<Item = &[LinkId]> {
+        let (first, stride) = (way.first as usize, way.stride as usize);
+        self.hops[first..first + way.paths as usize * stride]
+            .chunks_exact(stride)
+            .map(move |path| &path[..stride - 1])
+    }
+
+    /// Writes down the chosen paths, then the same backwards.
+    fn append(&mut self, source: HostId, target: HostId, choices: std::ops::Range<u64>) -> u32 {
+        let first = self.hops.len();
+        for choice in choices {
+            self.paths.append(source, target, choice, &mut self.hops);
+            self.hops.push(END);
+        }
+        let end = self.hops.len();
+        let mut start = first;
+        while start < end {
+            let length = self.hops[start..].iter().position(|link| *link == END).unwrap_or(0);
+            for hop in (start..start + length).rev() {
+                self.hops.push(self.hops[hop] ^ 1);
+            }
+            self.hops.push(END);
+            start += length + 1;
+        }
+        first as u32
+    }
+}

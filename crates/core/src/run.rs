@@ -1,0 +1,253 @@
+//! Runs a scenario: builds what it names, lets the model work, and hands over columns and a summary.
+
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Value, json};
+
+use crate::buffer::Buffers;
+use crate::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::network::Network;
+use crate::parameters::{Parameter, Problem};
+use crate::port::{Control, Port};
+use crate::random::Random;
+use crate::recorder::{Recorder, Samples};
+use crate::routes::Routes;
+use crate::scenario::{Columns, Model, Scenario};
+use crate::simulation::Simulation;
+use crate::topology::{Graph, LinkId};
+use crate::units::{Bytes, Duration, Time};
+use crate::workload::{Context, Flows};
+use crate::{VERSION, ideal, transport};
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The flows.
+    pub flows: Columns,
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// The samples.
+    pub samples: Samples,
+    /// Everything else: scenario, counts, links, what is stuck.
+    pub summary: Value,
+}
+
+impl Scenario {
+    /// Builds the network.
+    pub fn graph(&self) -> Result<Graph, Problem> {
+        self.topology.graph().map_err(|problem| problem.within("topology"))
+    }
+
+    /// Opens the workload.
+    fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
+        let context = Context { graph, format: &self.packet, seed: self.seed };
+        self.workload.open(&context).map_err(|problem| problem.within("workload"))
+    }
+
+    /// The workload as flows that have not run.
+    pub fn trace(&self) -> Result<(Columns, Vec<String>), Problem> {
+        let graph = self.graph()?;
+        let flows = self.flows(&graph)?;
+        let mut columns = Columns::default();
+        for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
+            columns.push(&untouched(spec));
+        }
+        Ok((columns, flows.classes))
+    }
+
+    /// Checks all that can be checked without running.
+    pub fn check(&self) -> Result<(), Problem> {
+        let graph = self.graph()?;
+        self.flows(&graph)?;
+        if let Some(transport) = &self.transport {
+            self.network(&graph, transport)?;
+        }
+        Recorder::new(self.samples.as_ref(), &graph).map_err(|problem| problem.within("samples"))?;
+        Ok(())
+    }
+
+    /// Runs until every flow has finished or the time limit is reached; `stop` interrupts.
+    pub fn run(&self, stop: &AtomicBool) -> Result<Results, Problem> {
+        let graph = self.graph()?;
+        match (&self.model, &self.transport) {
+            (Model::Packet, Some(transport)) => self.simulate(&graph, transport, stop),
+            (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
+            (Model::Ideal(ideal), _) => self.idealise(&graph, ideal, stop),
+        }
+    }
+
+    fn network(&self, graph: &Graph, transport: &transport::Config) -> Result<Network, Problem> {
+        let packet = Bytes(self.packet.payload.0 + self.packet.header.0);
+        let buffers = Buffers::new(&self.switch, graph, packet).map_err(|p| p.within("switch"))?;
+        let control_priority = self.switch.control_priority || self.switch.pause.is_some();
+        let [at_switch, at_host] = self.queues(transport);
+        let from_host: Vec<bool> =
+            graph.links.iter().map(|link| graph.nodes[link.from as usize].is_host).collect();
+        let control = match (control_priority, &buffers) {
+            (true, _) => Control::First,
+            (false, Some(_)) => Control::Served,
+            (false, None) => Control::WithData,
+        };
+        let port = |link: usize| {
+            let discipline = if from_host[link] { &at_host } else { &at_switch };
+            let random = Random::new(self.seed, &format!("port/{link}"));
+            Port::new(&graph.links[link], discipline.build(graph.links[link].rate), control, random)
+        };
+        let ports = (0..graph.links.len()).map(port).collect();
+        let routes = Routes::new(graph, self.routing, self.seed);
+        Ok(Network::new(ports, from_host, routes, buffers, control_priority))
+    }
+
+    fn simulate(
+        &self,
+        graph: &Graph,
+        transport: &transport::Config,
+        stop: &AtomicBool,
+    ) -> Result<Results, Problem> {
+        let network = self.network(graph, transport)?;
+        let flows = self.flows(graph)?;
+        let load = flows.load.clone();
+        let recorder = Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
+        let format = self.packet.clone();
+        let mut simulation =
+            Simulation::new(graph, transport, format, network, flows, recorder, self.seed);
+        simulation.run(self.time_limit, stop)?;
+        let classes = simulation.classes().to_vec();
+        let Simulation { network, recorder, totals, stuck, .. } = simulation;
+        let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
+        let data = sum(|port| port.counters.data);
+        let [at_switch, at_host] = self.queues(transport);
+        let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
+        summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
+        merge(&mut summary["counts"], json!({
+            "packets": totals.packets,
+            "packet_hops": { "data": data, "ack": sum(|port| port.counters.departed) - data },
+            "events": totals.events,
+            "drops": sum(|port| port.counters.dropped),
+            "losses": sum(|port| port.counters.lost),
+            "marks": sum(|port| port.counters.marked),
+            "pauses": sum(|port| port.counters.pauses),
+        }));
+        summary["memory"] = json!({
+            "bytes_per_live_flow": Simulation::BYTES_PER_LIVE_FLOW,
+            "bytes_per_idle_flow": Simulation::BYTES_PER_IDLE_FLOW,
+            "live_flows_max": totals.live_flows_max,
+        });
+        let elapsed = totals.ended.since(Time::ZERO);
+        let link = |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, elapsed);
+        summary["links"] = network.ports.iter().enumerate().map(link).collect();
+        Ok(Results { flows: columns(&recorder.records), classes, samples: recorder.samples, summary })
+    }
+
+    fn idealise(
+        &self,
+        graph: &Graph,
+        ideal: &ideal::Config,
+        stop: &AtomicBool,
+    ) -> Result<Results, Problem> {
+        let flows = self.flows(graph)?;
+        let (load, classes) = (flows.load, flows.classes);
+        let mut routes = Routes::new(graph, self.routing, self.seed);
+        let routed = flows.flows.map(|spec| {
+            let way = routes.ways(spec.source, spec.target, spec.id);
+            let links = way.map_or_else(Vec::new, |(there, _)| {
+                routes.links(there).next().map(<[LinkId]>::to_vec).unwrap_or_default()
+            });
+            (spec, links)
+        });
+        let outcome = ideal::run(&**ideal, graph, &self.packet, routed, self.time_limit, stop)?;
+        let mut summary = self.summary(graph, &outcome.records, outcome.end, &load, &[]);
+        let elapsed = outcome.end.seconds();
+        summary["links"] = (0..graph.links.len())
+            .map(|id| {
+                let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
+                json!({
+                    "name": graph.link_name(id as LinkId),
+                    "rate_bps": rate.0,
+                    "bytes": bytes.round() as u64,
+                    "utilisation": if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 },
+                })
+            })
+            .collect();
+        let flows = columns(&outcome.records);
+        Ok(Results { flows, classes, samples: Samples::default(), summary })
+    }
+
+    /// What every model has to say about a run.
+    fn summary(
+        &self,
+        graph: &Graph,
+        records: &[FlowRecord],
+        ended: Time,
+        load: &str,
+        stuck: &[String],
+    ) -> Value {
+        let count = |outcome| records.iter().filter(|record| record.outcome == outcome).count();
+        let sum = |of: fn(&FlowRecord) -> u32| records.iter().map(|r| u64::from(of(r))).sum::<u64>();
+        json!({
+            "version": VERSION,
+            "seed": self.seed,
+            "scenario": self.show(),
+            "load": load,
+            "load_reference": { "rate_bps": graph.load.rate.0, "what": graph.load.what },
+            "simulated_s": ended.seconds(),
+            "counts": {
+                "flows": records.len(),
+                "finished": count(Outcome::Finished),
+                "unfinished": count(Outcome::Unfinished),
+                "long_lived": count(Outcome::LongLived),
+                "retransmits": sum(|record| record.retransmits),
+                "timeouts": sum(|record| record.timeouts),
+            },
+            "stuck": stuck,
+        })
+    }
+}
+
+fn merge(table: &mut Value, more: Value) {
+    if let (Value::Object(table), Value::Object(more)) = (table, more) {
+        table.extend(more);
+    }
+}
+
+fn columns(records: &[FlowRecord]) -> Columns {
+    let mut columns = Columns::default();
+    records.iter().for_each(|record| columns.push(record));
+    columns
+}
+
+/// The record of a flow that has not run.
+fn untouched(spec: FlowSpec) -> FlowRecord {
+    let outcome = if spec.size.is_some() { Outcome::Unfinished } else { Outcome::LongLived };
+    FlowRecord {
+        spec,
+        outcome,
+        fct: None,
+        ideal_fct: Duration::ZERO,
+        delivered: Bytes::ZERO,
+        retransmits: 0,
+        timeouts: 0,
+    }
+}
+
+/// What passed over a link.
+fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value {
+    let counters = &port.counters;
+    let rate = graph.links[id as usize].rate;
+    let seconds = elapsed.seconds();
+    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    json!({
+        "name": graph.link_name(id),
+        "rate_bps": rate.0,
+        "utilisation": per_second(counters.bytes as f64 * 8.0 / rate.bps()),
+        "bytes": counters.bytes,
+        "packets": counters.departed,
+        "drops": counters.dropped,
+        "losses": counters.lost,
+        "marks": counters.marked,
+        "pauses": counters.pauses,
+        "paused_s": counters.paused.seconds(),
+        "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
+        "queue_max_bytes": counters.queue_max,
+    })
+}

@@ -1,0 +1,227 @@
+//! The whole input of a run as one value: parsed from plain data, complete and checked.
+
+use serde_json::{Value, json};
+
+use crate::flow::FlowRecord;
+use crate::packet::Format;
+use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
+use crate::routes::Routing;
+use crate::units::{Bytes, Time};
+use crate::{buffer, ideal, queue, recorder, topology, transport, workload};
+
+/// What turns flows into completion times.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// The packet simulator.
+    Packet,
+    /// An allocation of rates, without packets.
+    Ideal(ideal::Config),
+}
+
+const PACKET: &str = "packet";
+
+impl Parameter for Model {
+    fn allowed() -> String {
+        format!("one of {PACKET}, {}", ideal::Config::NAMES.join(", "))
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let kind = value.as_str().or(value["kind"].as_str()).ok_or_else(|| wrong::<Self>(value))?;
+        if kind == PACKET {
+            return Ok(Self::Packet);
+        }
+        if ideal::Config::NAMES.contains(&kind) {
+            return ideal::Config::read(value).map(Self::Ideal);
+        }
+        let names = ideal::Config::NAMES.iter().copied().chain([PACKET]);
+        let hint = did_you_mean(kind, names);
+        Err(Problem::new("", format!("there is no `{kind}`{hint} ({})", Self::allowed())))
+    }
+    fn show(&self) -> Value {
+        match self {
+            Self::Packet => json!(PACKET),
+            Self::Ideal(config) => config.show(),
+        }
+    }
+}
+
+crate::parameters! {
+    /// A run: a network, a workload and a model.
+    pub struct Scenario {
+        /// What it is, for people.
+        pub name: String = String::new();
+        /// Seed of all random streams.
+        pub seed: u64 = 1;
+        /// What turns flows into completion times: the packet simulator or an ideal.
+        pub model: Model = Model::Packet;
+        /// The run ends here at the latest; flows in progress are then recorded as unfinished.
+        pub time_limit: Time = Time(10 * crate::units::PICOSECONDS);
+        /// Flows that start before this are left out of statistics; their records are kept.
+        pub warm_up: Time = Time::ZERO;
+        /// The network.
+        pub topology: topology::Config;
+        /// Which flows start when, between whom.
+        pub workload: workload::Config;
+        /// The transport of all flows; the packet model needs one.
+        pub transport: Option<transport::Config> = None;
+        /// The queue at switches; none takes the one that the transport was designed for.
+        pub queue: Option<queue::Config> = None;
+        /// The queue at hosts' own ports; none takes the one that the transport was designed for.
+        pub host_queue: Option<queue::Config> = None;
+        /// How switches buffer, and whether they pause their neighbours.
+        pub switch: buffer::Config = defaults();
+        /// How packets spread over paths of equal cost.
+        pub routing: Routing = Routing::FlowHash;
+        /// Sizes of packets on the wire.
+        pub packet: Format = defaults();
+        /// What to sample over time; none samples nothing.
+        pub samples: Option<recorder::Config> = None;
+    }
+    check |scenario: &Scenario| {
+        if scenario.model == Model::Packet && scenario.transport.is_none() {
+            let names = transport::Config::NAMES.join(", ");
+            let message = format!("missing; the packet model needs one of {names}");
+            return Err(Problem::new("transport", message));
+        }
+        let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
+        for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
+            if queue.as_ref().and_then(|queue| queue.capacity()).is_some_and(|most| !most.holds(packet)) {
+                let message = format!("must hold at least one packet, which is {packet} on the wire");
+                return Err(Problem::new(format!("{field}.capacity"), message));
+            }
+        }
+        if packet.0 > 65_535 {
+            return Err(Problem::new("packet.payload", "must keep a packet within 65535 B on the wire"));
+        }
+        if scenario.warm_up >= scenario.time_limit {
+            let limit = scenario.time_limit;
+            return Err(Problem::new("warm_up", format!("must end before time_limit, which is {limit}")));
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario from JSON.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| Problem::new("", error.to_string()))?;
+        Self::read(&value)
+    }
+
+    /// The queues in force at switches and at hosts.
+    pub(crate) fn queues(&self, transport: &transport::Config) -> [queue::Config; 2] {
+        [
+            self.queue.clone().unwrap_or_else(|| transport.queue()),
+            self.host_queue.clone().unwrap_or_else(|| transport.host_queue()),
+        ]
+    }
+}
+
+/// The parts and parameters that a scenario may name, as plain data: a list of families, each with its
+/// parts, each with its parameters.
+pub fn catalogue() -> Value {
+    let table = |name, about: &str, entries| Part {
+        name,
+        about: crate::parameters::paragraph(about),
+        entries,
+    };
+    let alone = |part| vec![part];
+    let own: Vec<Entry> =
+        Scenario::entries().into_iter().filter(|entry| !entry.name.contains('.')).collect();
+    let families = [
+        ("scenario", alone(table("scenario", Scenario::ABOUT, own))),
+        ("topology", topology::Config::catalogue()),
+        ("workload", workload::Config::catalogue()),
+        ("sizes", workload::sizes::Config::catalogue()),
+        ("transport", transport::Config::catalogue()),
+        ("queue", queue::Config::catalogue()),
+        ("switch", alone(table("switch", buffer::Config::ABOUT, buffer::Config::entries()))),
+        ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
+        ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),
+        ("model", ideal::Config::catalogue()),
+    ];
+    let of_entry = |entry: Entry| {
+        json!({
+            "name": entry.name,
+            "allowed": entry.allowed,
+            "default": entry.default,
+            "about": entry.about,
+        })
+    };
+    let of_part = |part: Part| {
+        let parameters: Vec<Value> = part.entries.into_iter().map(of_entry).collect();
+        json!({ "name": part.name, "about": part.about, "parameters": parameters })
+    };
+    let of_family = |(name, parts): (&str, Vec<Part>)| {
+        let parts: Vec<Value> = parts.into_iter().map(of_part).collect();
+        (name.to_owned(), Value::Array(parts))
+    };
+    Value::Object(families.into_iter().map(of_family).collect())
+}
+
+/// Flows as columns, for analysis; the names are those of `flows.parquet`.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Number of the flow.
+    pub flow: Vec<u64>,
+    /// Host that sends.
+    pub source: Vec<u32>,
+    /// Host that receives.
+    pub target: Vec<u32>,
+    /// Payload; of a long-lived flow what was delivered.
+    pub size_bytes: Vec<u64>,
+    /// Start, in seconds.
+    pub start_s: Vec<f64>,
+    /// Completion time in seconds; NaN if there is none.
+    pub fct_s: Vec<f64>,
+    /// Completion time alone in the network, in seconds; NaN for long-lived flows.
+    pub ideal_fct_s: Vec<f64>,
+    /// `fct_s / ideal_fct_s`.
+    pub slowdown: Vec<f64>,
+    /// Data packets sent again.
+    pub retransmits: Vec<u32>,
+    /// Time-outs.
+    pub timeouts: Vec<u32>,
+    /// Index of the class.
+    pub class: Vec<u16>,
+    /// Deadline in seconds; NaN if there is none.
+    pub deadline_s: Vec<f64>,
+    /// Payload delivered.
+    pub delivered_bytes: Vec<u64>,
+    /// 0 finished, 1 unfinished, 2 long-lived.
+    pub outcome: Vec<u8>,
+}
+
+impl Columns {
+    /// Appends a record.
+    ///
+    /// # Panics
+    /// If a flow was faster than alone in the network, which is impossible.
+    pub fn push(&mut self, record: &FlowRecord) {
+        let spec = &record.spec;
+        if let Some(fct) = record.fct {
+            assert!(
+                fct.0 + 1 >= record.ideal_fct.0,
+                "flow {} took {fct}, less than alone in the network: {}",
+                spec.id,
+                record.ideal_fct
+            );
+        }
+        let fct = record.fct.map_or(f64::NAN, crate::units::Duration::seconds);
+        let ideal = spec.size.map_or(f64::NAN, |_| record.ideal_fct.seconds());
+        self.flow.push(spec.id);
+        self.source.push(spec.source);
+        self.target.push(spec.target);
+        self.size_bytes.push(spec.size.unwrap_or(record.delivered).0);
+        self.start_s.push(spec.start.seconds());
+        self.fct_s.push(fct);
+        self.ideal_fct_s.push(ideal);
+        self.slowdown.push(fct / ideal);
+        self.retransmits.push(record.retransmits);
+        self.timeouts.push(record.timeouts);
+        self.class.push(spec.class);
+        self.deadline_s.push(spec.deadline.map_or(f64::NAN, crate::units::Duration::seconds));
+        self.delivered_bytes.push(record.delivered.0);
+        self.outcome.push(record.outcome as u8);
+    }
+}

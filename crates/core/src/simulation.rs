@@ -1,0 +1,574 @@
+//! The packet simulator: one loop over five kinds of event.
+//!
+//! It only moves things between the network, the flows, the workload and the recorder; what to send is the
+//! transports' business, and who waits for whom the network's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::event::Event;
+use crate::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::ideal::alone::alone;
+use crate::network::{Agenda, Network};
+use crate::packet::{FlowSlot, Format, Kind, Packet, PacketId};
+use crate::parameters::Problem;
+use crate::random::Random;
+use crate::recorder::Recorder;
+use crate::routes::Way;
+use crate::topology::Graph;
+use crate::transport::receiver::Receiver;
+use crate::transport::sender::{Output, Segment, Sender};
+use crate::transport::{Config as Transport, Controller, Mechanism, Path};
+use crate::units::{Bytes, Duration, Time};
+use crate::workload::Flows;
+
+/// A flow in progress.
+struct Flow {
+    spec: FlowSpec,
+    sender: Sender,
+    receiver: Receiver,
+    controller: Box<dyn Controller>,
+    there: Way,
+    back: Way,
+    /// When its one pending [`Event::Wake`] that counts comes; others are stale and ignored.
+    wakes: Time,
+    /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
+    stops: Time,
+    ideal_fct: Duration,
+    fct: Option<Duration>,
+    delivered: u64,
+    /// Whether the sender has nothing left to do.
+    is_closed: bool,
+    /// Packets of the flow, of any kind: put into the network, taken out, lost in it.
+    packets: Tally,
+}
+
+/// Packets of a flow, counted at the network's edge.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    sent: u64,
+    delivered: u64,
+    lost: u64,
+}
+
+impl Tally {
+    fn in_network(self) -> u64 {
+        self.sent - self.delivered - self.lost
+    }
+}
+
+/// What a run counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Events handled.
+    pub events: u64,
+    /// Packets put into the network.
+    pub packets: u64,
+    /// Most flows in progress at a time.
+    pub live_flows_max: usize,
+    /// When the last event happened.
+    pub ended: Time,
+}
+
+/// The state of a run.
+pub struct Simulation<'a> {
+    graph: &'a Graph,
+    transport: &'a Transport,
+    mechanism: Mechanism,
+    format: Format,
+    agenda: Agenda,
+    /// The network.
+    pub network: Network,
+    flows: Vec<Option<Flow>>,
+    free: Vec<FlowSlot>,
+    upcoming: Option<FlowSpec>,
+    workload: Flows,
+    /// Flows in progress, by host that sends.
+    sending: Vec<u32>,
+    spray: Random,
+    /// What is recorded.
+    pub recorder: Recorder,
+    /// What is counted.
+    pub totals: Totals,
+    /// Flows that could not finish, and why.
+    pub stuck: Vec<String>,
+}
+
+impl<'a> Simulation<'a> {
+    /// A simulation that has not started.
+    pub fn new(
+        graph: &'a Graph,
+        transport: &'a Transport,
+        format: Format,
+        network: Network,
+        workload: Flows,
+        recorder: Recorder,
+        seed: u64,
+    ) -> Self {
+        Self {
+            graph,
+            transport,
+            mechanism: transport.mechanism(&format),
+            format,
+            agenda: Agenda::default(),
+            network,
+            flows: Vec::new(),
+            free: Vec::new(),
+            upcoming: None,
+            workload,
+            sending: vec![0; graph.hosts.len()],
+            spray: Random::new(seed, "routing/spray"),
+            recorder,
+            totals: Totals::default(),
+            stuck: Vec::new(),
+        }
+    }
+
+    /// Runs until every flow has finished, `limit` is reached or `stop` is set.
+    pub fn run(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
+        self.await_next_flow();
+        if self.recorder.is_sampling() {
+            self.agenda.push(Time::ZERO, Event::Sample);
+        }
+        while let Some((now, event)) = self.agenda.pop() {
+            if now > limit {
+                break;
+            }
+            self.totals.events += 1;
+            self.totals.ended = now;
+            match event {
+                Event::Start => self.start_flow()?,
+                Event::Arrive(id) => self.arrive(id),
+                Event::Ready(link) => self.network.ready(link, &mut self.agenda),
+                Event::Wake(slot) => self.wake(slot),
+                Event::Sample => self.sample(),
+            }
+            self.hear_of_departures();
+            let is_interrupted =
+                self.totals.events.is_multiple_of(65_536) && stop.load(Ordering::Relaxed);
+            if is_interrupted {
+                return Err(Problem::new("", "interrupted"));
+            }
+        }
+        self.close(limit);
+        Ok(())
+    }
+
+    fn await_next_flow(&mut self) {
+        self.upcoming = self.workload.flows.next();
+        if let Some(spec) = &self.upcoming {
+            self.agenda.push(spec.start, Event::Start);
+        }
+    }
+
+    fn start_flow(&mut self) -> Result<(), Problem> {
+        let Some(spec) = self.upcoming.take() else { return Ok(()) };
+        let flow = self.open(spec)?;
+        let slot = if let Some(slot) = self.free.pop() {
+            self.flows[slot as usize] = Some(flow);
+            slot
+        } else {
+            self.flows.push(Some(flow));
+            self.flows.len() as FlowSlot - 1
+        };
+        let live = self.flows.len() - self.free.len();
+        self.totals.live_flows_max = self.totals.live_flows_max.max(live);
+        self.pump(slot);
+        self.await_next_flow();
+        Ok(())
+    }
+
+    /// Prepares a flow that starts now.
+    fn open(&mut self, spec: FlowSpec) -> Result<Flow, Problem> {
+        let Some((there, back)) = self.network.routes.ways(spec.source, spec.target, spec.id)
+        else {
+            let name = |host: u32| &self.graph.nodes[self.graph.hosts[host as usize] as usize].name;
+            let (source, target) = (name(spec.source), name(spec.target));
+            let message = format!("flow {}: no path leads from `{source}` to `{target}`", spec.id);
+            return Err(Problem::new("workload", message));
+        };
+        let (format, now) = (&self.format, self.agenda.now());
+        let time_alone = |way: Way, size| {
+            let links = &self.graph.links;
+            let of_path = |path: &[u32]| {
+                let hops = path
+                    .iter()
+                    .map(|link| (links[*link as usize].rate, links[*link as usize].delay));
+                alone(hops, format, size)
+            };
+            self.network.routes.links(way).map(of_path).min().unwrap_or_default()
+        };
+        let path = Path {
+            line_rate: self.line_rate(there),
+            base_rtt: time_alone(there, format.payload) + self.ack_time(back),
+            format: format.clone(),
+            others: self.sending[spec.source as usize],
+            initial_rate: spec.initial_rate,
+        };
+        let ideal_fct = spec.size.map_or(Duration::ZERO, |size| time_alone(there, size));
+        self.sending[spec.source as usize] += 1;
+        Ok(Flow {
+            sender: Sender::new(spec.size, &self.mechanism, format, now),
+            receiver: Receiver::new(&self.mechanism),
+            controller: self.transport.controller(&path),
+            there,
+            back,
+            wakes: Time::NEVER,
+            stops: spec.stop.unwrap_or(Time::NEVER),
+            ideal_fct,
+            fct: None,
+            delivered: 0,
+            is_closed: false,
+            packets: Tally::default(),
+            spec,
+        })
+    }
+
+    /// Line rate of the host that a way starts at.
+    fn line_rate(&self, way: Way) -> crate::units::Rate {
+        let first = self.network.routes.links(way).next().map_or(0, |path| path[0]);
+        self.graph.links[first as usize].rate
+    }
+
+    /// How long an ACK takes over an empty network.
+    fn ack_time(&self, way: Way) -> Duration {
+        let path = self.network.routes.links(way).next().unwrap_or_default();
+        path.iter().fold(Duration::ZERO, |sum, link| {
+            let link = &self.graph.links[*link as usize];
+            sum + link.rate.transmit(self.format.ack) + link.delay
+        })
+    }
+
+    /// Sends what a flow may send now, and arranges for it to be woken.
+    fn pump(&mut self, slot: FlowSlot) {
+        let now = self.agenda.now();
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let mut allowance = flow.controller.allowance();
+        while let Some(output) = flow.sender.next(now, allowance) {
+            let packet = match output {
+                Output::Syn => self.format.control(Kind::Syn, slot, now),
+                Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
+            };
+            let next_hop = flow.there.start(&mut self.spray);
+            let id = self.network.packets.insert(Packet { next_hop, ..packet });
+            flow.packets.sent += 1;
+            let ends = self.network.send(id, &mut self.agenda);
+            if let Output::Segment(_) = output {
+                flow.sender.on_handed(ends);
+                flow.controller.on_sent(now, Bytes(u64::from(packet.wire_bytes)));
+                allowance = flow.controller.allowance();
+            }
+        }
+        let deadline = flow
+            .sender
+            .deadline(allowance)
+            .min(flow.controller.next_timer())
+            .min(flow.receiver.deadline())
+            .min(flow.stops);
+        if deadline < flow.wakes {
+            flow.wakes = deadline.max(now);
+            self.agenda.push(flow.wakes, Event::Wake(slot));
+        }
+    }
+
+    fn wake(&mut self, slot: FlowSlot) {
+        let now = self.agenda.now();
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        if flow.wakes != now {
+            return;
+        }
+        flow.wakes = Time::NEVER;
+        if flow.stops <= now {
+            flow.stops = Time::NEVER;
+            flow.sender.stop();
+        }
+        if flow.controller.next_timer() <= now {
+            flow.controller.on_timer(now);
+        }
+        flow.sender.on_time(now, &mut *flow.controller);
+        if flow.receiver.on_time(now) {
+            self.notify(slot);
+        }
+        self.pump(slot);
+        self.release_if_over(slot);
+    }
+
+    fn arrive(&mut self, id: PacketId) {
+        let Some(id) = self.network.arrive(id, &mut self.agenda) else { return };
+        let packet = self.network.packets[id];
+        let Some(flow) = &mut self.flows[packet.flow as usize] else {
+            unreachable!("a flow stays until its last packet has left the network")
+        };
+        flow.packets.delivered += 1;
+        match packet.kind {
+            Kind::Data => self.receive(id, &packet),
+            Kind::Syn => {
+                let answer = self.format.control(Kind::SynAck, packet.flow, packet.sent_at);
+                self.answer(id, answer);
+            }
+            Kind::SynAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
+                self.network.packets.remove(id);
+                let now = self.agenda.now();
+                match packet.kind {
+                    Kind::SynAck => flow.sender.on_syn_ack(now, &packet),
+                    Kind::Cnp => flow.controller.on_notification(now),
+                    _ => flow.sender.on_ack(now, &packet, &mut *flow.controller),
+                }
+                self.pump(packet.flow);
+                self.release_if_over(packet.flow);
+            }
+            Kind::Pause | Kind::Resume => unreachable!("the network keeps pause frames to itself"),
+        }
+    }
+
+    /// Takes in a data packet that has reached its receiver; its memory serves for the ACK.
+    fn receive(&mut self, id: PacketId, packet: &Packet) {
+        let (now, slot) = (self.agenda.now(), packet.flow);
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let reply = flow.receiver.on_data(now, packet);
+        flow.delivered += u64::from(reply.new_bytes);
+        let is_complete = flow.spec.size.is_some_and(|size| size.0 == flow.delivered);
+        if is_complete && flow.fct.is_none() && flow.receiver.expected() > 0 {
+            flow.fct = Some(now - flow.spec.start);
+        }
+        match reply.ack {
+            None => {
+                self.network.packets.remove(id);
+            }
+            Some(answer) => {
+                let ack = Packet {
+                    sequence: answer.cumulative,
+                    block: answer.block,
+                    marked: packet.marked,
+                    ..self.format.control(answer.kind, slot, packet.sent_at)
+                };
+                self.answer(id, ack);
+            }
+        }
+        if reply.notification {
+            self.notify(slot);
+        }
+        self.arm_receiver(slot);
+    }
+
+    /// Sends `answer` back in place of the packet that it answers.
+    fn answer(&mut self, id: PacketId, answer: Packet) {
+        let Some(flow) = &mut self.flows[answer.flow as usize] else { return };
+        flow.packets.sent += 1;
+        let next_hop = flow.back.start(&mut self.spray);
+        self.network.packets[id] = Packet { next_hop, ..answer };
+        self.network.send(id, &mut self.agenda);
+    }
+
+    /// Sends a congestion notification back.
+    fn notify(&mut self, slot: FlowSlot) {
+        let notification = self.format.control(Kind::Cnp, slot, self.agenda.now());
+        let id = self.network.packets.insert(notification);
+        self.answer(id, notification);
+    }
+
+    /// Wakes the flow for its receiver's sake, if that comes before all else.
+    fn arm_receiver(&mut self, slot: FlowSlot) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let deadline = flow.receiver.deadline();
+        if deadline < flow.wakes {
+            flow.wakes = deadline;
+            self.agenda.push(deadline, Event::Wake(slot));
+        }
+    }
+
+    /// Tells flows that their packets were lost, or have left their hosts.
+    fn hear_of_departures(&mut self) {
+        while let Some(slot) = self.network.losses.pop() {
+            if let Some(flow) = &mut self.flows[slot as usize] {
+                flow.packets.lost += 1;
+            }
+            self.release_if_over(slot);
+        }
+        while let Some(departure) = self.network.departures.pop() {
+            if let Some(flow) = &mut self.flows[departure.flow as usize] {
+                flow.sender.on_departure(departure.ends);
+            }
+            self.pump(departure.flow);
+        }
+    }
+
+    /// Ends a flow whose sender is done and whose packets have all left the network.
+    fn release_if_over(&mut self, slot: FlowSlot) {
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        if !flow.sender.is_done() {
+            return;
+        }
+        if !flow.is_closed {
+            flow.is_closed = true;
+            self.sending[flow.spec.source as usize] -= 1;
+        }
+        if flow.packets.in_network() == 0 {
+            self.record(slot);
+            self.free.push(slot);
+        }
+    }
+
+    /// Writes a flow's record and forgets the flow.
+    fn record(&mut self, slot: FlowSlot) {
+        let Some(flow) = self.flows[slot as usize].take() else { return };
+        self.totals.packets += flow.packets.sent;
+        let outcome = match (flow.spec.size, flow.fct) {
+            (None, _) => Outcome::LongLived,
+            (Some(_), Some(_)) => Outcome::Finished,
+            (Some(_), None) => Outcome::Unfinished,
+        };
+        self.recorder.records.push(FlowRecord {
+            spec: flow.spec,
+            outcome,
+            fct: flow.fct,
+            ideal_fct: flow.ideal_fct,
+            delivered: Bytes(flow.delivered),
+            retransmits: flow.sender.retransmits,
+            timeouts: flow.sender.timeouts,
+        });
+    }
+
+    fn sample(&mut self) {
+        let now = self.agenda.now();
+        let Self { recorder, network, flows, .. } = self;
+        let active = flows.iter().flatten().filter(|flow| !flow.is_closed).count();
+        recorder.sample(now, recorder.active, active as f64);
+        for (link, probe) in recorder.queues.clone() {
+            let bytes = network.ports[link as usize].backlog(now).bytes;
+            recorder.sample(now, probe, bytes as f64);
+        }
+        for (link, probe) in recorder.links.clone() {
+            let port = &mut network.ports[link as usize];
+            port.backlog(now);
+            let bytes = port.counters.bytes;
+            recorder.sample(now, probe, bytes as f64);
+        }
+        let watched = recorder.flows.clone();
+        for flow in flows.iter().flatten().filter(|flow| watched.contains(&flow.spec.id)) {
+            let id = flow.spec.id;
+            let delivered = recorder.probe(format!("delivered_bytes flow {id}"));
+            recorder.sample(now, delivered, flow.delivered as f64);
+            for (name, value) in flow.controller.gauges() {
+                let probe = recorder.probe(format!("{name} flow {id}"));
+                recorder.sample(now, probe, value);
+            }
+        }
+        let is_over = self.upcoming.is_none() && self.flows.len() == self.free.len();
+        if !is_over && let Some(time) = self.recorder.next(now) {
+            self.agenda.push(time, Event::Sample);
+        }
+    }
+
+    /// Records what is left and checks that nothing has leaked.
+    fn close(&mut self, limit: Time) {
+        self.hear_of_departures();
+        let is_over = self.upcoming.is_none() && self.flows.len() == self.free.len();
+        if !is_over {
+            self.totals.ended = limit;
+        }
+        let now = self.totals.ended;
+        let in_network: u64 =
+            self.flows.iter().flatten().map(|flow| flow.packets.in_network()).sum();
+        let pauses = self.network.pause_frames;
+        assert_eq!(
+            self.network.packets.len() as u64,
+            in_network + pauses,
+            "flows and the arena disagree on the packets in the network"
+        );
+        self.explain_stuck(now);
+        for slot in 0..self.flows.len() as FlowSlot {
+            self.record(slot);
+        }
+        self.recorder.records.sort_by_key(|record| record.spec.id);
+        for port in &mut self.network.ports {
+            port.close(now);
+        }
+        if let (true, Some(buffers)) = (is_over, &self.network.buffers) {
+            buffers.assert_empty();
+        }
+    }
+
+    /// Says which flows are unfinished, and what they wait for.
+    fn explain_stuck(&mut self, now: Time) {
+        const MOST: usize = 10;
+        let unfinished = self.flows.iter().flatten();
+        let unfinished = unfinished.filter(|flow| flow.spec.size.is_some() && flow.fct.is_none());
+        let paused = |way: Way| {
+            let mut links = self.network.routes.links(way).flatten();
+            links.find(|link| self.network.ports[**link as usize].is_paused()).copied()
+        };
+        for flow in unfinished.clone().take(MOST) {
+            let FlowSpec { id, source, target, size, start, .. } = &flow.spec;
+            let name = |host: u32| &self.graph.nodes[self.graph.hosts[host as usize] as usize].name;
+            let why = match paused(flow.there) {
+                Some(link) => format!("link {} is paused", self.graph.link_name(link)),
+                None if flow.sender.timeouts > 0 => format!(
+                    "{} time-outs, the next after {}",
+                    flow.sender.timeouts,
+                    flow.sender.timeout()
+                ),
+                None => "still sending".to_owned(),
+            };
+            self.stuck.push(format!(
+                "flow {id} ({} to {}) has {} of {} after {}: {why}",
+                name(*source),
+                name(*target),
+                Bytes(flow.delivered),
+                size.unwrap_or_default(),
+                now.since(*start),
+            ));
+        }
+        let more = unfinished.count().saturating_sub(MOST);
+        if more > 0 {
+            self.stuck.push(format!("and {more} more"));
+        }
+    }
+
+    /// Names of the workload's classes.
+    pub fn classes(&self) -> &[String] {
+        &self.workload.classes
+    }
+
+    /// What a flow in progress takes in memory, besides its controller.
+    pub const BYTES_PER_LIVE_FLOW: usize = size_of::<Option<Flow>>();
+    /// What a flow that has ended takes in memory.
+    pub const BYTES_PER_IDLE_FLOW: usize = size_of::<FlowRecord>();
+}
+
+impl Format {
+    /// A control packet of flow `slot`, whose way is still to be filled in.
+    fn control(&self, kind: Kind, flow: FlowSlot, sent_at: Time) -> Packet {
+        Packet {
+            sent_at,
+            flow,
+            next_hop: 0,
+            sequence: 0,
+            block: (0, 0),
+            wire_bytes: self.ack.0 as u32,
+            payload_bytes: 0,
+            kind,
+            ecn_capable: false,
+            marked: false,
+            wants_ack: false,
+        }
+    }
+}
+
+impl Mechanism {
+    /// A data packet of flow `slot`, whose way is still to be filled in.
+    fn data(&self, format: &Format, flow: FlowSlot, sent_at: Time, segment: Segment) -> Packet {
+        Packet {
+            sent_at,
+            flow,
+            next_hop: 0,
+            sequence: segment.sequence,
+            block: (0, 0),
+            wire_bytes: segment.payload + format.header.0 as u32,
+            payload_bytes: segment.payload,
+            kind: Kind::Data,
+            ecn_capable: self.ecn_capable,
+            marked: false,
+            wants_ack: segment.wants_ack,
+        }
+    }
+}

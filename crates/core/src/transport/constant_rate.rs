@@ -1,0 +1,48 @@
+//! A constant rate, whatever happens: no congestion control.
+
+use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
+use crate::packet::Format;
+use crate::parameters::positive_if_given;
+use crate::units::Rate;
+
+crate::parameters! {
+    /// Constant rate: sends at its rate whatever happens. The baseline without congestion control, and the
+    /// source of open-loop traffic in checks of queues against theory.
+    pub struct Config {
+        /// The rate, headers included; none for the host's line rate.
+        pub rate: Option<Rate> = None, where positive_if_given;
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::selective_repeat();
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let rate = path.initial_rate.or(self.rate).unwrap_or(path.line_rate);
+        Box::new(ConstantRate(rate))
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism {
+            reliability: self.reliability.clone(),
+            ecn_capable: false,
+            burst: 1,
+            ack_every: 1,
+            feedback: Feedback::Echo,
+        }
+    }
+}
+
+struct ConstantRate(Rate);
+
+impl Controller for ConstantRate {
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.0.bps())
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("rate_bps", self.0.bps())]
+    }
+}

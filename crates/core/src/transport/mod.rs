@@ -1,0 +1,229 @@
+//! Transports: a congestion controller each, over one sender and one receiver that all of them share.
+
+use crate::packet::Format;
+use crate::parameters::{defaults, positive, positive_if_given};
+use crate::queue;
+use crate::units::{Bytes, Duration, Rate, Time};
+
+pub mod constant_rate;
+pub mod dcqcn;
+pub mod dctcp;
+pub mod patched_timely;
+pub mod ranges;
+pub mod receiver;
+pub mod rtt;
+pub mod sender;
+pub mod timely;
+
+crate::family! {
+    /// Every transport, by the name a scenario gives it.
+    pub enum Config as dyn Transport { constant_rate, dcqcn, dctcp, patched_timely, timely }
+}
+
+/// A kind of transport.
+pub trait Transport {
+    /// The controller of a flow that starts on `path`.
+    fn controller(&self, path: &Path) -> Box<dyn Controller>;
+
+    /// How its sender and receiver work.
+    fn mechanism(&self, format: &Format) -> Mechanism;
+
+    /// The queue at switches that it was designed for; a scenario may choose another.
+    fn queue(&self) -> queue::Config {
+        queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
+    }
+
+    /// The queue at hosts' own ports; a scenario may choose another.
+    fn host_queue(&self) -> queue::Config {
+        queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
+    }
+}
+
+/// What a flow may know of its way when it starts.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Line rate of its host's link.
+    pub line_rate: Rate,
+    /// A full packet there and its ACK back, over an empty network.
+    pub base_rtt: Duration,
+    /// Sizes of packets.
+    pub format: Format,
+    /// Other flows in progress at the sending host.
+    pub others: u32,
+    /// A starting rate that the workload asks for.
+    pub initial_rate: Option<Rate>,
+}
+
+/// What an algorithm is: told of events, it answers how much may be sent.
+///
+/// Arguments are structs, so an algorithm that needs one more fact adds a field and no signature changes.
+pub trait Controller: Send {
+    /// Data has been acknowledged.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Data has been lost. Called once a window for losses that ACKs reveal, and for every time-out.
+    fn on_loss(&mut self, _loss: &Loss) {}
+
+    /// A congestion notification packet has come.
+    fn on_notification(&mut self, _now: Time) {}
+
+    /// A data packet has been sent.
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {}
+
+    /// The time that [`next_timer`](Self::next_timer) gave has come.
+    fn on_timer(&mut self, _now: Time) {}
+
+    /// When to call [`on_timer`](Self::on_timer).
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// How much may be sent.
+    fn allowance(&self) -> Allowance;
+
+    /// Named numbers for traces over time, such as a window in bytes; always the same names in the same
+    /// order.
+    fn gauges(&self) -> Vec<(&'static str, f64)>;
+}
+
+/// How much may be sent: what is in flight stays within the window, and leaves no faster than the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Payload that may be in flight; one packet always may.
+    pub window: Bytes,
+    /// Rate on the wire; none for as fast as ACKs come.
+    pub rate: Option<Rate>,
+}
+
+impl Allowance {
+    /// A window without pacing.
+    pub fn window(bytes: f64) -> Self {
+        Self { window: Bytes(bytes as u64), rate: None }
+    }
+
+    /// A rate without a window.
+    pub fn rate(bps: f64) -> Self {
+        Self { window: Bytes(u64::MAX), rate: Some(Rate::from_bps(bps)) }
+    }
+}
+
+/// An acknowledgement, as controllers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it came.
+    pub now: Time,
+    /// Payload that is now known to be received and was not before.
+    pub bytes: Bytes,
+    /// Since the packet it answers was handed to the host's port.
+    pub rtt: Duration,
+    /// Whether that packet carried a mark.
+    pub marked: bool,
+    /// All segments before this one have been received.
+    pub cumulative: u32,
+    /// The next segment never sent before.
+    pub next: u32,
+    /// Whether a loss is being repaired.
+    pub is_recovering: bool,
+}
+
+/// A loss, as controllers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When it was noticed.
+    pub now: Time,
+    /// Payload in flight before it was noticed.
+    pub in_flight: Bytes,
+    /// How it was noticed.
+    pub sign: Sign,
+}
+
+/// How a loss was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Later data was acknowledged, or the receiver reported a gap.
+    Gap,
+    /// Nothing was acknowledged for too long.
+    Timeout,
+}
+
+/// How a transport's sender and receiver work: mechanism, not policy.
+#[derive(Clone, Debug)]
+pub struct Mechanism {
+    /// How data is made reliable.
+    pub reliability: Reliability,
+    /// Whether routers may mark its data.
+    pub ecn_capable: bool,
+    /// How many packets a rate-limited sender hands to its host at once.
+    pub burst: u32,
+    /// The receiver acknowledges every so many packets.
+    pub ack_every: u32,
+    /// What the receiver makes of marks.
+    pub feedback: Feedback,
+}
+
+/// What a receiver makes of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// Every ACK says whether the packet it answers was marked.
+    Echo,
+    /// DCQCN: a notification at once, but not within `interval` of the last one.
+    Notify {
+        /// Least time between notifications.
+        interval: Duration,
+    },
+    /// DCQCN as its authors' simulator has it: a clock of period `interval` that starts with the flow, and
+    /// a notification at its tick if there was a mark since the last one.
+    NotifyAtTicks {
+        /// Period of the clock.
+        interval: Duration,
+    },
+}
+
+crate::choices! {
+    /// How lost data is sent again.
+    pub enum Recovery {
+        /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
+        SelectiveRepeat = "selective_repeat",
+        /// Everything from the gap on: the receiver throws away what comes early (RoCE).
+        GoBackN = "go_back_n",
+    }
+}
+
+crate::parameters! {
+    /// How data is made reliable.
+    pub struct Reliability {
+        /// How lost data is sent again.
+        pub recovery: Recovery = Recovery::SelectiveRepeat;
+        /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none waits
+        /// for the time-out, which spraying needs. Go-back-N has no use for it.
+        pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
+        /// Time-out before the first sample of the round-trip time.
+        pub initial_rto: Duration = Duration::from_millis(10), where positive;
+        /// Least time-out.
+        pub min_rto: Duration = Duration::from_millis(10), where positive;
+        /// Most that repeated time-outs back off to.
+        pub max_rto: Duration = Duration::from_millis(1_000), where positive;
+        /// Least time between two reports of the same gap, with go-back-N ([ecndelay16], authors' code).
+        pub nack_interval: Duration = Duration::from_micros(500);
+        /// Whether a SYN and its answer come before the data; the completion time then includes them.
+        pub handshake: bool = false;
+    }
+}
+
+impl Reliability {
+    /// The defaults: selective repeat with a least time-out of 10 ms ([dctcp10]).
+    pub fn selective_repeat() -> Self {
+        defaults()
+    }
+
+    /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not provoke.
+    pub fn patient() -> Self {
+        let rto = Duration::from_millis(20);
+        Self { initial_rto: rto, min_rto: rto, ..Self::selective_repeat() }
+    }
+
+    /// As RDMA network cards have it: go-back-N.
+    pub fn go_back_n() -> Self {
+        Self { recovery: Recovery::GoBackN, ..Self::patient() }
+    }
+}

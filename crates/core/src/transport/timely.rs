@@ -1,0 +1,314 @@
+//! TIMELY: a rate steered by the gradient of the round-trip time.
+//!
+//! Source: [timely15] Algorithm 1; the starting rate and the meaning of its parameters as [ecndelay16]
+//! restates them. The paper leaves the weight of the moving average open; [ecndelay16] uses 0.875, the
+//! authors' own code fragment 0.02, and the choice matters (docs/design.md).
+
+use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
+use crate::packet::Format;
+use crate::parameters::{Problem, defaults, not_negative, positive, positive_fraction};
+use crate::units::{Bytes, Duration, Rate};
+
+crate::choices! {
+    /// How a segment's packets leave.
+    pub enum Pacing {
+        /// Evenly spaced at the flow's rate.
+        PerPacket = "per_packet",
+        /// The segment at once, and then the pause that the rate asks for.
+        PerBurst = "per_burst",
+    }
+}
+
+crate::choices! {
+    /// Which serialisation is taken off a measured round-trip time.
+    pub enum Excludes {
+        /// That of all packets handed over together: the segment's with bursts, else one packet's
+        /// ([timely15]).
+        Burst = "burst",
+        /// One packet's, even with bursts ([ecndelay16], authors' code).
+        Packet = "packet",
+    }
+}
+
+crate::choices! {
+    /// The rate that a flow starts at.
+    pub enum Start {
+        /// An equal share of the line rate among the flows in progress at the sending host
+        /// ([ecndelay16]: C / (N + 1)).
+        FairShare = "fair_share",
+        /// The line rate.
+        LineRate = "line_rate",
+    }
+}
+
+crate::parameters! {
+    /// How TIMELY and its kin cut data into segments, each of which gives one round-trip time.
+    pub struct Segments {
+        /// Length of a segment ([timely15]: 16 to 64 KB; [ecndelay16]: 16 KB).
+        pub size: Bytes = Bytes(16_000), where positive;
+        /// How its packets leave ([ecndelay16]: its figures space packets, its simulator sends bursts).
+        pub pacing: Pacing = Pacing::PerPacket;
+        /// Which serialisation is taken off a measured round-trip time.
+        pub rtt_excludes: Excludes = Excludes::Burst;
+        /// The rate that a flow starts at.
+        pub start: Start = Start::FairShare;
+        /// Least rate ([timely15] gives none; [ecndelay16], authors' code: 1 % of the line rate).
+        pub min_rate: Rate = Rate::from_mbps(10), where positive;
+    }
+}
+
+crate::parameters! {
+    /// TIMELY: rate control by the gradient of the round-trip time ([timely15]).
+    pub struct Config {
+        /// Weight of the newest difference in the moving average of round-trip differences
+        /// ([ecndelay16]: 0.875; [timely15] does not say).
+        pub ewma_weight: f64 = 0.875, where positive_fraction;
+        /// beta, how strongly a rising round-trip time cuts the rate ([timely15]: 0.8).
+        pub beta: f64 = 0.8, where positive_fraction;
+        /// delta, the additive increase of a step ([timely15]: 10 Mb/s).
+        pub delta: Rate = Rate::from_mbps(10), where positive;
+        /// Below this the rate only rises ([timely15]: 50 us).
+        pub t_low: Duration = Duration::from_micros(50);
+        /// Above this the rate only falls ([timely15]: 500 us).
+        pub t_high: Duration = Duration::from_micros(500), where positive;
+        /// The round-trip time that normalises the gradient ([ecndelay16]: 20 us).
+        pub min_rtt: Duration = Duration::from_micros(20), where positive;
+        /// Hyper increase sets in after so many negative gradients in a row ([timely15]: 5).
+        pub hyper_after: u32 = 5, where positive;
+        /// It multiplies delta by this ([timely15]: 5); 1 switches it off.
+        pub hyper_factor: f64 = 5.0, where positive;
+        /// A step never cuts the rate below this share of itself (authors' code fragment: 0.5).
+        pub least_factor: f64 = 0.0, where not_negative;
+        /// Segments and their pacing.
+        pub segments: Segments = defaults();
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::patient();
+    }
+    check |timely| {
+        if timely.t_low > timely.t_high {
+            let t_high = timely.t_high;
+            return Err(Problem::new("t_low", format!("must not be above t_high, which is {t_high}")));
+        }
+        Ok(())
+    }
+}
+
+impl Segments {
+    fn packets(&self, format: &Format) -> u32 {
+        format.packets(self.size) as u32
+    }
+
+    /// The mechanism under TIMELY's kin: one ACK a segment.
+    pub(super) fn mechanism(&self, reliability: &Reliability, format: &Format) -> Mechanism {
+        let packets = self.packets(format);
+        Mechanism {
+            reliability: reliability.clone(),
+            ecn_capable: false,
+            burst: if self.pacing == Pacing::PerBurst { packets } else { 1 },
+            ack_every: packets,
+            feedback: Feedback::Echo,
+        }
+    }
+}
+
+/// A rate and the measurements that steer it: what TIMELY and its kin share.
+pub(super) struct Engine {
+    /// The rate in bits a second.
+    pub(super) rate: f64,
+    least: f64,
+    most: f64,
+    ewma_weight: f64,
+    min_rtt: f64,
+    /// Taken off every measured round-trip time.
+    serialisation: Duration,
+    segment: u64,
+    /// Payload acknowledged since the last completed segment.
+    acked: u64,
+    previous_rtt: Option<f64>,
+    /// Moving average of round-trip differences, in seconds.
+    difference: f64,
+}
+
+/// What one completed segment tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Completion {
+    /// Round-trip time without the segment's own serialisation, in seconds.
+    pub(super) rtt: f64,
+    /// Normalised gradient.
+    pub(super) gradient: f64,
+}
+
+impl Engine {
+    pub(super) fn new(
+        segments: &Segments,
+        ewma_weight: f64,
+        min_rtt: Duration,
+        path: &Path,
+    ) -> Self {
+        let line = path.line_rate.bps();
+        let own_choice = match segments.start {
+            Start::FairShare => line / f64::from(path.others + 1),
+            Start::LineRate => line,
+        };
+        let is_burst =
+            segments.pacing == Pacing::PerBurst && segments.rtt_excludes == Excludes::Burst;
+        let together = if is_burst { segments.size } else { path.format.payload };
+        let payload = path.format.payload.0;
+        Self {
+            rate: path.initial_rate.map_or(own_choice, |rate| rate.bps().min(line)),
+            least: segments.min_rate.bps().min(line),
+            most: line,
+            ewma_weight,
+            min_rtt: min_rtt.seconds(),
+            serialisation: path.line_rate.transmit(path.format.on_wire(together)),
+            segment: u64::from(segments.packets(&path.format)) * payload,
+            acked: 0,
+            previous_rtt: None,
+            difference: 0.0,
+        }
+    }
+
+    /// Takes an ACK in; if it completes a segment, says what that tells.
+    pub(super) fn complete(&mut self, ack: &Ack) -> Option<Completion> {
+        self.acked += ack.bytes.0;
+        if self.acked < self.segment {
+            return None;
+        }
+        self.acked -= self.segment;
+        let rtt = ack.rtt.saturating_sub(self.serialisation).seconds();
+        let newest = rtt - self.previous_rtt.replace(rtt).unwrap_or(rtt);
+        self.difference += self.ewma_weight * (newest - self.difference);
+        Some(Completion { rtt, gradient: self.difference / self.min_rtt })
+    }
+
+    pub(super) fn set_rate(&mut self, rate: f64) {
+        self.rate = rate.clamp(self.least, self.most);
+    }
+
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let rtt = self.previous_rtt.unwrap_or(0.0);
+        vec![("rate_bps", self.rate), ("rtt_s", rtt), ("gradient", self.difference / self.min_rtt)]
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let engine = Engine::new(&self.segments, self.ewma_weight, self.min_rtt, path);
+        Box::new(Timely { config: self.clone(), engine, negative_in_a_row: 0 })
+    }
+
+    fn mechanism(&self, format: &Format) -> Mechanism {
+        self.segments.mechanism(&self.reliability, format)
+    }
+}
+
+/// The state of one flow.
+struct Timely {
+    config: Config,
+    engine: Engine,
+    negative_in_a_row: u32,
+}
+
+impl Controller for Timely {
+    fn on_ack(&mut self, ack: &Ack) {
+        let Some(Completion { rtt, gradient }) = self.engine.complete(ack) else { return };
+        let Config { beta, delta, .. } = self.config;
+        let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
+        let (rate, delta) = (self.engine.rate, delta.bps());
+        self.negative_in_a_row = if gradient < 0.0 { self.negative_in_a_row + 1 } else { 0 };
+        // [timely15] Algorithm 1.
+        let wanted = if rtt < t_low {
+            rate + delta
+        } else if rtt > t_high {
+            rate * (1.0 - beta * (1.0 - t_high / rtt))
+        } else if gradient <= 0.0 {
+            let is_hyper = self.negative_in_a_row >= self.config.hyper_after;
+            rate + if is_hyper { self.config.hyper_factor * delta } else { delta }
+        } else {
+            rate * (1.0 - beta * gradient)
+        };
+        self.engine.set_rate(wanted.max(rate * self.config.least_factor));
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::rate(self.engine.rate)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.engine.gauges()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use crate::units::Time;
+    use serde_json::{Value, json};
+
+    /// A flow with 7 others at its host, over 10 Gb/s.
+    pub(in super::super) fn path() -> Path {
+        Path {
+            line_rate: Rate::from_gbps(10),
+            base_rtt: Duration::from_micros(10),
+            format: Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(64) },
+            others: 7,
+            initial_rate: None,
+        }
+    }
+
+    /// The rate in Mb/s after each completed segment with these round-trip times in microseconds, each
+    /// without the serialisation of 0.8 us.
+    pub(in super::super) fn rates(flow: &mut dyn Controller, rtts_us: &[f64]) -> Vec<f64> {
+        let mut rates = Vec::new();
+        for rtt in rtts_us {
+            flow.on_ack(&Ack {
+                now: Time::ZERO,
+                bytes: Bytes(16_000),
+                rtt: Duration::from_seconds((rtt + 0.8) * 1e-6),
+                marked: false,
+                cumulative: 0,
+                next: 0,
+                is_recovering: false,
+            });
+            rates.push((flow.gauges()[0].1 / 1e3).round() / 1e3);
+        }
+        rates
+    }
+
+    fn timely(config: &Value) -> Box<dyn Controller> {
+        Config::read(config).unwrap().controller(&path())
+    }
+
+    #[test]
+    fn each_branch_of_algorithm_1() {
+        // Starts at 10 Gb/s / 8, and below T_low rises by 10 Mb/s. At 60 us the average difference is
+        // 0.875 * 20 us, the gradient 0.875; at 55 us the average is negative; at 1 ms the raw value counts.
+        let mut flow = timely(&json!({}));
+        let cut = 378.0; // 1260 * (1 - 0.8 * 0.875)
+        assert_eq!(rates(&mut *flow, &[40.0, 60.0, 55.0]), [1260.0, cut, cut + 10.0]);
+        assert_eq!(rates(&mut *flow, &[1000.0]), [232.8]);
+    }
+
+    #[test]
+    fn hyper_increase_sets_in_at_the_fifth_negative_gradient_in_a_row() {
+        let mut flow = timely(&json!({}));
+        let rtts = [100.0, 99.0, 98.0, 97.0, 96.0, 95.0, 94.0];
+        let steps = rates(&mut *flow, &rtts);
+        assert_eq!(steps, [1260.0, 1270.0, 1280.0, 1290.0, 1300.0, 1350.0, 1400.0]);
+    }
+
+    #[test]
+    fn a_steep_rise_cuts_to_the_least_rate_or_by_the_bound_on_one_step() {
+        let mut flow = timely(&json!({}));
+        assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(10.0));
+        let mut flow = timely(&json!({"least_factor": 0.5}));
+        assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(630.0));
+    }
+
+    #[test]
+    fn thresholds_out_of_order_are_an_error() {
+        let error = Config::read(&json!({"t_low": "600 us"})).unwrap_err();
+        assert_eq!(error.to_string(), "t_low: must not be above t_high, which is 500 us");
+    }
+}
