@@ -19,6 +19,7 @@ pub mod routes;
 //pub mod scenario;
 pub mod schedule;
 pub mod simulation;
+mod table;
 pub mod topology;
 pub mod transport;
 pub mod units;

@@ -1,5 +1,15 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+pub mod dumbbell;
+pub mod fat_tree;
+pub mod graph;
+pub mod leaf_spine;
+pub mod parking_lot;
+mod paths;
+pub mod star;
+
+pub use paths::Paths;
+
 use crate::flow::HostId;
 use crate::parameters::Problem;
 use crate::units::{Duration, Rate};
@@ -52,6 +62,8 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// The hosts, by [`HostId`].
     pub hosts: Vec<NodeId>,
+    /// The first so many hosts send and the others receive; `None` if all hosts do both.
+    pub senders: Option<HostId>,
     /// What a load of 1 means here.
     pub load: LoadReference,
 }
@@ -62,10 +74,15 @@ pub trait Topology {
     fn graph(&self) -> Result<Graph, Problem>;
 }
 
+crate::family! {
+    /// Every topology, by the name a scenario gives it.
+    pub enum Config as dyn Topology { dumbbell, star, parking_lot, leaf_spine, fat_tree, graph }
+}
+
 impl Graph {
     /// A network without nodes yet; a load of 1 offers `load`.
     pub fn new(load: LoadReference) -> Self {
-        Self { nodes: Vec::new(), links: Vec::new(), hosts: Vec::new(), load }
+        Self { nodes: Vec::new(), links: Vec::new(), hosts: Vec::new(), senders: None, load }
     }
 
     /// Adds a host.
@@ -97,108 +114,46 @@ impl Graph {
         let Link { from, to, .. } = self.links[link as usize];
         format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
     }
-}
 
-/// The shortest paths (in hops) of a graph, found once a target and then kept. Hosts do not forward.
-#[derive(Debug)]
-pub struct Paths {
-    hosts: Vec<NodeId>,
-    is_host: Vec<bool>,
-    /// Links that leave a node, by node, with where they lead.
-    leaving: Vec<Vec<(LinkId, NodeId)>>,
-    /// Links that reach a node come from these, by node.
-    before: Vec<Vec<NodeId>>,
-    /// By target.
-    towards: Vec<Option<Towards>>,
-}
-
-/// The way to one target, seen from every node.
-#[derive(Debug)]
-struct Towards {
-    hops: Vec<u16>,
-    /// How many shortest paths there are.
-    count: Vec<u64>,
-}
-
-const UNREACHED: u16 = u16::MAX;
-
-impl Paths {
-    /// Prepares the paths of `graph`.
-    pub fn new(graph: &Graph) -> Self {
-        let mut leaving = vec![Vec::new(); graph.nodes.len()];
-        let mut before = vec![Vec::new(); graph.nodes.len()];
-        for (link, Link { from, to, .. }) in (0..).zip(&graph.links) {
-            leaving[*from as usize].push((link, *to));
-            before[*to as usize].push(*from);
-        }
-        Self {
-            hosts: graph.hosts.clone(),
-            is_host: graph.nodes.iter().map(|node| node.is_host).collect(),
-            leaving,
-            before,
-            towards: graph.hosts.iter().map(|_| None).collect(),
-        }
+    /// A host's name.
+    pub fn host_name(&self, host: HostId) -> &str {
+        &self.nodes[self.hosts[host as usize] as usize].name
     }
 
-    /// How many shortest paths lead from `source` to `target`: zero if none does.
-    pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
-        let node = self.hosts[source as usize] as usize;
-        self.find(target).count[node]
+    /// How many hosts there are.
+    pub fn host_count(&self) -> HostId {
+        self.hosts.len() as HostId
     }
 
-    /// Appends the links of shortest path number `choice` (below [`count`](Self::count)) to `links`.
-    pub fn append(&mut self, source: HostId, target: HostId, choice: u64, links: &mut Vec<LinkId>) {
-        self.find(target);
-        let (mut at, end) = (self.hosts[source as usize], self.hosts[target as usize]);
-        let mut choice = choice;
-        let Some(towards) = &self.towards[target as usize] else { return };
-        while at != end {
-            let left = towards.hops[at as usize];
-            let mut onward = self.leaving[at as usize]
-                .iter()
-                .filter(|(_, next)| towards.hops[*next as usize] < left);
-            let Some((link, next)) = onward.find(|(_, next)| {
-                let paths = towards.count[*next as usize];
-                let here = choice < paths;
-                if !here {
-                    choice -= paths;
-                }
-                here
-            }) else {
-                return;
-            };
-            links.push(*link);
-            at = *next;
-        }
+    /// The rates of all links that hosts transmit on, together.
+    pub fn access_rate(&self) -> Rate {
+        let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
+        Rate(from_hosts.map(|link| link.rate.0).sum())
     }
 
-    /// A breadth-first search backwards from the target.
-    fn find(&mut self, target: HostId) -> &Towards {
-        let Self { hosts, is_host, leaving, before, towards } = self;
-        towards[target as usize].get_or_insert_with(|| {
-            let end = hosts[target as usize];
-            let mut hops = vec![UNREACHED; leaving.len()];
-            let mut count = vec![0_u64; leaving.len()];
-            (hops[end as usize], count[end as usize]) = (0, 1);
-            let mut ring = vec![end];
-            let mut reached = Vec::new();
-            while !ring.is_empty() {
-                for node in ring.iter().filter(|node| **node == end || !is_host[**node as usize]) {
-                    let here = hops[*node as usize];
-                    for previous in &before[*node as usize] {
-                        let at = *previous as usize;
-                        if hops[at] == UNREACHED {
-                            hops[at] = here + 1;
-                            reached.push(*previous);
-                        }
-                        if hops[at] == here + 1 {
-                            count[at] = count[at].saturating_add(count[*node as usize]);
-                        }
-                    }
-                }
-                ring = std::mem::take(&mut reached);
-            }
-            Towards { hops, count }
-        })
+    /// The same network with all hosts' access links as its load reference.
+    #[must_use]
+    fn loaded_by_hosts(mut self) -> Self {
+        self.load.rate = self.access_rate();
+        self.load.what = format!("the access links of all {} hosts together", self.hosts.len());
+        self
     }
 }
+
+impl LoadReference {
+    /// Stands in until the access links are known.
+    fn pending() -> Self {
+        Self { rate: Rate::default(), what: String::new() }
+    }
+}
+
+/// Some nodes of a kind, but not so many that the network could not be held.
+pub fn some(number: &u32) -> Result<(), &'static str> {
+    if (1..=MOST_HOSTS).contains(number) { Ok(()) } else { Err("from 1 to 65536") }
+}
+
+/// As many hosts as a fat-tree of 64-port switches has.
+const MOST_HOSTS: u32 = 1 << 16;
+
+#[cfg(test)]
+mod tests;

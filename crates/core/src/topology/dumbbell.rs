@@ -1,0 +1,52 @@
+//! Senders and receivers on either side of one bottleneck.
+
+use super::{Graph, LoadReference, Topology, some};
+use crate::parameters::{Problem, fraction, positive, positive_if_given};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// Senders on one switch, receivers on another, and one cable between the switches: the bottleneck.
+    ///
+    /// Hosts are numbered senders first: `sender0` … then `receiver0` …; the switches are `left` and
+    /// `right`. A load of 1 is the rate of the link `left->right`.
+    pub struct Config {
+        /// Number of hosts that send.
+        pub senders: u32 = 10, where some;
+        /// Number of hosts that receive.
+        pub receivers: u32 = 10, where some;
+        /// Rate of every cable.
+        pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Propagation delay of every cable.
+        pub delay: Duration = Duration::from_micros(1);
+        /// Rate of the bottleneck, if it is not `rate`.
+        pub bottleneck_rate: Option<Rate> = None, where positive_if_given;
+        /// Propagation delay of the bottleneck, if it is not `delay`.
+        pub bottleneck_delay: Option<Duration> = None;
+        /// Probability that the bottleneck loses a packet from left to right.
+        pub loss: f64 = 0.0, where fraction;
+        /// Probability that the bottleneck loses a packet from right to left.
+        pub ack_loss: f64 = 0.0, where fraction;
+    }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let rate = self.bottleneck_rate.unwrap_or(self.rate);
+        let mut graph = Graph::new(LoadReference { rate, what: "left->right".to_owned() });
+        let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
+        let bottleneck =
+            graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay)) as usize;
+        graph.links[bottleneck].loss = self.loss;
+        graph.links[bottleneck + 1].loss = self.ack_loss;
+        for i in 0..self.senders {
+            let sender = graph.add_host(format!("sender{i}"));
+            graph.connect(sender, left, self.rate, self.delay);
+        }
+        for i in 0..self.receivers {
+            let receiver = graph.add_host(format!("receiver{i}"));
+            graph.connect(right, receiver, self.rate, self.delay);
+        }
+        graph.senders = Some(self.senders);
+        Ok(graph)
+    }
+}

@@ -1,0 +1,61 @@
+//! Three tiers of equal switches with full bisection.
+
+use super::{Graph, LoadReference, Topology};
+use crate::parameters::{Problem, positive};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// A fat-tree of switches with k ports each [fattree08].
+    ///
+    /// It has k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches and k³/4 hosts: 1024
+    /// for k = 16. Hosts `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`,
+    /// `aggregation<pod>_<i>` and `core<i>`. A load of 1 is the rate of all hosts' access links together.
+    pub struct Config {
+        /// Ports of a switch.
+        pub k: u32 = 4, where even_ports;
+        /// Rate of every cable.
+        pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Propagation delay of every cable.
+        pub delay: Duration = Duration::from_micros(1);
+    }
+}
+
+/// Ports that split evenly into those that lead up and those that lead down.
+pub fn even_ports(k: &u32) -> Result<(), &'static str> {
+    if (2..=64).contains(k) && k.is_multiple_of(2) {
+        Ok(())
+    } else {
+        Err("an even number from 2 to 64")
+    }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let half = self.k / 2;
+        let mut graph = Graph::new(LoadReference::pending());
+        let cores: Vec<_> =
+            (0..half * half).map(|i| graph.add_switch(format!("core{i}"))).collect();
+        for pod in 0..self.k {
+            let mut tier = |name| -> Vec<_> {
+                (0..half).map(|i| graph.add_switch(format!("{name}{pod}_{i}"))).collect()
+            };
+            let (edges, aggregations) = (tier("edge"), tier("aggregation"));
+            // Aggregation switch i of every pod reaches the i-th group of k/2 core switches.
+            for (&aggregation, group) in aggregations.iter().zip(cores.chunks(half as usize)) {
+                for &core in group {
+                    graph.connect(aggregation, core, self.rate, self.delay);
+                }
+            }
+            for &edge in &edges {
+                for &aggregation in &aggregations {
+                    graph.connect(edge, aggregation, self.rate, self.delay);
+                }
+                for _ in 0..half {
+                    let host = graph.add_host(format!("host{}", graph.hosts.len()));
+                    graph.connect(host, edge, self.rate, self.delay);
+                }
+            }
+        }
+        Ok(graph.loaded_by_hosts())
+    }
+}

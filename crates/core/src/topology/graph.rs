@@ -1,0 +1,211 @@
+//! Any network, from a table of its cables.
+
+use std::collections::BTreeMap;
+
+use super::{Graph, Link, LoadReference, NodeId, Paths, Topology};
+use crate::flow::HostId;
+use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
+use crate::table::{Row, Table};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// Any network, from a CSV file with one row a cable.
+    ///
+    /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and if wanted `loss` (0 to
+    /// 1). A cable is the same in both directions unless `reverse_rate`, `reverse_delay` or
+    /// `reverse_loss` say otherwise for the direction from `to` to `from`. Several cables may join the
+    /// same two nodes. Lines that start with `#` are comments.
+    pub struct Config {
+        /// The table of cables.
+        pub file: File;
+        /// Names of the hosts, in the order of their numbers; if not given, the nodes that have exactly
+        /// one cable, in the order in which the file first names them.
+        pub hosts: Option<Vec<String>> = None;
+        /// The first so many hosts send and the others receive; if not given, all hosts do both.
+        pub senders: Option<u32> = None;
+        /// What a load of 1 offers; if not given, the rate of all hosts' access links together.
+        pub load_reference: Option<Rate> = None, where positive_if_given;
+    }
+}
+
+/// More hops than this would not fit a path's length.
+const MOST_NODES: usize = 1 << 15;
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let mut graph = Graph::new(LoadReference::pending());
+        let mut ids = BTreeMap::new();
+        Table::open(
+            &self.file,
+            &["from", "to", "rate", "delay"],
+            &["loss", "reverse_rate", "reverse_delay", "reverse_loss"],
+        )?
+        .rows(|row| add_cable(&mut graph, &mut ids, row))?;
+        graph.hosts = match &self.hosts {
+            Some(names) => named_hosts(names, &ids)?,
+            None => leaves(&graph),
+        };
+        for &host in &graph.hosts {
+            graph.nodes[host as usize].is_host = true;
+        }
+        self.check(&graph)?;
+        graph.senders = self.senders;
+        let mut graph = graph.loaded_by_hosts();
+        if let Some(rate) = self.load_reference {
+            graph.load = LoadReference { rate, what: "the given `load_reference`".to_owned() };
+        }
+        Ok(graph)
+    }
+}
+
+impl Config {
+    fn check(&self, graph: &Graph) -> Result<(), Problem> {
+        let file = |message: String| Problem::new("file", format!("{}: {message}", self.file.name));
+        let hosts = graph.host_count();
+        if hosts < 2 {
+            return Err(file(format!(
+                "{hosts} hosts; there must be two or more (nodes with exactly one cable, or those \
+                 that `hosts` names)"
+            )));
+        }
+        if graph.nodes.len() > MOST_NODES {
+            return Err(file(format!("{} nodes; at most {MOST_NODES}", graph.nodes.len())));
+        }
+        if self.senders.is_some_and(|senders| senders == 0 || senders >= hosts) {
+            let message = format!("must be from 1 to {}: there are {hosts} hosts", hosts - 1);
+            return Err(Problem::new("senders", message));
+        }
+        let mut paths = Paths::new(graph);
+        for target in 0..hosts {
+            if let Some(source) = (0..target).find(|&source| paths.count(source, target) == 0) {
+                let (from, to) = (graph.host_name(source), graph.host_name(target));
+                return Err(file(format!(
+                    "no path joins the hosts `{from}` and `{to}` (hosts do not forward)"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_cable(
+    graph: &mut Graph,
+    ids: &mut BTreeMap<String, NodeId>,
+    row: &Row<'_>,
+) -> Result<(), Problem> {
+    let (from, to) = (row.text("from")?, row.text("to")?);
+    if from == to {
+        return Err(row.problem("to", &format!("a cable joins two nodes, not `{to}` to itself")));
+    }
+    let mut id = |name: &str| *ids.entry(name.to_owned()).or_insert_with(|| graph.add_switch(name));
+    let (from, to) = (id(from), id(to));
+    let bounded = |column, loss: f64| match fraction(&loss) {
+        Ok(()) => Ok(loss),
+        Err(must) => Err(row.problem(column, &format!("must be {must}, not {loss}"))),
+    };
+    let moving = |column, rate: Rate| match positive(&rate) {
+        Ok(()) => Ok(rate),
+        Err(must) => Err(row.problem(column, &format!("must be {must}, not {rate}"))),
+    };
+    let rate = moving("rate", row.required("rate")?)?;
+    let delay: Duration = row.required("delay")?;
+    let loss = bounded("loss", row.value("loss")?.unwrap_or(0.0))?;
+    graph.links.push(Link { from, to, rate, delay, loss });
+    graph.links.push(Link {
+        from: to,
+        to: from,
+        rate: moving("reverse_rate", row.value("reverse_rate")?.unwrap_or(rate))?,
+        delay: row.value("reverse_delay")?.unwrap_or(delay),
+        loss: bounded("reverse_loss", row.value("reverse_loss")?.unwrap_or(loss))?,
+    });
+    Ok(())
+}
+
+fn named_hosts(names: &[String], ids: &BTreeMap<String, NodeId>) -> Result<Vec<NodeId>, Problem> {
+    let mut hosts: Vec<NodeId> = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        let field = format!("hosts[{i}]");
+        let Some(&node) = ids.get(name) else {
+            let hint = did_you_mean(name, ids.keys().map(String::as_str));
+            return Err(Problem::new(field, format!("no cable leads to `{name}`{hint}")));
+        };
+        if hosts.contains(&node) {
+            return Err(Problem::new(field, format!("`{name}` is named twice")));
+        }
+        hosts.push(node);
+    }
+    Ok(hosts)
+}
+
+/// The nodes with exactly one cable.
+fn leaves(graph: &Graph) -> Vec<NodeId> {
+    let mut cables = vec![0; graph.nodes.len()];
+    for link in &graph.links {
+        cables[link.from as usize] += 1;
+    }
+    (0..graph.nodes.len() as HostId).filter(|&node| cables[node as usize] == 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use serde_json::{Value, json};
+
+    const TWO: &str = "# A note.\nfrom, to, rate, delay, loss, reverse_rate\n\
+                       a, s, 10 Gbps, 1 us, 0.5, 1 Gbps\n b, s, 10 Gbps, 1 us,,\n";
+
+    fn graph(text: &str, rest: &Value) -> Result<Graph, Problem> {
+        let mut table = json!({"file": {"name": "net.csv", "text": text}});
+        for (key, value) in rest.as_object().unwrap() {
+            table[key] = value.clone();
+        }
+        Config::read(&table)?.graph()
+    }
+
+    #[test]
+    fn a_cable_is_symmetric_where_nothing_else_is_said() {
+        let graph = graph(TWO, &json!({})).unwrap();
+        assert_eq!((graph.host_name(0), graph.host_name(1)), ("a", "b"));
+        assert_eq!(graph.links[1].rate, Rate::from_gbps(1));
+        assert!((graph.links[1].loss - 0.5).abs() < f64::EPSILON);
+        assert_eq!(graph.links[3].rate, Rate::from_gbps(10));
+        assert_eq!(graph.load.rate, Rate::from_gbps(20));
+    }
+
+    #[test]
+    fn hosts_can_be_named_and_may_then_have_two_cables() {
+        let text =
+            format!("{TWO}b, t, 1 Gbps, 1 us,,\nc, t, 1 Gbps, 1 us,,\na, t, 1 Gbps, 1 us,,\n");
+        let hosts = graph(&text, &json!({"hosts": ["c", "b", "a"]})).unwrap().hosts;
+        assert_eq!(hosts.len(), 3);
+    }
+
+    #[test]
+    fn errors_name_line_column_and_what_is_allowed() {
+        let error = |text: &str, rest| graph(text, &rest).unwrap_err().to_string();
+        let none = json!({});
+        let row = |row| format!("from,to,rate,delay,loss\na,s,1 Gbps,1 us,\n{row}\n");
+        insta::assert_snapshot!(
+            [
+                error("", none.clone()),
+                error("from,to,rate\n", none.clone()),
+                error("from,to,rate,dealy\n", none.clone()),
+                error("from,to,from,rate,delay\n", none.clone()),
+                error(&row("b,s,1 Gb,1 us,"), none.clone()),
+                error(&row("b,s,0 bps,1 us,"), none.clone()),
+                error(&row("b,s,1 Gbps,,"), none.clone()),
+                error(&row("b,s,1 Gbps,1 us,2"), none.clone()),
+                error(&row("b,s,1 Gbps,1 us"), none.clone()),
+                error(&row("b,b,1 Gbps,1 us,"), none.clone()),
+                error(&row(",b,1 Gbps,1 us,"), none.clone()),
+                error(&row("b,t,1 Gbps,1 us,"), none.clone()),
+                error(&row("s,a,1 Gbps,1 us,"), none.clone()),
+                error(TWO, json!({"hosts": ["a", "bb"]})),
+                error(TWO, json!({"hosts": ["a", "a"]})),
+                error(TWO, json!({"senders": 2})),
+            ]
+            .join("\n")
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! Several bottlenecks in a row, shared by one long path and many short ones.
+
+use super::{Graph, LoadReference, Topology};
+use crate::parameters::{Problem, positive, positive_if_given};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// A row of switches; a pair of hosts sends along the whole row, and one pair across each cable of it.
+    ///
+    /// Hosts are numbered sources first. Host 0 is `long_source` at the first switch; host 1 + i is
+    /// `source<i>` at switch i. With k bottlenecks host k + 1 is `long_target` at the last switch; host
+    /// k + 2 + i is `target<i>` at switch i + 1. So each source is opposite its own target, and the
+    /// direct load is from source to target. A load of 1 is the rate of one bottleneck.
+    pub struct Config {
+        /// Number of cables in the row.
+        pub bottlenecks: u32 = 3, where |k| if (1..=1000).contains(k) { Ok(()) } else { Err("from 1 to 1000") };
+        /// Rate of the bottlenecks.
+        pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Propagation delay of the bottlenecks.
+        pub delay: Duration = Duration::from_micros(1);
+        /// Rate of the hosts' cables, if it is not `rate`.
+        pub access_rate: Option<Rate> = None, where positive_if_given;
+        /// Propagation delay of the hosts' cables, if it is not `delay`.
+        pub access_delay: Option<Duration> = None;
+    }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let k = self.bottlenecks as usize;
+        let what = "switch0->switch1, and every bottleneck after it".to_owned();
+        let mut graph = Graph::new(LoadReference { rate: self.rate, what });
+        let switches: Vec<_> = (0..=k).map(|i| graph.add_switch(format!("switch{i}"))).collect();
+        for pair in switches.windows(2) {
+            graph.connect(pair[0], pair[1], self.rate, self.delay);
+        }
+        let rate = self.access_rate.unwrap_or(self.rate);
+        let delay = self.access_delay.unwrap_or(self.delay);
+        let mut attach = |name: String, switch: usize| {
+            let host = graph.add_host(name);
+            graph.connect(host, switches[switch], rate, delay);
+        };
+        attach("long_source".to_owned(), 0);
+        for i in 0..k {
+            attach(format!("source{i}"), i);
+        }
+        attach("long_target".to_owned(), k);
+        for i in 0..k {
+            attach(format!("target{i}"), i + 1);
+        }
+        graph.senders = Some(self.bottlenecks + 1);
+        Ok(graph)
+    }
+}

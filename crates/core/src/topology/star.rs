@@ -1,0 +1,34 @@
+//! Hosts around one switch.
+
+use super::{Graph, LoadReference, MOST_HOSTS, Topology};
+use crate::parameters::{Problem, positive};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// Hosts `host0` … on one switch. A load of 1 is the rate of all hosts' access links together.
+    pub struct Config {
+        /// Number of hosts.
+        pub hosts: u32 = 16, where two_or_more;
+        /// Rate of every cable.
+        pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Propagation delay of every cable.
+        pub delay: Duration = Duration::from_micros(1);
+    }
+}
+
+/// Enough hosts for a flow, but not so many that the network could not be held.
+pub fn two_or_more(hosts: &u32) -> Result<(), &'static str> {
+    if (2..=MOST_HOSTS).contains(hosts) { Ok(()) } else { Err("from 2 to 65536") }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let mut graph = Graph::new(LoadReference::pending());
+        let switch = graph.add_switch("switch");
+        for i in 0..self.hosts {
+            let host = graph.add_host(format!("host{i}"));
+            graph.connect(host, switch, self.rate, self.delay);
+        }
+        Ok(graph.loaded_by_hosts())
+    }
+}

@@ -1,0 +1,161 @@
+//! Properties that hold for every topology.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Config, Graph, LinkId, Paths};
+use crate::flow::HostId;
+use crate::parameters::Parameter;
+
+/// Small networks of one kind, of many shapes.
+fn example(kind: &str, a: u32, b: u32) -> Graph {
+    let rest = match kind {
+        "dumbbell" => json!({"senders": a, "receivers": b}),
+        "star" => json!({"hosts": a + 1}),
+        "parking_lot" => json!({"bottlenecks": a}),
+        "leaf_spine" => json!({"leaves": a + 1, "hosts_per_leaf": b, "spines": a}),
+        "fat_tree" => json!({"k": 2 * (1 + a % 3)}),
+        "graph" => json!({"file": {"name": "random.csv", "text": cables(a, b)}}),
+        other => panic!("no example of `{other}`"),
+    };
+    let mut table = rest;
+    table["kind"] = Value::from(kind);
+    Config::read(&table).unwrap().graph().unwrap()
+}
+
+/// A ring of switches with chords, parallel cables, and hosts hanging off it.
+fn cables(a: u32, b: u32) -> String {
+    use std::fmt::Write;
+    let mut text = "from,to,rate,delay\n".to_owned();
+    let switches = a + 2;
+    for i in 0..switches {
+        let (next, chord) = ((i + 1) % switches, (i + b) % switches);
+        writeln!(text, "s{i},s{next},1 Gbps,1 us\ns{i},h{i},1 Gbps,1 us").unwrap();
+        if chord != i {
+            writeln!(text, "s{i},s{chord},2 Gbps,1 us").unwrap();
+        }
+    }
+    text
+}
+
+/// Hops of a shortest path and the number of such paths, by trying every path.
+fn enumerated(graph: &Graph, source: HostId, target: HostId) -> (usize, u64) {
+    let (start, end) = (graph.hosts[source as usize], graph.hosts[target as usize]);
+    let mut ends = vec![start];
+    for hops in 1..=graph.nodes.len() {
+        let step = |&node: &u32| graph.links.iter().filter(move |link| link.from == node);
+        ends = ends.iter().flat_map(step).map(|link| link.to).collect();
+        ends.retain(|&node| node == end || !graph.nodes[node as usize].is_host);
+        let found = ends.iter().filter(|&&node| node == end).count();
+        if found > 0 {
+            return (hops, found as u64);
+        }
+    }
+    panic!("no path from {source} to {target}");
+}
+
+/// Asserts that consecutive links join, from `source` to `target`.
+fn assert_joined(graph: &Graph, source: HostId, target: HostId, links: &[LinkId]) {
+    let mut node = graph.hosts[source as usize];
+    for &link in links {
+        assert_eq!(graph.links[link as usize].from, node);
+        node = graph.links[link as usize].to;
+    }
+    assert_eq!(node, graph.hosts[target as usize]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn paths_join_are_minimal_distinct_and_as_many_as_counted(
+        kind in prop::sample::select(Config::NAMES), a in 1_u32..4, b in 1_u32..4, pick: [u16; 2],
+    ) {
+        let graph = example(kind, a, b);
+        let hosts = graph.host_count();
+        let source = u32::from(pick[0]) % hosts;
+        let target = (source + 1 + u32::from(pick[1]) % (hosts - 1)) % hosts;
+        let mut paths = Paths::new(&graph);
+        let (hops, number) = enumerated(&graph, source, target);
+        prop_assert_eq!(paths.count(source, target), number);
+        prop_assert_eq!(paths.count(target, source), number);
+        let path = |paths: &mut Paths, source, target, choice| {
+            let mut links = Vec::new();
+            paths.append(source, target, choice, &mut links);
+            links
+        };
+        let there: Vec<_> = (0..number).map(|i| path(&mut paths, source, target, i)).collect();
+        let mut back: Vec<_> = (0..number).map(|i| path(&mut paths, target, source, i)).collect();
+        let mut reversed = Vec::new();
+        for links in &there {
+            prop_assert_eq!(links.len(), hops);
+            assert_joined(&graph, source, target, links);
+            reversed.push(links.iter().rev().map(|link| link ^ 1).collect::<Vec<_>>());
+        }
+        // As sets, the paths back are the paths there reversed; a path that came twice would show.
+        reversed.sort();
+        back.sort();
+        prop_assert!(back.windows(2).all(|pair| pair[0] != pair[1]));
+        prop_assert_eq!(reversed, back);
+    }
+
+    #[test]
+    fn links_pair_up_and_names_are_unique(
+        kind in prop::sample::select(Config::NAMES), a in 1_u32..4, b in 1_u32..4,
+    ) {
+        let graph = example(kind, a, b);
+        for cable in graph.links.chunks(2) {
+            prop_assert_eq!((cable[0].from, cable[0].to), (cable[1].to, cable[1].from));
+        }
+        let mut names: Vec<_> = graph.nodes.iter().map(|node| &node.name).collect();
+        names.sort();
+        names.dedup();
+        prop_assert_eq!(names.len(), graph.nodes.len());
+        prop_assert!(graph.hosts.iter().all(|&host| graph.nodes[host as usize].is_host));
+        prop_assert!(graph.senders.is_none_or(|senders| 0 < senders && senders < graph.host_count()));
+        prop_assert!(graph.load.rate.0 > 0 && !graph.load.what.is_empty());
+    }
+}
+
+#[test]
+fn every_default_but_the_file_makes_a_network() {
+    for kind in Config::NAMES.iter().filter(|kind| **kind != "graph") {
+        assert!(Config::read(&json!(kind)).unwrap().graph().is_ok(), "{kind}");
+    }
+}
+
+#[test]
+fn a_fat_tree_of_1024_hosts_has_64_paths_between_pods() {
+    let graph = Config::read(&json!({"kind": "fat_tree", "k": 16})).unwrap().graph().unwrap();
+    let mut paths = Paths::new(&graph);
+    assert_eq!((graph.hosts.len(), graph.nodes.len(), graph.links.len()), (1024, 1344, 6144));
+    // The same edge, the same pod, another pod.
+    assert_eq!([1, 8, 1023].map(|target| paths.count(0, target)), [1, 8, 64]);
+    let total: u64 = (1..1024).map(|target| paths.count(0, target)).sum();
+    assert_eq!(total, 7 + 56 * 8 + 960 * 64);
+}
+
+#[test]
+fn no_path_leads_through_a_host() {
+    let text = "from,to,rate,delay\na,b,1 Gbps,1 us\nb,c,1 Gbps,1 us\n";
+    let file = json!({"name": "row.csv", "text": text});
+    let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "c"]});
+    let problem = Config::read(&table).unwrap().graph().unwrap_err();
+    assert!(problem.message.contains("no path joins the hosts `a` and `c`"), "{problem}");
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    let error = |value| Config::read(&value).unwrap_err().to_string();
+    insta::assert_snapshot!(
+        [
+            error(json!({"kind": "dumbbell", "senders": 0})),
+            error(json!({"kind": "star", "hosts": 1})),
+            error(json!({"kind": "fat_tree", "k": 5})),
+            error(json!({"kind": "leaf_spine", "leaves": 65536, "spines": 65536})),
+            error(json!({"kind": "dumbbell", "rate": "0 bps"})),
+            error(json!({"kind": "dumbell"})),
+        ]
+        .join("\n")
+    );
+}
