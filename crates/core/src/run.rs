@@ -1,11 +1,12 @@
 //! Runs a scenario: builds what it names, lets the model work, and hands over columns and a summary.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::buffer::Buffers;
 use crate::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem};
 use crate::port::{Control, Port};
@@ -13,11 +14,11 @@ use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::routes::Routes;
 use crate::scenario::{Columns, Model, Scenario};
-use crate::simulation::Simulation;
+use crate::simulation::{Simulation, no_path};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::{Context, Flows};
-use crate::{VERSION, ideal, transport};
+use crate::{VERSION, transport};
 
 /// What a run gives.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl Scenario {
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => self.simulate(&graph, transport, stop),
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
-            (Model::Ideal(ideal), _) => self.idealise(&graph, ideal, stop),
+            (Model::Ideal(ideal), _) => self.idealise(&graph, &**ideal, stop),
         }
     }
 
@@ -142,20 +143,27 @@ impl Scenario {
     fn idealise(
         &self,
         graph: &Graph,
-        ideal: &ideal::Config,
+        ideal: &dyn Ideal,
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
-        let flows = self.flows(graph)?;
-        let (load, classes) = (flows.load, flows.classes);
+        let Flows { flows, load, classes } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed);
-        let routed = flows.flows.map(|spec| {
-            let way = routes.ways(spec.source, spec.target, spec.id);
-            let links = way.map_or_else(Vec::new, |(there, _)| {
-                routes.links(there).next().map(<[LinkId]>::to_vec).unwrap_or_default()
-            });
-            (spec, links)
-        });
-        let outcome = ideal::run(&**ideal, graph, &self.packet, routed, self.time_limit, stop)?;
+        let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
+        let mut unroutable = None;
+        let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
+            match routes.ways(spec.source, spec.target, spec.id) {
+                Some((there, _)) => links.extend(routes.links(there).next().unwrap_or_default()),
+                None => unroutable = Some(no_path(graph, spec)),
+            }
+        };
+        let flows = flows.take_while(|_| !stop.load(Ordering::Relaxed));
+        let outcome = ideal::run(ideal, setting, flows, route);
+        if let Some(problem) = unroutable {
+            return Err(problem);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Problem::new("", "interrupted"));
+        }
         let mut summary = self.summary(graph, &outcome.records, outcome.end, &load, &[]);
         let elapsed = outcome.end.seconds();
         summary["links"] = (0..graph.links.len())

@@ -181,10 +181,7 @@ impl<'a> Simulation<'a> {
     fn open(&mut self, spec: FlowSpec) -> Result<Flow, Problem> {
         let Some((there, back)) = self.network.routes.ways(spec.source, spec.target, spec.id)
         else {
-            let name = |host: u32| &self.graph.nodes[self.graph.hosts[host as usize] as usize].name;
-            let (source, target) = (name(spec.source), name(spec.target));
-            let message = format!("flow {}: no path leads from `{source}` to `{target}`", spec.id);
-            return Err(Problem::new("workload", message));
+            return Err(no_path(self.graph, &spec));
         };
         let (format, now) = (&self.format, self.agenda.now());
         let time_alone = |way: Way, size| {
@@ -499,7 +496,6 @@ impl<'a> Simulation<'a> {
         };
         for flow in unfinished.clone().take(MOST) {
             let FlowSpec { id, source, target, size, start, .. } = &flow.spec;
-            let name = |host: u32| &self.graph.nodes[self.graph.hosts[host as usize] as usize].name;
             let why = match paused(flow.there) {
                 Some(link) => format!("link {} is paused", self.graph.link_name(link)),
                 None if flow.sender.timeouts > 0 => format!(
@@ -511,8 +507,8 @@ impl<'a> Simulation<'a> {
             };
             self.stuck.push(format!(
                 "flow {id} ({} to {}) has {} of {} after {}: {why}",
-                name(*source),
-                name(*target),
+                self.graph.host_name(*source),
+                self.graph.host_name(*target),
                 Bytes(flow.delivered),
                 size.unwrap_or_default(),
                 now.since(*start),
@@ -533,6 +529,12 @@ impl<'a> Simulation<'a> {
     pub const BYTES_PER_LIVE_FLOW: usize = size_of::<Option<Flow>>();
     /// What a flow that has ended takes in memory.
     pub const BYTES_PER_IDLE_FLOW: usize = size_of::<FlowRecord>();
+}
+
+/// The error for a flow between hosts that nothing joins.
+pub(crate) fn no_path(graph: &Graph, spec: &FlowSpec) -> Problem {
+    let [source, target] = [spec.source, spec.target].map(|host| graph.host_name(host));
+    Problem::new("workload", format!("flow {}: no path leads from `{source}` to `{target}`", spec.id))
 }
 
 impl Format {

@@ -1,0 +1,83 @@
+//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their results.
+#![expect(clippy::allow_attributes, reason = "each test uses another part of this")]
+#![allow(dead_code)]
+
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+use sojourn_core::scenario::Scenario;
+
+/// Runs a scenario given as JSON.
+pub fn run(scenario: &Value) -> Results {
+    try_run(scenario).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+/// Runs a scenario, or says what is wrong with it.
+pub fn try_run(scenario: &Value) -> Result<Results, String> {
+    let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
+    scenario.run(&AtomicBool::new(false)).map_err(|problem| problem.to_string())
+}
+
+/// `base` with the tables of `change` laid over it.
+pub fn with(base: &Value, change: Value) -> Value {
+    match (base, change) {
+        (Value::Object(base), Value::Object(change)) => {
+            let mut merged = base.clone();
+            for (key, value) in change {
+                let under = merged.get(&key).unwrap_or(&Value::Null);
+                let value = with(under, value);
+                merged.insert(key, value);
+            }
+            Value::Object(merged)
+        }
+        (_, change) => change,
+    }
+}
+
+/// A workload of flows, each its start in seconds, source, target and size in bytes.
+pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
+    let mut text = "start_s,source,target,size_bytes\n".to_owned();
+    for (start, source, target, size) in flows {
+        writeln!(text, "{start:.12},{source},{target},{size}").unwrap();
+    }
+    json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+}
+
+/// One count of a run's summary.
+pub fn count(results: &Results, name: &str) -> u64 {
+    results.summary["counts"][name].as_u64().unwrap_or_else(|| panic!("no count `{name}`"))
+}
+
+/// One number of a link.
+pub fn link(results: &Results, link: &str, name: &str) -> f64 {
+    let links = results.summary["links"].as_array().unwrap();
+    let of_link = links.iter().find(|of| of["name"] == link);
+    of_link.and_then(|of| of[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
+}
+
+/// The samples of a probe after `from` seconds.
+pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
+    let samples = &results.samples;
+    let known = samples.probes.iter().position(|known| known == probe);
+    let probe = known.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
+    let rows = samples.time_s.iter().zip(&samples.probe).zip(&samples.value);
+    rows.filter(|((time, of), _)| **of == probe && **time >= from).map(|(_, value)| *value).collect()
+}
+
+/// The mean of some numbers.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for value in values {
+        sum += value;
+        count += 1.0;
+    }
+    sum / count
+}
+
+/// Asserts that `value` is within `tolerance` (a share) of `expected`.
+pub fn assert_near(value: f64, expected: f64, tolerance: f64, what: &str) {
+    let error = (value / expected - 1.0).abs();
+    assert!(error <= tolerance, "{what}: {value:.6} is {:.2} % off {expected:.6}", error * 100.0);
+}
