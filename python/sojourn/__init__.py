@@ -7,7 +7,7 @@ from sojourn._core import VERSION as __version__
 from sojourn._core import ScenarioError
 from sojourn.results import Result, Run
 from sojourn.run import over_seeds, run, run_many, sweep
-from sojourn.scenario import catalogue, check, expand, override, read
+from sojourn.scenario import check, expand, override, parts, read
 
 if TYPE_CHECKING:
     from sojourn import metrics, plot
@@ -24,7 +24,6 @@ __all__ = [
     "__version__",
     "at_least",
     "at_most",
-    "catalogue",
     "check",
     "every",
     "expand",
@@ -32,6 +31,7 @@ __all__ = [
     "not_judged",
     "over_seeds",
     "override",
+    "parts",
     "plot",
     "read",
     "run",

@@ -2,6 +2,17 @@
 
 from typing import Any, Final, final
 
+__all__ = [
+    "SOURCE_HASH",
+    "VERSION",
+    "ScenarioError",
+    "Stop",
+    "check",
+    "parts",
+    "run",
+    "trace",
+]
+
 VERSION: Final[str]
 """Version of the simulator."""
 

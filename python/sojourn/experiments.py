@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from sojourn._core import ScenarioError
 from sojourn.figure import Figure
-from sojourn.scenario import ScenarioError, did_you_mean
+from sojourn.scenario import did_you_mean
 
 
 def find_experiments(start: Path | None = None) -> Path:

@@ -14,10 +14,11 @@ from typing import Any, ParamSpec, TypeVar
 import polars as pl
 
 from sojourn import _core, plot
+from sojourn._core import ScenarioError
 from sojourn.claims import Claim, ClaimFunction, not_judged
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
-from sojourn.scenario import Labels, ScenarioError, with_files
+from sojourn.scenario import Labels, with_files
 
 SCALES = ("smoke", "quick", "paper")
 
@@ -97,7 +98,9 @@ class Figure:
     def plan(self, scale: str) -> list[Labelled]:
         """Return every labelled scenario at a scale, over its seeds."""
         if scale not in self.scales:
-            raise ScenarioError(f"{self.id}: has no scale `{scale}`; it has {', '.join(self.scales)}")
+            raise ScenarioError(
+                f"{self.id}: has no scale `{scale}`; it has {', '.join(self.scales)}"
+            )
         chosen = {"name": scale, "seeds": 1, **self.scales[scale]}
         directory = self.path.parent if self.path else None
         labelled = [

@@ -61,7 +61,7 @@ LOOKS = {
     "max min": Look(GREY, ".", "--"),
 }
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "figure.figsize": (6.4, 4.0),
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
@@ -105,7 +105,7 @@ def canvas(
 
     The `salt` goes into the names inside an SVG: same picture, same file.
     """
-    with mpl.rc_context({**STYLE, "svg.hashsalt": salt}):
+    with mpl.rc_context(STYLE | {"svg.hashsalt": salt}):
         width, height = STYLE["figure.figsize"]
         extent = size or (width * (1 + 0.6 * (columns - 1)), height * (1 + 0.7 * (rows - 1)))
         figure = Canvas(figsize=extent)
@@ -316,8 +316,11 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
         )
     hosts = [name for name in places if name not in switches]
     for names, marker, size, colour in ((hosts, "o", 60, BLUE), (switches, "s", 260, "#374151")):
-        across, up = zip(*(places[name] for name in names), strict=True) if names else ((), ())
-        axes.scatter(across, up, s=size, marker=marker, color=colour, zorder=2)
+        horizontal, vertical = (
+            [places[name][0] for name in names],
+            [places[name][1] for name in names],
+        )
+        axes.scatter(horizontal, vertical, s=size, marker=marker, color=colour, zorder=2)
     for name in switches if len(places) > 40 else places:
         across, up = places[name]
         drop = 0.055 if name in switches else 0.035

@@ -12,16 +12,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sojourn import _core
+from sojourn._core import ScenarioError
 from sojourn.experiments import natural
 from sojourn.figure import Made
-from sojourn.scenario import ScenarioError
 
 
 def write_report(directory: Path, page: Path | None = None) -> Path:
     """Write one page about the figures made in `directory`, by default there as `report.html`."""
     figures = made_in(directory)
     if not figures:
-        raise ScenarioError(f"{directory}: no figures have been made here; run `sojourn figure all`")
+        raise ScenarioError(
+            f"{directory}: no figures have been made here; run `sojourn figure all`"
+        )
     page = page or directory / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render(figures, directory), encoding="utf-8")
@@ -80,7 +82,9 @@ def picture(directory: Path, made: Made) -> Markup:
 
 def as_toml(scenario: dict[str, Any]) -> str:
     """Write a scenario as a scenario file would say it."""
-    plain = [f"{name} = {_value(value)}" for name, value in scenario.items() if not _is_table(value)]
+    plain = [
+        f"{name} = {_value(value)}" for name, value in scenario.items() if not _is_table(value)
+    ]
     blocks = ["\n".join(plain)]
     for name, value in scenario.items():
         if _is_table(value):

@@ -18,8 +18,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sojourn import _core
+from sojourn._core import ScenarioError
 from sojourn.results import Result, Run
-from sojourn.scenario import Labels, ScenarioError, as_json, check, with_files
+from sojourn.scenario import Labels, as_json, check, with_files
 
 PATIENCE_S = 2.0
 """Nothing is said about work that takes no longer than this."""
@@ -209,4 +210,5 @@ def _progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
     try:
         yield advance
     finally:
-        bar.stop()
+        if console.is_terminal:
+            bar.stop()

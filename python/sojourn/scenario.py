@@ -58,7 +58,7 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
             return {key: load(inner, f"{field}.{key}") for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [load(inner, f"{field}[{i}]") for i, inner in enumerate(value)]
-        if field.endswith(".file") and isinstance(value, str):
+        if field.endswith(".file") and isinstance(value, str) and value != "none":
             return _load_file(value, field.removeprefix("."), directory or Path())
         return value
 
@@ -194,7 +194,7 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-def catalogue() -> dict[str, Any]:
+def parts() -> dict[str, Any]:
     """Return every family of parts, with the parts and their parameters."""
     families: dict[str, Any] = json.loads(_core.parts())
     return families

@@ -12,7 +12,7 @@ use sojourn_core::parameters::Problem;
 use sojourn_core::{FlowColumns, Results, Scenario, Trace};
 
 create_exception!(
-    _core,
+    sojourn._core,
     ScenarioError,
     PyValueError,
     "A scenario that cannot be run: `field: what is wrong and what is allowed`."
@@ -44,9 +44,8 @@ impl Stop {
 #[pyfunction]
 fn run<'py>(py: Python<'py>, scenario: &str, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
     let stop = Arc::clone(&stop.0);
-    let results = py
-        .detach(|| sojourn_core::run(&Scenario::parse(scenario)?, &stop))
-        .map_err(to_python)?;
+    let results =
+        py.detach(|| sojourn_core::run(&Scenario::parse(scenario)?, &stop)).map_err(to_python)?;
     results_dict(py, results)
 }
 

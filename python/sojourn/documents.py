@@ -1,6 +1,6 @@
 """The generated pages: the catalogue of parts, and the list of figures with their claims.
 
-`python -m sojourn.catalogue` writes `docs/parts.md` and `experiments/README.md`; with `--check` it
+`python -m sojourn.documents` writes `docs/parts.md` and `experiments/README.md`; with `--check` it
 fails if they are not what it would write.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn.experiments import discover, find_experiments
 from sojourn.figure import Figure
-from sojourn.scenario import catalogue
+from sojourn.scenario import parts
 
 STATE = "state.json"
 """The verdicts at `paper` scale, kept beside the experiments."""
@@ -29,7 +29,7 @@ def parts_page() -> str:
         "What a scenario can be made of. A part is chosen by its name, alone"
         ' (`transport = "dctcp"`) or as the `kind` of a table with its parameters.',
     ]
-    for family, content in catalogue().items():
+    for family, content in parts().items():
         lines += ["", f"## `{family}`", "", content["about"].strip()]
         for part in content["parts"]:
             lines += ["", f"### `{part['name']}`", "", part["about"].strip()]
@@ -104,9 +104,7 @@ def main(arguments: list[str]) -> int:
     experiments = find_experiments()
     pages = {
         experiments.parent / "docs" / "parts.md": parts_page(),
-        experiments / "README.md": experiments_page(
-            discover(experiments), read_state(experiments)
-        ),
+        experiments / "README.md": experiments_page(discover(experiments), read_state(experiments)),
     }
     stale = [
         page
