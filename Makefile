@@ -71,7 +71,7 @@ fuzz: ## run the random scenarios that start from SEED
 	SOJOURN_SEED=$(SEED) cargo test --quiet --package sojourn-core --test invariants
 
 lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove everything that was made

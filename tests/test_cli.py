@@ -121,7 +121,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["run", "none.toml"], "none.toml: cannot be read: No such file"),
         (["run"], "Missing argument"),
         (["rnu"], "No such command"),
-        (["run", "scenario.toml", "--ot", "x"], "No such option"),
+        (["run", "scenario.toml", "--away", "x"], "No such option"),
         (["run", "scenario.toml", "--out", "scenario.toml"], "scenario.toml: is not a directory"),
         (["compare", "scenario.toml", "--vary", "load"], "expected NAME=VALUE"),
         (["compare", "scenario.toml", "--vary", "laod=1"], "did you mean `workload.load`?"),

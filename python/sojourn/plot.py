@@ -5,6 +5,7 @@ has the same colour and marker in every picture. Published points are hollow, th
 """
 
 import contextlib
+import math
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sojourn.layout import layout
 
@@ -130,7 +131,7 @@ def legend(axes: Axes, columns: int = 4) -> None:
             labels,
             loc="lower left",
             bbox_to_anchor=(0, 1.0),
-            ncols=min(columns, len(handles)),
+            ncols=math.ceil(len(handles) / math.ceil(len(handles) / columns)),
             borderaxespad=0.2,
             columnspacing=1.2,
             handletextpad=0.5,
@@ -166,7 +167,8 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
         )
         if "low" in part.columns and part["low"].is_not_nan().any():
             low, high = (part[name].to_numpy() * scale for name in ("low", "high"))
-            floor = np.nanmin(part["value"].to_numpy()) * scale / 100 if log else -np.inf
+            # What is never negative has no band below zero, which a log axis could not show.
+            floor = np.nanmin(part["value"].to_numpy()) * scale / 100 if log else 0.0
             axes.fill_between(
                 horizontal, np.maximum(low, floor), high, color=style.colour, alpha=0.18, lw=0
             )
@@ -305,6 +307,8 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
         cable = (min(source, target), max(source, target))
         cables[cable] = max(cables.get(cable, 0.0), float(link.get("utilisation", 0.0)))
     places, switches = layout(list(cables))
+    # Hosts at the ends of a chain stand under each other: their names go to the side.
+    chain = min(places[name][0] for name in places) == 0.0
     busiest = max(cables.values(), default=0.0)
     for (one, other), used in cables.items():
         hot = used > 0 and used == busiest
@@ -316,17 +320,29 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
         )
     hosts = [name for name in places if name not in switches]
     for names, marker, size, colour in ((hosts, "o", 60, BLUE), (switches, "s", 260, "#374151")):
-        horizontal, vertical = (
-            [places[name][0] for name in names],
-            [places[name][1] for name in names],
-        )
-        axes.scatter(horizontal, vertical, s=size, marker=marker, color=colour, zorder=2)
+        spots = np.array([places[name] for name in names]).reshape(-1, 2)
+        axes.scatter(spots[:, 0], spots[:, 1], s=size, marker=marker, color=colour, zorder=2)
     for name in switches if len(places) > 40 else places:
-        across, up = places[name]
-        drop = 0.055 if name in switches else 0.035
-        axes.annotate(name, (across, up - drop), ha="center", va="top", fontsize=7)
+        side = {0.0: "left", 1.0: "right"}.get(places[name][0]) if chain else None
+        _name_node(axes, name, places[name], side or ("switch" if name in switches else "host"))
     axes.set_axis_off()
     axes.margins(0.08)
+
+
+NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
+    "left": ((-7, 0), {"ha": "right", "va": "center"}),
+    "right": ((7, 0), {"ha": "left", "va": "center"}),
+    "switch": ((0, -12), {"ha": "center", "va": "top"}),
+    "host": ((0, -6), {"ha": "center", "va": "top"}),
+}
+"""Where a node's name stands: its shift in points, and how it is aligned."""
+
+
+def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
+    shift, alignment = NAME_PLACES[side]
+    sheet = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+    text = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
+    axes.annotate(name, place, shift, **text, **alignment)
 
 
 def _parts(table: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -343,6 +359,10 @@ def _scale(axes: Axes, *, log: bool) -> None:
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain_numbers())
+        bottom, top = axes.get_ylim()
+        # Less than a decade may hold no power of ten to read values off.
+        few = top < 10 * bottom
+        axes.yaxis.set_minor_formatter(_plain_numbers() if few else NullFormatter())
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
