@@ -5,14 +5,11 @@ SCALE ?= quick
 SEED ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
-RESULTS := results
 
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
-
-export SOJOURN_CACHE ?= $(CURDIR)/$(RESULTS)/cache
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python check build figures report bench docs fuzz lock clean
@@ -75,4 +72,4 @@ lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
 	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) $(RESULTS) target python/sojourn/*.so
+	rm -rf $(VENV) results target python/sojourn/*.so

@@ -341,11 +341,13 @@ NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
 def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
     shift, alignment = NAME_PLACES[side]
     sheet = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-    text = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
     axes.annotate(name, place, shift, **text, **alignment)
 
 
 def _parts(table: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of each `by`, without those that have no value."""
+    table = table.filter(pl.col("value").is_not_nan())
     for part in table.partition_by(by, maintain_order=True):
         yield str(part[by][0]), part
 

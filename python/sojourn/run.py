@@ -27,12 +27,8 @@ PATIENCE_S = 2.0
 
 
 def default_cache() -> Path:
-    """Return where results are kept: `$SOJOURN_CACHE`, or the user's cache directory."""
-    chosen = os.environ.get("SOJOURN_CACHE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "sojourn"
+    """Return where results are kept: `$SOJOURN_CACHE`, or `results/cache` here."""
+    return Path(os.environ.get("SOJOURN_CACHE") or Path("results") / "cache")
 
 
 def key(scenario: Mapping[str, Any]) -> str:
