@@ -43,6 +43,12 @@ def test_the_same_kind_keeps_its_parameters() -> None:
     assert override({"transport": "dctcp"}, {"transport.gain": 0.1}) == base
 
 
+def test_what_was_none_becomes_a_table() -> None:
+    assert override({"samples": "none"}, {"samples.queues": ["a->b"]}) == {
+        "samples": {"queues": ["a->b"]}
+    }
+
+
 def test_the_base_is_left_as_it_was() -> None:
     base = {"a": {"b": 1}}
     override(base, {"a.b": 2})

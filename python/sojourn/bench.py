@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 DUMBBELL = {
-    "topology": {"kind": "dumbbell", "pairs": 10, "rate": "10 Gbps", "delay": "1 us"},
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 10,
+        "receivers": 10,
+        "rate": "10 Gbps",
+        "delay": "1 us",
+    },
     "transport": {"kind": "dctcp"},
     "time_limit": "100 ms",
 }
@@ -35,7 +41,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             "spines": 4,
             "hosts_per_leaf": 16,
             "host_rate": "10 Gbps",
-            "spine_rate": "40 Gbps",
+            "fabric_rate": "40 Gbps",
         },
         "transport": {"kind": "dctcp"},
         "workload": {

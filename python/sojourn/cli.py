@@ -210,7 +210,7 @@ def parts(
     families = scenario.parts()
     shown = screen.parts_text(families, kind)
     if not shown:
-        names = [part["name"] for content in families.values() for part in content["parts"]]
+        names = [part["name"] for members in families.values() for part in members]
         hint = scenario.did_you_mean(str(kind), [*families, *names])
         raise ScenarioError(f"{kind}: there is no such family or part{hint}")
     screen.console.print(*shown, sep="\n")

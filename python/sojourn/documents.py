@@ -29,9 +29,9 @@ def parts_page() -> str:
         "What a scenario can be made of. A part is chosen by its name, alone"
         ' (`transport = "dctcp"`) or as the `kind` of a table with its parameters.',
     ]
-    for family, content in parts().items():
-        lines += ["", f"## `{family}`", "", content["about"].strip()]
-        for part in content["parts"]:
+    for family, members in parts().items():
+        lines += ["", f"## `{family}`"]
+        for part in members:
             lines += ["", f"### `{part['name']}`", "", part["about"].strip()]
             lines += _parameter_table(part["parameters"])
     return "\n".join(lines) + "\n"

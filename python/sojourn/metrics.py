@@ -157,8 +157,8 @@ def utilisation(link: str) -> Metric:
 
 
 def count(name: str) -> Metric:
-    """Measure one of the run's counts, such as `drops` or `marks`."""
-    return lambda result: Statistic(float(result.summary["counts"][name]))
+    """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
+    return lambda result: Statistic(float(result.summary["counts"].get(name, math.nan)))
 
 
 def flows(bucket: Bucket = ALL) -> Metric:

@@ -113,8 +113,10 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     if "outcome" in flows:
         flows["outcome"] = _names(flows["outcome"], OUTCOMES)
     table = pl.DataFrame({name: flows[name] for name in COLUMNS if name in flows})
-    absent = [name for name in ("fct_s", "slowdown", "deadline_s") if name in flows]
-    return table.with_columns(pl.col(absent).fill_nan(None))
+    may_be_absent = [
+        name for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s") if name in flows
+    ]
+    return table.with_columns(pl.col(may_be_absent).fill_nan(None))
 
 
 def _names(indices: Any, names: Any) -> pl.Series:

@@ -108,7 +108,8 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Scenario:
 def _merge_value(old: Any, new: Any) -> Any:
     if isinstance(old, Mapping) and isinstance(new, str) and old.get("kind") == new:
         return old
-    if isinstance(old, str) and isinstance(new, Mapping) and "kind" not in new:
+    is_name = isinstance(old, str) and old != "none"
+    if is_name and isinstance(new, Mapping) and "kind" not in new:
         return {"kind": old, **new}
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return new
@@ -195,7 +196,7 @@ def _parse_value(text: str) -> Any:
 
 
 def parts() -> dict[str, Any]:
-    """Return every family of parts, with the parts and their parameters."""
+    """Return the parts of every family, each with its parameters."""
     families: dict[str, Any] = json.loads(_core.parts())
     return families
 

@@ -61,24 +61,27 @@ def _link_table(result: Result, most: int = 5) -> Table:
             link["name"],
             f"{link['rate_bps'] / 1e9:g} Gb/s",
             f"{100 * link['utilisation']:.1f} %",
-            number(link["drops"]),
-            number(link["marks"]),
-            number(link["pauses"]),
-            size(link["queue_mean_bytes"]),
-            size(link["queue_max_bytes"]),
+            *(_told(link, name, number) for name in ("drops", "marks", "pauses")),
+            *(_told(link, name, size) for name in ("queue_mean_bytes", "queue_max_bytes")),
         )
     return table
+
+
+def _told(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Write a counter, or a dash: ideals have no packets to count."""
+    return show(counters[name]) if name in counters else "-"
 
 
 def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ("drops", "marks", "pauses", "retransmits", "timeouts")
-    told = ", ".join(f"{number(counts[name])} {name}" for name in names)
-    hops = sum(counts["packet_hops"].values())
+    told = ", ".join(f"{number(counts[name])} {name}" for name in names if name in counts)
     cpu = result.summary["cpu_seconds"]
-    speed = f"{hops / cpu / 1e6:.1f} million packet-hops per CPU-second" if hops and cpu else ""
-    simulated = f"{result.summary['simulated_s']:.6g} s simulated in {cpu:.2f} s"
-    return Text(f"{told}\n{simulated}" + (f", {speed}" if speed else ""))
+    speed = f"{result.summary['simulated_s']:.6g} s simulated in {cpu:.2f} s"
+    hops = sum(counts.get("packet_hops", {}).values())
+    if hops and cpu:
+        speed += f", {hops / cpu / 1e6:.1f} million packet-hops per CPU-second"
+    return Text(f"{told}\n{speed}")
 
 
 def _notes(result: Result, most: int = 5) -> list[Text]:
@@ -145,12 +148,12 @@ def parts_text(catalogue: Mapping[str, Any], kind: str | None) -> list[Renderabl
     if kind is None:
         table = _table("family", "parts")
         table.columns[1].justify = "left"
-        for family, content in catalogue.items():
-            table.add_row(family, ", ".join(part["name"] for part in content["parts"]))
+        for family, members in catalogue.items():
+            table.add_row(family, ", ".join(part["name"] for part in members))
         return [table, Text("sojourn parts NAME shows the parameters of a family or part")]
     shown: list[RenderableType] = []
-    for family, content in catalogue.items():
-        for part in content["parts"]:
+    for family, members in catalogue.items():
+        for part in members:
             if kind in (family, part["name"]):
                 shown += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
                 shown.append(_parameter_table(part["parameters"]))

@@ -8,8 +8,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_core::parameters::Problem;
-use sojourn_core::{FlowColumns, Results, Scenario, Trace};
+use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::run::Results;
+use sojourn_core::scenario::{Columns, Scenario, catalogue};
 
 create_exception!(
     sojourn._core,
@@ -44,30 +45,35 @@ impl Stop {
 #[pyfunction]
 fn run<'py>(py: Python<'py>, scenario: &str, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
     let stop = Arc::clone(&stop.0);
-    let results =
-        py.detach(|| sojourn_core::run(&Scenario::parse(scenario)?, &stop)).map_err(to_python)?;
+    let results = py.detach(|| Scenario::parse(scenario)?.run(&stop)).map_err(to_python)?;
     results_dict(py, results)
 }
 
 /// Returns the scenario with every default filled in, as JSON.
 #[pyfunction]
 fn check(py: Python<'_>, scenario: &str) -> PyResult<String> {
-    let shown = py.detach(|| Scenario::parse(scenario).map(|scenario| scenario.show()));
-    shown.map(|scenario| scenario.to_string()).map_err(to_python)
+    let checked = || {
+        let scenario = Scenario::parse(scenario)?;
+        scenario.check()?;
+        Ok(scenario.show().to_string())
+    };
+    py.detach(checked).map_err(to_python)
 }
 
 /// Returns the flows that a scenario's workload asks for, without running them.
 #[pyfunction]
 fn trace<'py>(py: Python<'py>, scenario: &str) -> PyResult<Bound<'py, PyDict>> {
-    let trace =
-        py.detach(|| sojourn_core::trace(&Scenario::parse(scenario)?)).map_err(to_python)?;
-    trace_dict(py, trace)
+    let (flows, classes) = py.detach(|| Scenario::parse(scenario)?.trace()).map_err(to_python)?;
+    let dict = PyDict::new(py);
+    dict.set_item("flows", flows_dict(py, flows)?)?;
+    dict.set_item("classes", classes)?;
+    Ok(dict)
 }
 
 /// Returns the catalogue of parts with their parameters, as JSON.
 #[pyfunction]
 fn parts() -> String {
-    sojourn_core::catalogue().to_string()
+    catalogue().to_string()
 }
 
 /// A problem as Python's exception.
@@ -79,9 +85,8 @@ fn to_python(problem: Problem) -> PyErr {
 /// A dictionary of numpy columns, each taking over the vector of that name.
 macro_rules! columns {
     ($py:ident, $table:expr, [$($column:ident),+ $(,)?]) => {{
-        let table = $table;
         let columns = PyDict::new($py);
-        $( columns.set_item(stringify!($column), column($py, table.$column))?; )+
+        $( columns.set_item(stringify!($column), column($py, $table.$column))?; )+
         columns
     }};
 }
@@ -95,13 +100,13 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
     let dict = PyDict::new(py);
     dict.set_item("flows", flows_dict(py, results.flows)?)?;
     dict.set_item("classes", results.classes)?;
+    dict.set_item("probes", results.samples.probes)?;
     dict.set_item("samples", columns!(py, results.samples, [time_s, probe, value]))?;
-    dict.set_item("probes", results.probes)?;
     dict.set_item("summary", results.summary.to_string())?;
     Ok(dict)
 }
 
-fn flows_dict(py: Python<'_>, flows: FlowColumns) -> PyResult<Bound<'_, PyDict>> {
+fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
     Ok(columns!(
         py,
         flows,
@@ -124,15 +129,6 @@ fn flows_dict(py: Python<'_>, flows: FlowColumns) -> PyResult<Bound<'_, PyDict>>
     ))
 }
 
-fn trace_dict(py: Python<'_>, trace: Trace) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("classes", trace.classes)?;
-    let flows =
-        columns!(py, trace.flows, [flow, source, target, size_bytes, start_s, class, deadline_s]);
-    dict.set_item("flows", flows)?;
-    Ok(dict)
-}
-
 /// The compiled core of Sojourn.
 #[pymodule]
 mod _core {
@@ -141,5 +137,5 @@ mod _core {
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;
     #[pymodule_export]
-    const SOURCE_HASH: &str = sojourn_core::SOURCE_HASH;
+    const SOURCE_HASH: &str = env!("SOJOURN_SOURCE_HASH");
 }
