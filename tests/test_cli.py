@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,9 @@ def test_a_figure_and_its_report_are_made(
     monkeypatch.chdir(EXPERIMENTS.parent)
     out = str(directory / "figures")
     assert cli.invoke(["figure", "t1", "--scale", "smoke", "--out", out]) == 0
-    assert "✓ held" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "✓ held" in printed
+    assert re.search(r"0\.8 +mean +(≥ )?\d", printed)
     assert cli.invoke(["report", "--figures", out]) == 0
     assert "figures/report.html" in files(directory)
 

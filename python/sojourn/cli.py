@@ -176,6 +176,9 @@ def figure(
     for one in chosen:
         with _about(one.path or Path(one.id)):
             made.append(one.make(scale, out, **options))
+        table = screen.figure_table(made[-1].table(out), f"{one.id}: {one.title}")
+        if table is not None:
+            screen.console.print(table)
         print(f"{out / one.id}.svg  {one.title} ({made[-1].seconds} s)", flush=True)
     screen.console.print(screen.claim_table(made))
     if record:

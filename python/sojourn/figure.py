@@ -186,6 +186,10 @@ class Made:
         """The command that makes it again."""
         return f"sojourn figure {self.id} --scale {self.scale}"
 
+    def table(self, directory: Path) -> pl.DataFrame:
+        """Return the figure's table."""
+        return pl.read_csv(directory / f"{self.id}.csv", infer_schema_length=None)
+
     def write(self, directory: Path) -> None:
         """Write `ID.json`."""
         text = json.dumps(asdict(self), indent=2, ensure_ascii=False)

@@ -119,16 +119,42 @@ def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]
 
 def _interval(row: Mapping[str, Any]) -> str:
     """Write a value, and how far its interval reaches in per cent of it."""
-    if math.isnan(row["value"]):
-        return "-"
-    bound = "≥ " if row["at_least"] else ""
     value = row["value"]
-    if row["metric"].startswith("FCT"):
-        shown = duration(value)
-    else:
-        shown = number(round(value)) if row["metric"] == "flows" else f"{value:.3g}"
-    reach = (row["high"] - value) / value if value else 0.0
-    return bound + shown + (f" ±{100 * reach:.2g}%" if reach > 0 else "")
+    if value is None or math.isnan(value):
+        return "-"
+    bound = "≥ " if row.get("at_least") else ""
+    high = row.get("high")
+    reach = (high - value) / value if value and high is not None else 0.0
+    digits = 0 if reach >= 0.1 else 1
+    spread = f" ±{100 * reach:.{digits}f}%" if reach > 0 else ""
+    return bound + _in_unit(value, str(row.get("metric", ""))) + spread
+
+
+def _in_unit(value: float, metric: str) -> str:
+    if metric.startswith("FCT") or metric.endswith("_s"):
+        return duration(value)
+    if metric.endswith("_bytes"):
+        return size(value)
+    return number(round(value)) if metric == "flows" else f"{value:.3g}"
+
+
+def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | None:
+    """Return a figure's table with its first label as columns, if it is one of single values.
+
+    Metrics are shown by the ends of their names: `_s` are seconds, `_bytes` bytes.
+    """
+    if "value" not in table.columns or table.height > most:
+        return None
+    first, *others = table.columns[: table.columns.index("value")] or [""]
+    if not others:
+        return None
+    schemes = table[first].unique(maintain_order=True).to_list()
+    shown = _table(*others, *map(str, schemes), title=title)
+    for rows in table.partition_by(others, maintain_order=True):
+        cells = {row[first]: _interval(row) for row in rows.to_dicts()}
+        heads = [str(rows[name][0]) for name in others]
+        shown.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
+    return shown
 
 
 def claim_table(figures: Iterable[Made]) -> Table:
