@@ -12,13 +12,15 @@ from sojourn.scenario import check, expand, override, parts, read
 if TYPE_CHECKING:
     from sojourn import metrics, plot
     from sojourn.claims import Verdict, at_least, at_most, every, not_judged
-    from sojourn.figure import Figure, Paper
+    from sojourn.figure import Figure, Labelled, Paper, Scale
 
 __all__ = [
     "Figure",
+    "Labelled",
     "Paper",
     "Result",
     "Run",
+    "Scale",
     "ScenarioError",
     "Verdict",
     "__version__",
@@ -45,6 +47,6 @@ def __getattr__(name: str) -> Any:
     if name in ("metrics", "plot"):
         return importlib.import_module(f"sojourn.{name}")
     if name in __all__:
-        module = "figure" if name in ("Figure", "Paper") else "claims"
+        module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"
         return getattr(importlib.import_module(f"sojourn.{module}"), name)
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")

@@ -116,7 +116,7 @@ class Figure:
             if scale in claim.scales:
                 verdict = claim.judge(table)
             else:
-                verdict = not_judged(f"too few flows at {scale} scale")
+                verdict = not_judged(f"too little data at {scale} scale")
             judgements.append(
                 {
                     "statement": claim.statement,

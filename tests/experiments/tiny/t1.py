@@ -1,14 +1,15 @@
 """Mean slowdown against load."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import polars as pl
 from matplotlib.axes import Axes
 
 from sojourn import (
     Figure,
+    Labelled,
     Run,
+    Scale,
     Verdict,
     at_least,
     at_most,
@@ -35,7 +36,7 @@ figure = Figure(
 
 
 @figure.runs
-def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def runs(scale: Scale) -> Iterator[Labelled]:
     for scheme, change in schemes.items():
         for load in scale["loads"]:
             given = {"workload.load": load, "workload.flows": scale["flows"]}
