@@ -1,0 +1,75 @@
+# Everything a checkout can do. Needs only Python 3.11 or newer, Rust and make.
+
+PYTHON ?= python3
+SCALE ?= quick
+SEED ?= 1
+VENV := .venv
+BIN := $(VENV)/bin
+
+CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
+INSTALLED := $(VENV)/.installed
+BUILT := $(VENV)/.built
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python check build figures report bench docs fuzz lock clean
+
+help: ## list what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: build ## run the main experiments at quick scale, and write the report
+	$(BIN)/sojourn figure all --scale quick
+	$(BIN)/sojourn report --scale quick
+
+test: check test-rust test-python ## set up everything, and run every check and test
+
+test-rust: ## the simulator's tests
+	cargo test --quiet
+
+test-python: build ## the lab's tests, the examples, and every figure at smoke scale
+	$(BIN)/pytest --quiet
+
+check: build ## formatting, lints, types, stubs, spelling, generated pages
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
+	$(BIN)/ruff format --quiet --check
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/stubtest sojourn._core
+	$(BIN)/typos
+	$(BIN)/python -m sojourn.documents --check
+
+build: $(BUILT) ## set up the environment, and compile the simulator into it
+
+$(INSTALLED): requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	touch $@
+
+figures: build ## make every figure again at SCALE=smoke|quick|paper
+	$(BIN)/sojourn figure all --scale $(SCALE)
+
+report: build ## write the report on the figures of SCALE
+	$(BIN)/sojourn report --scale $(SCALE)
+
+bench: build ## measure speed and memory
+	$(BIN)/sojourn bench
+
+docs: build ## write docs/parts.md and experiments/README.md anew
+	$(BIN)/python -m sojourn.documents
+
+fuzz: ## run the random scenarios that start from SEED
+	SOJOURN_SEED=$(SEED) cargo test --quiet --package sojourn-core --test invariants
+
+lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
+	uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
+
+clean: ## remove everything that was made
+	rm -rf $(VENV) results target python/sojourn/*.so

@@ -1,0 +1,141 @@
+//! The binding: four functions over text and columns, nothing to decide.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use numpy::{Element, IntoPyArray, PyArray1};
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::run::Results;
+use sojourn_core::scenario::{Columns, Scenario, catalogue};
+
+create_exception!(
+    sojourn._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run: `field: what is wrong and what is allowed`."
+);
+
+/// Asks running simulations to stop; safe to set from any thread.
+#[pyclass(frozen, module = "sojourn._core")]
+struct Stop(Arc<AtomicBool>);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(false)))
+    }
+
+    /// Asks every run that was given this object to stop.
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether a stop was asked for.
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a scenario given as JSON; other Python threads go on meanwhile.
+#[pyfunction]
+fn run<'py>(py: Python<'py>, scenario: &str, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
+    let stop = Arc::clone(&stop.0);
+    let results = py.detach(|| Scenario::parse(scenario)?.run(&stop)).map_err(to_python)?;
+    results_dict(py, results)
+}
+
+/// Returns the scenario with every default filled in, as JSON.
+#[pyfunction]
+fn check(py: Python<'_>, scenario: &str) -> PyResult<String> {
+    let checked = || {
+        let scenario = Scenario::parse(scenario)?;
+        scenario.check()?;
+        Ok(scenario.show().to_string())
+    };
+    py.detach(checked).map_err(to_python)
+}
+
+/// Returns the flows that a scenario's workload asks for, without running them.
+#[pyfunction]
+fn trace<'py>(py: Python<'py>, scenario: &str) -> PyResult<Bound<'py, PyDict>> {
+    let (flows, classes) = py.detach(|| Scenario::parse(scenario)?.trace()).map_err(to_python)?;
+    let dict = PyDict::new(py);
+    dict.set_item("flows", flows_dict(py, flows)?)?;
+    dict.set_item("classes", classes)?;
+    Ok(dict)
+}
+
+/// Returns the catalogue of parts with their parameters, as JSON.
+#[pyfunction]
+fn parts() -> String {
+    catalogue().to_string()
+}
+
+/// A problem as Python's exception.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+fn to_python(problem: Problem) -> PyErr {
+    ScenarioError::new_err(problem.to_string())
+}
+
+/// A dictionary of numpy columns, each taking over the vector of that name.
+macro_rules! columns {
+    ($py:ident, $table:expr, [$($column:ident),+ $(,)?]) => {{
+        let columns = PyDict::new($py);
+        $( columns.set_item(stringify!($column), column($py, $table.$column))?; )+
+        columns
+    }};
+}
+
+/// A vector as a numpy array, without a copy.
+fn column<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
+    values.into_pyarray(py)
+}
+
+fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("flows", flows_dict(py, results.flows)?)?;
+    dict.set_item("classes", results.classes)?;
+    dict.set_item("probes", results.samples.probes)?;
+    dict.set_item("samples", columns!(py, results.samples, [time_s, probe, value]))?;
+    dict.set_item("summary", results.summary.to_string())?;
+    Ok(dict)
+}
+
+fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
+    Ok(columns!(
+        py,
+        flows,
+        [
+            flow,
+            source,
+            target,
+            size_bytes,
+            start_s,
+            fct_s,
+            ideal_fct_s,
+            slowdown,
+            retransmits,
+            timeouts,
+            class,
+            deadline_s,
+            delivered_bytes,
+            outcome,
+        ]
+    ))
+}
+
+/// The compiled core of Sojourn.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::{ScenarioError, Stop, check, parts, run, trace};
+    #[pymodule_export]
+    const VERSION: &str = sojourn_core::VERSION;
+    #[pymodule_export]
+    const SOURCE_HASH: &str = env!("SOJOURN_SOURCE_HASH");
+}

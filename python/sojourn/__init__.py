@@ -1,0 +1,52 @@
+"""Sojourn: a laboratory for congestion control, judged by flow completion time."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sojourn._core import VERSION as __version__
+from sojourn._core import ScenarioError
+from sojourn.results import Result, Run
+from sojourn.run import over_seeds, run, run_many, sweep
+from sojourn.scenario import check, expand, override, parts, read
+
+if TYPE_CHECKING:
+    from sojourn import metrics, plot
+    from sojourn.claims import Verdict, at_least, at_most, every, not_judged
+    from sojourn.figure import Figure, Labelled, Paper, Scale
+
+__all__ = [
+    "Figure",
+    "Labelled",
+    "Paper",
+    "Result",
+    "Run",
+    "Scale",
+    "ScenarioError",
+    "Verdict",
+    "__version__",
+    "at_least",
+    "at_most",
+    "check",
+    "every",
+    "expand",
+    "metrics",
+    "not_judged",
+    "over_seeds",
+    "override",
+    "parts",
+    "plot",
+    "read",
+    "run",
+    "run_many",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what draws and computes statistics only when it is asked for: that takes a second."""
+    if name in ("metrics", "plot"):
+        return importlib.import_module(f"sojourn.{name}")
+    if name in __all__:
+        module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"
+        return getattr(importlib.import_module(f"sojourn.{module}"), name)
+    raise AttributeError(f"module 'sojourn' has no attribute {name!r}")

@@ -1,0 +1,46 @@
+"""The compiled core: a run is a pure function of scenario, seed and version."""
+
+from typing import Any, Final, final
+
+__all__ = [
+    "SOURCE_HASH",
+    "VERSION",
+    "ScenarioError",
+    "Stop",
+    "check",
+    "parts",
+    "run",
+    "trace",
+]
+
+VERSION: Final[str]
+"""Version of the simulator."""
+
+SOURCE_HASH: Final[str]
+"""Hash of the simulator's source: part of every cache key."""
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run: `field: what is wrong and what is allowed`."""
+
+@final
+class Stop:
+    """Asks running simulations to stop; safe to set from any thread."""
+
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None:
+        """Ask every run that was given this object to stop."""
+
+    def is_set(self) -> bool:
+        """Tell whether a stop was asked for."""
+
+def run(scenario: str, stop: Stop) -> dict[str, Any]:
+    """Run a scenario given as JSON; other Python threads go on meanwhile."""
+
+def check(scenario: str) -> str:
+    """Return the scenario with every default filled in, as JSON."""
+
+def trace(scenario: str) -> dict[str, Any]:
+    """Return the flows that a scenario's workload asks for, without running them."""
+
+def parts() -> str:
+    """Return the catalogue of parts with their parameters, as JSON."""

@@ -1,0 +1,137 @@
+"""The benchmark: fixed scenarios, each measured in a fresh process that loads only the core.
+
+This file is both the command's module and the program of that process, so it imports nothing
+beyond the standard library at the top.
+"""
+
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any
+
+DUMBBELL = {
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 10,
+        "receivers": 10,
+        "rate": "10 Gbps",
+        "delay": "1 us",
+    },
+    "transport": {"kind": "dctcp"},
+    "time_limit": "100 ms",
+}
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "W1": {
+        **DUMBBELL,
+        "name": "W1: 10 long DCTCP flows on a dumbbell of 10 Gb/s",
+        "workload": {"kind": "long_lived", "flows": 10},
+    },
+    "W2": {
+        "name": "W2: web search at load 0.6 on a leaf-spine of 144 hosts",
+        "topology": {
+            "kind": "leaf_spine",
+            "leaves": 9,
+            "spines": 4,
+            "hosts_per_leaf": 16,
+            "host_rate": "10 Gbps",
+            "fabric_rate": "40 Gbps",
+        },
+        "transport": {"kind": "dctcp"},
+        "workload": {
+            "kind": "poisson",
+            "load": 0.6,
+            "flows": 5000,
+            "sizes": {"kind": "web_search"},
+        },
+    },
+    "W3": {
+        "name": "W3: permutation of 2 MB flows on a fat-tree of 1024 hosts",
+        "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {"kind": "permutation", "size": "2 MB"},
+    },
+    "W4": {
+        **DUMBBELL,
+        "name": "W4: 1000 long DCTCP flows on a dumbbell of 10 Gb/s",
+        "workload": {"kind": "long_lived", "flows": 1000},
+    },
+}
+
+
+def measure(names: Iterable[str], repeats: int = 5) -> list[dict[str, Any]]:
+    """Measure the named scenarios one after the other; each time is the least of `repeats`."""
+    return [measure_one(name, SCENARIOS[name], repeats) for name in names]
+
+
+def measure_one(name: str, scenario: dict[str, Any], repeats: int) -> dict[str, Any]:
+    """Measure one scenario in a process of its own."""
+    from sojourn import _core  # noqa: PLC0415 - the measuring process has no package
+
+    _core.check(json.dumps(scenario))
+    command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats)]
+    process = subprocess.run(
+        command, input=json.dumps(scenario), capture_output=True, text=True, check=False
+    )
+    if process.returncode != 0:
+        raise RuntimeError(f"{name} failed:\n{process.stderr}")
+    return {"name": name, "about": scenario["name"], **json.loads(process.stdout)}
+
+
+def figures(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
+    """Return what is reported, from a run's summary and the least CPU time."""
+    counts = summary["counts"]
+    hops = counts["packet_hops"]["data"] + counts["packet_hops"]["ack"]
+    return {
+        "packet_hops": hops,
+        "events": counts["events"],
+        "cpu_seconds": cpu_seconds,
+        "packet_hops_per_cpu_second": hops / cpu_seconds,
+        "ns_per_packet_hop": 1e9 * cpu_seconds / hops,
+        "events_per_packet_hop": counts["events"] / hops,
+        "bytes_per_live_flow": summary.get("memory", {}).get("bytes_per_live_flow"),
+        "bytes_per_idle_flow": summary.get("memory", {}).get("bytes_per_idle_flow"),
+    }
+
+
+def peak_memory() -> int:
+    """Return the most memory this process has had, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not `ru_maxrss`, which on Linux a process inherits from the one that started it.
+        for line in status.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def main(library: str, repeats: int) -> None:
+    """Run the scenario on standard input `repeats` times and print the measurements as JSON."""
+    loader = ExtensionFileLoader("_core", library)
+    spec = importlib.util.spec_from_file_location("_core", library, loader=loader)
+    assert spec is not None, "a loader was given"
+    core: Any = importlib.util.module_from_spec(spec)
+    loader.exec_module(core)
+    scenario = sys.stdin.read()
+    before = peak_memory()
+    times, summary = [], {}
+    for _ in range(repeats):
+        begun = time.thread_time()
+        columns = core.run(scenario, core.Stop())
+        times.append(time.thread_time() - begun)
+        summary = json.loads(columns["summary"])
+        if len(times) == 1:
+            peak = peak_memory()
+    measured = {"peak_memory_bytes": peak, "memory_before_bytes": before}
+    print(json.dumps(figures(summary, min(times)) | measured))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,69 @@
+"""Claims: statements that a figure's table must bear out, and their verdicts."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim held, with the numbers in a sentence; `None` is not judged."""
+
+    held: bool | None
+    sentence: str
+
+    @property
+    def word(self) -> str:
+        """The verdict in words."""
+        return {True: "held", False: "not held", None: "not judged"}[self.held]
+
+
+def not_judged(reason: str) -> Verdict:
+    """Return the verdict of a claim that these data cannot decide."""
+    return Verdict(None, reason)
+
+
+def at_least(value: float, bound: float, what: str) -> Verdict:
+    """Return whether `value` reaches `bound`; a NaN is not judged."""
+    return _compared(
+        value, bound, f"{what} is {value:.3g}, at least {bound:g} wanted", value >= bound
+    )
+
+
+def at_most(value: float, bound: float, what: str) -> Verdict:
+    """Return whether `value` stays within `bound`; a NaN is not judged."""
+    return _compared(
+        value, bound, f"{what} is {value:.3g}, at most {bound:g} wanted", value <= bound
+    )
+
+
+def _compared(value: float, bound: float, sentence: str, held: bool) -> Verdict:
+    if np.isnan(value) or np.isnan(bound):
+        return not_judged(sentence)
+    return Verdict(bool(held), sentence)
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of several together: the worst, telling the sentences that made it so."""
+    given = list(verdicts)
+    for held in (False, None, True):
+        sentences = [verdict.sentence for verdict in given if verdict.held is held]
+        if sentences:
+            return Verdict(held, "; ".join(sentences))
+    return not_judged("nothing to judge")
+
+
+ClaimFunction = Callable[[pl.DataFrame], Verdict]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that the figure's table must bear out."""
+
+    statement: str
+    judge: ClaimFunction
+    stated: bool
+    """Whether the source says so itself; else it was derived or read off a picture."""
+    scales: tuple[str, ...]

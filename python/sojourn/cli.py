@@ -1,0 +1,273 @@
+"""The command line: `sojourn run`, `compare`, `figure`, `report`, `parts` and the rest.
+
+What a user did wrong is told in one line on the error output, with exit status 2, before anything
+is written.
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sojourn import _core, scenario
+from sojourn._core import ScenarioError
+from sojourn.run import default_cache
+from sojourn.scenario import FileError
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
+app = typer.Typer(
+    name="sojourn",
+    help="A laboratory for congestion control, judged by flow completion time.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write results.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Runs at a time; else all cores.")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
+]
+ScaleName = Annotated[str, typer.Option(help="smoke, quick or paper.")]
+
+
+def main() -> None:
+    """Run the command line, and exit with its status."""
+    sys.exit(invoke(sys.argv[1:]))
+
+
+def invoke(arguments: list[str]) -> int:
+    """Run a command line; return its exit status."""
+    message, status = "", 2
+    try:
+        status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except ScenarioError as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+    except typer.TyperException as error:
+        message = getattr(error, "format_message", lambda: "")()
+    if status == INTERRUPTED:
+        message = "interrupted; what has finished is kept"
+    if message:
+        print(f"sojourn: {' '.join(message.split())}", file=sys.stderr)
+    return status
+
+
+@contextlib.contextmanager
+def _about(path: Path) -> Iterator[None]:
+    """Name the scenario's file in what goes wrong with the scenario."""
+    try:
+        yield
+    except FileError:
+        raise
+    except ScenarioError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def _checked_out(out: Path | None) -> None:
+    """Refuse a place for results before hours are spent on them."""
+    if out is not None and out.exists() and not out.is_dir():
+        raise FileError(f"{out}: is not a directory")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sojourn {_core.VERSION} (source {_core.SOURCE_HASH[:12]})")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the options of the command itself."""
+
+
+@app.command()
+def run(path: ScenarioFile, out: Out = None) -> None:
+    """Run a scenario; print a summary, and write its results."""
+    from sojourn import screen
+    from sojourn.run import run_many
+
+    with _about(path):
+        given = scenario.read(path)
+        scenario.check(given)
+        _checked_out(out)
+        result = run_many([given], what=path.name)[0]
+    screen.console.print(screen.result_tables(result))
+    if out is not None:
+        result.write(out)
+        print(f"written to {out}")
+
+
+@app.command()
+def compare(
+    path: ScenarioFile,
+    vary: Annotated[
+        list[str], typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated.")
+    ],
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
+    out: Out = None,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
+) -> None:
+    """Run the product of variations, and print and draw it with confidence intervals."""
+    from sojourn import compare as comparison
+    from sojourn import screen
+
+    with _about(path):
+        base = scenario.parse(path)
+        variations = dict(scenario.parse_variation(text) for text in vary)
+        base = scenario.with_files(base, path.parent)
+        _checked_out(out)
+        options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+        table, _ = comparison.compare(base, variations, seeds=seeds, what=path.name, **options)
+    screen.console.print(*screen.comparison_tables(table, variations), sep="\n")
+    print("means over seeds ± 95 % confidence; slowdown over the same flow alone in the network")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        table.write_csv(out / "comparison.csv")
+        comparison.draw(table, variations, out / "comparison")
+        print(f"written to {out}")
+
+
+def _cache(fresh: bool) -> Path | None:
+    return None if fresh else default_cache()
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or `all`.")],
+    scale: ScaleName = "quick",
+    out: Out = None,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
+    record: Annotated[bool, typer.Option(help="Keep the verdicts for experiments/README.md.")] = (
+        False
+    ),
+) -> None:
+    """Make figures again: run, draw, and judge their claims."""
+    from sojourn import documents, experiments, screen
+    from sojourn.figure import SCALES
+
+    if scale not in SCALES:
+        hint = scenario.did_you_mean(scale, SCALES)
+        raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
+    root = experiments.find_experiments()
+    chosen = experiments.choose(experiments.discover(root), name)
+    _checked_out(out)
+    out = out or _figure_directory(scale)
+    options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+    made = []
+    for one in chosen:
+        with _about(one.path or Path(one.id)):
+            made.append(one.make(scale, out, **options))
+        table = screen.figure_table(made[-1].table(out), f"{one.id}: {one.title}")
+        if table is not None:
+            screen.console.print(table)
+        print(f"{out / one.id}.svg  {one.title} ({made[-1].seconds} s)", flush=True)
+    screen.console.print(screen.claim_table(made))
+    if record:
+        documents.record(root, {one.id: one.claims for one in made})
+
+
+@app.command()
+def report(
+    scale: ScaleName = "quick",
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the figures were made.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PAGE", help="The page to write.")] = None,
+) -> None:
+    """Write one HTML page with the figures that were made; it needs no network."""
+    from sojourn.report import write_report
+
+    print(f"written to {write_report(figures or _figure_directory(scale), out)}")
+
+
+def _figure_directory(scale: str) -> Path:
+    return Path("results") / "figures" / scale
+
+
+@app.command()
+def parts(
+    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="A family or a part.")] = None,
+) -> None:
+    """Show the parts that scenarios are made of, with every parameter."""
+    from sojourn import screen
+
+    families = scenario.parts()
+    shown = screen.parts_text(families, kind)
+    if not shown:
+        names = [part["name"] for members in families.values() for part in members]
+        hint = scenario.did_you_mean(str(kind), [*families, *names])
+        raise ScenarioError(f"{kind}: there is no such family or part{hint}")
+    screen.console.print(*shown, sep="\n")
+
+
+@app.command()
+def check(path: ScenarioFile) -> None:
+    """Check a scenario, and show it as JSON with every default filled in."""
+    with _about(path):
+        shown = scenario.check(scenario.read(path))
+    print(json.dumps(shown, indent=2, ensure_ascii=False))
+
+
+@app.command()
+def trace(
+    path: ScenarioFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The CSV file to write.")] = None,
+) -> None:
+    """Write the workload of a scenario as CSV, which a workload of kind `trace` replays."""
+    from sojourn.results import flow_table
+
+    with _about(path):
+        flows = flow_table(scenario.trace(scenario.read(path)))
+    columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
+    # Twelve digits are picoseconds: the core's clock, exactly.
+    text = flows.select(columns).write_csv(float_precision=12)
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        out.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,
+) -> None:
+    """Measure speed and memory on fixed scenarios."""
+    from sojourn import bench as benchmark
+
+    known = benchmark.SCENARIOS
+    for name in names or ():
+        if name not in known:
+            raise ScenarioError(f"{name}: there is no such scenario (one of {', '.join(known)})")
+    measured = benchmark.measure(names or known, repeats)
+    if as_json:
+        print(json.dumps(measured, indent=2))
+    else:
+        from sojourn import screen
+
+        screen.console.print(screen.bench_table(measured))
+
+
+if __name__ == "__main__":
+    main()

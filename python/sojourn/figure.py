@@ -1,0 +1,224 @@
+"""Figures: what to run, how to reduce and draw it, and what must hold.
+
+A figure is one Python file under `experiments/PAPER/` with a value named `figure`. Beside it may
+lie a CSV file of the same name with the published points.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import polars as pl
+
+from sojourn import _core, plot
+from sojourn._core import ScenarioError
+from sojourn.claims import Claim, ClaimFunction, not_judged
+from sojourn.results import Run
+from sojourn.run import over_seeds, sweep
+from sojourn.scenario import Labels, with_files
+
+SCALES = ("smoke", "quick", "paper")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Scale = Mapping[str, Any]
+Labelled = tuple[Labels, Mapping[str, Any]]
+RunsFunction = Callable[[Scale], Iterable[Labelled]]
+TableFunction = Callable[[list[Run]], pl.DataFrame]
+DrawFunction = Callable[[Any, pl.DataFrame, pl.DataFrame | None], None]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source of figures: what is cited, and how its set-up was read."""
+
+    key: str
+    citation: str
+    setup: str = ""
+    deviations: tuple[str, ...] = ()
+
+
+@dataclass
+class Figure:
+    """A figure of a paper, made again: declare it, then add its four functions as decorators."""
+
+    paper: Paper
+    id: str
+    title: str
+    scales: Mapping[str, Scale]
+    """What `smoke`, `quick` and `paper` mean: at least `seeds`, and what `runs` reads."""
+    source: str = ""
+    deviations: tuple[str, ...] = ()
+    panels: tuple[int, int] = (1, 1)
+    size: tuple[float, float] | None = None
+    claims: list[Claim] = field(default_factory=list)
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Start without functions: each must be given."""
+        self._runs: RunsFunction | None = None
+        self._table: TableFunction | None = None
+        self._draw: DrawFunction | None = None
+
+    def runs(self, function: RunsFunction) -> RunsFunction:
+        """Take the function that yields labels and scenarios at a scale."""
+        self._runs = function
+        return function
+
+    def table(self, function: TableFunction) -> TableFunction:
+        """Take the function that reduces the runs to the figure's table."""
+        self._table = function
+        return function
+
+    def draw(self, function: DrawFunction) -> DrawFunction:
+        """Take the function that draws the table, and the published points if there are any."""
+        self._draw = function
+        return function
+
+    def claim(
+        self, statement: str, *, stated: bool = True, scales: tuple[str, ...] = ("quick", "paper")
+    ) -> Callable[[ClaimFunction], ClaimFunction]:
+        """Take a function that judges a claim on the table; other scales do not judge it."""
+
+        def add(function: ClaimFunction) -> ClaimFunction:
+            self.claims.append(Claim(statement, function, stated, scales))
+            return function
+
+        return add
+
+    def published(self) -> pl.DataFrame | None:
+        """Return the published points beside the figure's file, if there are any."""
+        file = self.path.with_suffix(".csv") if self.path else None
+        return pl.read_csv(file, comment_prefix="#") if file and file.exists() else None
+
+    def plan(self, scale: str) -> list[Labelled]:
+        """Return every labelled scenario at a scale, over its seeds."""
+        if scale not in self.scales:
+            raise ScenarioError(
+                f"{self.id}: has no scale `{scale}`; it has {', '.join(self.scales)}"
+            )
+        chosen = {"name": scale, "seeds": 1, **self.scales[scale]}
+        directory = self.path.parent if self.path else None
+        labelled = [
+            (labels, with_files(scenario, directory))
+            for labels, scenario in _given(self._runs, "runs")(chosen)
+        ]
+        return over_seeds(labelled, chosen["seeds"])
+
+    def judge(self, table: pl.DataFrame, scale: str) -> list[dict[str, Any]]:
+        """Return what became of each claim."""
+        judgements = []
+        for claim in self.claims:
+            if scale in claim.scales:
+                verdict = claim.judge(table)
+            else:
+                verdict = not_judged(f"too little data at {scale} scale")
+            judgements.append(
+                {
+                    "statement": claim.statement,
+                    "stated": claim.stated,
+                    "verdict": verdict.word,
+                    "numbers": verdict.sentence,
+                }
+            )
+        return judgements
+
+    def make(self, scale: str, directory: Path, **options: Any) -> "Made":
+        """Run, reduce, draw and judge; write `ID.svg`, `ID.png`, `ID.csv` and `ID.json`.
+
+        The options are those of `run_many`.
+        """
+        begun = time.monotonic()
+        plan = self.plan(scale)
+        runs = sweep(plan, what=f"figure {self.id}", **options)
+        table = _given(self._table, "table")(runs)
+        with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
+            _given(self._draw, "draw")(axes, table, self.published())
+            plot.save(picture, directory / self.id)
+        table.write_csv(directory / f"{self.id}.csv")
+        made = Made(
+            id=self.id,
+            title=self.title,
+            source=self.source,
+            paper=asdict(self.paper),
+            deviations=list(self.deviations),
+            scale=scale,
+            seeds=sorted({int(run.labels["seed"]) for run in runs}),
+            runs=len(runs),
+            flows=sum(run.result.flows.height for run in runs),
+            load=runs[0].result.summary.get("load", "") if runs else "",
+            version=_core.VERSION,
+            source_hash=_core.SOURCE_HASH,
+            seconds=round(time.monotonic() - begun, 1),
+            claims=self.judge(table, scale),
+            scenarios=_examples(plan),
+        )
+        made.write(directory)
+        return made
+
+
+@dataclass(frozen=True)
+class Made:
+    """A figure that was made, as the report shows it."""
+
+    id: str
+    title: str
+    source: str
+    paper: dict[str, Any]
+    deviations: list[str]
+    scale: str
+    seeds: list[int]
+    runs: int
+    flows: int
+    load: str
+    version: str
+    source_hash: str
+    seconds: float
+    claims: list[dict[str, Any]]
+    scenarios: list[dict[str, Any]]
+
+    @property
+    def command(self) -> str:
+        """The command that makes it again."""
+        return f"sojourn figure {self.id} --scale {self.scale}"
+
+    def table(self, directory: Path) -> pl.DataFrame:
+        """Return the figure's table."""
+        return pl.read_csv(directory / f"{self.id}.csv", infer_schema_length=None)
+
+    def write(self, directory: Path) -> None:
+        """Write `ID.json`."""
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
+        (directory / f"{self.id}.json").write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, file: Path) -> "Made":
+        """Read what `write` wrote."""
+        return cls(**json.loads(file.read_text(encoding="utf-8")))
+
+
+def _given(function: Callable[P, T] | None, name: str) -> Callable[P, T]:
+    if function is None:
+        raise TypeError(f"a figure needs a function under `@figure.{name}`")
+    return function
+
+
+def _examples(plan: Iterable[Labelled]) -> list[dict[str, Any]]:
+    """Return the first scenario of each scheme, without the texts of files."""
+    examples: dict[str, dict[str, Any]] = {}
+    for labels, scenario in plan:
+        name = str(next(iter(labels.values()), ""))
+        examples.setdefault(name, {"labels": labels, "scenario": _without_texts(scenario)})
+    return list(examples.values())
+
+
+def _without_texts(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if value.keys() == {"name", "text"}:
+            return value["name"]
+        return {key: _without_texts(inner) for key, inner in value.items()}
+    return value

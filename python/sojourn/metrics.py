@@ -1,0 +1,342 @@
+"""Numbers from results: completion times by size, censoring, fairness, confidence.
+
+Flows that started during the warm-up and long-lived flows are left out. A flow that did not finish
+is not left out: it is censored. It takes at least as long as it has waited, so every statistic that
+could lie among such flows is a lower bound and marked so.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from sojourn.results import Result, Run
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Flows of more than `above` and up to `up_to` bytes of payload."""
+
+    name: str
+    above: float = 0
+    up_to: float = math.inf
+
+
+class Statistic(NamedTuple):
+    """A number, and whether unfinished flows make it a lower bound."""
+
+    value: float
+    at_least: bool = False
+
+
+Metric = Callable[[Result], Statistic]
+
+ALL = Bucket("all")
+STATISTICS = ("mean", "p50", "p95", "p99")
+
+
+def size_buckets(*edges: float, packet_bytes: int | None = None) -> tuple[Bucket, ...]:
+    """Cut sizes at `edges`, in bytes, or in packets of `packet_bytes` of payload."""
+    unit = packet_bytes or 1
+
+    def name(edge: float) -> str:
+        return _bytes(edge) if packet_bytes is None else f"{edge:g} packets"
+
+    cuts = [0.0, *sorted(edges), math.inf]
+    buckets = []
+    for low, high in itertools.pairwise(cuts):
+        if high == math.inf:
+            label = f"> {name(low)}"
+        elif low == 0:
+            label = f"≤ {name(high)}"
+        else:
+            label = f"{name(low)} to {name(high)}"
+        buckets.append(Bucket(label, low * unit, high * unit))
+    return tuple(buckets)
+
+
+def _bytes(amount: float) -> str:
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if amount >= scale:
+            return f"{amount / scale:g} {unit}"
+    return f"{amount:g} B"
+
+
+BUCKETS = (ALL, *size_buckets(100e3, 10e6))
+"""All flows; then small, medium and large ones: up to 100 KB, up to 10 MB, and above."""
+
+
+def seconds(text: str) -> float:
+    """Read a time as scenarios give it, such as `10 us`."""
+    match = re.fullmatch(r"\s*([\d.]+)\s*(ps|ns|us|ms|s)\s*", text)
+    if match is None:
+        raise ValueError(f"not a time with its unit: {text!r}")
+    return float(match[1]) * {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[match[2]]
+
+
+def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
+    """Return the flows that statistics are made of: after the warm-up, with a size, in `bucket`."""
+    warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+    size = pl.col("size_bytes")
+    return result.flows.filter(
+        pl.col("outcome") != "long_lived",
+        pl.col("start_s") >= warm_up,
+        size > bucket.above,
+        size <= bucket.up_to,
+    )
+
+
+def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
+    """Return the values of finished flows, and what those of unfinished ones are at least."""
+    flows = judged(result, bucket)
+    waited = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
+    least = waited if column == "fct_s" else waited / pl.col("ideal_fct_s")
+    finished = flows.filter(pl.col(column).is_not_null())
+    unfinished = flows.filter(pl.col(column).is_null())
+    return finished[column].to_numpy(), unfinished.select(least).to_series().to_numpy()
+
+
+def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
+    """Return the smallest value that a `share` of all flows do not exceed (nearest rank).
+
+    `unfinished` holds lower bounds. If larger values in their place would change the answer, the
+    answer is a lower bound itself.
+    """
+    count = len(finished) + len(unfinished)
+    if count == 0:
+        return Statistic(math.nan)
+    rank = max(math.ceil(share * count - 1e-9), 1) - 1
+    least = np.sort(np.concatenate([finished, unfinished]))[rank]
+    if rank >= len(finished):
+        return Statistic(float(least), at_least=True)
+    most = np.sort(finished)[rank]
+    return Statistic(float(least), at_least=bool(most != least))
+
+
+def mean(finished: Floats, unfinished: Floats) -> Statistic:
+    """Return the mean, a lower bound if any flow is unfinished."""
+    values = np.concatenate([finished, unfinished])
+    if len(values) == 0:
+        return Statistic(math.nan)
+    return Statistic(float(values.mean()), at_least=len(unfinished) > 0)
+
+
+def _statistic(name: str, finished: Floats, unfinished: Floats) -> Statistic:
+    if name == "mean":
+        return mean(finished, unfinished)
+    if name == "max":
+        return percentile(finished, unfinished, 1.0)
+    share = re.fullmatch(r"p(\d+(?:\.\d+)?)", name)
+    if share is None or float(share[1]) > 100:
+        raise ValueError(f"unknown statistic {name!r}: mean, max, or a percentile such as p99")
+    return percentile(finished, unfinished, float(share[1]) / 100)
+
+
+def fct(statistic: str, bucket: Bucket = ALL) -> Metric:
+    """Measure flow completion time in seconds: `mean`, `max` or a percentile such as `p99`."""
+    return lambda result: _statistic(statistic, *_observed(result, bucket, "fct_s"))
+
+
+def slowdown(statistic: str, bucket: Bucket = ALL) -> Metric:
+    """Measure completion time over that of the same flow alone in the network."""
+    return lambda result: _statistic(statistic, *_observed(result, bucket, "slowdown"))
+
+
+def utilisation(link: str) -> Metric:
+    """Measure the share of time that the link, such as `left->right`, was sending."""
+    return lambda result: Statistic(float(link_counters(result, link)["utilisation"]))
+
+
+def count(name: str) -> Metric:
+    """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
+    return lambda result: Statistic(float(result.summary["counts"].get(name, math.nan)))
+
+
+def flows(bucket: Bucket = ALL) -> Metric:
+    """Measure how many flows the statistics of `bucket` are made of."""
+    return lambda result: Statistic(float(judged(result, bucket).height))
+
+
+def sampled(probe: str, statistic: str) -> Metric:
+    """Measure a sampled quantity over the run after the warm-up: `mean`, `max` or a percentile."""
+
+    def measure_one(result: Result) -> Statistic:
+        warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+        samples = result.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= warm_up)
+        return _statistic(statistic, samples["value"].to_numpy(), np.empty(0))
+
+    return measure_one
+
+
+def link_counters(result: Result, link: str) -> dict[str, Any]:
+    """Return the counters of one link."""
+    for counters in result.summary["links"]:
+        if counters["name"] == link:
+            return dict(counters)
+    names = ", ".join(counters["name"] for counters in result.summary["links"])
+    raise KeyError(f"there is no link {link!r} among {names}")
+
+
+def by_size(
+    result: Result,
+    column: str,
+    buckets: Iterable[Bucket] = BUCKETS,
+    statistics: Sequence[str] = STATISTICS,
+) -> pl.DataFrame:
+    """Return one row a size bucket: flows, unfinished ones, and statistics of `column`.
+
+    `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
+    """
+    rows = []
+    for bucket in buckets:
+        finished, unfinished = _observed(result, bucket, column)
+        values = {name: _statistic(name, finished, unfinished) for name in statistics}
+        rows.append(
+            {
+                "size": bucket.name,
+                "flows": len(finished) + len(unfinished),
+                "unfinished": len(unfinished),
+                **{name: statistic.value for name, statistic in values.items()},
+                "at_least": ",".join(name for name, value in values.items() if value.at_least),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
+    """Return one row a run and metric: the labels, `metric`, `value`, `at_least`."""
+    return pl.DataFrame(
+        [
+            {**run.labels, "metric": name, **metric(run.result)._asdict()}
+            for run in runs
+            for name, metric in metrics.items()
+        ],
+        infer_schema_length=None,
+    )
+
+
+def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
+    """Reduce what `measure` returned over its seeds, with 95 % confidence bounds.
+
+    The mean has bounds from Student's t distribution, the median from the bootstrap. `value`,
+    `low`, `high`, `seeds` and `at_least` follow the labels and `metric`.
+    """
+    labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
+    interval = bootstrap_median if median else t_interval
+    rows = []
+    for group in table.partition_by(labels, maintain_order=True):
+        values = group["value"].to_numpy()
+        value, low, high = interval(values)
+        rows.append(
+            {
+                **group.select(labels).row(0, named=True),
+                "value": value,
+                "low": low,
+                "high": high,
+                "seeds": len(values),
+                "at_least": group["at_least"].any(),
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean and its confidence interval; the bounds of a single value are NaN."""
+    data = np.asarray(list(values), dtype=np.float64)
+    centre = float(data.mean()) if len(data) else math.nan
+    if len(data) < 2:
+        return centre, math.nan, math.nan
+    error = float(data.std(ddof=1)) / math.sqrt(len(data))
+    reach = float(stats.t.ppf((1 + confidence) / 2, len(data) - 1)) * error
+    return centre, centre - reach, centre + reach
+
+
+def bootstrap_median(
+    values: Iterable[float], confidence: float = 0.95, resamples: int = 2000
+) -> tuple[float, float, float]:
+    """Return the median and its bootstrap interval, the same on every call."""
+    data = np.asarray(list(values), dtype=np.float64)
+    centre = float(np.median(data)) if len(data) else math.nan
+    if len(data) < 2:
+        return centre, math.nan, math.nan
+    draws = np.random.default_rng(0).choice(data, size=(resamples, len(data)))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(np.median(draws, axis=1), [tail, 1 - tail])
+    return centre, float(low), float(high)
+
+
+def at(table: pl.DataFrame, column: str = "value", **labels: Any) -> float:
+    """Return the one value of `column` in the row with these labels; NaN if there is none."""
+    rows = table.filter(*(pl.col(name) == value for name, value in labels.items()))
+    if rows.height > 1:
+        raise ValueError(f"{rows.height} rows have {labels}: give more labels")
+    return float(rows[column][0]) if rows.height else math.nan
+
+
+def cdf(
+    runs: Iterable[Run], column: str = "fct_s", bucket: Bucket = ALL, points: int = 400
+) -> pl.DataFrame:
+    """Return the distribution of `column` for each set of labels, seeds pooled.
+
+    `value` and `fraction` follow the labels. Unfinished flows count in the fraction's denominator,
+    so a curve that ends below 1 shows how many there are.
+    """
+    pooled: dict[tuple[tuple[str, Any], ...], list[tuple[Floats, Floats]]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        pooled.setdefault(labels, []).append(_observed(run.result, bucket, column))
+    tables = []
+    for labels, observed in pooled.items():
+        values = np.sort(np.concatenate([finished for finished, _ in observed]))
+        total = len(values) + sum(len(unfinished) for _, unfinished in observed)
+        ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
+        columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
+        constants = [pl.lit(value).alias(name) for name, value in labels]
+        tables.append(pl.DataFrame(columns).select(*constants, "value", "fraction"))
+    return pl.concat(tables)
+
+
+def series(runs: Iterable[Run], probe: str, points: int = 2000) -> pl.DataFrame:
+    """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
+
+    Long series are thinned to `points` spans, each with its mean and its highest value.
+    """
+    tables = []
+    for run in runs:
+        samples = run.result.samples.filter(pl.col("probe") == probe)
+        span = max(math.ceil(samples.height / points), 1)
+        thin = (
+            samples.with_row_index("row")
+            .group_by(pl.col("row") // span, maintain_order=True)
+            .agg(
+                pl.col("time_s").first(),
+                pl.col("value").mean(),
+                pl.col("value").max().alias("high"),
+            )
+        )
+        constants = [pl.lit(value).alias(name) for name, value in run.labels.items()]
+        tables.append(thin.select(*constants, "time_s", "value", "high"))
+    return pl.concat(tables)
+
+
+def jain(values: Iterable[float]) -> float:
+    """Return Jain's fairness index: 1 if all are equal, 1/n if one has everything."""
+    data = np.asarray(list(values), dtype=np.float64)
+    squares = float((data**2).sum())
+    return float(data.sum()) ** 2 / (len(data) * squares) if squares > 0 else math.nan
+
+
+def throughput_bps(result: Result) -> pl.DataFrame:
+    """Return each flow's mean rate from its start to its end or the end of the run."""
+    duration = pl.coalesce("fct_s", result.summary["simulated_s"] - pl.col("start_s"))
+    rate = (pl.col("delivered_bytes") * 8 / duration).alias("throughput_bps")
+    return result.flows.select("flow", "source", "target", "class", rate)

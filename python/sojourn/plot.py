@@ -1,0 +1,374 @@
+"""The house look, and one function for each kind of picture.
+
+Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart. A scheme
+has the same colour and marker in every picture. Published points are hollow, their line dashed.
+"""
+
+import contextlib
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from sojourn.layout import layout
+
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#C9B80E",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
+GREY = "#6B7280"
+
+
+class Look(NamedTuple):
+    """How one scheme is drawn."""
+
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+LOOKS = {
+    "dctcp": Look(BLUE, "o"),
+    "dcqcn": Look(GREEN, "s"),
+    "timely": Look(RED, "^"),
+    "patched timely": Look(ORANGE, "D"),
+    "tcp": Look(PURPLE, "v"),
+    "reno": Look(PURPLE, "v"),
+    "cubic": Look(SKY, "P"),
+    "xcp": Look(ORANGE, "X"),
+    "rcp": Look(GREEN, "p"),
+    "pdq": Look(SKY, "h"),
+    "pfabric": Look(YELLOW, "*"),
+    "pcp": Look(BLUE, "d"),
+    "alone": Look(GREY, ".", ":"),
+    "ideal": Look(BLACK, ".", "--"),
+    "processor sharing": Look(BLACK, ".", "--"),
+    "srpt": Look(GREY, ".", "-."),
+    "max min": Look(GREY, ".", "--"),
+}
+
+STYLE: Any = {
+    "figure.figsize": (6.4, 4.0),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 160,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#444444",
+    "axes.labelcolor": "#222222",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "B": 1.0, "KB": 1e-3, "MB": 1e-6, "%": 100.0}
+"""What a value in seconds, bytes or shares is multiplied by to be shown in the unit."""
+
+
+def look(scheme: str) -> Look:
+    """Return the scheme's colour, marker and line: always the same for the same name."""
+    name = re.sub(r"[\s_-]+", " ", scheme.strip().lower())
+    if name in LOOKS:
+        return LOOKS[name]
+    number = zlib.crc32(name.encode())
+    colours = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
+    return Look(colours[number % 7], "osD^vPX*"[number // 7 % 8])
+
+
+@contextlib.contextmanager
+def canvas(
+    rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, salt: str = "sojourn"
+) -> Iterator[tuple[Canvas, Any]]:
+    """Open a picture in the house look: the figure, and its axes (an array if several).
+
+    The `salt` goes into the names inside an SVG: same picture, same file.
+    """
+    with mpl.rc_context(STYLE | {"svg.hashsalt": salt}):
+        width, height = STYLE["figure.figsize"]
+        extent = size or (width * (1 + 0.6 * (columns - 1)), height * (1 + 0.7 * (rows - 1)))
+        figure = Canvas(figsize=extent)
+        yield figure, figure.subplots(rows, columns)
+
+
+def save(figure: Canvas, stem: Path) -> tuple[Path, Path]:
+    """Write the picture as `stem.svg` and `stem.png`."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
+    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    figure.savefig(png, metadata={"Software": None})
+    return svg, png
+
+
+def legend(axes: Axes, columns: int = 4) -> None:
+    """Put the legend above the axes, where it covers no data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(
+            handles,
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0, 1.0),
+            ncols=math.ceil(len(handles) / math.ceil(len(handles) / columns)),
+            borderaxespad=0.2,
+            columnspacing=1.2,
+            handletextpad=0.5,
+        )
+
+
+def against(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    x: str = "load",
+    by: str = "scheme",
+    unit: str = "",
+    published: pl.DataFrame | None = None,
+    labels: tuple[str, str] = ("load", ""),
+    log: bool = False,
+) -> None:
+    """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
+
+    `published` has the columns `x`, `by` and `value`, in the same base unit as the table.
+    """
+    scale = UNITS[unit] if unit else 1.0
+    for scheme, part in _parts(table.sort(x, maintain_order=True), by):
+        style = look(scheme)
+        horizontal = part[x].to_numpy()
+        axes.plot(
+            horizontal,
+            part["value"].to_numpy() * scale,
+            color=style.colour,
+            marker=style.marker,
+            linestyle=style.line,
+            label=scheme,
+        )
+        if "low" in part.columns and part["low"].is_not_nan().any():
+            low, high = (part[name].to_numpy() * scale for name in ("low", "high"))
+            # What is never negative has no band below zero, which a log axis could not show.
+            floor = np.nanmin(part["value"].to_numpy()) * scale / 100 if log else 0.0
+            axes.fill_between(
+                horizontal, np.maximum(low, floor), high, color=style.colour, alpha=0.18, lw=0
+            )
+    if published is not None:
+        _published(axes, published, (x, by), scale)
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(with_unit(labels[1], unit))
+    _scale(axes, log=log)
+    legend(axes)
+
+
+def _published(axes: Axes, published: pl.DataFrame, columns: tuple[str, str], scale: float) -> None:
+    x, by = columns
+    for number, (scheme, part) in enumerate(_parts(published.sort(x), by)):
+        style = look(scheme)
+        axes.plot(
+            part[x].to_numpy(),
+            part["value"].to_numpy() * scale,
+            color=style.colour,
+            marker=style.marker,
+            markerfacecolor="none",
+            linestyle="--",
+            linewidth=1,
+            alpha=0.75,
+            label="published (hollow)" if number == 0 else None,
+        )
+
+
+def cdf(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    unit: str = "us",
+    published: pl.DataFrame | None = None,
+    label: str = "flow completion time",
+    log: bool = True,
+) -> None:
+    """Draw distributions: `fraction` of flows against `value`, a curve for each `by`."""
+    scale = UNITS[unit] if unit else 1.0
+    for scheme, part in _parts(table, by):
+        style = look(scheme)
+        values, fractions = part["value"].to_numpy() * scale, part["fraction"].to_numpy()
+        axes.step(
+            values, fractions, where="post", color=style.colour, linestyle=style.line, label=scheme
+        )
+    if published is not None:
+        for scheme, part in _parts(published, by):
+            style = look(scheme)
+            axes.plot(
+                part["value"].to_numpy() * scale,
+                part["fraction"].to_numpy(),
+                color=style.colour,
+                marker=style.marker,
+                markerfacecolor="none",
+                linestyle="--",
+                linewidth=1,
+                label=f"{scheme}, published",
+            )
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain_numbers())
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel(with_unit(label, unit))
+    axes.set_ylabel("fraction of flows")
+    legend(axes)
+
+
+def series(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    unit: str = "KB",
+    label: str = "queue",
+    time_unit: str = "ms",
+    log: bool = False,
+) -> None:
+    """Draw `value` over `time_s`, a curve for each `by`; `high` shades the peaks."""
+    scale = UNITS[unit] if unit else 1.0
+    for scheme, part in _parts(table, by):
+        style = look(scheme)
+        times = part["time_s"].to_numpy() * UNITS[time_unit]
+        values = part["value"].to_numpy() * scale
+        axes.plot(times, values, color=style.colour, linewidth=0.9, label=scheme)
+        if "high" in part.columns:
+            high = part["high"].to_numpy() * scale
+            axes.fill_between(times, values, high, color=style.colour, alpha=0.2, lw=0)
+    axes.set_xlabel(with_unit("time", time_unit))
+    axes.set_ylabel(with_unit(label, unit))
+    if log:
+        # Queues are often empty: a scale that is linear near zero shows that too.
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.yaxis.set_major_formatter(_plain_numbers())
+    legend(axes)
+
+
+def bars(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    group: str,
+    by: str = "scheme",
+    unit: str = "",
+    label: str = "",
+    log: bool = False,
+) -> None:
+    """Draw `value` as bars, grouped by `group`, one colour for each `by`, with intervals."""
+    scale = UNITS[unit] if unit else 1.0
+    groups = table[group].unique(maintain_order=True).to_list()
+    parts = list(_parts(table, by))
+    width = 0.8 / max(len(parts), 1)
+    for number, (scheme, part) in enumerate(parts):
+        places = [groups.index(value) + (number + 0.5) * width - 0.4 for value in part[group]]
+        values = part["value"].to_numpy() * scale
+        axes.bar(places, values, width * 0.92, color=look(scheme).colour, label=scheme)
+        if "low" in part.columns and part["low"].is_not_nan().any():
+            reach = np.nan_to_num(part["high"].to_numpy() * scale - values)
+            axes.errorbar(places, values, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+    axes.set_xticks(range(len(groups)), [str(value) for value in groups])
+    axes.set_xlabel(group.replace("_", " "))
+    axes.set_ylabel(with_unit(label, unit))
+    axes.grid(visible=False, axis="x")
+    _scale(axes, log=log)
+    legend(axes)
+
+
+def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a network from a summary's `links`: switches as squares, hosts as dots.
+
+    Cables that are used more are drawn thicker, the most used one in red.
+    """
+    cables: dict[tuple[str, str], float] = {}
+    for link in links:
+        source, _, target = str(link["name"]).partition("->")
+        cable = (min(source, target), max(source, target))
+        cables[cable] = max(cables.get(cable, 0.0), float(link.get("utilisation", 0.0)))
+    places, switches = layout(list(cables))
+    # Hosts at the ends of a chain stand under each other: their names go to the side.
+    chain = min(places[name][0] for name in places) == 0.0
+    busiest = max(cables.values(), default=0.0)
+    for (one, other), used in cables.items():
+        hot = used > 0 and used == busiest
+        axes.plot(
+            *zip(places[one], places[other], strict=True),
+            color=RED if hot else "#9CA3AF",
+            linewidth=1 + 3 * used,
+            zorder=1,
+        )
+    hosts = [name for name in places if name not in switches]
+    for names, marker, size, colour in ((hosts, "o", 60, BLUE), (switches, "s", 260, "#374151")):
+        spots = np.array([places[name] for name in names]).reshape(-1, 2)
+        axes.scatter(spots[:, 0], spots[:, 1], s=size, marker=marker, color=colour, zorder=2)
+    for name in switches if len(places) > 40 else places:
+        side = {0.0: "left", 1.0: "right"}.get(places[name][0]) if chain else None
+        _name_node(axes, name, places[name], side or ("switch" if name in switches else "host"))
+    axes.set_axis_off()
+    axes.margins(0.08)
+
+
+NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
+    "left": ((-7, 0), {"ha": "right", "va": "center"}),
+    "right": ((7, 0), {"ha": "left", "va": "center"}),
+    "switch": ((0, -12), {"ha": "center", "va": "top"}),
+    "host": ((0, -6), {"ha": "center", "va": "top"}),
+}
+"""Where a node's name stands: its shift in points, and how it is aligned."""
+
+
+def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
+    shift, alignment = NAME_PLACES[side]
+    sheet = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
+    axes.annotate(name, place, shift, **text, **alignment)
+
+
+def _parts(table: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of each `by`, without those that have no value."""
+    table = table.filter(pl.col("value").is_not_nan())
+    for part in table.partition_by(by, maintain_order=True):
+        yield str(part[by][0]), part
+
+
+def with_unit(label: str, unit: str) -> str:
+    """Return an axis label with its unit."""
+    return f"{label} ({unit.replace('us', 'µs')})" if unit else label
+
+
+def _scale(axes: Axes, *, log: bool) -> None:
+    if log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_plain_numbers())
+        bottom, top = axes.get_ylim()
+        # Less than a decade may hold no power of ten to read values off.
+        few = top < 10 * bottom
+        axes.yaxis.set_minor_formatter(_plain_numbers() if few else NullFormatter())
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+
+
+def _plain_numbers() -> FuncFormatter:
+    """Write 100 rather than a power of ten."""
+    return FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))

@@ -1,0 +1,210 @@
+"""Running scenarios: a cache by content, all cores, progress, and a clean stop.
+
+Every finished run is written to the cache as a whole and under the hash of what it is a function
+of, so an interrupted sweep is resumed by the same command.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sojourn import _core
+from sojourn._core import ScenarioError
+from sojourn.results import Result, Run
+from sojourn.scenario import Labels, as_json, check, with_files
+
+PATIENCE_S = 2.0
+"""Nothing is said about work that takes no longer than this."""
+
+
+def default_cache() -> Path:
+    """Return where results are kept: `$SOJOURN_CACHE`, or `results/cache` here."""
+    return Path(os.environ.get("SOJOURN_CACHE") or Path("results") / "cache")
+
+
+def key(scenario: Mapping[str, Any]) -> str:
+    """Return the name of a scenario's result: a hash of all that the result depends on."""
+    content = f"{_core.SOURCE_HASH}\n{as_json(check(scenario))}"
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def run(scenario: Mapping[str, Any], *, cache: Path | None = None) -> Result:
+    """Run one scenario; with a `cache`, take the result from there if it is known."""
+    return run_many([scenario], cache=cache)[0]
+
+
+def run_many(
+    scenarios: Sequence[Mapping[str, Any]],
+    *,
+    cache: Path | None = None,
+    threads: int | None = None,
+    cluster: str | None = None,
+    what: str = "runs",
+) -> list[Result]:
+    """Run scenarios on all cores, or on a Dask cluster, and return their results in order.
+
+    All scenarios are checked before the first one runs. Interrupted, it stops what is running,
+    keeps in the cache what has finished, and raises `KeyboardInterrupt`.
+    """
+    keys = [key(scenario) for scenario in scenarios]
+    texts = {
+        name: as_json(with_files(scenario)) for name, scenario in zip(keys, scenarios, strict=True)
+    }
+    results = {} if cache is None else {name: _cached(cache / name) for name in texts}
+    known = {name: result for name, result in results.items() if result is not None}
+
+    def keep(name: str, result: Result) -> None:
+        known[name] = result
+        if cache is not None:
+            result.write_whole(cache / name)
+
+    missing = {name: text for name, text in texts.items() if name not in known}
+    if missing:
+        stop = _core.Stop()
+        workers = threads or os.cpu_count() or 1
+        with _executor(cluster, min(workers, len(missing))) as pool:
+            # A remote run cannot see our flag; the cluster cancels it instead.
+            flag = stop if cluster is None else None
+            futures = {pool.submit(simulate, text, flag): name for name, text in missing.items()}
+            _collect(futures, keep, stop, what)
+    return [known[name] for name in keys]
+
+
+def sweep(runs: Sequence[tuple[Labels, Mapping[str, Any]]], **options: Any) -> list[Run]:
+    """Run labelled scenarios; the options are those of `run_many`."""
+    results = run_many([scenario for _, scenario in runs], **options)
+    return [Run(labels, result) for (labels, _), result in zip(runs, results, strict=True)]
+
+
+def over_seeds(
+    runs: Sequence[tuple[Labels, Mapping[str, Any]]], seeds: int
+) -> list[tuple[Labels, Mapping[str, Any]]]:
+    """Repeat labelled scenarios with consecutive seeds, starting at the scenario's own."""
+    return [
+        (labels | {"seed": seed}, {**scenario, "seed": seed})
+        for labels, scenario in runs
+        for seed in range(int(scenario.get("seed", 1)), int(scenario.get("seed", 1)) + seeds)
+    ]
+
+
+def simulate(text: str, stop: _core.Stop | None = None) -> Result:
+    """Run one scenario given as JSON in this thread, and note what it took."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    columns = _core.run(text, stop or _core.Stop())
+    manifest = {
+        "wall_seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.thread_time() - cpu,
+        "source_hash": _core.SOURCE_HASH,
+        "machine": machine(),
+    }
+    return Result.from_core(columns, manifest)
+
+
+def machine() -> dict[str, Any]:
+    """Describe this machine, for the manifest beside the results."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _cached(directory: Path) -> Result | None:
+    return Result.read(directory) if (directory / "summary.json").exists() else None
+
+
+def _collect(
+    futures: Mapping[Future[Result], str],
+    keep: Callable[[str, Result], None],
+    stop: _core.Stop,
+    what: str,
+) -> None:
+    """Keep results as they finish; on any error stop the rest, but keep what has finished."""
+    pending = set(futures)
+    try:
+        with _progress(len(futures), what) as advance:
+            while pending:
+                done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                for future in done:
+                    keep(futures[future], future.result())
+                advance(len(futures) - len(pending))
+    except BaseException:
+        whole = {future for future in pending if future.done() and not future.cancelled()}
+        stop.set()
+        for future in pending:
+            future.cancel()
+        for future in whole:
+            if future.exception() is None:
+                keep(futures[future], future.result())
+        raise
+
+
+@contextlib.contextmanager
+def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
+    """Open what runs the simulations: threads here, or a Dask cluster's workers."""
+    if cluster is None:
+        # The core releases the interpreter's lock, so threads use all cores.
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        message = "needs the extra `cluster`: pip install 'sojourn[cluster]'"
+        raise ScenarioError(f"--cluster {cluster}: {message}") from None
+    try:
+        client = Client(cluster, timeout="10 s")
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"--cluster {cluster}: cannot be reached: {error}") from None
+    with client, client.get_executor() as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def _progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Show progress once the work takes long: a bar on a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(what, total=total)
+    begun = time.monotonic()
+    line_due = begun + 10 * PATIENCE_S
+
+    def advance(done: int) -> None:
+        nonlocal line_due
+        now = time.monotonic()
+        bar.update(task, completed=done)
+        if console.is_terminal and now - begun > PATIENCE_S:
+            bar.start()
+        elif not console.is_terminal and now > line_due:
+            line_due = now + 10 * PATIENCE_S
+            console.print(f"{what}: {done} of {total}, {now - begun:.0f} s")
+
+    try:
+        yield advance
+    finally:
+        if console.is_terminal:
+            bar.stop()

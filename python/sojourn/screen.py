@@ -1,0 +1,254 @@
+"""What the command line prints: results, comparisons, claims, parts and measurements as tables."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import polars as pl
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sojourn import metrics
+from sojourn.figure import Made
+from sojourn.results import Result
+
+console = Console(highlight=False)
+if not console.is_terminal:
+    console.width = 110
+
+
+MARKS = {
+    "held": "[green]✓ held[/]",
+    "not held": "[red]✗ not held[/]",
+    "not judged": "[dim]· not judged[/]",
+}
+
+
+def result_tables(result: Result) -> RenderableType:
+    """Return what `sojourn run` prints."""
+    return Group(
+        _flow_table(result, "fct_s", duration, "flow completion time"),
+        _flow_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        _link_table(result),
+        _counts(result),
+        *_notes(result),
+    )
+
+
+def _flow_table(
+    result: Result, column: str, show: Callable[[float], str], title: str
+) -> RenderableType:
+    table = _table("size", "flows", "unfinished", *metrics.STATISTICS, title=title)
+    for row in metrics.by_size(result, column).to_dicts():
+        cells = [_cell(row, name, show) for name in metrics.STATISTICS]
+        table.add_row(row["size"], number(row["flows"]), number(row["unfinished"]), *cells)
+    return table
+
+
+def _cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    bound = "≥ " if name in row["at_least"].split(",") else ""
+    return "-" if math.isnan(row[name]) else bound + show(row[name])
+
+
+def _link_table(result: Result, most: int = 5) -> Table:
+    columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
+    table = _table(*columns, title="busiest links")
+    links = sorted(result.summary["links"], key=lambda link: link["utilisation"], reverse=True)
+    for link in links[:most]:
+        table.add_row(
+            link["name"],
+            f"{link['rate_bps'] / 1e9:g} Gb/s",
+            f"{100 * link['utilisation']:.1f} %",
+            *(_told(link, name, number) for name in ("drops", "marks", "pauses")),
+            *(_told(link, name, size) for name in ("queue_mean_bytes", "queue_max_bytes")),
+        )
+    return table
+
+
+def _told(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Write a counter, or a dash: ideals have no packets to count."""
+    return show(counters[name]) if name in counters else "-"
+
+
+def _counts(result: Result) -> Text:
+    counts = result.summary["counts"]
+    names = ("drops", "marks", "pauses", "retransmits", "timeouts")
+    told = ", ".join(f"{number(counts[name])} {name}" for name in names if name in counts)
+    cpu = result.summary["cpu_seconds"]
+    speed = f"{result.summary['simulated_s']:.6g} s simulated in {cpu:.2f} s"
+    hops = sum(counts.get("packet_hops", {}).values())
+    if hops and cpu:
+        speed += f", {hops / cpu / 1e6:.1f} million packet-hops per CPU-second"
+    return Text(f"{told}\n{speed}")
+
+
+def _notes(result: Result, most: int = 5) -> list[Text]:
+    """Say what the numbers refer to, and which flows are stuck."""
+    notes = []
+    if result.summary.get("load"):
+        notes.append(f"load: {result.summary['load']}")
+    warm_up = result.summary["scenario"].get("warm_up", "0 s")
+    if metrics.seconds(warm_up) > 0:
+        notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
+    notes.append("slowdown: over the same flow alone in the same network")
+    stuck = result.summary["stuck"]
+    notes += [f"stuck: {line}" for line in stuck[:most]]
+    if len(stuck) > most:
+        notes.append(f"stuck: {len(stuck) - most} more flows")
+    return [Text(note, style="dim") for note in notes]
+
+
+def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]:
+    """Return what `sojourn compare` prints: values with their 95 % intervals, by size."""
+    labels = list(labels)
+    tables = []
+    for part in table.partition_by("size", maintain_order=True):
+        metrics_here = part["metric"].unique(maintain_order=True).to_list()
+        flows = part.filter(pl.col("metric") == "flows")["value"].max()
+        if not flows:
+            continue
+        shown = _table(*labels, *metrics_here, title=f"size: {part['size'][0]}")
+        for row in part.partition_by(labels, maintain_order=True):
+            heads = [str(row[label][0]) for label in labels]
+            shown.add_row(*heads, *(_interval(cell) for cell in row.to_dicts()))
+        tables.append(shown)
+    return tables
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """Write a value, and how far its interval reaches in per cent of it."""
+    value = row["value"]
+    if value is None or math.isnan(value):
+        return "-"
+    bound = "≥ " if row.get("at_least") else ""
+    high = row.get("high")
+    reach = (high - value) / value if value and high is not None else 0.0
+    digits = 0 if reach >= 0.1 else 1
+    spread = f" ±{100 * reach:.{digits}f}%" if reach > 0 else ""
+    return bound + _in_unit(value, str(row.get("metric", ""))) + spread
+
+
+def _in_unit(value: float, metric: str) -> str:
+    if metric.startswith("FCT") or metric.endswith("_s"):
+        return duration(value)
+    if metric.endswith("_bytes"):
+        return size(value)
+    return number(round(value)) if metric == "flows" else f"{value:.3g}"
+
+
+def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | None:
+    """Return a figure's table with its first label as columns, if it is one of single values.
+
+    Metrics are shown by the ends of their names: `_s` are seconds, `_bytes` bytes.
+    """
+    if "value" not in table.columns or table.height > most:
+        return None
+    first, *others = table.columns[: table.columns.index("value")] or [""]
+    if not others:
+        return None
+    schemes = table[first].unique(maintain_order=True).to_list()
+    shown = _table(*others, *map(str, schemes), title=title)
+    for rows in table.partition_by(others, maintain_order=True):
+        cells = {row[first]: _interval(row) for row in rows.to_dicts()}
+        heads = [str(rows[name][0]) for name in others]
+        shown.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
+    return shown
+
+
+def claim_table(figures: Iterable[Made]) -> Table:
+    """Return every claim of the figures, with its verdict and numbers."""
+    table = _table("figure", "claim", "verdict", "numbers")
+    for column in table.columns[1:]:
+        column.justify = "left"
+    for made in figures:
+        for claim in made.claims:
+            row = (made.id, Text(claim["statement"]), MARKS[claim["verdict"]])
+            table.add_row(*row, Text(claim["numbers"]))
+    return table
+
+
+def parts_text(catalogue: Mapping[str, Any], kind: str | None) -> list[RenderableType]:
+    """Return the catalogue of a family or a part, or the names of all."""
+    if kind is None:
+        table = _table("family", "parts")
+        table.columns[1].justify = "left"
+        for family, members in catalogue.items():
+            table.add_row(family, ", ".join(part["name"] for part in members))
+        return [table, Text("sojourn parts NAME shows the parameters of a family or part")]
+    shown: list[RenderableType] = []
+    for family, members in catalogue.items():
+        for part in members:
+            if kind in (family, part["name"]):
+                shown += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
+                shown.append(_parameter_table(part["parameters"]))
+    return shown
+
+
+def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
+    table = _table("parameter", "default", "allowed", "meaning and source")
+    for column in table.columns[1:]:
+        column.justify = "left"
+    for parameter in parameters:
+        default = parameter["default"]
+        given = "must be given" if default is None else str(default)
+        about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
+        table.add_row(parameter["name"], Text(given), Text(allowed), Text(about))
+    return table
+
+
+def bench_table(measured: Iterable[Mapping[str, Any]]) -> Table:
+    """Return the benchmark's measurements."""
+    columns = (
+        "Mhops / CPU s",
+        "ns / hop",
+        "events / hop",
+        "peak",
+        "before",
+        "live flow",
+        "idle flow",
+    )
+    table = _table("scenario", *columns)
+    for row in measured:
+        per_flow = [row["bytes_per_live_flow"], row["bytes_per_idle_flow"]]
+        table.add_row(
+            row["about"],
+            f"{row['packet_hops_per_cpu_second'] / 1e6:.2f}",
+            f"{row['ns_per_packet_hop']:.1f}",
+            f"{row['events_per_packet_hop']:.3f}",
+            size(row["peak_memory_bytes"]),
+            size(row["memory_before_bytes"]),
+            *("-" if amount is None else size(amount) for amount in per_flow),
+        )
+    return table
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right")
+    return table
+
+
+def duration(value: float) -> str:
+    """Write seconds with three digits and a fitting unit."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(value) >= scale:
+            return (
+                f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} s"
+            )
+    return f"{value / 1e-9:.3g} ns"
+
+
+def size(value: float) -> str:
+    """Write bytes with three digits and a fitting unit."""
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value:.0f} B"
+
+
+def number(value: float) -> str:
+    """Write a whole number in groups of three digits."""
+    return f"{value:,}"

@@ -1,0 +1,69 @@
+"""What the tests share: a small scenario, a cache of their own, and results made by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn.results import Result
+
+SCENARIO: dict[str, Any] = {
+    "topology": {"kind": "dumbbell"},
+    "workload": {
+        "kind": "poisson",
+        "load": 0.5,
+        "flows": 200,
+        "sizes": {"kind": "fixed", "size": "20 KB"},
+    },
+    "transport": "dctcp",
+}
+
+SCENARIO_FILE = """
+transport = "dctcp"
+[topology]
+kind = "dumbbell"
+[workload]
+kind = "poisson"
+load = 0.5
+flows = 200
+sizes = { kind = "fixed", size = "20 KB" }
+"""
+
+EXPERIMENTS = Path(__file__).parent / "experiments"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("SOJOURN_CACHE", str(directory))
+    return directory
+
+
+@pytest.fixture
+def scenario_file(tmp_path: Path) -> Path:
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO_FILE, encoding="utf-8")
+    return file
+
+
+def made_result(
+    fcts: Sequence[float | None], *, simulated_s: float = 1.0, warm_up: str = "0 s"
+) -> Result:
+    """Make a result by hand: one flow of 1 KB every millisecond, alone 1 us, with these FCTs."""
+    flows = pl.DataFrame(
+        {
+            "flow": range(len(fcts)),
+            "size_bytes": [1000] * len(fcts),
+            "start_s": [i * 1e-3 for i in range(len(fcts))],
+            "fct_s": pl.Series(fcts, dtype=pl.Float64),
+            "ideal_fct_s": [1e-6] * len(fcts),
+            "slowdown": pl.Series(
+                [None if fct is None else fct / 1e-6 for fct in fcts], dtype=pl.Float64
+            ),
+            "outcome": ["unfinished" if fct is None else "finished" for fct in fcts],
+        }
+    )
+    summary = {"simulated_s": simulated_s, "scenario": {"warm_up": warm_up}, "links": []}
+    return Result(flows, pl.DataFrame(), summary)

@@ -1,0 +1,180 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import EXPERIMENTS, SCENARIO_FILE
+from sojourn import cli
+
+HELP = Path(__file__).parent / "help.txt"
+COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "bench")
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files(directory: Path) -> set[str]:
+    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+
+
+def test_a_run_writes_its_results_and_prints_a_summary(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["run", str(scenario_file), "--out", "out"]) == 0
+    assert {"out/flows.parquet", "out/summary.json"} <= files(directory)
+    printed = capsys.readouterr().out
+    for expected in ("flow completion time", "slowdown", "p99", "left->right", "drops", "load:"):
+        assert expected in printed
+
+
+def test_a_comparison_is_printed_and_drawn(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vary = ["--vary", "transport=dctcp,dcqcn", "--vary", "load=0.2,0.6"]
+    given = ["compare", str(scenario_file), *vary, "--seeds", "2", "--out", "out"]
+    assert cli.invoke(given) == 0
+    assert {"out/comparison.csv", "out/comparison.svg", "out/comparison.png"} <= files(directory)
+    printed = capsys.readouterr().out
+    assert "±" in printed
+    assert printed.count("dcqcn") >= 2
+
+
+def test_a_figure_and_its_report_are_made(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(EXPERIMENTS.parent)
+    out = str(directory / "figures")
+    assert cli.invoke(["figure", "t1", "--scale", "smoke", "--out", out]) == 0
+    printed = capsys.readouterr().out
+    assert "✓ held" in printed
+    assert re.search(r"0\.8 +mean +(≥ )?\d", printed)
+    assert cli.invoke(["report", "--figures", out]) == 0
+    assert "figures/report.html" in files(directory)
+
+
+def test_a_trace_is_csv_with_times_exact_to_the_picosecond(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["trace", str(scenario_file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "start_s,source,target,size_bytes,class,deadline_s"
+    assert len(lines) == 201
+    starts = [line.split(",")[0] for line in lines[1:]]
+    assert all(len(start.partition(".")[2]) == 12 for start in starts)
+    assert starts == sorted(starts, key=float)
+
+
+def test_a_check_shows_every_default(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["check", str(scenario_file)]) == 0
+    assert json.loads(capsys.readouterr().out)["transport"]["kind"] == "dctcp"
+
+
+def test_parts_are_shown_by_family_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["parts"]) == 0
+    assert "dctcp" in capsys.readouterr().out
+    assert cli.invoke(["parts", "dctcp"]) == 0
+    assert "gain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("load = 0.5", "laod = 0.5", "scenario.toml: workload.laod: unknown field"),
+        ("load = 0.5", "load = 0", "scenario.toml: workload.load: must be"),
+        ("load = 0.5", "load =", "scenario.toml:7: not TOML"),
+        ('"dctcp"', '"dctpc"', "did you mean `dctcp`?"),
+        ("flows = 200", 'file = "none.csv"', "scenario.toml: workload.file: cannot read"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare", "check", "trace"])
+def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: PLR0913, PLR0917
+    command: str,
+    old: str,
+    new: str,
+    expected: str,
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert old in SCENARIO_FILE
+    (directory / "scenario.toml").write_text(SCENARIO_FILE.replace(old, new), encoding="utf-8")
+    options = {"run": ["--out", "out"], "compare": ["--vary", "seed=1,2", "--out", "out"]}
+    assert cli.invoke([command, "scenario.toml", *options.get(command, [])]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("sojourn: scenario.toml")
+    assert expected in told.err
+    assert files(directory) == {"scenario.toml"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["run", "none.toml"], "none.toml: cannot be read: No such file"),
+        (["run"], "Missing argument"),
+        (["rnu"], "No such command"),
+        (["run", "scenario.toml", "--away", "x"], "No such option"),
+        (["run", "scenario.toml", "--out", "scenario.toml"], "scenario.toml: is not a directory"),
+        (["compare", "scenario.toml", "--vary", "load"], "expected NAME=VALUE"),
+        (["compare", "scenario.toml", "--vary", "laod=1"], "did you mean `workload.load`?"),
+        (["compare", "scenario.toml", "--vary", "load=2,x"], "workload.load"),
+        (["parts", "dctpc"], "did you mean `dctcp`?"),
+        (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
+        (["report", "--figures", "none"], "no figures have been made"),
+        (["bench", "W9"], "one of W1, W2, W3, W4"),
+    ],
+)
+def test_a_wrong_command_is_told_in_one_line_and_nothing_is_written(
+    given: list[str],
+    expected: str,
+    scenario_file: Path,
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(given) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("sojourn: ")
+    assert expected in told.err
+    assert files(directory) == {scenario_file.name}
+
+
+def test_the_help_is_as_documented(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    for given in ([], *([command] for command in COMMANDS)):
+        assert cli.invoke([*given, "--help"]) == 0
+    text = capsys.readouterr().out
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        HELP.write_text(text, encoding="utf-8")
+    assert text == HELP.read_text(encoding="utf-8"), "UPDATE_SNAPSHOTS=1 pytest writes it anew"
+
+
+def test_a_reader_that_leaves_early_is_no_error(scenario_file: Path) -> None:
+    command = f"{sys.executable} -m sojourn.cli trace {scenario_file} | head -1"
+    piped = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert piped.stderr == ""
+
+
+def test_a_benchmark_measures_in_a_fresh_process(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["bench", "W1", "--repeats", "1", "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert measured["name"] == "W1"
+    assert measured["packet_hops_per_cpu_second"] > 0
+    assert measured["peak_memory_bytes"] >= measured["memory_before_bytes"] > 0
+    assert measured["ns_per_packet_hop"] * measured["packet_hops_per_cpu_second"] == pytest.approx(
+        1e9
+    )
+    assert measured["events_per_packet_hop"] > 0

@@ -1,0 +1,159 @@
+"""Figures and the report."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conftest import EXPERIMENTS
+from sojourn import ScenarioError, Verdict, at_least, every, experiments, not_judged, plot
+from sojourn.documents import experiments_page
+from sojourn.layout import layout
+from sojourn.report import as_toml, write_report
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    directory = tmp_path / "figures"
+    experiments.discover(EXPERIMENTS)["t1"].make("smoke", directory)
+    return directory
+
+
+def test_figures_are_found_without_a_list() -> None:
+    figures = experiments.discover(EXPERIMENTS)
+    assert list(figures) == ["t1"]
+    assert figures["t1"].path == EXPERIMENTS / "tiny" / "t1.py"
+    assert experiments.choose(figures, "tiny") == experiments.choose(figures, "all")
+    with pytest.raises(ScenarioError, match=r"tniy: there is no such figure; did you mean `tiny`"):
+        experiments.choose(figures, "tniy")
+
+
+def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
+    assert sorted(file.name for file in made.iterdir()) == ["t1.csv", "t1.json", "t1.png", "t1.svg"]
+    told = json.loads((made / "t1.json").read_text(encoding="utf-8"))
+    assert [claim["verdict"] for claim in told["claims"]] == ["held", "not held", "not judged"]
+    assert "slowdown at load 0.8 over that at 0.2 is " in told["claims"][0]["numbers"]
+    assert told["seeds"] == [1, 2]
+    assert told["runs"] == 8
+    assert (made / "t1.csv").read_text(encoding="utf-8").startswith("scheme,load,metric,value,low")
+
+
+def test_the_same_figure_is_the_same_file(made: Path, tmp_path: Path) -> None:
+    experiments.discover(EXPERIMENTS)["t1"].make("smoke", tmp_path / "again")
+    for name in ("t1.svg", "t1.csv"):
+        assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes()
+
+
+def test_a_claim_is_not_judged_at_a_scale_it_is_not_meant_for() -> None:
+    figure = experiments.discover(EXPERIMENTS)["t1"]
+    table = figure.published()
+    assert table is not None
+    verdicts = [claim["verdict"] for claim in figure.judge(table, "paper")]
+    assert verdicts == ["not judged"] * 3
+
+
+def test_a_scale_that_a_figure_does_not_have_is_an_error() -> None:
+    with pytest.raises(ScenarioError, match="it has smoke, quick"):
+        experiments.discover(EXPERIMENTS)["t1"].plan("paper")
+
+
+def test_verdicts_together_are_the_worst_of_them() -> None:
+    good, bad = Verdict(True, "good"), Verdict(False, "bad")
+    assert every([good, bad, not_judged("?")]) == bad
+    assert every([good, not_judged("?")]) == not_judged("?")
+    assert every([good, good]) == Verdict(True, "good; good")
+    assert at_least(float("nan"), 1, "ratio").held is None
+
+
+class References(HTMLParser):
+    """Collects what a page would load, and the names inside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.names: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "srcset", "data", "action") and value:
+                self.loaded.append(value)
+            if name == "id" and value:
+                self.names.append(value)
+
+
+def test_the_report_needs_no_network(made: Path) -> None:
+    text = write_report(made).read_text(encoding="utf-8")
+    page = References()
+    page.feed(text)
+    assert all(link.startswith("#") for link in page.loaded)
+    assert not re.search(r"https?:|@import|url\((?!#)", text)
+    assert {"svg", "style", "details"} <= page.tags
+    assert not {"script", "link", "iframe", "img"} & page.tags
+
+
+def test_links_in_the_report_lead_to_one_place_each(made: Path) -> None:
+    page = References()
+    page.feed(write_report(made).read_text(encoding="utf-8"))
+    assert len(page.names) == len(set(page.names))
+    assert {link.removeprefix("#") for link in page.loaded} <= set(page.names)
+
+
+def test_the_report_tells_claims_numbers_and_how_to_make_it_again(made: Path) -> None:
+    text = write_report(made).read_text(encoding="utf-8")
+    for expected in (
+        "slower when there is more load",
+        "not held",
+        "sojourn figure t1 --scale smoke",
+        "A Tiny Study of Queues",
+        "The network is smaller.",
+        "Fewer flows than the source.",
+        "[workload]",
+    ):
+        assert expected in text
+
+
+def test_a_report_without_figures_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no figures have been made"):
+        write_report(tmp_path)
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_scenarios_are_shown_as_their_files_would_be() -> None:
+    shown = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
+    assert shown == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = { kind = "fixed" }\nq = ["a"]'
+
+
+def test_the_list_of_figures_has_every_claim() -> None:
+    claims = [{"statement": "nothing is ever slow", "verdict": "not held", "numbers": "it is 2"}]
+    page = experiments_page(experiments.discover(EXPERIMENTS), {"t1": claims})
+    assert "| slower when there is more load | not judged |  |" in page
+    assert "| nothing is ever slow | not held | it is 2 |" in page
+
+
+def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:
+    assert plot.look("patched_timely") == plot.look("Patched TIMELY") != plot.look("TIMELY")
+    assert plot.look("something new") == plot.look("Something New")
+
+
+def test_a_dumbbell_is_drawn_as_one() -> None:
+    cables = [("l", "r"), *((f"a{i}", "l") for i in range(3)), *((f"b{i}", "r") for i in range(3))]
+    places, switches = layout(cables)
+    assert sorted(switches) == ["l", "r"]
+    assert {places[f"a{i}"][0] for i in range(3)} == {0.0}
+    assert {places[f"b{i}"][0] for i in range(3)} == {1.0}
+
+
+def test_a_tree_is_drawn_in_tiers() -> None:
+    cables = [
+        *((f"leaf{leaf}", f"spine{spine}") for leaf in range(3) for spine in range(2)),
+        *((f"host{leaf}{host}", f"leaf{leaf}") for leaf in range(3) for host in range(2)),
+    ]
+    places, switches = layout(cables)
+    heights = {name.rstrip("0123456789"): places[name][1] for name in places}
+    assert heights == {"host": 0.0, "leaf": 0.5, "spine": 1.0}
+    assert len(switches) == 5
+    assert len(set(places.values())) == len(places)

@@ -1,0 +1,162 @@
+"""Metrics: percentiles, censoring, intervals."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import made_result
+from sojourn import Run, metrics
+
+TIMES = st.floats(1e-6, 10.0)
+SHARES = st.floats(0.0, 1.0)
+
+
+def array(values: list[float]) -> metrics.Floats:
+    return np.array(values, dtype=np.float64)
+
+
+@given(TIMES, st.integers(1, 50), SHARES)
+def test_every_percentile_of_constants_is_the_constant(
+    value: float, count: int, share: float
+) -> None:
+    assert metrics.percentile(array([value] * count), array([]), share) == (value, False)
+
+
+@given(st.lists(TIMES, min_size=1), SHARES)
+def test_a_percentile_is_a_value_that_the_share_does_not_exceed(
+    values: list[float], share: float
+) -> None:
+    value, at_least = metrics.percentile(array(values), array([]), share)
+    assert value in values
+    assert not at_least
+    assert sum(other <= value for other in values) >= share * len(values) - 1e-6
+    assert sum(other < value for other in values) <= share * len(values) + 1e-6
+
+
+@given(st.lists(TIMES), st.lists(st.tuples(TIMES, TIMES), min_size=1), SHARES)
+def test_a_percentile_bounds_whatever_unfinished_flows_turn_out_to_take(
+    finished: list[float], unfinished: list[tuple[float, float]], share: float
+) -> None:
+    least = [bound for bound, _ in unfinished]
+    final = [bound + more for bound, more in unfinished]
+    value, at_least = metrics.percentile(array(finished), array(least), share)
+    truth, _ = metrics.percentile(array(finished + final), array([]), share)
+    assert value <= truth if at_least else value == truth
+
+
+@given(st.lists(TIMES, min_size=1), st.lists(st.tuples(TIMES, TIMES), min_size=1))
+def test_the_mean_is_a_lower_bound_once_a_flow_is_unfinished(
+    finished: list[float], unfinished: list[tuple[float, float]]
+) -> None:
+    value, at_least = metrics.mean(array(finished), array([bound for bound, _ in unfinished]))
+    assert at_least
+    assert value <= np.mean([*finished, *(bound + more for bound, more in unfinished)]) + 1e-9
+
+
+def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
+    result = made_result([*[2e-6] * 9, None])
+    assert metrics.fct("p50")(result) == (2e-6, False)
+    p99 = metrics.fct("p99")(result)
+    assert p99.at_least
+    assert p99.value == pytest.approx(1.0 - 9e-3)
+    row = metrics.by_size(result, "slowdown").row(0, named=True)
+    assert (row["flows"], row["unfinished"], row["at_least"]) == (10, 1, "mean,p95,p99")
+
+
+def test_an_unfinished_flow_takes_at_least_as_long_as_alone() -> None:
+    result = made_result([None], simulated_s=0.0)
+    assert metrics.fct("mean")(result) == (1e-6, True)
+    assert metrics.slowdown("mean")(result) == (1.0, True)
+
+
+def test_flows_of_the_warm_up_are_left_out() -> None:
+    result = made_result([1.0, 2e-6, 2e-6], warm_up="500 us")
+    assert metrics.fct("max")(result) == (2e-6, False)
+
+
+def test_without_flows_there_is_no_number() -> None:
+    huge = metrics.Bucket("huge", above=1e9)
+    assert math.isnan(metrics.fct("mean", huge)(made_result([1.0])).value)
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1), st.lists(st.integers(1, 10**9), unique=True))
+def test_every_size_is_in_exactly_one_bucket(sizes: list[int], edges: list[int]) -> None:
+    buckets = metrics.size_buckets(*edges)
+    assert len(buckets) == len(edges) + 1
+    for size in sizes:
+        assert sum(bucket.above < size <= bucket.up_to for bucket in buckets) == 1
+
+
+def test_buckets_are_named_by_their_edges() -> None:
+    names = [bucket.name for bucket in metrics.BUCKETS]
+    assert names == ["all", "≤ 100 KB", "100 KB to 10 MB", "> 10 MB"]
+    small, _ = metrics.size_buckets(100, packet_bytes=1000)
+    assert (small.name, small.up_to) == ("≤ 100 packets", 100_000)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1), st.floats(0.1, 10))
+def test_fairness_lies_between_one_share_and_one_and_knows_no_unit(
+    rates: list[float], scale: float
+) -> None:
+    index = metrics.jain(rates)
+    assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
+    assert metrics.jain([rate * scale for rate in rates]) == pytest.approx(index)
+
+
+def test_the_interval_of_the_mean_is_students() -> None:
+    # t(0.975, 4) = 2.776; the standard error of 1..5 is sqrt(2.5 / 5).
+    assert metrics.t_interval([1, 2, 3, 4, 5]) == pytest.approx(
+        (3.0, 3 - 2.776 * math.sqrt(0.5), 3 + 2.776 * math.sqrt(0.5)), abs=1e-3
+    )
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=20))
+def test_the_interval_of_the_median_holds_it_and_repeats(values: list[float]) -> None:
+    median, low, high = metrics.bootstrap_median(values, resamples=200)
+    assert min(values) <= low <= median <= high <= max(values)
+    assert metrics.bootstrap_median(values, resamples=200) == (median, low, high)
+
+
+def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
+    runs = [
+        Run({"scheme": scheme, "seed": seed}, made_result([1e-6 * (seed + offset)]))
+        for scheme, offset in (("a", 0), ("b", 10))
+        for seed in (1, 2, 3)
+    ]
+    table = metrics.across_seeds(metrics.measure(runs, mean=metrics.slowdown("mean")))
+    assert table.columns == ["scheme", "metric", "value", "low", "high", "seeds", "at_least"]
+    assert metrics.at(table, scheme="a") == pytest.approx(2.0)
+    assert metrics.at(table, scheme="b") == pytest.approx(12.0)
+    assert table["seeds"].to_list() == [3, 3]
+    assert math.isnan(metrics.at(table, scheme="c"))
+    with pytest.raises(ValueError, match="give more labels"):
+        metrics.at(table, metric="mean")
+
+
+def test_a_distribution_ends_below_one_where_flows_are_unfinished() -> None:
+    runs = [
+        Run({"scheme": "a", "seed": 1}, made_result([3e-6, 1e-6])),
+        Run({"scheme": "a", "seed": 2}, made_result([2e-6, None])),
+    ]
+    curve = metrics.cdf(runs)
+    assert curve["value"].to_list() == [1e-6, 2e-6, 3e-6]
+    assert curve["fraction"].to_list() == [0.25, 0.5, 0.75]
+
+
+def test_a_thinned_series_keeps_its_peaks() -> None:
+    result = made_result([1.0])
+    values = [0.0] * 999 + [7.0]
+    columns = {"time_s": [i * 1e-6 for i in range(1000)], "probe": ["q"] * 1000, "value": values}
+    run = Run({"scheme": "a"}, type(result)(result.flows, pl.DataFrame(columns), result.summary))
+    series = metrics.series([run], "q", points=10)
+    assert series.height == 10
+    assert series["high"].max() == 7.0
+
+
+def test_an_unknown_statistic_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown statistic"):
+        metrics.fct("p101")(made_result([1.0]))

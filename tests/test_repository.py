@@ -1,0 +1,79 @@
+"""What the repository shows: every example runs, every figure is made, modules keep their order."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+import sojourn
+from sojourn import experiments
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+FIGURES = experiments.discover(ROOT / "experiments") if (ROOT / "experiments").is_dir() else {}
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.stem))
+def test_every_example_runs(file: Path) -> None:
+    result = sojourn.run(sojourn.read(file))
+    assert result.flows.height > 0
+    slowdowns = result.flows["slowdown"].drop_nulls()
+    # A picosecond of rounding is no broken invariant.
+    assert (slowdowns > 1 - 1e-6).all()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_made_and_its_robust_claims_hold(name: str, tmp_path: Path) -> None:
+    FIGURES[name].make("smoke", tmp_path)
+    told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    broken = [claim for claim in told["claims"] if claim["verdict"] == "not held"]
+    assert not broken
+
+
+# A module imports only what stands before it.
+LAYERS = (
+    "_core",
+    "scenario",
+    "results",
+    "run",
+    "metrics",
+    "layout",
+    "plot",
+    "compare",
+    "claims",
+    "figure",
+    "experiments",
+    "report",
+    "documents",
+    "screen",
+    "bench",
+    "cli",
+)
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules of the package that a module imports, anywhere in it."""
+    tree = ast.parse((ROOT / "python" / "sojourn" / f"{module}.py").read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "sojourn":
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sojourn."):
+            names.add(str(node.module).removeprefix("sojourn."))
+    return names
+
+
+@pytest.mark.parametrize("module", LAYERS[1:])
+def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
+    assert imported(module) <= set(LAYERS[: LAYERS.index(module)])
+
+
+def test_every_module_has_its_place() -> None:
+    modules = {file.stem for file in (ROOT / "python" / "sojourn").glob("*.py")}
+    assert modules - {"__init__"} == set(LAYERS) - {"_core"}
+
+
+def test_experiments_never_touch_the_core() -> None:
+    for file in (ROOT / "experiments").glob("*/*.py"):
+        assert "_core" not in file.read_text(encoding="utf-8"), file

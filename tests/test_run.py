@@ -1,0 +1,109 @@
+"""Runs: results, the cache, interruption and resumption."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sojourn
+from conftest import SCENARIO
+from sojourn import Result, ScenarioError
+from sojourn.results import COLUMNS
+from sojourn.run import key
+
+
+def test_flow_records_have_the_promised_columns() -> None:
+    flows = sojourn.run(SCENARIO).flows
+    assert tuple(flows.columns[: len(COLUMNS)]) == COLUMNS
+    kinds = dict(zip(flows.columns, flows.dtypes, strict=True))
+    assert kinds["flow"] == kinds["size_bytes"] == pl.UInt64
+    assert kinds["source"] == kinds["target"] == kinds["retransmits"] == pl.UInt32
+    assert kinds["fct_s"] == kinds["slowdown"] == kinds["deadline_s"] == pl.Float64
+    assert kinds["class"] == kinds["outcome"] == pl.String
+    assert not any(flows[name].is_nan().any() for name in ("fct_s", "slowdown", "deadline_s"))
+    assert flows["deadline_s"].null_count() == flows.height
+
+
+def test_a_result_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    result = sojourn.run(SCENARIO)
+    again = Result.read(result.write(tmp_path / "out"))
+    assert_frame_equal(again.flows, result.flows)
+    assert again.summary == result.summary
+    assert again.summary["source_hash"]
+    assert again.summary["machine"]["cores"]
+    assert again.summary["wall_seconds"] > 0
+
+
+def test_the_same_scenario_gives_the_same_bytes_on_any_number_of_threads(tmp_path: Path) -> None:
+    scenarios = [{**SCENARIO, "seed": seed} for seed in (1, 2, 3, 4)]
+    written = []
+    for threads in (1, 4):
+        for number, result in enumerate(sojourn.run_many(scenarios, threads=threads)):
+            directory = result.write(tmp_path / f"{threads}-{number}")
+            written.append((directory / "flows.parquet").read_bytes())
+    assert written[:4] == written[4:]
+    assert len(set(written)) == 4
+
+
+def test_equal_scenarios_have_one_key_however_they_are_written() -> None:
+    given = sojourn.check(SCENARIO)
+    assert key(given) == key(SCENARIO) == key(dict(reversed(given.items())))
+    assert key({**SCENARIO, "seed": 2}) != key(SCENARIO)
+
+
+def test_what_is_known_is_not_run_again(cache: Path) -> None:
+    first = sojourn.run(SCENARIO, cache=cache)
+    second = sojourn.run(SCENARIO, cache=cache)
+    assert second.summary == first.summary  # with its wall time
+    assert_frame_equal(second.flows, first.flows)
+    assert [entry.name for entry in cache.iterdir()] == [key(SCENARIO)]
+
+
+def test_one_bad_scenario_stops_a_sweep_before_it_starts(cache: Path) -> None:
+    bad = sojourn.override(SCENARIO, {"workload.load": -1})
+    with pytest.raises(ScenarioError, match=r"workload\.load"):
+        sojourn.run_many([SCENARIO, bad], cache=cache)
+    assert not cache.exists()
+
+
+def test_an_unreachable_cluster_is_told_in_one_line() -> None:
+    with pytest.raises(ScenarioError, match=r"--cluster tcp://127\.0\.0\.1:9: ") as caught:
+        sojourn.run_many([SCENARIO], cluster="tcp://127.0.0.1:9")
+    assert "\n" not in str(caught.value)
+
+
+def entries(cache: Path) -> dict[str, int]:
+    """Return the finished runs and when they were written."""
+    return {file.parent.name: file.stat().st_mtime_ns for file in cache.glob("*/summary.json")}
+
+
+def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
+    cache: Path, scenario_file: Path
+) -> None:
+    seeds = 60
+    given = ["compare", str(scenario_file), "--vary", "flows=5000", "--threads", "1"]
+    command = [sys.executable, "-m", "sojourn.cli", *given, "--seeds", str(seeds)]
+    # A process group of its own, as a shell would give it: Ctrl-C is for the sweep alone.
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not entries(cache) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert errors == "sojourn: interrupted; what has finished is kept\n"
+    kept = entries(cache)
+    assert 0 < len(kept) < seeds
+    assert not list(cache.glob(".draft-*"))
+
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    resumed = entries(cache)
+    assert len(resumed) == seeds
+    assert {name: resumed[name] for name in kept} == kept
