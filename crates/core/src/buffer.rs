@@ -151,7 +151,7 @@ impl Buffers {
 
     /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued` bytes wait;
     /// `false` if there is none.
-    pub fn admit(&mut self, link: LinkId, bytes: u32, queued: u64) -> bool {
+    pub fn admit(&mut self, link: LinkId, bytes: u16, queued: u64) -> bool {
         let bytes = u64::from(bytes);
         let ingress = &mut self.ingress[link as usize];
         let switch = &mut self.switches[ingress.switch];
@@ -181,7 +181,7 @@ impl Buffers {
     }
 
     /// Frees the room of a packet that has left; headroom first.
-    pub fn release(&mut self, link: LinkId, bytes: u32) {
+    pub fn release(&mut self, link: LinkId, bytes: u16) {
         let bytes = u64::from(bytes);
         let ingress = &mut self.ingress[link as usize];
         let switch = &mut self.switches[ingress.switch];

@@ -1,6 +1,6 @@
 //! Everything that happens in the simulator.
 
-use crate::packet::{FlowSlot, PacketId};
+use crate::packet::FlowSlot;
 use crate::topology::LinkId;
 
 /// Something that happens at a time.
@@ -8,8 +8,8 @@ use crate::topology::LinkId;
 pub enum Event {
     /// The workload's next flow starts.
     Start,
-    /// A packet reaches the end of a link.
-    Arrive(PacketId),
+    /// The first packet on a link reaches its end.
+    Arrive(LinkId),
     /// A transmitter becomes free while something waits for it.
     Ready(LinkId),
     /// A flow's earliest deadline.

@@ -2,9 +2,9 @@
 
 use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
-use crate::packet::{FlowSlot, Kind, Packet, PacketId, Packets};
-use crate::port::{Handed, Port, Sent};
-use crate::routes::{END, NEIGHBOUR, Routes};
+use crate::packet::{FlowSlot, Kind, NEIGHBOUR, Packet, PacketId, Packets, Tag};
+use crate::port::{Arrival, Handed, Port, Sent};
+use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
 use crate::units::Time;
@@ -42,7 +42,7 @@ pub struct Network {
     /// Pause frames on their way.
     pub pause_frames: u64,
     /// Packets that a queue has just dropped.
-    rejects: Vec<PacketId>,
+    rejects: Vec<Tag>,
 }
 
 impl Network {
@@ -68,29 +68,35 @@ impl Network {
         }
     }
 
-    /// Handles a packet's arrival at the end of a link; returns it if that is the end of its way.
-    pub fn arrive(&mut self, id: PacketId, agenda: &mut Agenda) -> Option<PacketId> {
-        if let Kind::Pause | Kind::Resume = self.packets[id].kind {
-            self.obey(id, agenda);
+    /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
+    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<PacketId> {
+        let Arrival { tag, is_lost, next } = self.ports[link as usize].arrive(agenda.now())?;
+        if let Some(time) = next {
+            agenda.push(time, Event::Arrive(link));
+        }
+        if is_lost {
+            self.lose(tag.id);
             return None;
         }
-        let packet = &mut self.packets[id];
-        let link = self.routes.link(packet.next_hop);
-        if link == END {
-            return Some(id);
+        if tag.is_frame() {
+            self.obey(tag.id, agenda);
+            return None;
         }
-        packet.next_hop += 1;
-        self.offer(id, link, agenda);
-        None
+        match self.routes.link(tag.next_hop) {
+            END => Some(tag.id),
+            onward => {
+                self.offer(Tag { next_hop: tag.next_hop + 1, ..tag }, onward, agenda);
+                None
+            }
+        }
     }
 
     /// Sends a packet from its host, whose port is the first of its route. Says when its transmission ends
     /// if that is settled already; otherwise a [`Departure`] will.
     pub fn send(&mut self, id: PacketId, agenda: &mut Agenda) -> Option<Time> {
-        let packet = &mut self.packets[id];
-        let link = self.routes.link(packet.next_hop);
-        packet.next_hop += 1;
-        self.offer(id, link, agenda)
+        let tag = self.packets.tag(id);
+        let link = self.routes.link(tag.next_hop);
+        self.offer(Tag { next_hop: tag.next_hop + 1, ..tag }, link, agenda)
     }
 
     /// Handles a call that a port has asked for.
@@ -100,18 +106,18 @@ impl Network {
     }
 
     /// Hands a packet to a port.
-    fn offer(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
-        let now = agenda.now();
-        if self.buffers.is_some() && !self.admit(id, link, agenda) {
+    fn offer(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+        if self.buffers.is_some() && !self.admit(tag, link, agenda) {
             return None;
         }
-        match self.ports[link as usize].hand(id, now, &mut self.packets, &mut self.rejects) {
+        let port = &mut self.ports[link as usize];
+        match port.hand(tag, agenda.now(), &mut self.packets, &mut self.rejects) {
             Handed::Sent(sent) => {
-                self.depart(sent, agenda);
+                depart(sent, link, agenda);
                 Some(sent.ends)
             }
             Handed::Dropped => {
-                self.discard(id, link, agenda);
+                self.discard(tag, link, agenda);
                 None
             }
             Handed::Queued => {
@@ -125,39 +131,32 @@ impl Network {
     fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
         let now = agenda.now();
         let sent = self.ports[link as usize].serve(now, &mut self.packets, &mut self.rejects);
-        while let Some(id) = self.rejects.pop() {
-            self.discard(id, link, agenda);
+        while let Some(tag) = self.rejects.pop() {
+            self.discard(tag, link, agenda);
         }
         if let Some(sent) = sent {
-            self.release(sent.id, link, agenda);
-            self.note_departure(sent.id, link, sent.ends);
-            self.depart(sent, agenda);
+            self.release(sent.tag, link, agenda);
+            self.note_departure(sent.tag, link, sent.ends);
+            depart(sent, link, agenda);
         }
         if let Some(time) = self.ports[link as usize].call(now) {
             agenda.push(time, Event::Ready(link));
         }
     }
 
+    /// Disposes of a packet that a port's queue has dropped.
+    fn discard(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) {
+        self.release(tag, link, agenda);
+        self.note_departure(tag, link, agenda.now());
+        self.lose(tag.id);
+    }
+
     /// Notes that data has left its host's port.
-    fn note_departure(&mut self, id: PacketId, link: LinkId, ends: Time) {
-        let Packet { flow, kind, .. } = self.packets[id];
-        if self.from_host[link as usize] && kind == Kind::Data {
+    fn note_departure(&mut self, tag: Tag, link: LinkId, ends: Time) {
+        if self.from_host[link as usize] && !tag.is_control {
+            let flow = self.packets[tag.id].flow;
             self.departures.push(Departure { flow, ends });
         }
-    }
-
-    fn depart(&mut self, sent: Sent, agenda: &mut Agenda) {
-        match sent.arrives {
-            Some(time) => agenda.push(time, Event::Arrive(sent.id)),
-            None => self.lose(sent.id),
-        }
-    }
-
-    /// Disposes of a packet that a port's queue has dropped.
-    fn discard(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) {
-        self.release(id, link, agenda);
-        self.note_departure(id, link, agenda.now());
-        self.lose(id);
     }
 
     fn lose(&mut self, id: PacketId) {
@@ -166,38 +165,37 @@ impl Network {
     }
 
     /// The link by which a packet now at the port of `link` came into a shared buffer that counts it.
-    fn ingress(&self, id: PacketId, link: LinkId) -> Option<LinkId> {
-        let packet = &self.packets[id];
-        let passes = self.control_priority && packet.kind.is_control();
+    fn ingress(&self, tag: Tag, link: LinkId) -> Option<LinkId> {
+        let passes = self.control_priority && tag.is_control;
         let is_counted = !self.from_host[link as usize] && !passes;
-        is_counted.then(|| self.routes.link(packet.next_hop - 2))
+        is_counted.then(|| self.routes.link(tag.next_hop - 2))
     }
 
     /// Finds room for a packet in its switch's buffer, or drops it.
-    fn admit(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) -> bool {
-        let (Some(ingress), Some(buffers)) = (self.ingress(id, link), &mut self.buffers) else {
+    fn admit(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) -> bool {
+        let (Some(ingress), Some(buffers)) = (self.ingress(tag, link), &mut self.buffers) else {
             return true;
         };
         let port = &mut self.ports[link as usize];
         let queued = port.backlog(agenda.now()).bytes;
-        let admitted = buffers.admit(ingress, self.packets[id].wire_bytes, queued);
+        let admitted = buffers.admit(ingress, tag.bytes, queued);
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
-            self.lose(id);
+            self.lose(tag.id);
         }
         self.order(ingress, agenda);
         admitted
     }
 
     /// Frees the room of a packet that leaves its switch's buffer.
-    fn release(&mut self, id: PacketId, link: LinkId, agenda: &mut Agenda) {
+    fn release(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) {
         if self.buffers.is_none() {
             return;
         }
-        let Some(ingress) = self.ingress(id, link) else { return };
+        let Some(ingress) = self.ingress(tag, link) else { return };
         if let Some(buffers) = &mut self.buffers {
-            buffers.release(ingress, self.packets[id].wire_bytes);
+            buffers.release(ingress, tag.bytes);
         }
         self.order(ingress, agenda);
     }
@@ -213,17 +211,17 @@ impl Network {
         let id = self.packets.insert(Packet {
             sent_at: agenda.now(),
             flow: FlowSlot::MAX,
-            next_hop: NEIGHBOUR,
+            route: NEIGHBOUR,
             sequence: link,
             block: (0, 0),
-            wire_bytes: PAUSE_FRAME.0 as u32,
+            wire_bytes: PAUSE_FRAME.0 as u16,
             payload_bytes: 0,
             kind,
             ecn_capable: false,
             marked: false,
             wants_ack: false,
         });
-        self.offer(id, link ^ 1, agenda);
+        self.offer(self.packets.tag(id), link ^ 1, agenda);
     }
 
     /// Obeys a pause frame that has arrived.
@@ -237,5 +235,12 @@ impl Network {
             port.resume(agenda.now());
             self.serve(frame.sequence, agenda);
         }
+    }
+}
+
+/// Schedules the arrival of a packet that has the link to itself.
+fn depart(sent: Sent, link: LinkId, agenda: &mut Agenda) {
+    if let Some(time) = sent.arrives_first {
+        agenda.push(time, Event::Arrive(link));
     }
 }

@@ -70,17 +70,17 @@ pub struct Packet {
     pub sent_at: Time,
     /// The flow it belongs to.
     pub flow: FlowSlot,
-    /// Where it is on its way: index into the routes of its next port.
-    pub next_hop: u32,
+    /// Where it starts: index into the routes of its first port.
+    pub route: u32,
     /// Data: its segment. ACK and NACK: the first segment that the receiver lacks.
     pub sequence: u32,
     /// ACK: the run of received segments beyond `sequence` that holds the one just received (RFC 2018,
     /// first block), from and up to; empty if there is none.
     pub block: (u32, u32),
     /// Size on the wire, in bytes.
-    pub wire_bytes: u32,
+    pub wire_bytes: u16,
     /// Payload, in bytes.
-    pub payload_bytes: u32,
+    pub payload_bytes: u16,
     /// What it is for.
     pub kind: Kind,
     /// Whether routers may mark it (ECT).
@@ -93,6 +93,31 @@ pub struct Packet {
 
 const _: () =
     assert!(size_of::<Packet>() <= 64, "a packet outgrew its cache line (docs/performance.md)");
+
+/// What ports need to know of a packet: it travels by value, so that a hop need not touch the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The packet.
+    pub id: PacketId,
+    /// Where it is on its way: index into the routes of its next port.
+    pub next_hop: u32,
+    /// Size on the wire.
+    pub bytes: u16,
+    /// Whether routers may mark it.
+    pub ecn_capable: bool,
+    /// Whether it is a control packet.
+    pub is_control: bool,
+}
+
+impl Tag {
+    /// Whether this is a frame between neighbours (PFC), which goes before all else.
+    pub fn is_frame(self) -> bool {
+        self.next_hop == NEIGHBOUR
+    }
+}
+
+/// The place in the routes that leads nowhere: where frames between neighbours are.
+pub const NEIGHBOUR: u32 = 0;
 
 /// The arena: events, queues and links hold ids of 4 bytes, and nothing is allocated once it is warm.
 #[derive(Debug, Default)]
@@ -116,6 +141,23 @@ impl Packets {
     pub fn remove(&mut self, id: PacketId) -> Packet {
         self.free.push(id);
         self.slots[id as usize]
+    }
+
+    /// Marks a packet; says whether it was not marked before.
+    pub fn mark(&mut self, id: PacketId) -> bool {
+        !std::mem::replace(&mut self.slots[id as usize].marked, true)
+    }
+
+    /// What ports need to know of a packet that is about to start.
+    pub fn tag(&self, id: PacketId) -> Tag {
+        let packet = &self.slots[id as usize];
+        Tag {
+            id,
+            next_hop: packet.route,
+            bytes: packet.wire_bytes,
+            ecn_capable: packet.ecn_capable,
+            is_control: packet.kind.is_control(),
+        }
     }
 
     /// How many packets there are.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Kind, PacketId, Packets};
+use crate::packet::{Packets, Tag};
 use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Line, Queue, Verdict};
 use crate::random::Random;
 use crate::topology::Link;
@@ -35,14 +35,6 @@ pub struct Counters {
     pub paused: Duration,
 }
 
-impl Counters {
-    fn depart(&mut self, bytes: u32, is_data: bool) {
-        self.departed += 1;
-        self.data += u64::from(is_data);
-        self.bytes += u64::from(bytes);
-    }
-}
-
 /// Whether control packets wait with the data or pass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
@@ -56,35 +48,49 @@ pub enum Control {
 
 /// How a port serves its queue.
 enum Lane {
-    /// The discipline decides on arrival, so the departure is known at once: a hop is one event, and what
-    /// waits is a list of transmissions that have not started yet (docs/performance.md).
-    Arrival { admission: Box<dyn Admission>, ahead: VecDeque<Ahead>, backlog: Backlog },
+    /// The discipline decides on arrival, so the departure is known at once and the packet goes straight
+    /// onto the wire, from a start that may lie ahead: a hop is one event (docs/performance.md).
+    Arrival { admission: Box<dyn Admission>, backlog: Backlog },
     /// The transmitter takes the next packet when it is free.
     Departure { control: Option<Line>, data: Box<dyn Queue> },
 }
 
-/// A transmission that lies ahead.
-struct Ahead {
+/// A packet on the wire, or scheduled to be.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
     starts: Time,
-    bytes: u32,
-    is_data: bool,
+    tag: Tag,
 }
 
-/// A packet on its way over the link.
+const _: () = assert!(size_of::<Flight>() <= 24, "wires outgrow the caches (docs/performance.md)");
+
+/// What has come to the end of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The packet.
+    pub tag: Tag,
+    /// Whether it was lost on the way.
+    pub is_lost: bool,
+    /// When the next one comes, if one is on its way.
+    pub next: Option<Time>,
+}
+
+/// A transmission that has been settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The packet.
-    pub id: PacketId,
+    pub tag: Tag,
     /// When its transmission ends.
     pub ends: Time,
-    /// When it arrives; `None` if it is lost on the link.
-    pub arrives: Option<Time>,
+    /// When it arrives, if nothing was on the link before it: then the link's next arrival is to be
+    /// scheduled. Otherwise the arrival before it says when.
+    pub arrives_first: Option<Time>,
 }
 
 /// What becomes of a packet handed to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handed {
-    /// All is settled: when it leaves and when it arrives.
+    /// All is settled.
     Sent(Sent),
     /// It was put in a queue that has yet to be served; the queue may have dropped it or others.
     Queued,
@@ -99,9 +105,14 @@ pub struct Port {
     loss: f64,
     /// When the transmitter is free.
     busy_until: Time,
-    /// The size last transmitted and how long it took: divisions are slow, and sizes repeat.
-    last: (u32, Duration),
+    /// How long the two sizes last transmitted take: divisions are slow, and sizes repeat.
+    known: [(u16, Duration); 2],
     lane: Lane,
+    /// What is on the wire, in order. Only its first is in the schedule, so that the schedule holds an
+    /// event a link and not one a packet (docs/performance.md).
+    wire: VecDeque<Flight>,
+    /// So many of them have started.
+    started: usize,
     /// Whether the port has asked to be called when the transmitter is free.
     called: bool,
     paused_since: Option<Time>,
@@ -121,7 +132,7 @@ impl Port {
         };
         let lane = match behaviour {
             Behaviour::OnArrival(admission) if control == Control::WithData => {
-                Lane::Arrival { admission, ahead: VecDeque::new(), backlog: Backlog::default() }
+                Lane::Arrival { admission, backlog: Backlog::default() }
             }
             Behaviour::OnArrival(admission) => departure(Box::new(Fifo::new(admission))),
             Behaviour::OnDeparture(queue) => departure(queue),
@@ -131,8 +142,10 @@ impl Port {
             delay: link.delay,
             loss: link.loss,
             busy_until: Time::ZERO,
-            last: (0, Duration::ZERO),
+            known: [(0, Duration::ZERO); 2],
             lane,
+            wire: VecDeque::new(),
+            started: 0,
             called: false,
             paused_since: None,
             accounted: Time::ZERO,
@@ -144,22 +157,20 @@ impl Port {
     /// Takes a packet in.
     pub fn hand(
         &mut self,
-        id: PacketId,
+        tag: Tag,
         now: Time,
         packets: &mut Packets,
-        dropped: &mut Vec<PacketId>,
+        dropped: &mut Vec<Tag>,
     ) -> Handed {
         self.counters.arrived += 1;
-        let Lane::Arrival { admission, ahead, backlog } = &mut self.lane else {
-            self.queue(id, now, packets, dropped);
+        self.settle(now);
+        let Lane::Arrival { admission, backlog } = &mut self.lane else {
+            self.queue(tag, now, packets, dropped);
             return Handed::Queued;
         };
-        settle(ahead, backlog, &mut self.counters, now);
-        let packet = &mut packets[id];
-        match admission.admit(packet, *backlog, &mut self.random) {
-            Verdict::Mark if packet.ecn_capable && !packet.marked => {
-                packet.marked = true;
-                self.counters.marked += 1;
+        match admission.admit(tag, *backlog, &mut self.random) {
+            Verdict::Mark if tag.ecn_capable => {
+                self.counters.marked += u64::from(packets.mark(tag.id));
             }
             Verdict::Mark | Verdict::Accept => {}
             Verdict::Drop => {
@@ -167,36 +178,26 @@ impl Port {
                 return Handed::Dropped;
             }
         }
-        let (bytes, is_data) = (packet.wire_bytes, !packet.kind.is_control());
         let starts = self.busy_until.max(now);
-        if starts == now {
-            self.counters.depart(bytes, is_data);
-        } else {
-            backlog.add(bytes);
-            ahead.push_back(Ahead { starts, bytes, is_data });
+        if starts > now {
+            backlog.add(tag.bytes);
             self.counters.queue_max = self.counters.queue_max.max(backlog.bytes);
-            self.counters.queue_area += u128::from(bytes) * u128::from((starts - now).0);
+            self.counters.queue_area += u128::from(tag.bytes) * u128::from((starts - now).0);
         }
-        Handed::Sent(self.transmit(id, starts, bytes, packets))
+        Handed::Sent(self.transmit(tag, starts, now))
     }
 
     /// Puts a packet in the queue of a port that is served.
-    fn queue(
-        &mut self,
-        id: PacketId,
-        now: Time,
-        packets: &mut Packets,
-        dropped: &mut Vec<PacketId>,
-    ) {
+    fn queue(&mut self, tag: Tag, now: Time, packets: &mut Packets, dropped: &mut Vec<Tag>) {
         self.account(now);
         let already = dropped.len();
         if let Lane::Departure { control, data } = &mut self.lane {
-            match (control, packets[id].kind) {
-                (Some(line), Kind::Pause | Kind::Resume) => line.push_first(id, packets),
-                (Some(line), kind) if kind.is_control() => line.push(id, packets),
+            match control {
+                Some(line) if tag.is_frame() => line.push_first(tag),
+                Some(line) if tag.is_control => line.push(tag),
                 _ => {
                     let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                    data.push(id, &mut Context { packets, now, random, dropped, marks });
+                    data.push(tag, &mut Context { packets, now, random, dropped, marks });
                 }
             }
         }
@@ -208,7 +209,7 @@ impl Port {
         &mut self,
         now: Time,
         packets: &mut Packets,
-        dropped: &mut Vec<PacketId>,
+        dropped: &mut Vec<Tag>,
     ) -> Option<Sent> {
         if self.busy_until > now {
             return None;
@@ -216,7 +217,7 @@ impl Port {
         self.account(now);
         let already = dropped.len();
         let Lane::Departure { control, data } = &mut self.lane else { return None };
-        let id = match control.as_mut().and_then(|line| line.pop(packets)) {
+        let tag = match control.as_mut().and_then(Line::pop) {
             None if self.paused_since.is_none() => {
                 let (random, marks) = (&mut self.random, &mut self.counters.marked);
                 data.pop(&mut Context { packets, now, random, dropped, marks })
@@ -224,11 +225,7 @@ impl Port {
             urgent => urgent,
         };
         self.counters.dropped += (dropped.len() - already) as u64;
-        let id = id?;
-        let packet = &packets[id];
-        let bytes = packet.wire_bytes;
-        self.counters.depart(bytes, !packet.kind.is_control());
-        Some(self.transmit(id, now, bytes, packets))
+        tag.map(|tag| self.transmit(tag, now, now))
     }
 
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
@@ -246,6 +243,23 @@ impl Port {
     /// The call that [`call`](Self::call) asked for has come.
     pub fn called(&mut self) {
         self.called = false;
+    }
+
+    /// Takes the packet that has come to the end of the link.
+    pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
+        if self.started == 0 {
+            self.settle(now);
+        }
+        let Flight { tag, .. } = self.wire.pop_front()?;
+        self.started -= 1;
+        let next = self.wire.front().copied();
+        let next =
+            next.map(|Flight { starts, tag }| starts + self.transmission(tag.bytes) + self.delay);
+        // PFC frames are protected: a lost one would stop the link for ever.
+        let may_be_lost = self.loss > 0.0 && !tag.is_frame();
+        let is_lost = may_be_lost && self.random.uniform() < self.loss;
+        self.counters.lost += u64::from(is_lost);
+        Some(Arrival { tag, is_lost, next })
     }
 
     /// PFC: data must wait from now on.
@@ -270,20 +284,17 @@ impl Port {
 
     /// What waits.
     pub fn backlog(&mut self, now: Time) -> Backlog {
-        if let Lane::Arrival { ahead, backlog, .. } = &mut self.lane {
-            settle(ahead, backlog, &mut self.counters, now);
-        }
+        self.settle(now);
         self.waiting()
     }
 
     /// Brings the counters up to the end of the run and checks that they add up.
     pub fn close(&mut self, now: Time) {
         let waiting = self.backlog(now);
-        if let Lane::Arrival { ahead, .. } = &self.lane {
-            for Ahead { starts, bytes, .. } in ahead {
-                self.counters.queue_area -= u128::from(*bytes) * u128::from((*starts - now).0);
-            }
-        } else {
+        for Flight { starts, tag } in self.wire.range(self.started..) {
+            self.counters.queue_area -= u128::from(tag.bytes) * u128::from((*starts - now).0);
+        }
+        if let Lane::Departure { .. } = self.lane {
             self.account(now);
         }
         if let Some(since) = self.paused_since {
@@ -297,15 +308,10 @@ impl Port {
         );
     }
 
-    /// The line rate.
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
-
     fn waiting(&self) -> Backlog {
         match &self.lane {
             Lane::Arrival { backlog, .. } => *backlog,
-            Lane::Departure { control, data, .. } => {
+            Lane::Departure { control, data } => {
                 let control = control.as_ref().map_or_else(Backlog::default, Line::backlog);
                 let data = data.backlog();
                 Backlog {
@@ -324,31 +330,53 @@ impl Port {
         self.accounted = now;
     }
 
-    fn transmit(&mut self, id: PacketId, starts: Time, bytes: u32, packets: &Packets) -> Sent {
-        if self.last.0 != bytes {
-            self.last = (bytes, self.rate.transmit(Bytes(u64::from(bytes))));
+    /// Counts the transmissions that have started by `now`.
+    fn settle(&mut self, now: Time) {
+        while let Some(Flight { starts, tag }) = self.wire.get(self.started) {
+            if *starts > now {
+                return;
+            }
+            if let Lane::Arrival { backlog, .. } = &mut self.lane {
+                backlog.take(tag.bytes);
+            }
+            self.started += 1;
+            self.counters.depart(*tag);
         }
-        let ends = starts + self.last.1;
+    }
+
+    /// Puts a packet onto the wire.
+    fn transmit(&mut self, tag: Tag, starts: Time, now: Time) -> Sent {
+        let ends = starts + self.transmission(tag.bytes);
         self.busy_until = ends;
-        // PFC frames are protected: a lost one would stop the link for ever.
-        let may_be_lost =
-            self.loss > 0.0 && !matches!(packets[id].kind, Kind::Pause | Kind::Resume);
-        if may_be_lost && self.random.uniform() < self.loss {
-            self.counters.lost += 1;
-            return Sent { id, ends, arrives: None };
+        let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
+        self.wire.push_back(Flight { starts, tag });
+        if starts == now {
+            self.started += 1;
+            self.counters.depart(tag);
         }
-        Sent { id, ends, arrives: Some(ends + self.delay) }
+        Sent { tag, ends, arrives_first }
+    }
+
+    /// How long `bytes` take at line rate.
+    fn transmission(&mut self, bytes: u16) -> Duration {
+        let [newest, other] = self.known;
+        if newest.0 == bytes {
+            return newest.1;
+        }
+        let known = if other.0 == bytes {
+            other
+        } else {
+            (bytes, self.rate.transmit(Bytes(u64::from(bytes))))
+        };
+        self.known = [known, newest];
+        known.1
     }
 }
 
-/// Counts the transmissions that have started by `now`.
-fn settle(ahead: &mut VecDeque<Ahead>, backlog: &mut Backlog, counters: &mut Counters, now: Time) {
-    while let Some(Ahead { starts, bytes, is_data }) = ahead.front() {
-        if *starts > now {
-            return;
-        }
-        counters.depart(*bytes, *is_data);
-        backlog.take(*bytes);
-        ahead.pop_front();
+impl Counters {
+    fn depart(&mut self, tag: Tag) {
+        self.departed += 1;
+        self.data += u64::from(!tag.is_control);
+        self.bytes += u64::from(tag.bytes);
     }
 }

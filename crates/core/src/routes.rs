@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::flow::HostId;
+use crate::packet::NEIGHBOUR;
 use crate::random::{Random, mix};
 use crate::topology::{Graph, LinkId, Paths};
 
@@ -22,9 +23,6 @@ crate::choices! {
 
 /// Ends a route.
 pub const END: LinkId = LinkId::MAX;
-
-/// A route for frames between neighbours, which never go on.
-pub const NEIGHBOUR: u32 = 0;
 
 /// The paths that one flow's packets take in one direction.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +63,13 @@ pub struct Routes {
 impl Routes {
     /// Routes through `graph`.
     pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
-        Self { routing, seed, paths: Paths::new(graph), hops: vec![END], known: BTreeMap::new() }
+        Self {
+            routing,
+            seed,
+            paths: Paths::new(graph),
+            hops: vec![END; NEIGHBOUR as usize + 1],
+            known: BTreeMap::new(),
+        }
     }
 
     /// The link at `position`, or [`END`].

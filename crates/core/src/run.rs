@@ -63,7 +63,8 @@ impl Scenario {
         if let Some(transport) = &self.transport {
             self.network(&graph, transport)?;
         }
-        Recorder::new(self.samples.as_ref(), &graph).map_err(|problem| problem.within("samples"))?;
+        Recorder::new(self.samples.as_ref(), &graph)
+            .map_err(|problem| problem.within("samples"))?;
         Ok(())
     }
 
@@ -108,7 +109,8 @@ impl Scenario {
         let network = self.network(graph, transport)?;
         let flows = self.flows(graph)?;
         let load = flows.load.clone();
-        let recorder = Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
+        let recorder =
+            Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
         let format = self.packet.clone();
         let mut simulation =
             Simulation::new(graph, transport, format, network, flows, recorder, self.seed);
@@ -120,15 +122,18 @@ impl Scenario {
         let [at_switch, at_host] = self.queues(transport);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
         summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
-        merge(&mut summary["counts"], json!({
-            "packets": totals.packets,
-            "packet_hops": { "data": data, "ack": sum(|port| port.counters.departed) - data },
-            "events": totals.events,
-            "drops": sum(|port| port.counters.dropped),
-            "losses": sum(|port| port.counters.lost),
-            "marks": sum(|port| port.counters.marked),
-            "pauses": sum(|port| port.counters.pauses),
-        }));
+        merge(
+            &mut summary["counts"],
+            json!({
+                "packets": totals.packets,
+                "packet_hops": { "data": data, "ack": sum(|port| port.counters.departed) - data },
+                "events": totals.events,
+                "drops": sum(|port| port.counters.dropped),
+                "losses": sum(|port| port.counters.lost),
+                "marks": sum(|port| port.counters.marked),
+                "pauses": sum(|port| port.counters.pauses),
+            }),
+        );
         summary["memory"] = json!({
             "bytes_per_live_flow": Simulation::BYTES_PER_LIVE_FLOW,
             "bytes_per_idle_flow": Simulation::BYTES_PER_IDLE_FLOW,
@@ -137,7 +142,12 @@ impl Scenario {
         let elapsed = totals.ended.since(Time::ZERO);
         let link = |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, elapsed);
         summary["links"] = network.ports.iter().enumerate().map(link).collect();
-        Ok(Results { flows: columns(&recorder.records), classes, samples: recorder.samples, summary })
+        Ok(Results {
+            flows: columns(&recorder.records),
+            classes,
+            samples: recorder.samples,
+            summary,
+        })
     }
 
     fn idealise(
@@ -150,11 +160,13 @@ impl Scenario {
         let mut routes = Routes::new(graph, self.routing, self.seed);
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let mut unroutable = None;
-        let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            match routes.ways(spec.source, spec.target, spec.id) {
-                Some((there, _)) => links.extend(routes.links(there).next().unwrap_or_default()),
-                None => unroutable = Some(no_path(graph, spec)),
-            }
+        let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| match routes.ways(
+            spec.source,
+            spec.target,
+            spec.id,
+        ) {
+            Some((there, _)) => links.extend(routes.links(there).next().unwrap_or_default()),
+            None => unroutable = Some(no_path(graph, spec)),
         };
         let flows = flows.take_while(|_| !stop.load(Ordering::Relaxed));
         let outcome = ideal::run(ideal, setting, flows, route);
@@ -191,7 +203,8 @@ impl Scenario {
         stuck: &[String],
     ) -> Value {
         let count = |outcome| records.iter().filter(|record| record.outcome == outcome).count();
-        let sum = |of: fn(&FlowRecord) -> u32| records.iter().map(|r| u64::from(of(r))).sum::<u64>();
+        let sum =
+            |of: fn(&FlowRecord) -> u32| records.iter().map(|r| u64::from(of(r))).sum::<u64>();
         json!({
             "version": VERSION,
             "seed": self.seed,

@@ -14,7 +14,7 @@ use crate::parameters::Problem;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::routes::Way;
-use crate::topology::Graph;
+use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::Receiver;
 use crate::transport::sender::{Output, Segment, Sender};
 use crate::transport::{Config as Transport, Controller, Mechanism, Path};
@@ -137,12 +137,15 @@ impl<'a> Simulation<'a> {
             self.totals.ended = now;
             match event {
                 Event::Start => self.start_flow()?,
-                Event::Arrive(id) => self.arrive(id),
+                Event::Arrive(link) => self.arrive(link),
                 Event::Ready(link) => self.network.ready(link, &mut self.agenda),
                 Event::Wake(slot) => self.wake(slot),
                 Event::Sample => self.sample(),
             }
             self.hear_of_departures();
+            if self.is_over() {
+                break;
+            }
             let is_interrupted =
                 self.totals.events.is_multiple_of(65_536) && stop.load(Ordering::Relaxed);
             if is_interrupted {
@@ -245,8 +248,8 @@ impl<'a> Simulation<'a> {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };
-            let next_hop = flow.there.start(&mut self.spray);
-            let id = self.network.packets.insert(Packet { next_hop, ..packet });
+            let route = flow.there.start(&mut self.spray);
+            let id = self.network.packets.insert(Packet { route, ..packet });
             flow.packets.sent += 1;
             let ends = self.network.send(id, &mut self.agenda);
             if let Output::Segment(_) = output {
@@ -289,8 +292,8 @@ impl<'a> Simulation<'a> {
         self.release_if_over(slot);
     }
 
-    fn arrive(&mut self, id: PacketId) {
-        let Some(id) = self.network.arrive(id, &mut self.agenda) else { return };
+    fn arrive(&mut self, link: LinkId) {
+        let Some(id) = self.network.arrive(link, &mut self.agenda) else { return };
         let packet = self.network.packets[id];
         let Some(flow) = &mut self.flows[packet.flow as usize] else {
             unreachable!("a flow stays until its last packet has left the network")
@@ -351,8 +354,8 @@ impl<'a> Simulation<'a> {
     fn answer(&mut self, id: PacketId, answer: Packet) {
         let Some(flow) = &mut self.flows[answer.flow as usize] else { return };
         flow.packets.sent += 1;
-        let next_hop = flow.back.start(&mut self.spray);
-        self.network.packets[id] = Packet { next_hop, ..answer };
+        let route = flow.back.start(&mut self.spray);
+        self.network.packets[id] = Packet { route, ..answer };
         self.network.send(id, &mut self.agenda);
     }
 
@@ -450,17 +453,21 @@ impl<'a> Simulation<'a> {
                 recorder.sample(now, probe, value);
             }
         }
-        let is_over = self.upcoming.is_none() && self.flows.len() == self.free.len();
-        if !is_over && let Some(time) = self.recorder.next(now) {
+        if let Some(time) = self.recorder.next(now) {
             self.agenda.push(time, Event::Sample);
         }
+    }
+
+    /// Whether nothing is left to happen: what events remain are stale.
+    fn is_over(&self) -> bool {
+        let live = self.flows.len() - self.free.len();
+        live == 0 && self.upcoming.is_none() && self.network.packets.is_empty()
     }
 
     /// Records what is left and checks that nothing has leaked.
     fn close(&mut self, limit: Time) {
         self.hear_of_departures();
-        let is_over = self.upcoming.is_none() && self.flows.len() == self.free.len();
-        if !is_over {
+        if !self.is_over() {
             self.totals.ended = limit;
         }
         let now = self.totals.ended;
@@ -480,7 +487,7 @@ impl<'a> Simulation<'a> {
         for port in &mut self.network.ports {
             port.close(now);
         }
-        if let (true, Some(buffers)) = (is_over, &self.network.buffers) {
+        if let (true, Some(buffers)) = (self.network.packets.is_empty(), &self.network.buffers) {
             buffers.assert_empty();
         }
     }
@@ -534,7 +541,10 @@ impl<'a> Simulation<'a> {
 /// The error for a flow between hosts that nothing joins.
 pub(crate) fn no_path(graph: &Graph, spec: &FlowSpec) -> Problem {
     let [source, target] = [spec.source, spec.target].map(|host| graph.host_name(host));
-    Problem::new("workload", format!("flow {}: no path leads from `{source}` to `{target}`", spec.id))
+    Problem::new(
+        "workload",
+        format!("flow {}: no path leads from `{source}` to `{target}`", spec.id),
+    )
 }
 
 impl Format {
@@ -543,10 +553,10 @@ impl Format {
         Packet {
             sent_at,
             flow,
-            next_hop: 0,
+            route: 0,
             sequence: 0,
             block: (0, 0),
-            wire_bytes: self.ack.0 as u32,
+            wire_bytes: self.ack.0 as u16,
             payload_bytes: 0,
             kind,
             ecn_capable: false,
@@ -562,11 +572,11 @@ impl Mechanism {
         Packet {
             sent_at,
             flow,
-            next_hop: 0,
+            route: 0,
             sequence: segment.sequence,
             block: (0, 0),
-            wire_bytes: segment.payload + format.header.0 as u32,
-            payload_bytes: segment.payload,
+            wire_bytes: (segment.payload + format.header.0 as u32) as u16,
+            payload_bytes: segment.payload as u16,
             kind: Kind::Data,
             ecn_capable: self.ecn_capable,
             marked: false,

@@ -29,10 +29,13 @@ fn with_enough_headroom_nothing_is_lost_and_the_link_stays_busy() {
 
 #[test]
 fn headroom_below_what_is_on_its_way_loses_packets() {
-    let tight = with(&incast(), json!({
-        "topology": { "delay": "5 us" },
-        "switch": { "pause": { "headroom": "2 KB" } },
-    }));
+    let tight = with(
+        &incast(),
+        json!({
+            "topology": { "delay": "5 us" },
+            "switch": { "pause": { "headroom": "2 KB" } },
+        }),
+    );
     assert!(count(&run(&tight), "drops") > 0);
     let computed = with(&incast(), json!({ "topology": { "delay": "5 us" } }));
     assert_eq!(count(&run(&computed), "drops"), 0);
@@ -49,14 +52,17 @@ fn a_victim_flow_waits_behind_a_paused_port() {
     // Flow 1 goes to an idle receiver but shares the link between the switches with flows into a
     // congested one; its share of that link follows the pauses.
     let scenario = |pause: Value| {
-        with(&incast(), json!({
-            "topology": { "bottleneck_rate": "40 Gbps" },
-            "switch": { "shared_buffer": "4 MB", "pause": pause },
-            "workload": flows(&[
-                (0.0, 0, 4, 3_000_000), (0.0, 1, 4, 3_000_000), (0.0, 2, 4, 3_000_000),
-                (0.0, 3, 5, 1_000_000),
-            ]),
-        }))
+        with(
+            &incast(),
+            json!({
+                "topology": { "bottleneck_rate": "40 Gbps" },
+                "switch": { "shared_buffer": "4 MB", "pause": pause },
+                "workload": flows(&[
+                    (0.0, 0, 4, 3_000_000), (0.0, 1, 4, 3_000_000), (0.0, 2, 4, 3_000_000),
+                    (0.0, 3, 5, 1_000_000),
+                ]),
+            }),
+        )
     };
     let (paused, free) = (run(&scenario(json!({ "alpha": 0.03 }))), run(&scenario(Value::Null)));
     assert!(link(&paused, "left->right", "pauses") > 0.0);
@@ -75,7 +81,10 @@ fn pauses_reach_the_hosts_and_never_stop_control_packets() {
 #[test]
 fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
     let scenario = |alpha: Value| {
-        with(&incast(), json!({ "switch": { "pause": null, "alpha": alpha, "shared_buffer": "100 KB" } }))
+        with(
+            &incast(),
+            json!({ "switch": { "pause": null, "alpha": alpha, "shared_buffer": "100 KB" } }),
+        )
     };
     let queue = |alpha| link(&run(&scenario(alpha)), "left->right", "queue_max_bytes");
     let (pool, share) = (queue(Value::Null), queue(json!(1.0)));
@@ -88,7 +97,13 @@ fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
 fn a_buffer_without_room_for_headrooms_is_refused() {
     let error = try_run(&with(&incast(), json!({ "switch": { "shared_buffer": "20 KB" } })));
     let error = error.err().unwrap();
-    assert!(error.starts_with("switch.shared_buffer: 20 KB is too small for switch `left`"), "{error}");
+    assert!(
+        error.starts_with("switch.shared_buffer: 20 KB is too small for switch `left`"),
+        "{error}"
+    );
     let error = try_run(&with(&incast(), json!({ "switch": { "shared_buffer": null } })));
-    assert_eq!(error.err().unwrap(), "switch.shared_buffer: missing; pause frames need a shared buffer");
+    assert_eq!(
+        error.err().unwrap(),
+        "switch.shared_buffer: missing; pause frames need a shared buffer"
+    );
 }

@@ -21,11 +21,14 @@ fn fct(results: &sojourn_core::run::Results) -> f64 {
 #[test]
 fn a_dropped_last_packet_costs_one_timeout() {
     // Ten packets at once meet a port that holds nine behind the one on the wire... of another flow.
-    let scenario = with(&path(), json!({
-        "transport": { "initial_window": 12 },
-        "queue": { "kind": "drop_tail", "capacity": "10 packets" },
-        "workload": flows(&[(0.0, 0, 2, 12_000), (0.0, 1, 3, 11_000)]),
-    }));
+    let scenario = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 12 },
+            "queue": { "kind": "drop_tail", "capacity": "10 packets" },
+            "workload": flows(&[(0.0, 0, 2, 12_000), (0.0, 1, 3, 11_000)]),
+        }),
+    );
     let results = run(&scenario);
     assert!(count(&results, "drops") > 0);
     assert_eq!(count(&results, "unfinished"), 0);
@@ -36,15 +39,21 @@ fn a_dropped_last_packet_costs_one_timeout() {
 
 #[test]
 fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
-    let lone = with(&path(), json!({
-        "transport": { "initial_window": 64 },
-        "workload": flows(&[(0.0, 0, 2, 200_000)]),
-    }));
-    let overflow = with(&lone, json!({
-        "transport": { "initial_ssthresh": 64 },
-        "topology": { "bottleneck_rate": "5 Gbps" },
-        "queue": { "kind": "drop_tail", "capacity": "20 packets" },
-    }));
+    let lone = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 64 },
+            "workload": flows(&[(0.0, 0, 2, 200_000)]),
+        }),
+    );
+    let overflow = with(
+        &lone,
+        json!({
+            "transport": { "initial_ssthresh": 64 },
+            "topology": { "bottleneck_rate": "5 Gbps" },
+            "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+        }),
+    );
     let results = run(&overflow);
     assert!(count(&results, "drops") > 0);
     assert_eq!(count(&results, "timeouts"), 0, "later packets reveal the loss");
@@ -53,12 +62,15 @@ fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
 
 #[test]
 fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
-    let scenario = with(&path(), json!({
-        "transport": { "initial_window": 64, "reliability": { "duplicate_acks": "none" } },
-        "topology": { "bottleneck_rate": "5 Gbps" },
-        "queue": { "kind": "drop_tail", "capacity": "20 packets" },
-        "workload": flows(&[(0.0, 0, 2, 60_000)]),
-    }));
+    let scenario = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 64, "reliability": { "duplicate_acks": "none" } },
+            "topology": { "bottleneck_rate": "5 Gbps" },
+            "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+            "workload": flows(&[(0.0, 0, 2, 60_000)]),
+        }),
+    );
     let results = run(&scenario);
     assert!(count(&results, "drops") > 0);
     assert!(count(&results, "timeouts") > 0);
@@ -68,12 +80,15 @@ fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
 #[test]
 fn random_loss_of_data_is_repaired_exactly() {
     for transport in ["dctcp", "dcqcn", "timely", "patched_timely", "constant_rate"] {
-        let scenario = with(&path(), json!({
-            "topology": { "loss": 0.05 },
-            "transport": { "kind": transport },
-            "time_limit": "60 s",
-            "workload": flows(&[(0.0, 0, 2, 500_000), (0.0, 1, 3, 1), (0.001, 0, 3, 77_777)]),
-        }));
+        let scenario = with(
+            &path(),
+            json!({
+                "topology": { "loss": 0.05 },
+                "transport": { "kind": transport },
+                "time_limit": "60 s",
+                "workload": flows(&[(0.0, 0, 2, 500_000), (0.0, 1, 3, 1), (0.001, 0, 3, 77_777)]),
+            }),
+        );
         let results = run(&scenario);
         assert!(link(&results, "left->right", "losses") > 0.0, "{transport}");
         assert_eq!(count(&results, "finished"), 3, "{transport}: {}", results.summary["stuck"]);
@@ -83,11 +98,14 @@ fn random_loss_of_data_is_repaired_exactly() {
 
 #[test]
 fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
-    let scenario = with(&path(), json!({
-        "topology": { "ack_loss": 0.3 },
-        "transport": { "initial_window": 200 },
-        "workload": flows(&[(0.0, 0, 2, 150_000)]),
-    }));
+    let scenario = with(
+        &path(),
+        json!({
+            "topology": { "ack_loss": 0.3 },
+            "transport": { "initial_window": 200 },
+            "workload": flows(&[(0.0, 0, 2, 150_000)]),
+        }),
+    );
     let results = run(&scenario);
     assert!(link(&results, "right->left", "losses") > 10.0);
     assert_eq!(results.flows.fct_s, results.flows.ideal_fct_s, "the receiver missed nothing");
@@ -96,12 +114,15 @@ fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
 #[test]
 fn a_lost_retransmission_is_found_by_the_timeout() {
     // Half of everything is lost: some retransmissions are, too.
-    let scenario = with(&path(), json!({
-        "topology": { "loss": 0.5, "ack_loss": 0.5 },
-        "transport": { "reliability": { "max_rto": "20 ms" } },
-        "time_limit": "100 s",
-        "workload": flows(&[(0.0, 0, 2, 100_000)]),
-    }));
+    let scenario = with(
+        &path(),
+        json!({
+            "topology": { "loss": 0.5, "ack_loss": 0.5 },
+            "transport": { "reliability": { "max_rto": "20 ms" } },
+            "time_limit": "100 s",
+            "workload": flows(&[(0.0, 0, 2, 100_000)]),
+        }),
+    );
     let results = run(&scenario);
     assert_eq!(count(&results, "finished"), 1);
     assert!(count(&results, "timeouts") > 3);
@@ -110,31 +131,43 @@ fn a_lost_retransmission_is_found_by_the_timeout() {
 #[test]
 fn go_back_n_sends_everything_from_the_gap_on() {
     let scenario = |kind| {
-        with(&path(), json!({
-            "topology": { "bottleneck_rate": "5 Gbps" },
-            "queue": { "kind": "drop_tail", "capacity": "20 packets" },
-            "transport": { "kind": "constant_rate", "reliability": { "recovery": kind } },
-            "workload": flows(&[(0.0, 0, 2, 100_000)]),
-        }))
+        with(
+            &path(),
+            json!({
+                "topology": { "bottleneck_rate": "5 Gbps" },
+                "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+                "transport": { "kind": "constant_rate", "reliability": { "recovery": kind } },
+                "workload": flows(&[(0.0, 0, 2, 100_000)]),
+            }),
+        )
     };
     let (all, missing) = (run(&scenario("go_back_n")), run(&scenario("selective_repeat")));
     assert_eq!(count(&all, "finished") + count(&missing, "finished"), 2);
     let sent_again = |results| count(results, "retransmits");
-    assert!(sent_again(&all) > 2 * sent_again(&missing), "{} {}", sent_again(&all), sent_again(&missing));
+    assert!(
+        sent_again(&all) > 2 * sent_again(&missing),
+        "{} {}",
+        sent_again(&all),
+        sent_again(&missing)
+    );
 }
 
 #[test]
 fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
     let lone = |handshake: bool| {
-        with(&path(), json!({
-            "transport": { "initial_window": 50, "reliability": { "handshake": handshake } },
-            "workload": flows(&[(0.0, 0, 2, 40_000)]),
-        }))
+        with(
+            &path(),
+            json!({
+                "transport": { "initial_window": 50, "reliability": { "handshake": handshake } },
+                "workload": flows(&[(0.0, 0, 2, 40_000)]),
+            }),
+        )
     };
     let (with_syn, without) = (run(&lone(true)), run(&lone(false)));
     // Three hops each way: 40 bytes at 10 Gb/s are 32 ns, and the links 1 us.
     let round_trip = 2.0 * 3.0 * (32e-9 + 1e-6);
     assert!((fct(&with_syn) - fct(&without) - round_trip).abs() < 1e-13);
-    let lossy = with(&lone(true), json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }));
+    let lossy =
+        with(&lone(true), json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }));
     assert_eq!(count(&run(&lossy), "finished"), 1);
 }

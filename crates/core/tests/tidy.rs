@@ -26,8 +26,19 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "simulation",
         &[
-            "event", "flow", "ideal", "network", "packet", "parameters", "random", "recorder",
-            "routes", "topology", "transport", "units", "workload",
+            "event",
+            "flow",
+            "ideal",
+            "network",
+            "packet",
+            "parameters",
+            "random",
+            "recorder",
+            "routes",
+            "topology",
+            "transport",
+            "units",
+            "workload",
         ],
     ),
 ];
@@ -103,7 +114,10 @@ fn modules_import_only_what_lies_below_them() {
             panic!("{}: say in this test what `{module}` may import", file.display())
         });
         for name in names_after(without_tests(&text), "crate::") {
-            let ok = name == module || allowed.contains(&name) || macros.contains(&name) || name.is_empty();
+            let ok = name == module
+                || allowed.contains(&name)
+                || macros.contains(&name)
+                || name.is_empty();
             assert!(ok, "{}: `{module}` must not import `{name}`", file.display());
         }
     }
@@ -159,7 +173,11 @@ fn what_is_cited_is_in_the_bibliography() {
                 && key.len() == letters.len() + 2
                 && letters.chars().all(|c| c.is_ascii_lowercase());
             if is_key && !text[at + 1 + key.len()..].starts_with("](") {
-                assert!(known.contains(key), "{}: [{key}] is not in docs/papers.bib", file.display());
+                assert!(
+                    known.contains(key),
+                    "{}: [{key}] is not in docs/papers.bib",
+                    file.display()
+                );
                 cited.insert(key.to_owned());
             }
         }
@@ -178,7 +196,8 @@ fn lines_and_files_stay_short_and_nothing_is_left_undone() {
             for (number, line) in (1..).zip(text.lines()) {
                 let width = line.chars().count();
                 assert!(width <= 110, "{shown}:{number}: a line of {width} characters");
-                let left_undone = ["TO", "FIX"].map(|a| format!("{a}{}", if a == "TO" { "DO" } else { "ME" }));
+                let left_undone =
+                    ["TO", "FIX"].map(|a| format!("{a}{}", if a == "TO" { "DO" } else { "ME" }));
                 assert!(!left_undone.iter().any(|mark| line.contains(mark)), "{shown}:{number}");
             }
         }

@@ -1,7 +1,7 @@
 //! Drop-tail: first in, first out, and no room is no room.
 
 use super::{Admission, Backlog, Behaviour, Capacity, Discipline, Verdict};
-use crate::packet::Packet;
+use crate::packet::Tag;
 use crate::random::Random;
 use crate::units::Rate;
 
@@ -28,9 +28,9 @@ impl Discipline for Config {
 pub struct Limit(pub Option<Capacity>);
 
 impl Admission for Limit {
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, _random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: Tag, backlog: Backlog, _random: &mut Random) -> Verdict {
         match self.0 {
-            Some(capacity) if !capacity.fits(backlog, packet.wire_bytes) => Verdict::Drop,
+            Some(capacity) if !capacity.fits(backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::drop_tail::Limit;
 use super::{Admission, Backlog, Behaviour, Context, Fifo, Queue, Verdict};
-use crate::packet::{Packet, PacketId};
+use crate::packet::Tag;
 use crate::random::Random;
 
 crate::choices! {
@@ -38,7 +38,7 @@ struct AtArrival<R> {
 }
 
 impl<R: Rule> Admission for AtArrival<R> {
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict {
         match self.limit.admit(packet, backlog, random) {
             Verdict::Accept if self.rule.marks(backlog, random) => Verdict::Mark,
             verdict => verdict,
@@ -52,16 +52,16 @@ struct AtDeparture<R> {
 }
 
 impl<R: Rule> Queue for AtDeparture<R> {
-    fn push(&mut self, id: PacketId, context: &mut Context<'_>) {
-        self.waiting.push(id, context);
+    fn push(&mut self, packet: Tag, context: &mut Context<'_>) {
+        self.waiting.push(packet, context);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<PacketId> {
-        let id = self.waiting.pop(context)?;
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Tag> {
+        let packet = self.waiting.pop(context)?;
         if self.rule.marks(self.waiting.backlog(), context.random) {
-            context.mark(id);
+            context.mark(packet);
         }
-        Some(id)
+        Some(packet)
     }
 
     fn backlog(&self) -> Backlog {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::packet::{Packet, PacketId, Packets};
+use crate::packet::{Packets, Tag};
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
@@ -50,13 +50,13 @@ pub struct Backlog {
 
 impl Backlog {
     /// Adds a packet of `bytes`.
-    pub fn add(&mut self, bytes: u32) {
+    pub fn add(&mut self, bytes: u16) {
         self.bytes += u64::from(bytes);
         self.packets += 1;
     }
 
     /// Takes a packet of `bytes` away.
-    pub fn take(&mut self, bytes: u32) {
+    pub fn take(&mut self, bytes: u16) {
         self.bytes -= u64::from(bytes);
         self.packets -= 1;
     }
@@ -76,7 +76,7 @@ pub enum Verdict {
 /// A rule that decides when a packet arrives.
 pub trait Admission: Send {
     /// Judges `packet`, which finds `backlog` waiting.
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict;
+    fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict;
 }
 
 /// What a queue may use while it handles a packet.
@@ -88,18 +88,16 @@ pub struct Context<'a> {
     /// The port's own random stream.
     pub random: &'a mut Random,
     /// Packets that the queue has dropped.
-    pub dropped: &'a mut Vec<PacketId>,
+    pub dropped: &'a mut Vec<Tag>,
     /// How many packets the port has marked.
     pub marks: &'a mut u64,
 }
 
 impl Context<'_> {
     /// Marks a packet if it is ECN-capable; says whether it was.
-    pub fn mark(&mut self, id: PacketId) -> bool {
-        let packet = &mut self.packets[id];
-        if packet.ecn_capable && !packet.marked {
-            packet.marked = true;
-            *self.marks += 1;
+    pub fn mark(&mut self, packet: Tag) -> bool {
+        if packet.ecn_capable {
+            *self.marks += u64::from(self.packets.mark(packet.id));
         }
         packet.ecn_capable
     }
@@ -108,10 +106,10 @@ impl Context<'_> {
 /// A queue that may decide at any time.
 pub trait Queue: Send {
     /// Takes a packet in, or drops it or others.
-    fn push(&mut self, id: PacketId, context: &mut Context<'_>);
+    fn push(&mut self, packet: Tag, context: &mut Context<'_>);
 
     /// Gives up the packet to transmit next.
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<PacketId>;
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Tag>;
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -120,28 +118,28 @@ pub trait Queue: Send {
 /// Packets in a line.
 #[derive(Default)]
 pub struct Line {
-    waiting: VecDeque<PacketId>,
+    waiting: VecDeque<Tag>,
     backlog: Backlog,
 }
 
 impl Line {
     /// Adds a packet at the end.
-    pub fn push(&mut self, id: PacketId, packets: &Packets) {
-        self.backlog.add(packets[id].wire_bytes);
-        self.waiting.push_back(id);
+    pub fn push(&mut self, packet: Tag) {
+        self.backlog.add(packet.bytes);
+        self.waiting.push_back(packet);
     }
 
     /// Adds a packet before all others.
-    pub fn push_first(&mut self, id: PacketId, packets: &Packets) {
-        self.backlog.add(packets[id].wire_bytes);
-        self.waiting.push_front(id);
+    pub fn push_first(&mut self, packet: Tag) {
+        self.backlog.add(packet.bytes);
+        self.waiting.push_front(packet);
     }
 
     /// Takes the first packet.
-    pub fn pop(&mut self, packets: &Packets) -> Option<PacketId> {
-        let id = self.waiting.pop_front()?;
-        self.backlog.take(packets[id].wire_bytes);
-        Some(id)
+    pub fn pop(&mut self) -> Option<Tag> {
+        let packet = self.waiting.pop_front()?;
+        self.backlog.take(packet.bytes);
+        Some(packet)
     }
 
     /// What waits.
@@ -164,22 +162,22 @@ impl Fifo {
 }
 
 impl Queue for Fifo {
-    fn push(&mut self, id: PacketId, context: &mut Context<'_>) {
-        match self.admission.admit(&context.packets[id], self.line.backlog(), context.random) {
+    fn push(&mut self, packet: Tag, context: &mut Context<'_>) {
+        match self.admission.admit(packet, self.line.backlog(), context.random) {
             Verdict::Accept => {}
             Verdict::Mark => {
-                context.mark(id);
+                context.mark(packet);
             }
             Verdict::Drop => {
-                context.dropped.push(id);
+                context.dropped.push(packet);
                 return;
             }
         }
-        self.line.push(id, context.packets);
+        self.line.push(packet);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<PacketId> {
-        self.line.pop(context.packets)
+    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Tag> {
+        self.line.pop()
     }
 
     fn backlog(&self) -> Backlog {
@@ -198,7 +196,7 @@ pub enum Capacity {
 
 impl Capacity {
     /// Whether a packet of `bytes` fits on top of `backlog`.
-    pub fn fits(self, backlog: Backlog, bytes: u32) -> bool {
+    pub fn fits(self, backlog: Backlog, bytes: u16) -> bool {
         match self {
             Self::Bytes(most) => backlog.bytes + u64::from(bytes) <= most,
             Self::Packets(most) => backlog.packets < most,

@@ -83,7 +83,11 @@ impl Receiver {
                 (is_new, Some(self.answer(Kind::Ack, block)))
             }
         };
-        Reply { ack, notification, new_bytes: if is_new { packet.payload_bytes } else { 0 } }
+        Reply {
+            ack,
+            notification,
+            new_bytes: if is_new { u32::from(packet.payload_bytes) } else { 0 },
+        }
     }
 
     /// The next segment in order has come: acknowledged if the sender asks, or while there is a gap.

@@ -61,9 +61,12 @@ pub fn link(results: &Results, link: &str, name: &str) -> f64 {
 pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
     let samples = &results.samples;
     let known = samples.probes.iter().position(|known| known == probe);
-    let probe = known.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
+    let probe =
+        known.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
     let rows = samples.time_s.iter().zip(&samples.probe).zip(&samples.value);
-    rows.filter(|((time, of), _)| **of == probe && **time >= from).map(|(_, value)| *value).collect()
+    rows.filter(|((time, of), _)| **of == probe && **time >= from)
+        .map(|(_, value)| *value)
+        .collect()
 }
 
 /// The mean of some numbers.

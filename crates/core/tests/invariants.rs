@@ -1,0 +1,156 @@
+//! Random scenarios over all parts: whatever is drawn, flows finish or are accounted for, nothing leaks,
+//! nobody beats the empty network, and the same seed gives the same bits.
+//!
+//! `make fuzz SEED=…` starts from another seed. A failure prints the seed and the scenario.
+
+mod common;
+
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use common::{count, try_run};
+use serde_json::{Value, json};
+use sojourn_core::queue;
+use sojourn_core::random::Random;
+use sojourn_core::run::Results;
+use sojourn_core::scenario::Columns;
+use sojourn_core::topology;
+use sojourn_core::transport;
+
+const SCENARIOS: u64 = 400;
+
+fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+    &choices[random.below(choices.len() as u64) as usize]
+}
+
+/// A topology, and how many hosts it has.
+fn network(random: &mut Random) -> (Value, u32) {
+    let rate = *pick(random, &["100 Mbps", "1 Gbps", "10 Gbps", "97 Gbps"]);
+    let slower = *pick(random, &["50 Mbps", "1 Gbps", "7 Gbps"]);
+    let delay = *pick(random, &["0 ns", "300 ns", "1 us", "50 us"]);
+    let loss = *pick(random, &[0.0, 0.0, 0.01, 0.1]);
+    match *pick(random, topology::Config::NAMES) {
+        "dumbbell" => (
+            json!({
+                "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
+                "bottleneck_rate": slower, "loss": loss, "ack_loss": *pick(random, &[0.0, 0.05]),
+            }),
+            5,
+        ),
+        "star" => (json!({ "kind": "star", "hosts": 5, "rate": rate, "delay": delay }), 5),
+        "parking_lot" => (json!({ "kind": "parking_lot", "rate": rate, "delay": delay }), 4),
+        "leaf_spine" => {
+            (json!({ "kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 2 }), 6)
+        }
+        "fat_tree" => (json!({ "kind": "fat_tree", "k": 4, "rate": rate, "delay": delay }), 16),
+        "graph" => {
+            let text = format!(
+                "from,to,rate,delay,loss,reverse_rate,reverse_delay\n\
+                 a,s,{rate},{delay},{loss},{slower},1 us\n\
+                 b,s,{slower},1 us,0,{rate},{delay}\ns,t,{rate},{delay},0,{slower},2 us\n\
+                 s,t,{slower},{delay},0,{slower},2 us\nt,c,1 Gbps,0 ns,0,1 Gbps,0 ns\n"
+            );
+            (json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } }), 3)
+        }
+        other => panic!("say here how to draw a `{other}`"),
+    }
+}
+
+fn discipline(random: &mut Random) -> Value {
+    let capacity = *pick(random, &["2 KB", "4 packets", "30 KB", "none"]);
+    let mark_at = *pick(random, &["arrival", "departure"]);
+    match *pick(random, queue::Config::NAMES) {
+        "drop_tail" => json!({ "kind": "drop_tail", "capacity": capacity }),
+        "ecn_threshold" => json!({
+            "kind": "ecn_threshold", "capacity": capacity, "mark_at": mark_at,
+            "threshold": *pick(random, &["0 B", "5 packets", "10 KB"]),
+        }),
+        "red" => json!({
+            "kind": "red", "capacity": capacity, "mark_at": mark_at,
+            "kmin": "1 KB", "kmax": "20 KB", "pmax": 0.3,
+        }),
+        other => panic!("say here how to draw a `{other}`"),
+    }
+}
+
+fn switch(random: &mut Random) -> Value {
+    match random.below(5) {
+        0 => json!({ "control_priority": true }),
+        1 => json!({ "shared_buffer": "20 KB" }),
+        2 => json!({ "shared_buffer": "60 KB", "alpha": 0.5, "control_priority": true }),
+        3 => {
+            json!({ "shared_buffer": "20 MB", "pause": { "alpha": *pick(random, &[0.001, 0.125]) } })
+        }
+        _ => json!({}),
+    }
+}
+
+fn workload(random: &mut Random, hosts: u32) -> Value {
+    let mut text = "start_s,source,target,size_bytes\n".to_owned();
+    let mut start = 0.0;
+    for _ in 0..=random.below(20) {
+        let source = random.below(u64::from(hosts));
+        let target = (source + 1 + random.below(u64::from(hosts) - 1)) % u64::from(hosts);
+        let size = *pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
+        writeln!(text, "{start:.12},{source},{target},{size}").unwrap();
+        start += random.exponential(*pick(random, &[0.0, 1e-5, 1e-3]));
+    }
+    json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+}
+
+fn scenario(seed: u64) -> Value {
+    let random = &mut Random::new(seed, "scenario");
+    let (topology, hosts) = network(random);
+    let routing = *pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
+    let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
+    let reliability = json!({
+        "recovery": *pick(random, &["selective_repeat", "go_back_n"]),
+        "duplicate_acks": duplicate_acks,
+        "handshake": random.below(2) == 0,
+        "max_rto": "50 ms",
+    });
+    let mut scenario = json!({
+        "seed": seed,
+        "topology": topology,
+        "workload": workload(random, hosts),
+        "transport": { "kind": *pick(random, transport::Config::NAMES), "reliability": reliability },
+        "switch": switch(random),
+        "routing": routing,
+        "time_limit": "200 s",
+        "samples": { "interval": "1 ms", "flows": [0] },
+    });
+    if random.below(2) == 0 {
+        scenario["queue"] = discipline(random);
+    }
+    scenario
+}
+
+/// A digest of all that a run says of its flows.
+fn digest(results: &Results) -> u64 {
+    let Columns { flow, fct_s, slowdown, retransmits, timeouts, delivered_bytes, outcome, .. } =
+        &results.flows;
+    let mut hasher = DefaultHasher::new();
+    let bits = |floats: &[f64]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
+    (flow, bits(fct_s), bits(slowdown), retransmits, timeouts, delivered_bytes, outcome)
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
+#[test]
+fn random_scenarios_account_for_everything_and_repeat() {
+    let first =
+        std::env::var("SOJOURN_SEED").map_or(1, |seed| seed.parse().expect("a seed is a number"));
+    for seed in first..first + SCENARIOS {
+        let scenario = scenario(seed);
+        let outcome = std::panic::catch_unwind(|| {
+            let results = try_run(&scenario).unwrap_or_else(|problem| panic!("{problem}"));
+            let flows = &results.flows;
+            assert_eq!(count(&results, "unfinished"), 0, "{}", results.summary["stuck"]);
+            assert_eq!(flows.delivered_bytes, flows.size_bytes);
+            assert!(flows.slowdown.iter().all(|slowdown| *slowdown >= 1.0 - 1e-9));
+            let again = try_run(&scenario).unwrap_or_else(|problem| panic!("{problem}"));
+            assert_eq!(digest(&results), digest(&again), "two runs differ");
+        });
+        assert!(outcome.is_ok(), "make fuzz SEED={seed} shows it again: {scenario}");
+    }
+}
