@@ -37,7 +37,8 @@ crate::parameters! {
     /// Flows written down one by one, in any order.
     pub struct Config {
         /// The flows.
-        pub flows: Vec<Flow>, where |flows| if flows.is_empty() { Err("one flow or more") } else { Ok(()) };
+        pub flows: Vec<Flow>,
+            where |flows| if flows.is_empty() { Err("one or more") } else { Ok(()) };
     }
 }
 

@@ -9,8 +9,8 @@ use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {
-    /// Events in which random distinct hosts all send to one at the same instant: at a fixed interval, or
-    /// as a Poisson process that offers a load.
+    /// Events in which random distinct hosts all send to one at the same instant: at a fixed
+    /// interval, or as a Poisson process that offers a load.
     pub struct Config {
         /// How many hosts send in an event.
         pub fan_in: u32, where positive;

@@ -7,10 +7,11 @@ use crate::parameters::{Problem, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {
-    /// One flow from each of the first hosts to the host opposite: sender i to receiver i, or half way
-    /// round where the topology has no senders. Without a size the flows never finish.
+    /// One flow from each of the first hosts to the host opposite: sender i to receiver i, or half
+    /// way round where the topology has no senders. Without a size the flows never finish.
     pub struct Config {
-        /// How many flows; they go round the hosts again if there are more. If not given, one a sender.
+        /// How many flows; they go round the hosts again if there are more. If not given, one a
+        /// sender.
         pub flows: Option<u32> = None, where positive_if_given;
         /// When the first starts.
         pub start: Time = Time::ZERO;

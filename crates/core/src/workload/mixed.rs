@@ -11,7 +11,8 @@ crate::parameters! {
     /// Several workloads at once, such as an incast over a background.
     pub struct Config {
         /// The workloads; each draws from random streams of its own.
-        pub parts: Vec<super::Config>, where |parts| if parts.is_empty() { Err("one workload or more") } else { Ok(()) };
+        pub parts: Vec<super::Config>,
+            where |parts| if parts.is_empty() { Err("one or more") } else { Ok(()) };
     }
 }
 

@@ -57,7 +57,8 @@ crate::family! {
 }
 
 impl Context<'_> {
-    /// The stream for one purpose; every purpose has its own, so that changing one leaves the others.
+    /// The stream for one purpose; every purpose has its own, so that changing one leaves the
+    /// others.
     fn random(&self, purpose: &str) -> Random {
         Random::new(self.seed, &format!("workload/{purpose}"))
     }

@@ -10,12 +10,13 @@ use crate::topology::Graph;
 crate::choices! {
     /// How the two ends of a flow are chosen.
     pub enum Pairs {
-        /// A random sender and a random receiver where the topology tells them apart, else any two hosts.
+        /// A random sender and a random receiver where the topology tells them apart, else any two
+        /// hosts.
         Topology = "topology",
         /// Any two hosts, whatever the topology says.
         Any = "any",
-        /// A random sender and the host opposite it: receiver i for sender i; where the topology has no
-        /// senders, the host half way round.
+        /// A random sender and the host opposite it: receiver i for sender i; where the topology
+        /// has no senders, the host half way round.
         Opposite = "opposite",
     }
 }

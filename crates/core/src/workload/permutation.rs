@@ -10,7 +10,8 @@ use crate::units::{Bytes, Duration, Time};
 crate::parameters! {
     /// A random permutation: every host sends one flow to another host, and receives one.
     ///
-    /// Where the topology tells senders from receivers, each sender has a random receiver, shared evenly.
+    /// Where the topology tells senders from receivers, each sender has a random receiver, shared
+    /// evenly.
     pub struct Config {
         /// Payload of each flow; if not given, they never finish.
         pub size: Option<Bytes> = None, where positive_if_given;
@@ -29,7 +30,8 @@ impl Workload for Config {
         let mut pairs = context.random("pairs");
         let mut arrivals = context.random("arrivals");
         let mut shuffled: Vec<HostId> = targets.collect();
-        // About one permutation in e leaves no host in its place; drawing again keeps all equally likely.
+        // About one permutation in e leaves no host in its place; drawing again keeps all equally
+        // likely.
         loop {
             shuffle(&mut shuffled, &mut pairs);
             if sources.clone().zip(&shuffled).all(|(source, target)| source != *target) {

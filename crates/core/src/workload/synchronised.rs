@@ -7,8 +7,8 @@ use crate::parameters::{Problem, positive, positive_if_given};
 use crate::units::{Bytes, Duration, Time};
 
 crate::parameters! {
-    /// Flows from distinct senders to the hosts opposite them, all started at the same instant, and that
-    /// repeated.
+    /// Flows from distinct senders to the hosts opposite them, all started at the same instant, and
+    /// that repeated.
     pub struct Config {
         /// How many flows start together; if not given, one a sender.
         pub flows: Option<u32> = None, where positive_if_given;

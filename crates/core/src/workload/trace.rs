@@ -9,9 +9,9 @@ use crate::units::{Bytes, Duration, Time};
 crate::parameters! {
     /// Flows from a CSV file with one row a flow, in order of start.
     ///
-    /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`, and if
-    /// wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers, read exactly
-    /// and rounded to the nearest picosecond. Lines that start with `#` are comments.
+    /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`,
+    /// and if wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
+    /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
     pub struct Config {
         /// The table of flows.
         pub file: File;
@@ -81,7 +81,8 @@ fn seconds(row: &Row<'_>, column: &str, text: &str) -> Result<u64, Problem> {
 /// Decimals of a second that count picoseconds.
 const DECIMALS: i32 = 12;
 
-/// A decimal number of seconds in picoseconds, to the nearest; a float would lose digits on the way.
+/// A decimal number of seconds in picoseconds, to the nearest; a float would lose digits on the
+/// way.
 fn picoseconds(text: &str) -> Option<u64> {
     let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() <= 40)?;

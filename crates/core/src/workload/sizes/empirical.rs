@@ -26,18 +26,21 @@ crate::choices! {
 crate::parameters! {
     /// A cumulative distribution given by points, linear between them.
     ///
-    /// A file has a row a point, separated by commas or white space: `size cumulative`, in bytes, or
-    /// ns-2's `packets 1 cumulative`. A first line `bytes,cumulative` or `packets,cumulative` says which
-    /// it is. The last cumulative value is 1, or 100 for percent. What lies at or below the first point,
-    /// and every vertical step, has exactly that size. Lines that start with `#` are comments.
+    /// A file has a row a point, separated by commas or white space: `size cumulative`, in bytes,
+    /// or ns-2's `packets 1 cumulative`. A first line `bytes,cumulative` or `packets,cumulative`
+    /// says which it is. The last cumulative value is 1, or 100 for percent. What lies at or below
+    /// the first point, and every vertical step, has exactly that size. Lines that start with `#`
+    /// are comments.
     pub struct Config {
         /// A table that comes with the simulator.
         pub table: Option<Shipped> = None;
         /// A table of your own, instead.
         pub file: Option<File> = None;
-        /// Payload that a packet of the table stands for; if not given, that of the scenario's packets.
+        /// Payload that a packet of the table stands for; if not given, that of the scenario's
+        /// packets.
         pub packet: Option<Bytes> = None, where positive_if_given;
-        /// Whether sizes are rounded up to whole packets; if not given, those of tables in packets are.
+        /// Whether sizes are rounded up to whole packets; if not given, those of tables in packets
+        /// are.
         pub whole_packets: Option<bool> = None;
     }
     check |config| {

@@ -45,12 +45,13 @@ fn whole(bytes: f64) -> Bytes {
 /// The sum over n = 1 … `steps` of n · `step` / `payload`, each rounded up.
 fn packets_of_steps(steps: u64, step: Bytes, payload: Bytes) -> u128 {
     let (step, payload) = (u128::from(step.0), u128::from(payload.0));
-    // Rounding n · step / payload up is rounding ((n - 1) · step + step + payload - 1) / payload down.
+    // Rounding n · step / payload up is rounding ((n - 1) · step + step + payload - 1) / payload
+    // down.
     floor_sum(u128::from(steps), payload, step, step + payload - 1)
 }
 
-/// The sum over i = 0 … n - 1 of (a · i + b) / m, each rounded down: counts the lattice points below a
-/// line, and turns the triangle that is left on its side as Euclid's algorithm does.
+/// The sum over i = 0 … n - 1 of (a · i + b) / m, each rounded down: counts the lattice points
+/// below a line, and turns the triangle that is left on its side as Euclid's algorithm does.
 fn floor_sum(n: u128, m: u128, a: u128, b: u128) -> u128 {
     if n == 0 {
         return 0;
@@ -61,8 +62,8 @@ fn floor_sum(n: u128, m: u128, a: u128, b: u128) -> u128 {
     if top < m { below } else { below + floor_sum(top / m, a, m, top % m) }
 }
 
-/// The sum of (n / `scale`)^-`shape` over n = `from` …, up to but without `to` (infinity is allowed if
-/// `shape` is above 1), by the Euler–Maclaurin formula.
+/// The sum of (n / `scale`)^-`shape` over n = `from` …, up to but without `to` (infinity is allowed
+/// if `shape` is above 1), by the Euler–Maclaurin formula.
 fn power_sum(shape: f64, scale: f64, from: f64, to: f64) -> f64 {
     /// Terms taken one by one; what the formula leaves out is then below 10⁻¹⁰ of the first.
     const TERMS: u32 = 64;
