@@ -5,10 +5,11 @@ use crate::parameters::{Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
-    /// Senders on one switch, receivers on another, and one cable between the switches: the bottleneck.
+    /// Senders on one switch, receivers on another, and one cable between the switches: the
+    /// bottleneck.
     ///
-    /// Hosts are numbered senders first: `sender0` … then `receiver0` …; the switches are `left` and
-    /// `right`. A load of 1 is the rate of the link `left->right`.
+    /// Hosts are numbered senders first: `sender0` … then `receiver0` …; the switches are `left`
+    /// and `right`. A load of 1 is the rate of the link `left->right`.
     pub struct Config {
         /// Number of hosts that send.
         pub senders: u32 = 10, where some;

@@ -7,9 +7,10 @@ use crate::units::{Duration, Rate};
 crate::parameters! {
     /// A fat-tree of switches with k ports each [fattree08].
     ///
-    /// It has k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches and k³/4 hosts: 1024
-    /// for k = 16. Hosts `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`,
-    /// `aggregation<pod>_<i>` and `core<i>`. A load of 1 is the rate of all hosts' access links together.
+    /// It has k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches and k³/4 hosts:
+    /// 1024 for k = 16. Hosts `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`,
+    /// `aggregation<pod>_<i>` and `core<i>`. A load of 1 is the rate of all hosts' access links
+    /// together.
     pub struct Config {
         /// Ports of a switch.
         pub k: u32 = 4, where even_ports;

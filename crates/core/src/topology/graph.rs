@@ -11,15 +11,15 @@ use crate::units::{Duration, Rate};
 crate::parameters! {
     /// Any network, from a CSV file with one row a cable.
     ///
-    /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and if wanted `loss` (0 to
-    /// 1). A cable is the same in both directions unless `reverse_rate`, `reverse_delay` or
-    /// `reverse_loss` say otherwise for the direction from `to` to `from`. Several cables may join the
-    /// same two nodes. Lines that start with `#` are comments.
+    /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and if wanted `loss`
+    /// (0 to 1). A cable is the same in both directions unless `reverse_rate`, `reverse_delay` or
+    /// `reverse_loss` say otherwise for the direction from `to` to `from`. Several cables may join
+    /// the same two nodes. Lines that start with `#` are comments.
     pub struct Config {
         /// The table of cables.
         pub file: File;
-        /// Names of the hosts, in the order of their numbers; if not given, the nodes that have exactly
-        /// one cable, in the order in which the file first names them.
+        /// Names of the hosts, in the order of their numbers; if not given, the nodes that have
+        /// exactly one cable, in the order in which the file first names them.
         pub hosts: Option<Vec<String>> = None;
         /// The first so many hosts send and the others receive; if not given, all hosts do both.
         pub senders: Option<u32> = None;

@@ -7,10 +7,10 @@ use crate::units::{Duration, Rate};
 crate::parameters! {
     /// Leaf switches with hosts, each leaf wired to every spine switch.
     ///
-    /// Hosts `host0` … are numbered leaf by leaf; switches are `leaf0` … and `spine0` …. A load of 1 is
-    /// the rate of all hosts' access links together. The defaults have the shape and rates of the
-    /// fabric in [pfabric13]; its delays are `host_delay = "2.7 us"` (0.2 us of cable and 2.5 us in the
-    /// host) and `fabric_delay = "200 ns"`.
+    /// Hosts `host0` … are numbered leaf by leaf; switches are `leaf0` … and `spine0` …. A load of
+    /// 1 is the rate of all hosts' access links together. The defaults have the shape and rates of
+    /// the fabric in [pfabric13]; its delays are `host_delay = "2.7 us"` (0.2 us of cable and 2.5
+    /// us in the host) and `fabric_delay = "200 ns"`.
     pub struct Config {
         /// Number of leaf switches.
         pub leaves: u32 = 9, where some;

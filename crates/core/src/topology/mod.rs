@@ -102,7 +102,8 @@ impl Graph {
         self.nodes.len() as NodeId - 1
     }
 
-    /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to `b`.
+    /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
+    /// `b`.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
         let link = |from, to| Link { from, to, rate, delay, loss: 0.0 };
         self.links.extend([link(a, b), link(b, a)]);

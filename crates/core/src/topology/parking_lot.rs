@@ -5,15 +5,17 @@ use crate::parameters::{Problem, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
-    /// A row of switches; a pair of hosts sends along the whole row, and one pair across each cable of it.
+    /// A row of switches; a pair of hosts sends along the whole row, and one pair across each cable
+    /// of it.
     ///
     /// Hosts are numbered sources first. Host 0 is `long_source` at the first switch; host 1 + i is
-    /// `source<i>` at switch i. With k bottlenecks host k + 1 is `long_target` at the last switch; host
-    /// k + 2 + i is `target<i>` at switch i + 1. So each source is opposite its own target, and the
-    /// direct load is from source to target. A load of 1 is the rate of one bottleneck.
+    /// `source<i>` at switch i. With k bottlenecks host k + 1 is `long_target` at the last switch;
+    /// host k + 2 + i is `target<i>` at switch i + 1. So each source is opposite its own target,
+    /// and the direct load is from source to target. A load of 1 is the rate of one bottleneck.
     pub struct Config {
         /// Number of cables in the row.
-        pub bottlenecks: u32 = 3, where |k| if (1..=1000).contains(k) { Ok(()) } else { Err("from 1 to 1000") };
+        pub bottlenecks: u32 = 3,
+            where |k| if (1..=1000).contains(k) { Ok(()) } else { Err("from 1 to 1000") };
         /// Rate of the bottlenecks.
         pub rate: Rate = Rate::from_gbps(10), where positive;
         /// Propagation delay of the bottlenecks.

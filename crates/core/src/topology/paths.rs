@@ -6,7 +6,8 @@ use crate::flow::HostId;
 /// Distance of a node from which the target cannot be reached.
 const UNREACHED: u16 = u16::MAX;
 
-/// The shortest paths between the hosts of a graph. Hosts do not forward: no path leads through one.
+/// The shortest paths between the hosts of a graph. Hosts do not forward: no path leads through
+/// one.
 ///
 /// The links of a path in reverse order, each `^ 1`, are a shortest path of the other direction.
 #[derive(Clone, Debug)]
@@ -61,7 +62,8 @@ impl Paths {
         self.towards(target).count[node as usize]
     }
 
-    /// Appends the links of shortest path number `choice` (below [`count`](Self::count)) to `links`.
+    /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to
+    /// `links`.
     pub fn append(
         &mut self,
         source: HostId,

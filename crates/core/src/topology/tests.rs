@@ -112,7 +112,8 @@ proptest! {
         names.dedup();
         prop_assert_eq!(names.len(), graph.nodes.len());
         prop_assert!(graph.hosts.iter().all(|&host| graph.nodes[host as usize].is_host));
-        prop_assert!(graph.senders.is_none_or(|senders| 0 < senders && senders < graph.host_count()));
+        let hosts = graph.host_count();
+        prop_assert!(graph.senders.is_none_or(|senders| 0 < senders && senders < hosts));
         prop_assert!(graph.load.rate.0 > 0 && !graph.load.what.is_empty());
     }
 }
@@ -142,6 +143,22 @@ fn no_path_leads_through_a_host() {
     let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "c"]});
     let problem = Config::read(&table).unwrap().graph().unwrap_err();
     assert!(problem.message.contains("no path joins the hosts `a` and `c`"), "{problem}");
+}
+
+#[test]
+fn a_path_goes_round_a_host_that_lies_just_as_near() {
+    // From `a` to `b` it is four hops through the host `h` as well as through the switch `s3`.
+    let text = "from,to,rate,delay\ns1,h,1 Gbps,1 us\nh,s2,1 Gbps,1 us\ns1,s3,1 Gbps,1 us\n\
+                s3,s2,1 Gbps,1 us\na,s1,1 Gbps,1 us\nb,s2,1 Gbps,1 us\n";
+    let file = json!({"name": "round.csv", "text": text});
+    let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "h"]});
+    let graph = Config::read(&table).unwrap().graph().unwrap();
+    let mut paths = Paths::new(&graph);
+    let mut links = Vec::new();
+    paths.append(0, 1, 0, &mut links);
+    let names: Vec<_> = links.iter().map(|link| graph.link_name(*link)).collect();
+    assert_eq!(names, ["a->s1", "s1->s3", "s3->s2", "s2->b"]);
+    assert_eq!(paths.count(0, 1), 1);
 }
 
 #[test]

@@ -1,9 +1,26 @@
 //! Which flows start when, between whom, and how large they are.
 
-use crate::flow::FlowSpec;
+mod arrivals;
+pub mod flows;
+pub mod incast;
+pub mod long_lived;
+pub mod mixed;
+mod pairs;
+pub mod permutation;
+pub mod poisson;
+pub mod sizes;
+pub mod synchronised;
+pub mod trace;
+
+pub use arrivals::LoadCounts;
+pub use pairs::Pairs;
+
+use crate::flow::{FlowSpec, HostId};
 use crate::packet::Format;
 use crate::parameters::Problem;
+use crate::random::Random;
 use crate::topology::Graph;
+use crate::units::Time;
 
 /// What a workload may know of the run.
 #[derive(Clone, Copy, Debug)]
@@ -31,3 +48,72 @@ pub struct Flows {
     /// The flows, with ids 0, 1, 2 … and starts that never go back.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
 }
+
+crate::family! {
+    /// Every workload, by the name a scenario gives it.
+    pub enum Config as dyn Workload {
+        poisson, incast, permutation, synchronised, long_lived, flows, trace, mixed,
+    }
+}
+
+impl Context<'_> {
+    /// The stream for one purpose; every purpose has its own, so that changing one leaves the
+    /// others.
+    fn random(&self, purpose: &str) -> Random {
+        Random::new(self.seed, &format!("workload/{purpose}"))
+    }
+
+    /// The hosts' number of a flow, if there are such hosts and they differ.
+    fn check_ends(&self, source: HostId, target: HostId) -> Result<(), Problem> {
+        let hosts = self.graph.host_count();
+        for (field, host) in [("source", source), ("target", target)] {
+            if host >= hosts {
+                let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
+                return Err(Problem::new(field, message));
+            }
+        }
+        if source == target {
+            let message = format!("must differ from `source`, which is {source} too");
+            return Err(Problem::new("target", message));
+        }
+        Ok(())
+    }
+}
+
+impl Flows {
+    /// A finite set of flows without a load, put in order and numbered.
+    fn of(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
+        flows.sort_by_key(|flow| flow.start);
+        for (id, flow) in (0..).zip(&mut flows) {
+            flow.id = id;
+        }
+        Self { classes, load: String::new(), flows: Box::new(flows.into_iter()) }
+    }
+}
+
+/// A long-lived flow of the first class, with nothing else said about it.
+fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
+    FlowSpec {
+        id: 0,
+        source,
+        target,
+        size: None,
+        start,
+        stop: None,
+        class: 0,
+        deadline: None,
+        initial_rate: None,
+    }
+}
+
+/// The index of `name` among `classes`, where it is added if it is new.
+fn class_index(classes: &mut Vec<String>, name: &str) -> u16 {
+    let index = classes.iter().position(|class| class == name).unwrap_or_else(|| {
+        classes.push(name.to_owned());
+        classes.len() - 1
+    });
+    index as u16
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Flows between opposite hosts, started one after another.
+
+use super::pairs::Sides;
+use super::{Context, Flows, Workload, plain};
+use crate::flow::FlowSpec;
+use crate::parameters::{Problem, positive_if_given};
+use crate::units::{Bytes, Duration, Rate, Time};
+
+crate::parameters! {
+    /// One flow from each of the first hosts to the host opposite: sender i to receiver i, or half
+    /// way round where the topology has no senders. Without a size the flows never finish.
+    pub struct Config {
+        /// How many flows; they go round the hosts again if there are more. If not given, one a
+        /// sender.
+        pub flows: Option<u32> = None, where positive_if_given;
+        /// When the first starts.
+        pub start: Time = Time::ZERO;
+        /// How much later each starts than the one before.
+        pub stagger: Duration = Duration::ZERO;
+        /// When they all stop sending.
+        pub stop: Option<Time> = None;
+        /// Payload of each; if not given, they send until they stop.
+        pub size: Option<Bytes> = None, where positive_if_given;
+        /// Rate at which a rate-based transport starts, instead of its own choice.
+        pub initial_rate: Option<Rate> = None, where positive_if_given;
+        /// Name of the flows' class.
+        pub class: String = "long_lived".to_owned();
+    }
+    check |config| {
+        if config.stop.is_some_and(|stop| stop <= config.start) {
+            return Err(Problem::new("stop", format!("must be after `start`, {}", config.start)));
+        }
+        Ok(())
+    }
+}
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let sides = Sides::of(context.graph)?;
+        let senders = sides.sources.len() as u32;
+        let flow = |i: u32| {
+            let source = i % senders;
+            let start = self.start + self.stagger * u64::from(i);
+            let (size, stop, initial_rate) = (self.size, self.stop, self.initial_rate);
+            FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
+        };
+        let flows: Vec<_> = (0..self.flows.unwrap_or(senders)).map(flow).collect();
+        match flows.last() {
+            Some(last) if last.stop.is_some_and(|stop| stop <= last.start) => {
+                let message =
+                    format!("the last flow would start at {} and stop before", last.start);
+                Err(Problem::new("stagger", message))
+            }
+            _ => Ok(Flows::of(vec![self.class.clone()], flows)),
+        }
+    }
+}

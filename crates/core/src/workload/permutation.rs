@@ -1,0 +1,54 @@
+//! Every host sends to another, and receives from another.
+
+use super::pairs::Sides;
+use super::{Context, Flows, Workload, plain};
+use crate::flow::{FlowSpec, HostId};
+use crate::parameters::{Problem, positive_if_given};
+use crate::random::Random;
+use crate::units::{Bytes, Duration, Time};
+
+crate::parameters! {
+    /// A random permutation: every host sends one flow to another host, and receives one.
+    ///
+    /// Where the topology tells senders from receivers, each sender has a random receiver, shared
+    /// evenly.
+    pub struct Config {
+        /// Payload of each flow; if not given, they never finish.
+        pub size: Option<Bytes> = None, where positive_if_given;
+        /// When they may start.
+        pub start: Time = Time::ZERO;
+        /// Each starts at a random moment within this time, lest packets fall into step.
+        pub jitter: Duration = Duration::ZERO;
+        /// Name of the flows' class.
+        pub class: String = "permutation".to_owned();
+    }
+}
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let Sides { sources, targets } = Sides::of(context.graph)?;
+        let mut pairs = context.random("pairs");
+        let mut arrivals = context.random("arrivals");
+        let mut shuffled: Vec<HostId> = targets.collect();
+        // About one permutation in e leaves no host in its place; drawing again keeps all equally
+        // likely.
+        loop {
+            shuffle(&mut shuffled, &mut pairs);
+            if sources.clone().zip(&shuffled).all(|(source, target)| source != *target) {
+                break;
+            }
+        }
+        let flow = |(source, target)| {
+            let jitter = Duration(arrivals.below(self.jitter.0 + 1));
+            FlowSpec { size: self.size, ..plain(source, target, self.start + jitter) }
+        };
+        let flows = sources.zip(shuffled.into_iter().cycle()).map(flow).collect();
+        Ok(Flows::of(vec![self.class.clone()], flows))
+    }
+}
+
+fn shuffle(hosts: &mut [HostId], random: &mut Random) {
+    for i in (1..hosts.len()).rev() {
+        hosts.swap(i, random.below(i as u64 + 1) as usize);
+    }
+}

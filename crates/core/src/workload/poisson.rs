@@ -1,0 +1,85 @@
+//! Flows that arrive at random and know nothing of each other.
+
+use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
+use super::pairs::{Ends, Pairs};
+use super::{Context, Flows, Workload, plain, sizes};
+use crate::flow::FlowSpec;
+use crate::parameters::{Problem, positive, positive_if_given};
+use crate::units::{Bytes, Duration, Rate, Time};
+
+crate::parameters! {
+    /// Deadlines drawn from an exponential distribution, as in [d311] and [pdq12].
+    pub struct Deadlines {
+        /// Mean, before `minimum` is applied.
+        pub mean: Duration, where positive;
+        /// Shortest deadline: what is drawn below becomes this.
+        pub minimum: Duration = Duration::ZERO;
+        /// Only flows smaller than this have a deadline; if not given, all have.
+        pub below: Option<Bytes> = None;
+    }
+}
+
+crate::parameters! {
+    /// Flows arrive as a Poisson process that offers a load.
+    ///
+    /// Arrivals, sizes, pairs and deadlines come from random streams of their own: under one seed a
+    /// changed load moves the same flows closer together, and every scheme sees the same flows.
+    pub struct Config {
+        /// Offered rate, as a share of `load_reference`.
+        pub load: f64, where positive;
+        /// What a load of 1 offers; if not given, the topology's own reference.
+        pub load_reference: Option<Rate> = None, where positive_if_given;
+        /// Which bytes the load counts.
+        pub load_counts: LoadCounts = LoadCounts::Wire;
+        /// Whether more may be offered than the topology's reference carries.
+        pub allow_overload: bool = false;
+        /// How large flows are.
+        pub sizes: sizes::Config;
+        /// Between whom they run.
+        pub pairs: Pairs = Pairs::Topology;
+        /// When arrivals begin.
+        pub start: Time = Time::ZERO;
+        /// When arrivals stop; if neither this nor `flows` is given, one second after `start`.
+        pub stop: Option<Time> = None;
+        /// How many flows there are at most.
+        pub flows: Option<u64> = None, where positive_if_given;
+        /// Deadlines of the flows, if they have any.
+        pub deadlines: Option<Deadlines> = None;
+        /// Name of the flows' class.
+        pub class: String = "poisson".to_owned();
+    }
+}
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let sizes = self.sizes.open(context.format).map_err(|problem| problem.within("sizes"))?;
+        let load = Load {
+            share: self.load,
+            reference: self.load_reference,
+            counts: self.load_counts,
+            allow_overload: self.allow_overload,
+            payload: sizes.mean(),
+            packets: sizes.mean_packets(context.format.payload),
+        };
+        let (arrivals, load) = load.arrivals(context, "flows")?;
+        let mut ends = Ends::new(self.pairs, context.graph, context.random("pairs"))?;
+        let mut size_stream = context.random("sizes");
+        let mut deadline_stream = context.random("deadlines");
+        let deadlines = self.deadlines.clone();
+        let gap = Gap::Poisson(1.0 / arrivals, context.random("arrivals"));
+        let instants = Instants { now: self.start, gap };
+        let flows = (0..).zip(bounded(instants, self.start, self.stop, self.flows));
+        let flows = flows.map(move |(id, start)| {
+            let (source, target) = ends.draw();
+            let size = sizes.sample(&mut size_stream);
+            // Drawn for every flow, so that who has a deadline does not move the others'.
+            let deadline = deadlines.as_ref().and_then(|deadlines| {
+                let drawn = deadline_stream.exponential(deadlines.mean.seconds());
+                let deadline = Duration::from_seconds(drawn).max(deadlines.minimum);
+                deadlines.below.is_none_or(|below| size < below).then_some(deadline)
+            });
+            FlowSpec { id, size: Some(size), deadline, ..plain(source, target, start) }
+        });
+        Ok(Flows { classes: vec![self.class.clone()], load, flows: Box::new(flows) })
+    }
+}

@@ -1,0 +1,252 @@
+//! Properties that hold for every workload.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Config, Context};
+use crate::flow::FlowSpec;
+use crate::packet::Format;
+use crate::parameters::{Parameter, Problem};
+use crate::topology::{self, Graph};
+use crate::units::{Bytes, Time};
+
+const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+
+fn network(value: &Value) -> Graph {
+    topology::Config::read(value).unwrap().graph().unwrap()
+}
+
+fn example(kind: &str) -> Value {
+    let sizes = json!({"kind": "empirical", "table": "web_search"});
+    match kind {
+        "poisson" => json!({
+            "kind": kind, "load": 0.6, "sizes": sizes, "flows": 500, "deadlines": {"mean": "1 ms"},
+        }),
+        "incast" => json!({"kind": kind, "fan_in": 3, "size": "20 KB", "load": 0.1, "events": 50}),
+        "permutation" => json!({"kind": kind, "size": "1 MB", "jitter": "10 us"}),
+        "synchronised" => json!({"kind": kind, "flows": 2, "size": "1 MB", "repeats": 4}),
+        "long_lived" => json!({"kind": kind, "flows": 7, "stagger": "1 ms"}),
+        "flows" => json!({"kind": kind, "flows": [
+            {"source": 0, "target": 5, "start": "2 us", "size": "1 KB", "class": "b"},
+            {"source": 1, "target": 4, "start": "1 us", "stop": "1 ms", "initial_rate": "3 Gbps"},
+        ]}),
+        "trace" => json!({"kind": kind, "file": {
+            "name": "t.csv", "text": "start_s,source,target,size_bytes\n0,0,5,10\n1e-6,1,4,20\n",
+        }}),
+        "mixed" => json!({"kind": kind, "parts": [
+            example("poisson"), example("incast"), example("poisson"), example("flows"),
+        ]}),
+        other => panic!("no example of `{other}`"),
+    }
+}
+
+fn networks() -> [Graph; 3] {
+    [
+        network(&json!({"kind": "dumbbell", "senders": 4, "receivers": 3})),
+        network(&json!({"kind": "star", "hosts": 7})),
+        network(&json!({"kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2})),
+    ]
+}
+
+fn open(workload: &Value, graph: &Graph, seed: u64) -> Result<super::Flows, Problem> {
+    Config::read(workload)?.open(&Context { graph, format: &FORMAT, seed })
+}
+
+fn flows(workload: &Value, graph: &Graph, seed: u64) -> Vec<FlowSpec> {
+    open(workload, graph, seed).unwrap().flows.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn flows_are_in_order_numbered_between_two_hosts_and_the_same_again(
+        kind in prop::sample::select(Config::NAMES), network in 0_usize..3, seed: u64,
+    ) {
+        let graph = &networks()[network];
+        let opened = open(&example(kind), graph, seed).unwrap();
+        let classes = opened.classes.len();
+        let drawn: Vec<_> = opened.flows.collect();
+        prop_assert!(!drawn.is_empty());
+        prop_assert!(drawn.windows(2).all(|pair| pair[0].start <= pair[1].start));
+        for (id, flow) in (0..).zip(&drawn) {
+            prop_assert_eq!(flow.id, id);
+            prop_assert!(flow.source != flow.target);
+            prop_assert!(flow.source.max(flow.target) < graph.host_count());
+            prop_assert!((flow.class as usize) < classes);
+            prop_assert!(flow.size != Some(Bytes(0)));
+        }
+        prop_assert_eq!(drawn, flows(&example(kind), graph, seed));
+    }
+}
+
+#[test]
+fn another_seed_gives_other_flows() {
+    for kind in ["poisson", "incast", "permutation", "mixed"] {
+        let graph = &networks()[1];
+        assert_ne!(flows(&example(kind), graph, 1), flows(&example(kind), graph, 2), "{kind}");
+    }
+}
+
+#[test]
+fn the_load_offered_is_the_load_asked_for() {
+    let graph = network(&json!("dumbbell"));
+    for counts in ["payload", "wire"] {
+        let sizes = json!({"kind": "empirical", "table": "web_search_packets"});
+        let workload = json!({
+            "kind": "poisson", "load": 0.8, "load_reference": "8 Gbps", "load_counts": counts,
+            "sizes": sizes, "flows": 200_000,
+        });
+        let drawn = flows(&workload, &graph, 1);
+        let bytes = |flow: &FlowSpec| match counts {
+            "wire" => FORMAT.on_wire(flow.size.unwrap()).0,
+            _ => flow.size.unwrap().0,
+        };
+        let bits: f64 = drawn.iter().map(|flow| 8.0 * bytes(flow) as f64).sum();
+        let ratio = bits / drawn.last().unwrap().start.seconds() / 6.4e9;
+        assert!((ratio - 1.0).abs() < 0.02, "{counts}: {ratio}");
+    }
+}
+
+#[test]
+fn a_load_is_explained_in_words() {
+    let graph = network(&json!("dumbbell"));
+    let poisson = json!({
+        "kind": "poisson", "load": 0.8, "load_reference": "8 Gbps", "load_counts": "payload",
+        "sizes": {"kind": "empirical", "table": "web_search_packets"},
+    });
+    let incast = json!({"kind": "incast", "fan_in": 4, "size": "1 KB", "load": 0.1});
+    let mixed = json!({"kind": "mixed", "parts": [poisson, incast]});
+    insta::assert_snapshot!(open(&mixed, &graph, 1).unwrap().load);
+}
+
+#[test]
+fn changing_the_load_or_the_sizes_leaves_the_rest_as_it_was() {
+    let graph = network(&json!("dumbbell"));
+    let drawn = |load: f64, size: &str| {
+        let sizes = json!({"kind": "exponential", "mean": size});
+        flows(&json!({"kind": "poisson", "load": load, "sizes": sizes, "flows": 300}), &graph, 5)
+    };
+    let (low, high, large) = (drawn(0.4, "1 MB"), drawn(0.8, "1 MB"), drawn(0.4, "2 MB"));
+    for i in 0..low.len() {
+        assert_eq!(low[i].size, high[i].size);
+        assert_eq!((low[i].source, low[i].target), (large[i].source, large[i].target));
+        let ratio = low[i].start.seconds() / high[i].start.seconds();
+        assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
+    }
+}
+
+#[test]
+fn pairs_follow_the_topology_unless_told_otherwise() {
+    let graph = network(&json!({"kind": "dumbbell", "senders": 3, "receivers": 3}));
+    let drawn = |pairs: &str| {
+        let sizes = json!({"kind": "fixed", "size": "1 MB"});
+        let workload =
+            json!({"kind": "poisson", "load": 0.5, "sizes": sizes, "flows": 600, "pairs": pairs});
+        flows(&workload, &graph, 1)
+    };
+    assert!(drawn("topology").iter().all(|flow| flow.source < 3 && flow.target >= 3));
+    assert!(drawn("opposite").iter().all(|flow| flow.target == flow.source + 3));
+    // All 30 ordered pairs occur, each about 20 times.
+    let mut counts = [[0; 6]; 6];
+    for flow in drawn("any") {
+        counts[flow.source as usize][flow.target as usize] += 1;
+    }
+    let missing = counts.iter().flatten().filter(|count| **count == 0).count();
+    assert_eq!(missing, 6, "{counts:?}");
+}
+
+#[test]
+fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
+    let graph = network(&json!({"kind": "star", "hosts": 9}));
+    for seed in 0..20 {
+        let drawn = flows(&json!({"kind": "permutation", "jitter": "5 us"}), &graph, seed);
+        let sorted = |end: fn(&FlowSpec) -> u32| {
+            let mut hosts: Vec<_> = drawn.iter().map(end).collect();
+            hosts.sort_unstable();
+            hosts
+        };
+        assert_eq!(sorted(|flow| flow.source), (0..9).collect::<Vec<_>>());
+        assert_eq!(sorted(|flow| flow.target), (0..9).collect::<Vec<_>>());
+        assert!(drawn.iter().all(|flow| flow.start <= Time(5_000_000)));
+    }
+}
+
+#[test]
+fn an_incast_has_distinct_senders_and_one_receiver() {
+    let graph = network(&json!({"kind": "star", "hosts": 6}));
+    let workload = json!({
+        "kind": "incast", "fan_in": 5, "size": "1 KB", "interval": "1 ms", "events": 40,
+    });
+    let drawn = flows(&workload, &graph, 1);
+    assert_eq!(drawn.len(), 200);
+    for (event, flows) in (0..).zip(drawn.chunks(5)) {
+        let mut sources: Vec<_> = flows.iter().map(|flow| flow.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        assert_eq!(sources.len(), 5);
+        assert!(flows.iter().all(|flow| flow.target == flows[0].target));
+        assert!(flows.iter().all(|flow| flow.start == Time(event * 1_000_000_000)));
+    }
+}
+
+#[test]
+fn arrivals_stop_after_a_second_unless_told_otherwise() {
+    let graph = network(&json!("dumbbell"));
+    let last = |bounds: Value| {
+        let sizes = json!({"kind": "fixed", "size": "1 MB"});
+        let mut workload = json!({"kind": "poisson", "load": 0.5, "sizes": sizes, "start": "1 s"});
+        for (key, value) in bounds.as_object().unwrap() {
+            workload[key] = value.clone();
+        }
+        let drawn = flows(&workload, &graph, 1);
+        (drawn.len(), drawn.last().unwrap().start.seconds())
+    };
+    let (_, seconds) = last(json!({}));
+    assert!((1.9..2.0).contains(&seconds), "{seconds}");
+    let (_, seconds) = last(json!({"stop": "4 s"}));
+    assert!((3.9..4.0).contains(&seconds), "{seconds}");
+    let (count, seconds) = last(json!({"flows": 5000}));
+    assert!(count == 5000 && seconds > 5.0, "{count} {seconds}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let graph = network(&json!({"kind": "dumbbell", "senders": 2, "receivers": 2}));
+    let error = |value: Value| match open(&value, &graph, 1) {
+        Ok(_) => panic!("{value} is accepted"),
+        Err(problem) => problem.to_string(),
+    };
+    let sizes = json!({"kind": "fixed", "size": "1 MB"});
+    let poisson = |load: f64| json!({"kind": "poisson", "load": load, "sizes": sizes});
+    let incast = |fan_in| json!({"kind": "incast", "fan_in": fan_in, "size": "1 KB"});
+    let with = |mut table: Value, key: &str, value: Value| {
+        table[key] = value;
+        table
+    };
+    let flow = |source, target| json!({"source": source, "target": target});
+    insta::assert_snapshot!(
+        [
+            error(poisson(0.0)),
+            error(poisson(-0.5)),
+            error(poisson(1.0)),
+            error(with(poisson(0.97), "load_counts", json!("payload"))),
+            error(with(poisson(0.5), "sizes", json!({"kind": "empirical", "table": "websearch"}))),
+            error(with(
+                poisson(0.5),
+                "sizes",
+                json!({"kind": "pareto", "mean": "1 KB", "shape": 1})
+            )),
+            error(incast(2)),
+            error(with(incast(3), "interval", json!("1 ms"))),
+            error(with(with(incast(2), "interval", json!("1 ms")), "target", json!(1))),
+            error(json!({"kind": "synchronised", "size": "1 KB", "flows": 3})),
+            error(json!({"kind": "long_lived", "stagger": "1 s", "stop": "1 s"})),
+            error(json!({"kind": "flows", "flows": []})),
+            error(json!({"kind": "flows", "flows": [flow(0, 1), flow(0, 4)]})),
+            error(json!({"kind": "flows", "flows": [flow(0, 0)]})),
+            error(json!({"kind": "mixed", "parts": [poisson(0.5), poisson(1.5)]})),
+        ]
+        .join("\n")
+    );
+}

@@ -1,0 +1,191 @@
+//! Flows from a file.
+
+use super::{Context, Flows, Workload, class_index, plain};
+use crate::flow::{FlowSpec, HostId};
+use crate::parameters::{File, Problem};
+use crate::table::{Row, Table};
+use crate::units::{Bytes, Duration, Time};
+
+crate::parameters! {
+    /// Flows from a CSV file with one row a flow, in order of start.
+    ///
+    /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`,
+    /// and if wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
+    /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
+    pub struct Config {
+        /// The table of flows.
+        pub file: File;
+        /// Name of the class of flows for which the file gives none.
+        pub class: String = "trace".to_owned();
+    }
+}
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let mut classes = Vec::new();
+        let mut flows: Vec<FlowSpec> = Vec::new();
+        let required = ["start_s", "source", "target", "size_bytes"];
+        Table::open(&self.file, &required, &["class", "deadline_s"])?.rows(|row| {
+            let mut flow = read(row, context)?;
+            if let Some(before) = flows.last().filter(|before| flow.start < before.start) {
+                let message = format!("{} is before {}, the row above", flow.start, before.start);
+                return Err(row.problem("start_s", &message));
+            }
+            let name = row.get("class").unwrap_or(&self.class);
+            flow.class = class_index(&mut classes, name);
+            flows.push(flow);
+            Ok(())
+        })?;
+        if flows.is_empty() {
+            return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
+        }
+        Ok(Flows::of(classes, flows))
+    }
+}
+
+fn read(row: &Row<'_>, context: &Context<'_>) -> Result<FlowSpec, Problem> {
+    let (source, target) = (host(row, "source", context)?, host(row, "target", context)?);
+    context
+        .check_ends(source, target)
+        .map_err(|problem| row.problem(&problem.field, &problem.message))?;
+    let size = match row.required("size_bytes")? {
+        0 => return Err(row.problem("size_bytes", "must be above zero")),
+        size => Some(Bytes(size)),
+    };
+    let start = Time(seconds(row, "start_s", row.text("start_s")?)?);
+    let deadline = row.get("deadline_s").map(|text| match seconds(row, "deadline_s", text)? {
+        0 => Err(row.problem("deadline_s", "must be above zero")),
+        deadline => Ok(Duration(deadline)),
+    });
+    Ok(FlowSpec { size, deadline: deadline.transpose()?, ..plain(source, target, start) })
+}
+
+/// A host by number or by name.
+fn host(row: &Row<'_>, column: &str, context: &Context<'_>) -> Result<HostId, Problem> {
+    let text = row.text(column)?;
+    let named = || (0..context.graph.host_count()).find(|h| context.graph.host_name(*h) == text);
+    let numbered = text.parse().ok();
+    numbered.or_else(named).ok_or_else(|| {
+        let last = context.graph.host_count() - 1;
+        row.problem(column, &format!("there is no host `{text}`; give 0 to {last}, or a name"))
+    })
+}
+
+fn seconds(row: &Row<'_>, column: &str, text: &str) -> Result<u64, Problem> {
+    picoseconds(text).ok_or_else(|| {
+        let allowed = "a number of seconds from 0 to 18446744, such as 0.0015 or 1.5e-3";
+        row.problem(column, &format!("expected {allowed}, not `{text}`"))
+    })
+}
+
+/// Decimals of a second that count picoseconds.
+const DECIMALS: i32 = 12;
+
+/// A decimal number of seconds in picoseconds, to the nearest; a float would lose digits on the
+/// way.
+fn picoseconds(text: &str) -> Option<u64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() <= 40)?;
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || digits.len() > 60 || !digits.bytes().all(|d| d.is_ascii_digit()) {
+        return None;
+    }
+    // Where the point lies among the digits once they count picoseconds.
+    let point = i32::try_from(whole.len()).ok()? + exponent + DECIMALS;
+    let digit = |i: i32| digits.as_bytes().get(usize::try_from(i).ok()?).map(|d| d - b'0');
+    let mut value = 0_u64;
+    for i in 0..point {
+        value = value.checked_mul(10)?.checked_add(u64::from(digit(i).unwrap_or(0)))?;
+    }
+    let rounds_up = digit(point).is_some_and(|digit| digit >= 5);
+    value.checked_add(u64::from(rounds_up))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Format;
+    use crate::parameters::Parameter;
+    use crate::topology;
+    use crate::units::PICOSECONDS;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn open(text: &str) -> Result<Vec<FlowSpec>, Problem> {
+        let star = topology::Config::read(&json!({"kind": "star", "hosts": 4})).unwrap();
+        let graph = star.graph().unwrap();
+        let format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+        let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
+        let flows = trace.open(&Context { graph: &graph, format: &format, seed: 1 })?;
+        Ok(flows.flows.collect())
+    }
+
+    #[test]
+    fn rows_become_flows() {
+        let flows = open(
+            "size_bytes, start_s, source, target, class, deadline_s\n\
+             1500, 0.000000000001, 0, host3, query, 1e-3\n1, 2.5E-6, 3, 1,,\n",
+        );
+        insta::assert_debug_snapshot!(flows.unwrap());
+    }
+
+    #[test]
+    fn times_are_read_exactly() {
+        let cases = [
+            ("0", Some(0)),
+            ("0.1", Some(100_000_000_000)),
+            ("1.", Some(PICOSECONDS)),
+            (".5e1", Some(5 * PICOSECONDS)),
+            ("123456.789012345678", Some(123_456_789_012_345_678)),
+            ("1e-12", Some(1)),
+            ("1.5e-12", Some(2)),
+            ("4.999e-13", Some(0)),
+            ("0.00000000000000000001e20", Some(PICOSECONDS)),
+            ("18446744.073709551616", None),
+            ("-1", None),
+            ("", None),
+            (".", None),
+            ("e3", None),
+            ("1e", None),
+            ("1 s", None),
+            ("inf", None),
+        ];
+        for (text, value) in cases {
+            assert_eq!(picoseconds(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_file_line_and_column() {
+        let error = |text| open(text).unwrap_err().to_string();
+        let row = |row| format!("start_s,source,target,size_bytes\n0.5,0,1,100\n{row}\n");
+        insta::assert_snapshot!(
+            [
+                error(""),
+                error("start_s,source,target,size_bytes\n"),
+                error("start_s,source,target,size\n"),
+                error("start_s,source,target\n"),
+                error(&row("0.4,0,1,100")),
+                error(&row("0.5,0,4,100")),
+                error(&row("0.5,hots0,1,100")),
+                error(&row("0.5,1,host1,100")),
+                error(&row("0.5,0,1,0")),
+                error(&row("0.5,0,1,1.5")),
+                error(&row("half,0,1,100")),
+                error(&row("0.5,0,1")),
+            ]
+            .join("\n")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_picosecond_survives_its_decimal_text(time in 0..u64::MAX) {
+            let text = format!("{}.{:012}", time / PICOSECONDS, time % PICOSECONDS);
+            prop_assert_eq!(picoseconds(&text), Some(time));
+            prop_assert_eq!(picoseconds(&format!("{time}e-12")), Some(time));
+        }
+    }
+}
