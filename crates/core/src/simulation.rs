@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::Event;
 use crate::flow::{FlowRecord, FlowSpec, Outcome};
-use crate::ideal::alone::alone;
+use crate::ideal::alone::{alone, alone_spread};
 use crate::network::{Agenda, Network};
 use crate::packet::{FlowSlot, Format, Kind, Packet, PacketId};
 use crate::parameters::Problem;
@@ -187,16 +187,7 @@ impl<'a> Simulation<'a> {
             return Err(no_path(self.graph, &spec));
         };
         let (format, now) = (&self.format, self.agenda.now());
-        let time_alone = |way: Way, size| {
-            let links = &self.graph.links;
-            let of_path = |path: &[u32]| {
-                let hops = path
-                    .iter()
-                    .map(|link| (links[*link as usize].rate, links[*link as usize].delay));
-                alone(hops, format, size)
-            };
-            self.network.routes.links(way).map(of_path).min().unwrap_or_default()
-        };
+        let time_alone = |way, size| self.time_alone(way, size);
         let path = Path {
             line_rate: self.line_rate(there),
             base_rtt: time_alone(there, format.payload) + self.ack_time(back),
@@ -221,6 +212,25 @@ impl<'a> Simulation<'a> {
             packets: Tally::default(),
             spec,
         })
+    }
+
+    /// How long a flow of `size` takes over an empty network.
+    fn time_alone(&self, way: Way, size: Bytes) -> Duration {
+        let links = &self.graph.links;
+        let of_link = |link: &LinkId| (links[*link as usize].rate, links[*link as usize].delay);
+        let paths: Vec<&[LinkId]> = self.network.routes.links(way).collect();
+        if let [path] = paths[..] {
+            return alone(path.iter().map(of_link), &self.format, size);
+        }
+        let of_path = |path: &&[LinkId]| {
+            let hop = |(i, link): (usize, &LinkId)| {
+                let (rate, delay) = of_link(link);
+                (rate, delay, paths.iter().all(|other| other[i] == *link))
+            };
+            let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
+            alone_spread(&hops, &self.format, size)
+        };
+        paths.iter().map(of_path).min().unwrap_or_default()
     }
 
     /// Line rate of the host that a way starts at.

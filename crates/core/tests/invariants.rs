@@ -19,21 +19,21 @@ use sojourn_core::transport;
 
 const SCENARIOS: u64 = 400;
 
-fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
-    &choices[random.below(choices.len() as u64) as usize]
+fn pick<T: Copy>(random: &mut Random, choices: &[T]) -> T {
+    choices[random.below(choices.len() as u64) as usize]
 }
 
 /// A topology, and how many hosts it has.
 fn network(random: &mut Random) -> (Value, u32) {
-    let rate = *pick(random, &["100 Mbps", "1 Gbps", "10 Gbps", "97 Gbps"]);
-    let slower = *pick(random, &["50 Mbps", "1 Gbps", "7 Gbps"]);
-    let delay = *pick(random, &["0 ns", "300 ns", "1 us", "50 us"]);
-    let loss = *pick(random, &[0.0, 0.0, 0.01, 0.1]);
-    match *pick(random, topology::Config::NAMES) {
+    let rate = pick(random, &["100 Mbps", "1 Gbps", "10 Gbps", "97 Gbps"]);
+    let slower = pick(random, &["50 Mbps", "1 Gbps", "7 Gbps"]);
+    let delay = pick(random, &["0 ns", "300 ns", "1 us", "50 us"]);
+    let loss = pick(random, &[0.0, 0.0, 0.01, 0.1]);
+    match pick(random, topology::Config::NAMES) {
         "dumbbell" => (
             json!({
                 "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
-                "bottleneck_rate": slower, "loss": loss, "ack_loss": *pick(random, &[0.0, 0.05]),
+                "bottleneck_rate": slower, "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
             }),
             5,
         ),
@@ -57,13 +57,13 @@ fn network(random: &mut Random) -> (Value, u32) {
 }
 
 fn discipline(random: &mut Random) -> Value {
-    let capacity = *pick(random, &["2 KB", "4 packets", "30 KB", "none"]);
-    let mark_at = *pick(random, &["arrival", "departure"]);
-    match *pick(random, queue::Config::NAMES) {
+    let capacity = pick(random, &["2 KB", "4 packets", "30 KB", "none"]);
+    let mark_at = pick(random, &["arrival", "departure"]);
+    match pick(random, queue::Config::NAMES) {
         "drop_tail" => json!({ "kind": "drop_tail", "capacity": capacity }),
         "ecn_threshold" => json!({
             "kind": "ecn_threshold", "capacity": capacity, "mark_at": mark_at,
-            "threshold": *pick(random, &["0 B", "5 packets", "10 KB"]),
+            "threshold": pick(random, &["0 B", "5 packets", "10 KB"]),
         }),
         "red" => json!({
             "kind": "red", "capacity": capacity, "mark_at": mark_at,
@@ -79,7 +79,7 @@ fn switch(random: &mut Random) -> Value {
         1 => json!({ "shared_buffer": "20 KB" }),
         2 => json!({ "shared_buffer": "60 KB", "alpha": 0.5, "control_priority": true }),
         3 => {
-            json!({ "shared_buffer": "20 MB", "pause": { "alpha": *pick(random, &[0.001, 0.125]) } })
+            json!({ "shared_buffer": "20 MB", "pause": { "alpha": pick(random, &[0.001, 0.125]) } })
         }
         _ => json!({}),
     }
@@ -91,9 +91,10 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
     for _ in 0..=random.below(20) {
         let source = random.below(u64::from(hosts));
         let target = (source + 1 + random.below(u64::from(hosts) - 1)) % u64::from(hosts);
-        let size = *pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
+        let size = pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
         writeln!(text, "{start:.12},{source},{target},{size}").unwrap();
-        start += random.exponential(*pick(random, &[0.0, 1e-5, 1e-3]));
+        let gap = pick(random, &[0.0, 1e-5, 1e-3]);
+        start += random.exponential(gap);
     }
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
 }
@@ -101,10 +102,10 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
 fn scenario(seed: u64) -> Value {
     let random = &mut Random::new(seed, "scenario");
     let (topology, hosts) = network(random);
-    let routing = *pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
+    let routing = pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = json!({
-        "recovery": *pick(random, &["selective_repeat", "go_back_n"]),
+        "recovery": pick(random, &["selective_repeat", "go_back_n"]),
         "duplicate_acks": duplicate_acks,
         "handshake": random.below(2) == 0,
         "max_rto": "50 ms",
@@ -113,7 +114,7 @@ fn scenario(seed: u64) -> Value {
         "seed": seed,
         "topology": topology,
         "workload": workload(random, hosts),
-        "transport": { "kind": *pick(random, transport::Config::NAMES), "reliability": reliability },
+        "transport": { "kind": pick(random, transport::Config::NAMES), "reliability": reliability },
         "switch": switch(random),
         "routing": routing,
         "time_limit": "200 s",

@@ -66,7 +66,7 @@ fn a_victim_flow_waits_behind_a_paused_port() {
     };
     let (paused, free) = (run(&scenario(json!({ "alpha": 0.03 }))), run(&scenario(Value::Null)));
     assert!(link(&paused, "left->right", "pauses") > 0.0);
-    assert_eq!(free.flows.slowdown[3], 1.0, "a link of 40 Gb/s has room for all four");
+    assert!(free.flows.slowdown[3] < 1.01, "a link of 40 Gb/s has room for all four");
     assert!(paused.flows.slowdown[3] > 1.5, "slowdown {}", paused.flows.slowdown[3]);
 }
 

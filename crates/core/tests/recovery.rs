@@ -42,16 +42,16 @@ fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
     let lone = with(
         &path(),
         json!({
-            "transport": { "initial_window": 64 },
+            "transport": { "initial_window": 90 },
             "workload": flows(&[(0.0, 0, 2, 200_000)]),
         }),
     );
     let overflow = with(
         &lone,
         json!({
-            "transport": { "initial_ssthresh": 64 },
+            "transport": { "initial_ssthresh": 90 },
             "topology": { "bottleneck_rate": "5 Gbps" },
-            "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+            "queue": { "kind": "drop_tail", "capacity": "40 packets" },
         }),
     );
     let results = run(&overflow);

@@ -63,6 +63,35 @@ pub fn alone(
     last_alone + waiting
 }
 
+/// The same for packets spread over several paths, of which this is one: no flow can be faster, and one
+/// that has the network to itself is as fast if no path of its own is slower than what is shared.
+///
+/// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last packet
+/// may overtake. So the last byte is in no earlier than any shared hop can have passed all packets on.
+pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Duration {
+    let packets = format.packets(size);
+    let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
+    let full = if packets > 1 { format.payload + format.header } else { last };
+    let crossing = |bytes: Bytes, hops: &[(Rate, Duration, bool)]| {
+        hops.iter()
+            .fold(Duration::ZERO, |sum, (rate, delay, _)| sum + rate.transmit(bytes) + *delay)
+    };
+    let sent_before_last = match hops {
+        [(rate, _, true), ..] => rate.transmit(full) * (packets - 1),
+        _ => Duration::ZERO,
+    };
+    let through = |j: usize| {
+        let (before, after) = (&hops[..j], &hops[j + 1..]);
+        let (rate, delay, _) = hops[j];
+        let first_in = crossing(full, before).min(sent_before_last + crossing(last, before));
+        let all_full = first_in + rate.transmit(full) * (packets - 1) + delay;
+        let last_behind = all_full + rate.transmit(last) + crossing(last, after);
+        if packets > 1 { last_behind.max(all_full + crossing(full, after)) } else { last_behind }
+    };
+    let shared = (0..hops.len()).filter(|j| hops[*j].2).map(through);
+    shared.fold(crossing(full, hops), Duration::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
