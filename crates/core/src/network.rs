@@ -68,6 +68,11 @@ impl Network {
         }
     }
 
+    /// Whether packets were lost or have left their hosts since the simulation last looked.
+    pub fn has_news(&self) -> bool {
+        !(self.losses.is_empty() && self.departures.is_empty())
+    }
+
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
     pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<PacketId> {
         let Arrival { tag, is_lost, next } = self.ports[link as usize].arrive(agenda.now())?;

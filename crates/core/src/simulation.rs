@@ -80,6 +80,8 @@ pub struct Simulation<'a> {
     pub network: Network,
     flows: Vec<Option<Flow>>,
     free: Vec<FlowSlot>,
+    /// How many slots hold flows.
+    live: usize,
     upcoming: Option<FlowSpec>,
     workload: Flows,
     /// Flows in progress, by host that sends.
@@ -113,6 +115,7 @@ impl<'a> Simulation<'a> {
             network,
             flows: Vec::new(),
             free: Vec::new(),
+            live: 0,
             upcoming: None,
             workload,
             sending: vec![0; graph.hosts.len()],
@@ -142,8 +145,10 @@ impl<'a> Simulation<'a> {
                 Event::Wake(slot) => self.wake(slot),
                 Event::Sample => self.sample(),
             }
-            self.hear_of_departures();
-            if self.is_over() {
+            if self.network.has_news() {
+                self.hear_of_departures();
+            }
+            if self.live == 0 && self.is_over() {
                 break;
             }
             let is_interrupted =
@@ -173,8 +178,8 @@ impl<'a> Simulation<'a> {
             self.flows.push(Some(flow));
             self.flows.len() as FlowSlot - 1
         };
-        let live = self.flows.len() - self.free.len();
-        self.totals.live_flows_max = self.totals.live_flows_max.max(live);
+        self.live += 1;
+        self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);
         self.await_next_flow();
         Ok(())
@@ -421,6 +426,7 @@ impl<'a> Simulation<'a> {
     /// Writes a flow's record and forgets the flow.
     fn record(&mut self, slot: FlowSlot) {
         let Some(flow) = self.flows[slot as usize].take() else { return };
+        self.live -= 1;
         self.totals.packets += flow.packets.sent;
         let outcome = match (flow.spec.size, flow.fct) {
             (None, _) => Outcome::LongLived,
@@ -470,8 +476,7 @@ impl<'a> Simulation<'a> {
 
     /// Whether nothing is left to happen: what events remain are stale.
     fn is_over(&self) -> bool {
-        let live = self.flows.len() - self.free.len();
-        live == 0 && self.upcoming.is_none() && self.network.packets.is_empty()
+        self.live == 0 && self.upcoming.is_none() && self.network.packets.is_empty()
     }
 
     /// Records what is left and checks that nothing has leaked.

@@ -28,6 +28,14 @@ impl Discipline for Config {
 pub struct Limit(pub Option<Capacity>);
 
 impl Admission for Limit {
+    fn quiet_below(&self) -> u64 {
+        match self.0 {
+            None => u64::MAX,
+            Some(Capacity::Bytes(most)) => most,
+            Some(Capacity::Packets(_)) => 0,
+        }
+    }
+
     fn admit(&mut self, packet: Tag, backlog: Backlog, _random: &mut Random) -> Verdict {
         match self.0 {
             Some(capacity) if !capacity.fits(backlog, packet.bytes) => Verdict::Drop,

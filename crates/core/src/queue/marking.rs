@@ -17,6 +17,11 @@ crate::choices! {
 
 /// Whether to mark a packet, by what waits besides it.
 pub trait Rule: Send + 'static {
+    /// Nothing is marked while fewer bytes than this wait. By default something may always be.
+    fn quiet_below(&self) -> u64 {
+        0
+    }
+
     /// Judges a packet that finds, or leaves, `backlog`.
     fn marks(&self, backlog: Backlog, random: &mut Random) -> bool;
 }
@@ -38,6 +43,10 @@ struct AtArrival<R> {
 }
 
 impl<R: Rule> Admission for AtArrival<R> {
+    fn quiet_below(&self) -> u64 {
+        self.rule.quiet_below().min(self.limit.quiet_below())
+    }
+
     fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict {
         match self.limit.admit(packet, backlog, random) {
             Verdict::Accept if self.rule.marks(backlog, random) => Verdict::Mark,

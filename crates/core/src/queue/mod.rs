@@ -75,6 +75,12 @@ pub enum Verdict {
 
 /// A rule that decides when a packet arrives.
 pub trait Admission: Send {
+    /// While the bytes that wait, with the packet that comes, are fewer than this, every packet is accepted
+    /// unmarked, and ports need not ask. Nothing by default: they always ask.
+    fn quiet_below(&self) -> u64 {
+        0
+    }
+
     /// Judges `packet`, which finds `backlog` waiting.
     fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict;
 }
