@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Packets, Tag};
+use crate::packet::Packet;
 use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Line, Queue, Verdict};
 use crate::random::Random;
 use crate::topology::Link;
@@ -79,16 +79,16 @@ impl Served {
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     starts: Time,
-    tag: Tag,
+    packet: Packet,
 }
 
-const _: () = assert!(size_of::<Flight>() <= 24, "wires outgrow the caches (docs/performance.md)");
+const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
 
 /// What has come to the end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// The packet.
-    pub tag: Tag,
+    pub packet: Packet,
     /// Whether it was lost on the way.
     pub is_lost: bool,
     /// When the next one comes, if one is on its way.
@@ -99,7 +99,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The packet.
-    pub tag: Tag,
+    pub packet: Packet,
     /// When its transmission ends.
     pub ends: Time,
     /// When it arrives, if nothing was on the link before it: then the link's next arrival is to be
@@ -183,26 +183,18 @@ impl Port {
     }
 
     /// Takes a packet in.
-    pub fn hand(
-        &mut self,
-        tag: Tag,
-        now: Time,
-        packets: &mut Packets,
-        dropped: &mut Vec<Tag>,
-    ) -> Handed {
+    pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        let after = self.backlog.bytes + u64::from(tag.bytes);
+        let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
             let Lane::Arrival(admission) = &mut self.lane else {
-                self.queue(tag, now, packets, dropped);
+                self.queue(packet, now, dropped);
                 return Handed::Queued;
             };
-            match admission.admit(tag, self.backlog, &mut self.random) {
-                Verdict::Mark if tag.ecn_capable => {
-                    self.counters.marked += u64::from(packets.mark(tag.id));
-                }
-                Verdict::Mark | Verdict::Accept => {}
+            match admission.admit(&packet, self.backlog, &mut self.random) {
+                Verdict::Mark => self.counters.marked += u64::from(packet.mark()),
+                Verdict::Accept => {}
                 Verdict::Drop => {
                     self.counters.dropped += 1;
                     return Handed::Dropped;
@@ -211,24 +203,24 @@ impl Port {
         }
         let starts = self.busy_until.max(now);
         if starts > now {
-            self.backlog.add(tag.bytes);
+            self.backlog.add(packet.bytes);
             self.counters.queue_max = self.counters.queue_max.max(after);
-            self.counters.queue_area += u128::from(tag.bytes) * u128::from((starts - now).0);
+            self.counters.queue_area += u128::from(packet.bytes) * u128::from((starts - now).0);
         }
-        Handed::Sent(self.transmit(tag, starts, now))
+        Handed::Sent(self.transmit(packet, starts, now))
     }
 
     /// Puts a packet in the queue of a port that is served.
-    fn queue(&mut self, tag: Tag, now: Time, packets: &mut Packets, dropped: &mut Vec<Tag>) {
+    fn queue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) {
         self.account(now);
         let already = dropped.len();
         if let Lane::Departure(served) = &mut self.lane {
             match &mut served.control {
-                Some(line) if tag.is_frame() => line.push_first(tag),
-                Some(line) if tag.is_control => line.push(tag),
+                Some(line) if packet.kind.is_frame() => line.push_first(packet),
+                Some(line) if packet.kind.is_control() => line.push(packet),
                 _ => {
                     let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                    served.data.push(tag, &mut Context { packets, now, random, dropped, marks });
+                    served.data.push(packet, &mut Context { now, random, dropped, marks });
                 }
             }
         }
@@ -236,27 +228,22 @@ impl Port {
     }
 
     /// Starts the next transmission of a port that is served, if it is free and something may go.
-    pub fn serve(
-        &mut self,
-        now: Time,
-        packets: &mut Packets,
-        dropped: &mut Vec<Tag>,
-    ) -> Option<Sent> {
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
         if self.busy_until > now {
             return None;
         }
         self.account(now);
         let already = dropped.len();
         let Lane::Departure(served) = &mut self.lane else { return None };
-        let tag = match served.control.as_mut().and_then(Line::pop) {
+        let packet = match served.control.as_mut().and_then(Line::pop) {
             None if served.paused_since.is_none() => {
                 let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                served.data.pop(&mut Context { packets, now, random, dropped, marks })
+                served.data.pop(&mut Context { now, random, dropped, marks })
             }
             urgent => urgent,
         };
         self.counters.dropped += (dropped.len() - already) as u64;
-        tag.map(|tag| self.transmit(tag, now, now))
+        packet.map(|packet| self.transmit(packet, now, now))
     }
 
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
@@ -283,11 +270,11 @@ impl Port {
         if self.started == 0 {
             self.settle(now);
         }
-        let Flight { tag, .. } = self.wire.pop_front()?;
+        let Flight { packet, .. } = self.wire.pop_front()?;
         self.started -= 1;
         let next = match self.wire.front().copied() {
-            Some(Flight { starts, tag }) => {
-                Some(starts + self.transmission(tag.bytes) + self.delay)
+            Some(Flight { starts, packet }) => {
+                Some(starts + self.transmission(packet.bytes) + self.delay)
             }
             None => {
                 // Starts over at the beginning of its memory, which is still in the cache.
@@ -296,10 +283,10 @@ impl Port {
             }
         };
         // PFC frames are protected: a lost one would stop the link for ever.
-        let may_be_lost = self.loss > 0.0 && !tag.is_frame();
+        let may_be_lost = self.loss > 0.0 && !packet.kind.is_frame();
         let is_lost = may_be_lost && self.random.uniform() < self.loss;
         self.counters.lost += u64::from(is_lost);
-        Some(Arrival { tag, is_lost, next })
+        Some(Arrival { packet, is_lost, next })
     }
 
     /// PFC: data must wait from now on.
@@ -332,13 +319,14 @@ impl Port {
         self.waiting()
     }
 
-    /// Brings the counters up to the end of the run and checks that they add up.
-    pub fn close(&mut self, now: Time) {
+    /// Brings the counters up to the end of the run and checks that they add up; says how many packets are
+    /// left, waiting or on the wire.
+    pub fn close(&mut self, now: Time) -> u64 {
         let waiting = self.backlog(now);
         self.account(now);
         self.resume(now);
-        for Flight { starts, tag } in self.wire.range(self.started..) {
-            self.counters.queue_area -= u128::from(tag.bytes) * u128::from((*starts - now).0);
+        for Flight { starts, packet } in self.wire.range(self.started..) {
+            self.counters.queue_area -= u128::from(packet.bytes) * u128::from((*starts - now).0);
         }
         let Counters { arrived, departed, dropped, .. } = self.counters;
         assert_eq!(
@@ -346,6 +334,11 @@ impl Port {
             departed + dropped + u64::from(waiting.packets),
             "a port's packets do not add up: arrived, departed + dropped + queued"
         );
+        let on_wire = self.wire.len() as u64;
+        match self.lane {
+            Lane::Arrival(_) => on_wire,
+            Lane::Departure(_) => on_wire + u64::from(waiting.packets),
+        }
     }
 
     fn waiting(&self) -> Backlog {
@@ -367,27 +360,27 @@ impl Port {
 
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
-        while let Some(Flight { starts, tag }) = self.wire.get(self.started) {
+        while let Some(Flight { starts, packet }) = self.wire.get(self.started) {
             if *starts > now {
                 return;
             }
-            self.backlog.take(tag.bytes);
+            self.backlog.take(packet.bytes);
             self.started += 1;
-            self.counters.depart(*tag);
+            self.counters.depart(*packet);
         }
     }
 
     /// Puts a packet onto the wire.
-    fn transmit(&mut self, tag: Tag, starts: Time, now: Time) -> Sent {
-        let ends = starts + self.transmission(tag.bytes);
+    fn transmit(&mut self, packet: Packet, starts: Time, now: Time) -> Sent {
+        let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        self.wire.push_back(Flight { starts, tag });
+        self.wire.push_back(Flight { starts, packet });
         if starts == now {
             self.started += 1;
-            self.counters.depart(tag);
+            self.counters.depart(packet);
         }
-        Sent { tag, ends, arrives_first }
+        Sent { packet, ends, arrives_first }
     }
 
     /// How long `bytes` take at line rate.
@@ -407,9 +400,9 @@ impl Port {
 }
 
 impl Counters {
-    fn depart(&mut self, tag: Tag) {
+    fn depart(&mut self, packet: Packet) {
         self.departed += 1;
-        self.data += u64::from(!tag.is_control);
-        self.bytes += u64::from(tag.bytes);
+        self.data += u64::from(!packet.kind.is_control());
+        self.bytes += u64::from(packet.bytes);
     }
 }

@@ -1,7 +1,7 @@
 //! Drop-tail: first in, first out, and no room is no room.
 
 use super::{Admission, Backlog, Behaviour, Capacity, Discipline, Verdict};
-use crate::packet::Tag;
+use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::Rate;
 
@@ -36,7 +36,7 @@ impl Admission for Limit {
         }
     }
 
-    fn admit(&mut self, packet: Tag, backlog: Backlog, _random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, _random: &mut Random) -> Verdict {
         match self.0 {
             Some(capacity) if !capacity.fits(backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,

@@ -2,7 +2,7 @@
 
 use super::drop_tail::Limit;
 use super::{Admission, Backlog, Behaviour, Context, Fifo, Queue, Verdict};
-use crate::packet::Tag;
+use crate::packet::Packet;
 use crate::random::Random;
 
 crate::choices! {
@@ -47,7 +47,7 @@ impl<R: Rule> Admission for AtArrival<R> {
         self.rule.quiet_below().min(self.limit.quiet_below())
     }
 
-    fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict {
         match self.limit.admit(packet, backlog, random) {
             Verdict::Accept if self.rule.marks(backlog, random) => Verdict::Mark,
             verdict => verdict,
@@ -61,14 +61,14 @@ struct AtDeparture<R> {
 }
 
 impl<R: Rule> Queue for AtDeparture<R> {
-    fn push(&mut self, packet: Tag, context: &mut Context<'_>) {
+    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
         self.waiting.push(packet, context);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Tag> {
-        let packet = self.waiting.pop(context)?;
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let mut packet = self.waiting.pop(context)?;
         if self.rule.marks(self.waiting.backlog(), context.random) {
-            context.mark(packet);
+            context.mark(&mut packet);
         }
         Some(packet)
     }
