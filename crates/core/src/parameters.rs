@@ -461,7 +461,9 @@ macro_rules! family {
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(non_camel_case_types, missing_docs, reason = "a variant is named as scenarios name the part")]
+        #[expect(
+            non_camel_case_types, missing_docs, reason = "a variant is named as scenarios name it"
+        )]
         pub enum $name { $( $part($part::Config) ),+ }
 
         impl $name {
@@ -513,7 +515,9 @@ macro_rules! family {
                 }
             }
             fn show(&self) -> serde_json::Value {
-                let rest = match self { $( Self::$part(config) => $crate::parameters::Parameter::show(config) ),+ };
+                let rest = match self {
+                    $( Self::$part(config) => $crate::parameters::Parameter::show(config) ),+
+                };
                 let mut table = serde_json::Map::new();
                 table.insert("kind".to_owned(), self.name().into());
                 if let serde_json::Value::Object(rest) = rest {
@@ -560,6 +564,8 @@ macro_rules! choices {
 
 #[cfg(test)]
 mod tests {
+    #![expect(dead_code, unreachable_pub, reason = "the macros make what parts need")]
+
     use super::*;
 
     choices! {
@@ -600,8 +606,8 @@ mod tests {
         }
     }
 
-    fn error(value: Value) -> String {
-        Outer::read(&value).unwrap_err().to_string()
+    fn error(value: &Value) -> String {
+        Outer::read(value).unwrap_err().to_string()
     }
 
     #[test]
@@ -615,14 +621,14 @@ mod tests {
     fn errors_name_field_allowance_and_the_nearest_name() {
         insta::assert_snapshot!(
             [
-                error(json!({"rate": "1 Gbps", "shpae": "round"})),
-                error(json!({"rate": 10})),
-                error(json!({"rate": "0 bps"})),
-                error(json!({})),
-                error(json!({"rate": "1 Gbps", "shape": "sqare"})),
-                error(json!({"rate": "1 Gbps", "inner": {"share": 1.5}})),
-                error(json!({"rate": "1 Gbps", "inner": 3})),
-                error(json!({"rate": "200 Gbps"})),
+                error(&json!({"rate": "1 Gbps", "shpae": "round"})),
+                error(&json!({"rate": 10})),
+                error(&json!({"rate": "0 bps"})),
+                error(&json!({})),
+                error(&json!({"rate": "1 Gbps", "shape": "sqare"})),
+                error(&json!({"rate": "1 Gbps", "inner": {"share": 1.5}})),
+                error(&json!({"rate": "1 Gbps", "inner": 3})),
+                error(&json!({"rate": "200 Gbps"})),
             ]
             .join("\n")
         );

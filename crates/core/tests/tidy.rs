@@ -21,7 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("ideal", &["flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "topology", "units"]),
-    ("routes", &["flow", "random", "topology"]),
+    ("routes", &["flow", "packet", "random", "topology"]),
     ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (
