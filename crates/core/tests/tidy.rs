@@ -211,7 +211,7 @@ fn lines_and_files_stay_short_and_nothing_is_left_undone() {
             let shown = file.display();
             assert!(text.starts_with("//!"), "{shown}: says what it is in its first line");
             let lines = without_tests(&text).lines().count();
-            assert!(lines <= 560, "{shown}: {lines} lines: does it still hold one idea?");
+            assert!(lines <= 600, "{shown}: {lines} lines: does it still hold one idea?");
             for (number, line) in (1..).zip(text.lines()) {
                 let width = line.chars().count();
                 assert!(width <= 110, "{shown}:{number}: a line of {width} characters");
