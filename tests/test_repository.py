@@ -2,14 +2,13 @@
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import sojourn
 from sojourn import cli, experiments
+from sojourn.documents import named
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -25,19 +24,6 @@ def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> Non
     slowdowns = result.flows["slowdown"].drop_nulls()
     # A picosecond of rounding is no broken invariant.
     assert (slowdowns > 1 - 1e-6).all()
-
-
-def named(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the parts that a scenario names, each with its family, and the tables that it gives."""
-    for key, value in scenario.items():
-        if isinstance(value, str):
-            yield key, value
-        elif key == "parts":
-            for part in value:
-                yield from named({"workload": part})
-        elif isinstance(value, Mapping):
-            yield key, value.get("kind", key)
-            yield from named(value)
 
 
 def test_every_part_of_the_catalogue_is_at_work_in_some_example() -> None:
