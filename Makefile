@@ -49,7 +49,7 @@ $(INSTALLED): requirements.lock
 	touch $@
 
 $(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	touch $@
 
 figures: build ## make every figure again at SCALE=smoke|quick|paper

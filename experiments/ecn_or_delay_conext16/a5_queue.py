@@ -19,9 +19,9 @@ figure = Figure(
     source="Figure: bottleneck queue for load 0.8",
     scales=SCALES,
     deviations=(
-        "The published curve has a sample every 10 ms; ours has one every 100 µs, drawn as the mean "
-        "of each span with its highest value shaded. The picture shows the first seed, the claims "
-        "use all of them.",
+        "The published curve has a sample every 10 ms; ours has one every 100 µs, drawn as the "
+        "mean of each span with its highest value shaded. The picture shows the first seed, the "
+        "claims use all of them.",
     ),
     panels=(1, 2),
 )

@@ -18,8 +18,8 @@ paper = Paper(
         "than 100 packets."
     ),
     deviations=(
-        "Our completion times end when the receiver has the last byte; the authors' simulator waits "
-        "for the last ACK, about 3 µs more on this network.",
+        "Our completion times end when the receiver has the last byte; the authors' simulator "
+        "waits for the last ACK, about 3 µs more on this network.",
         "The authors' workload file and seeds are not published. Two versions of the figure exist, "
         "with medians and 90th percentiles of TIMELY that differ by a factor of 2.5 from the draw "
         "alone; we average over seeds and compare ratios and orders.",

@@ -73,6 +73,8 @@ impl Rule for Profile {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+
     use super::*;
 
     #[test]
