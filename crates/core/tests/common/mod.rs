@@ -1,5 +1,6 @@
 //! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their results.
-#![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
+#![expect(clippy::allow_attributes, reason = "each test uses another part of this")]
+#![allow(dead_code, unreachable_pub)]
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -82,4 +83,25 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 pub fn assert_near(value: f64, expected: f64, tolerance: f64, what: &str) {
     let error = (value / expected - 1.0).abs();
     assert!(error <= tolerance, "{what}: {value:.6} is {:.2} % off {expected:.6}", error * 100.0);
+}
+
+/// The standard deviation of some numbers.
+pub fn deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    mean(values.iter().map(|value| (value - centre).powi(2))).sqrt()
+}
+
+/// Asserts that the mean of independent `estimates` is `expected`: within `tolerance` (a share), and no
+/// further off than chance takes it, with twice the room of a 95 % interval.
+pub fn assert_estimates(estimates: &[f64], expected: f64, tolerance: f64, what: &str) {
+    let count = estimates.len() as f64;
+    let estimate = mean(estimates.iter().copied());
+    assert_near(estimate, expected, tolerance, what);
+    let error = deviation(estimates) / (count - 1.0).sqrt();
+    let off = (estimate - expected).abs();
+    assert!(
+        off < 4.0 * error,
+        "{what}: {estimate:.6} is {:.1} errors off {expected:.6}",
+        off / error
+    );
 }
