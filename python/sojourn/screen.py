@@ -16,7 +16,7 @@ from sojourn.results import Result
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 110
+    console.width = 130
 
 
 MARKS = {
@@ -137,6 +137,8 @@ def _in_unit(value: float, metric: str) -> str:
         return duration(value)
     if metric.endswith("_bytes"):
         return size(value)
+    if metric.startswith("utilisation"):
+        return f"{100 * value:.1f} %"
     return f"{value:.3g}"
 
 
