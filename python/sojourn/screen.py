@@ -1,5 +1,6 @@
 """What the command line prints: results, comparisons, claims, parts and measurements as tables."""
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -196,7 +197,8 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
         column.justify = "left"
     for parameter in parameters:
         default = parameter["default"]
-        given = "must be given" if default is None else str(default)
+        text = default if isinstance(default, str) else json.dumps(default)
+        given = "must be given" if default is None else text
         about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
         table.add_row(parameter["name"], Text(given), Text(allowed), Text(about))
     return table
