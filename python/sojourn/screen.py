@@ -1,5 +1,6 @@
 """What the command line prints: results, comparisons, claims, parts and measurements as tables."""
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from sojourn.results import Result
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 110
+    console.width = 130
 
 
 MARKS = {
@@ -137,6 +138,8 @@ def _in_unit(value: float, metric: str) -> str:
         return duration(value)
     if metric.endswith("_bytes"):
         return size(value)
+    if metric.startswith("utilisation"):
+        return f"{100 * value:.1f} %"
     return f"{value:.3g}"
 
 
@@ -194,7 +197,8 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
         column.justify = "left"
     for parameter in parameters:
         default = parameter["default"]
-        given = "must be given" if default is None else str(default)
+        text = default if isinstance(default, str) else json.dumps(default)
+        given = "must be given" if default is None else text
         about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
         table.add_row(parameter["name"], Text(given), Text(allowed), Text(about))
     return table
