@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 
-from .paper import LOADS, SCALES, SMALL, ideals, over_loads, paper, schemes
+from .paper import LOADS, SCALES, SMALL, ideals, over_loads, paper, schemes, why
 
 figure = Figure(
     paper,
@@ -21,7 +21,7 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes | ideals)
+    yield from over_loads(scale, schemes | why | ideals)
 
 
 @figure.table

@@ -7,7 +7,7 @@ import polars as pl
 
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 
-from .paper import MIDDLE, SCALES, at_load, paper, schemes
+from .paper import MIDDLE, SCALES, at_load, paper, schemes, why
 
 PROBE = f"queue_bytes {MIDDLE}"
 
@@ -29,7 +29,7 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for scheme, change in schemes.items():
+    for scheme, change in (schemes | why).items():
         yield {"scheme": scheme}, at_load(scale, change, 0.8)
 
 
