@@ -26,15 +26,17 @@ paper = Paper(
         "Whether their runs paced packets or bursts, and whether they used pause frames, is not "
         "known. Ours pace packets, and the 9.27 MB buffer that their queue's maximum shows is "
         "shared by the ports of a switch, without pause frames.",
-        "TIMELY's least rate is 100 Mb/s, 1 % of the line rate, as in the authors' simulator. With it "
-        "our TIMELY does not show the published collapse. A flow that meets a rising queue is cut to "
-        "the floor within a few segments and takes tens of milliseconds to recover (a segment of "
-        "16 KB adds 10 Mb/s), so the link has room when the next flow starts at line rate, and the "
-        "queue stays small at the price of utilisation. Segments of 1, 4 and 64 KB, bursts, a weight "
-        "of 0.02 or 0.1 for the moving average, a bound of one half on a cut, no hyper increase, and "
-        "one update each round trip do not change that. A floor of 1 Gb/s does: then the "
-        "utilisation is that of DCQCN, as published, and the queue runs to the buffer's limit. It is "
-        "drawn beside the others for that reason. Which floor the published runs had is not known.",
+        "TIMELY's least rate is 100 Mb/s, 1 % of the line rate, as in the authors' simulator. "
+        "With it our TIMELY agrees with the paper's pictures of two and more long flows (A7, "
+        "A8), but does not show the published collapse of small flows. A flow that meets a "
+        "rising queue is cut to the floor within a few segments and takes tens of milliseconds "
+        "to recover (a segment of 16 KB adds 10 Mb/s), so the link has room when the next flow "
+        "starts at line rate, and the queue stays small at the price of utilisation. Segments "
+        "of 1, 4 and 64 KB, bursts, a weight of 0.02 or 0.1 for the moving average, a bound of "
+        "one half on a cut, no hyper increase, and one update each round trip do not change "
+        "that. A floor of 1 Gb/s does: then the utilisation is that of DCQCN, as published, and"
+        " the queue runs to the buffer's limit. It is drawn beside the others for that reason. "
+        "Which floor the published runs had is not known.",
     ),
 )
 
@@ -109,3 +111,20 @@ def at_load(scale: Mapping[str, Any], change: Mapping[str, Any], load: float) ->
     length = scale["length"]
     given = {"workload.load": load, "workload.stop": length, "time_limit": length}
     return override(base, change, given)
+
+
+def sharing(initial_rates: list[str]) -> dict[str, Any]:
+    """Return the scenario of long-lived flows, one a sender, that start at the given rates."""
+    count = len(initial_rates)
+    flows = [
+        {"source": number, "target": count + number, "initial_rate": rate}
+        for number, rate in enumerate(initial_rates)
+    ]
+    return override(
+        base,
+        {
+            "topology": {"kind": "dumbbell", "senders": count, "receivers": count},
+            "workload": {"kind": "flows", "flows": flows},
+            "samples": {"interval": "100 us", "queues": [MIDDLE], "flows": [0, 1]},
+        },
+    )

@@ -84,13 +84,28 @@ STYLE: Any = {
     "legend.fontsize": 9,
 }
 
-UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "B": 1.0, "KB": 1e-3, "MB": 1e-6, "%": 100.0}
+UNITS = {
+    "s": 1.0,
+    "ms": 1e3,
+    "us": 1e6,
+    "ns": 1e9,
+    "B": 1.0,
+    "KB": 1e-3,
+    "MB": 1e-6,
+    "%": 100.0,
+    "Gb/s": 1e-9,
+}
 """What a value in seconds, bytes or shares is multiplied by to be shown in the unit."""
 
 
 def look(scheme: str) -> Look:
-    """Return the scheme's colour, marker and line: always the same for the same name."""
-    name = re.sub(r"[\s_-]+", " ", scheme.strip().lower())
+    """Return the scheme's colour, marker and line: always the same for the same name.
+
+    A variant, such as `TIMELY, floor 1 Gb/s`, has the scheme's colour and a line of its own.
+    """
+    name, _, variant = re.sub(r"[\s_-]+", " ", scheme.strip().lower()).partition(", ")
+    if variant:
+        return Look(look(name).colour, "x", ":")
     if name in LOOKS:
         return LOOKS[name]
     number = zlib.crc32(name.encode())

@@ -1,0 +1,77 @@
+"""Figure A8: patched TIMELY's queue for 2, 10 and 40 flows, and its fixed point."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import Figure, Run, Verdict, at_most, every, metrics, override, plot
+
+from .paper import AUTHORS_FLOOR, MIDDLE, paper, sharing
+
+FLOWS = (2, 10, 40)
+
+# What of a segment's round-trip time is not queueing on the middle link: six links of 1 us, and
+# the serialisation of a packet on two links and of its ACK on three.
+WIRE_S = 6 * 1e-6 + (2 * 1030 + 3 * 60) * 8 / 10e9
+
+figure = Figure(
+    paper,
+    id="a8",
+    title="Patched TIMELY's queue and its fixed point",
+    source="Figure: patched TIMELY with 2 and 40 flows; the fixed point of its analysis",
+    scales={
+        "smoke": {"seeds": 1, "length": "20 ms"},
+        "quick": {"seeds": 1, "length": "150 ms"},
+        "paper": {"seeds": 1, "length": "300 ms"},
+    },
+    deviations=(
+        "The analysis takes the round-trip time for queueing alone. Ours has 7.8 µs of links and "
+        "serialisation besides, which is as much less queue: the fixed point drawn is "
+        "q* = C (T_low (1 + N delta / (beta C)) - 7.8 µs).",
+    ),
+)
+
+
+def fixed_point(flows: int) -> float:
+    """Return the fixed point of the queue in bytes."""
+    capacity, delta, beta, t_low = 10e9, 10e6, 0.008, 50e-6
+    return capacity / 8 * (t_low * (1 + flows * delta / (beta * capacity)) - WIRE_S)
+
+
+@figure.runs
+def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    change = {"transport": {"kind": "patched_timely", **AUTHORS_FLOOR}}
+    for flows in FLOWS:
+        scenario = override(sharing([f"{10_000 // flows} Mbps"] * flows), change)
+        labels = {"scheme": f"{flows} flows", "flows": flows}
+        yield labels, override(scenario, {"time_limit": scale["length"]})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    series = metrics.series(runs, f"queue_bytes {MIDDLE}", points=400)
+    expected = pl.col("flows").map_elements(fixed_point, return_dtype=pl.Float64)
+    return series.with_columns(fixed_point=expected)
+
+
+@figure.draw
+def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    plot.series(axes, table.drop("high"), unit="KB", label="queue")
+    for number, flows in enumerate(FLOWS):
+        label = "fixed point" if number == 0 else None
+        axes.axhline(fixed_point(flows) / 1e3, color="#222222", ls=":", lw=1, label=label)
+    plot.legend(axes)
+
+
+@figure.claim("the queue settles at its fixed point (within 10 %)", stated=False)
+def settles(table: pl.DataFrame) -> Verdict:
+    def off(flows: int) -> Verdict:
+        times = table["time_s"]
+        late = table.filter(pl.col("flows") == flows, pl.col("time_s") >= float(times.max()) / 2)  # type: ignore[arg-type]
+        mean = float(late["value"].mean())  # type: ignore[arg-type]
+        distance = abs(mean / fixed_point(flows) - 1)
+        return at_most(distance, 0.1, f"distance with {flows} flows, at {mean / 1e3:.0f} KB,")
+
+    return every(off(flows) for flows in FLOWS)
