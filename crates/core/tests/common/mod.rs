@@ -1,4 +1,5 @@
-//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their results.
+//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their
+//! results.
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
 
 use std::fmt::Write;
