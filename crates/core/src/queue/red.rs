@@ -63,6 +63,10 @@ impl Profile {
 }
 
 impl Rule for Profile {
+    fn quiet_below(&self) -> u64 {
+        self.kmin
+    }
+
     fn marks(&self, backlog: Backlog, random: &mut Random) -> bool {
         let probability = self.probability(backlog.bytes);
         probability > 0.0 && random.uniform() < probability

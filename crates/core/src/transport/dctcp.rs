@@ -89,7 +89,7 @@ struct Dctcp {
     marked: Bytes,
     /// This window of data ends when everything before this segment is acknowledged.
     window_ends: u32,
-    /// The window has been cut for the data before this segment.
+    /// The window has been cut for the data whose ACKs are below this.
     reduced_until: u32,
 }
 
@@ -112,7 +112,8 @@ impl Controller for Dctcp {
             // [dctcp10] eq. 2, at most once a window (RFC 3168 §6.1.2).
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(self.packet);
             self.ssthresh = self.window;
-            self.reduced_until = ack.next;
+            // The ACK of the last segment sent before the cut carries the number of the next.
+            self.reduced_until = ack.next + 1;
         } else if !is_reduced && !ack.is_recovering {
             self.grow(ack.bytes.0 as f64);
         }
@@ -198,6 +199,17 @@ mod tests {
         flow.on_ack(&ack(11, 14, false));
         // Of three packets two were marked.
         assert!((gauges(&*flow)[1] - (0.9375 + (2.0 / 3.0 - 0.9375) / 16.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_last_packet_sent_before_a_cut_does_not_cut_again() {
+        let mut flow = flow();
+        flow.on_ack(&ack(2, 12, true));
+        let cut = gauges(&*flow)[0];
+        flow.on_ack(&ack(12, 12, true));
+        assert_eq!(gauges(&*flow)[0], cut, "segment 11 left before the cut");
+        flow.on_ack(&ack(13, 14, true));
+        assert!(gauges(&*flow)[0] < cut, "segment 12 left after it");
     }
 
     #[test]

@@ -84,3 +84,24 @@ pub fn assert_near(value: f64, expected: f64, tolerance: f64, what: &str) {
     let error = (value / expected - 1.0).abs();
     assert!(error <= tolerance, "{what}: {value:.6} is {:.2} % off {expected:.6}", error * 100.0);
 }
+
+/// The standard deviation of some numbers.
+pub fn deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    mean(values.iter().map(|value| (value - centre).powi(2))).sqrt()
+}
+
+/// Asserts that the mean of independent `estimates` is `expected`: within `tolerance` (a share), and no
+/// further off than chance takes it, with twice the room of a 95 % interval.
+pub fn assert_estimates(estimates: &[f64], expected: f64, tolerance: f64, what: &str) {
+    let count = estimates.len() as f64;
+    let estimate = mean(estimates.iter().copied());
+    assert_near(estimate, expected, tolerance, what);
+    let error = deviation(estimates) / (count - 1.0).sqrt();
+    let off = (estimate - expected).abs();
+    assert!(
+        off < 4.0 * error,
+        "{what}: {estimate:.6} is {:.1} errors off {expected:.6}",
+        off / error
+    );
+}
