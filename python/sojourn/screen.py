@@ -85,7 +85,7 @@ def _counts(result: Result) -> Text:
     return Text(f"{told}\n{speed}")
 
 
-def _notes(result: Result, most: int = 5) -> list[Text]:
+def _notes(result: Result) -> list[Text]:
     """Say what the numbers refer to, and which flows are stuck."""
     notes = []
     if result.summary.get("load"):
@@ -94,10 +94,7 @@ def _notes(result: Result, most: int = 5) -> list[Text]:
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
     notes.append("slowdown: over the same flow alone in the same network")
-    stuck = result.summary["stuck"]
-    notes += [f"stuck: {line}" for line in stuck[:most]]
-    if len(stuck) > most:
-        notes.append(f"stuck: {len(stuck) - most} more flows")
+    notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
 
 

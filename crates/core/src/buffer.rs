@@ -1,8 +1,10 @@
-//! A switch's shared buffer: dynamic thresholds for its ports, and pause frames (PFC) for its neighbours.
+//! A switch's shared buffer: dynamic thresholds for its ports, and pause frames (PFC) for its
+//! neighbours.
 //!
-//! The accounting of PFC follows the common implementation ([hpcc19], its simulator): every ingress link
-//! has a small reserve, then draws on the shared pool up to a threshold that shrinks as the pool fills,
-//! and beyond it on headroom of its own, which is for what is still on its way when the pause frame leaves.
+//! The accounting of PFC follows the common implementation ([hpcc19], its simulator): every ingress
+//! link has a small reserve, then draws on the shared pool up to a threshold that shrinks as the
+//! pool fills, and beyond it on headroom of its own, which is for what is still on its way when the
+//! pause frame leaves.
 
 use crate::parameters::{Problem, positive};
 use crate::topology::{Graph, Link, LinkId};
@@ -11,12 +13,14 @@ use crate::units::{Bytes, Duration};
 crate::parameters! {
     /// How switches buffer and whether they pause their neighbours.
     pub struct Config {
-        /// Whether ACKs and other control packets pass data in strict priority. Always so with `pause`.
+        /// Whether ACKs and other control packets pass data in strict priority. Always so with
+        /// `pause`.
         pub control_priority: bool = false;
-        /// Memory that all ports of a switch share; none leaves each port to its queue's own capacity.
+        /// Memory that all ports of a switch share; none leaves each port to its queue's own
+        /// capacity.
         pub shared_buffer: Option<Bytes> = None;
-        /// A port's queue may hold this times what is free of the shared buffer (Choudhury and Hahne
-        /// 1998); none lets any port take all of it.
+        /// A port's queue may hold this times what is free of the shared buffer (Choudhury and
+        /// Hahne 1998); none lets any port take all of it.
         pub alpha: Option<f64> = None;
         /// Pause frames (PFC, IEEE 802.1Qbb) instead of drops; needs a shared buffer.
         pub pause: Option<Pause> = None;
@@ -43,9 +47,9 @@ crate::parameters! {
         pub alpha: f64 = 0.125, where positive;
         /// Set aside for each ingress link before it draws on the pool ([hpcc19]: 4 KB).
         pub reserve: Bytes = Bytes(4_096);
-        /// Set aside for each ingress link after it is paused. None computes what can still arrive: two
-        /// propagation delays and the reaction time at line rate, a packet in each direction and the
-        /// frame itself.
+        /// Set aside for each ingress link after it is paused. None computes what can still arrive:
+        /// two propagation delays and the reaction time at line rate, a packet in each direction
+        /// and the frame itself.
         pub headroom: Option<Bytes> = None;
         /// The link goes on when it is this far below the threshold ([hpcc19]: 3 KB).
         pub resume_offset: Bytes = Bytes(3_072);
@@ -117,8 +121,8 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Empty buffers for the switches of `graph`, for packets of up to `packet` on the wire; `None` if they
-    /// share nothing.
+    /// Empty buffers for the switches of `graph`, for packets of up to `packet` on the wire; `None`
+    /// if they share nothing.
     pub fn new(config: &Config, graph: &Graph, packet: Bytes) -> Result<Option<Self>, Problem> {
         let Some(size) = config.shared_buffer else { return Ok(None) };
         let mut switches = vec![Switch { pool: size.0, taken: 0 }; graph.nodes.len()];
@@ -150,7 +154,8 @@ impl Buffers {
         }))
     }
 
-    /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued` bytes wait;
+    /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued`
+    /// bytes wait;
     /// `false` if there is none.
     pub fn admit(&mut self, link: LinkId, bytes: u16, queued: u64) -> bool {
         let bytes = u64::from(bytes);

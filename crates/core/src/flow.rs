@@ -46,7 +46,8 @@ pub struct FlowRecord {
     pub spec: FlowSpec,
     /// How it ended.
     pub outcome: Outcome,
-    /// From the first packet sent (a SYN, if there is one) to the last payload byte at the receiver.
+    /// From the first packet sent (a SYN, if there is one) to the last payload byte at the
+    /// receiver.
     pub fct: Option<Duration>,
     /// The same flow alone in the same network.
     pub ideal_fct: Duration,

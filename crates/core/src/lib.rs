@@ -1,7 +1,7 @@
 //! A deterministic packet-level simulator of congestion control, judged by flow completion time.
 //!
-//! A [`Scenario`](scenario::Scenario) is parsed from plain data and run; the results are columns of flow
-//! records and a summary. A run is a pure function of scenario, seed and version.
+//! A [`Scenario`](scenario::Scenario) is parsed from plain data and run; the results are columns of
+//! flow records and a summary. A run is a pure function of scenario, seed and version.
 
 pub mod buffer;
 pub mod event;

@@ -1,7 +1,7 @@
 //! Named random streams: one seed and a name give one generator, whoever else draws.
 //!
-//! A part that starts to draw, or stops, disturbs nobody else, so two schemes under the same seed see
-//! the same flows. The generator is PCG-XSL-RR, whose values its authors promise to keep.
+//! A part that starts to draw, or stops, disturbs nobody else, so two schemes under the same seed
+//! see the same flows. The generator is PCG-XSL-RR, whose values its authors promise to keep.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;

@@ -70,8 +70,8 @@ impl Routes {
         self.hops[position as usize]
     }
 
-    /// The ways of a flow there and back; `None` if no path joins the hosts. The way back mirrors the way
-    /// there.
+    /// The ways of a flow there and back; `None` if no path joins the hosts. The way back mirrors
+    /// the way there.
     pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> Option<(Way, Way)> {
         let count = self.paths.count(source, target);
         if count == 0 {

@@ -1,4 +1,5 @@
-//! Runs a scenario: builds what it names, lets the model work, and hands over columns and a summary.
+//! Runs a scenario: builds what it names, lets the model work, and hands over columns and a
+//! summary.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -181,11 +182,12 @@ impl Scenario {
         summary["links"] = (0..graph.links.len())
             .map(|id| {
                 let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
+                let share = if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 };
                 json!({
                     "name": graph.link_name(id as LinkId),
                     "rate_bps": rate.0,
                     "bytes": bytes.round() as u64,
-                    "utilisation": if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 },
+                    "utilisation": share,
                 })
             })
             .collect();

@@ -84,17 +84,21 @@ crate::parameters! {
         }
         let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
         for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
-            if queue.as_ref().and_then(|queue| queue.capacity()).is_some_and(|most| !most.holds(packet)) {
-                let message = format!("must hold at least one packet, which is {packet} on the wire");
+            let capacity = queue.as_ref().and_then(|queue| queue.capacity());
+            if capacity.is_some_and(|most| !most.holds(packet)) {
+                let message =
+                    format!("must hold at least one packet, which is {packet} on the wire");
                 return Err(Problem::new(format!("{field}.capacity"), message));
             }
         }
         if packet.0 > 65_535 {
-            return Err(Problem::new("packet.payload", "must keep a packet within 65535 B on the wire"));
+            let message = "must keep a packet within 65535 B on the wire";
+            return Err(Problem::new("packet.payload", message));
         }
         if scenario.warm_up >= scenario.time_limit {
             let limit = scenario.time_limit;
-            return Err(Problem::new("warm_up", format!("must end before time_limit, which is {limit}")));
+            let message = format!("must end before time_limit, which is {limit}");
+            return Err(Problem::new("warm_up", message));
         }
         Ok(())
     }
@@ -117,8 +121,8 @@ impl Scenario {
     }
 }
 
-/// The parts and parameters that a scenario may name, as plain data: a list of families, each with its
-/// parts, each with its parameters.
+/// The parts and parameters that a scenario may name, as plain data: a list of families, each with
+/// its parts, each with its parameters.
 pub fn catalogue() -> Value {
     let table = |name, about: &str, entries| Part {
         name,

@@ -1,7 +1,8 @@
-//! Time, data and rates as integers with a unit, and the only arithmetic that makes sense between them.
+//! Time, data and rates as integers with a unit, and the only arithmetic that makes sense between
+//! them.
 //!
-//! Time counts picoseconds: one byte lasts 800 ps at 10 Gb/s and 10 ps at 800 Gb/s, so both are exact,
-//! and 64 bits reach 213 days.
+//! Time counts picoseconds: one byte lasts 800 ps at 10 Gb/s and 10 ps at 800 Gb/s, so both are
+//! exact, and 64 bits reach 213 days.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -262,7 +263,8 @@ pub(crate) fn parse_quantity(text: &str, units: &Units) -> Option<u64> {
     u64::try_from(scaled / power).ok()
 }
 
-/// Prints `amount` base units with the largest unit that keeps it short: the inverse of [`parse_quantity`].
+/// Prints `amount` base units with the largest unit that keeps it short: the inverse of
+/// [`parse_quantity`].
 fn format_quantity(amount: u64, units: &Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let decimal = units.iter().filter(|(name, _)| !name.contains('i'));
     let (unit, scale) =

@@ -1,5 +1,5 @@
-//! Random scenarios over all parts: whatever is drawn, flows finish or are accounted for, nothing leaks,
-//! nobody beats the empty network, and the same seed gives the same bits.
+//! Random scenarios over all parts: whatever is drawn, flows finish or are accounted for, nothing
+//! leaks, nobody beats the empty network, and the same seed gives the same bits.
 //!
 //! `make fuzz SEED=…` starts from another seed. A failure prints the seed and the scenario.
 

@@ -11,7 +11,11 @@ fn incast() -> Value {
         "topology": { "kind": "dumbbell", "senders": 4, "receivers": 4 },
         "transport": { "kind": "constant_rate" },
         "switch": { "shared_buffer": "400 KB", "pause": {} },
-        "workload": flows(&[(0.0, 0, 4, 2_000_000), (0.0, 1, 4, 2_000_000), (0.0, 2, 5, 2_000_000)]),
+        "workload": flows(&[
+            (0.0, 0, 4, 2_000_000),
+            (0.0, 1, 4, 2_000_000),
+            (0.0, 2, 5, 2_000_000),
+        ]),
     })
 }
 

@@ -20,7 +20,8 @@ fn fct(results: &sojourn_core::run::Results) -> f64 {
 
 #[test]
 fn a_dropped_last_packet_costs_one_timeout() {
-    // Ten packets at once meet a port that holds nine behind the one on the wire... of another flow.
+    // Ten packets at once meet a port that holds nine behind the one on the wire... of another
+    // flow.
     let scenario = with(
         &path(),
         json!({

@@ -1,4 +1,5 @@
-//! The rules of the house that a compiler does not know: who imports whom, what is cited, what stays short.
+//! The rules of the house that a compiler does not know: who imports whom, what is cited, what
+//! stays short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

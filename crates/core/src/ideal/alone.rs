@@ -63,11 +63,13 @@ pub fn alone(
     last_alone + waiting
 }
 
-/// The same for packets spread over several paths, of which this is one: no flow can be faster, and one
-/// that has the network to itself is as fast if no path of its own is slower than what is shared.
+/// The same for packets spread over several paths, of which this is one: no flow can be faster, and
+/// one that has the network to itself is as fast if no path of its own is slower than what is
+/// shared.
 ///
-/// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last packet
-/// may overtake. So the last byte is in no earlier than any shared hop can have passed all packets on.
+/// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
+/// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
+/// packets on.
 pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Duration {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;

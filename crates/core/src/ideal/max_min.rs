@@ -9,8 +9,8 @@ use crate::topology::LinkId;
 
 crate::parameters! {
     /// The max-min fair rates over the whole network, found by progressive filling (Bertsekas and
-    /// Gallager, Data Networks, section 6.5): what perfect fair queueing at every link would give to
-    /// flows that always have something to send.
+    /// Gallager, Data Networks, section 6.5): what perfect fair queueing at every link would give
+    /// to flows that always have something to send.
     pub struct Config {}
 }
 

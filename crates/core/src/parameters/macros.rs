@@ -1,8 +1,8 @@
 //! The macros that declare parts: `parameters!`, `family!` and `choices!`.
 
 /// Declares the configuration of a part: a struct whose fields are [`Parameter`]s, each with a doc
-/// comment and, unless it must be given, a default; `where rule` bounds a value, and `check function`
-/// after the struct holds fields against each other.
+/// comment and, unless it must be given, a default; `where rule` bounds a value, and `check
+/// function` after the struct holds fields against each other.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -26,7 +26,7 @@ macro_rules! parameters {
             pub const ABOUT: &'static str = concat!($($about, "\n"),+);
 
             #[doc(hidden)]
-            #[expect(clippy::allow_attributes, reason = "whether there are fields depends on the part")]
+            #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
             #[allow(unused_variables, unused_mut)]
             fn read_from(default: Option<Self>, value: &serde_json::Value)
                 -> Result<Self, $crate::parameters::Problem>
@@ -60,7 +60,7 @@ macro_rules! parameters {
                 Self::read_from(Some(default), value)
             }
             fn show(&self) -> serde_json::Value {
-                #[expect(clippy::allow_attributes, reason = "whether there are fields depends on the part")]
+                #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
                 #[allow(unused_mut)]
                 let mut table = serde_json::Map::new();
                 $( table.insert(stringify!($field).to_owned(),
@@ -68,7 +68,7 @@ macro_rules! parameters {
                 serde_json::Value::Object(table)
             }
             fn entries() -> Vec<$crate::parameters::Entry> {
-                #[expect(clippy::allow_attributes, reason = "whether there are fields depends on the part")]
+                #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
                 #[allow(unused_mut)]
                 let mut entries = Vec::new();
                 $( entries.extend($crate::parameters::entries_of::<$type>(
@@ -86,9 +86,9 @@ macro_rules! parameters {
     (@rule $rule:expr) => { Some($rule) };
 }
 
-/// Declares the list of the parts of one kind: the one place that a new part is added to. Each name is
-/// a module beside it with a `Config` made by [`parameters!`](crate::parameters) that implements the
-/// family's trait.
+/// Declares the list of the parts of one kind: the one place that a new part is added to. Each name
+/// is a module beside it with a `Config` made by [`parameters!`](crate::parameters) that implements
+/// the family's trait.
 #[macro_export]
 macro_rules! family {
     (
@@ -170,7 +170,9 @@ macro_rules! family {
 macro_rules! choices {
     (
         $(#[doc = $about:literal])+
-        pub enum $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal ),+ $(,)? }
+        pub enum $name:ident {
+            $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal ),+ $(,)?
+        }
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! How a scenario's plain data becomes typed configuration, with errors a person can act on.
 //!
-//! [`parameters!`](crate::parameters) declares a part's configuration once: from its doc comments, types,
-//! defaults and rules come the reader, the error messages and the catalogue of parts.
-//! [`family!`](crate::family) is the list of the parts of one kind. `docs/design.md` says why this is not
-//! a derive of serde's.
+//! [`parameters!`](crate::parameters) declares a part's configuration once: from its doc comments,
+//! types, defaults and rules come the reader, the error messages and the catalogue of parts.
+//! [`family!`](crate::family) is the list of the parts of one kind. `docs/design.md` says why this
+//! is not a derive of serde's.
 
 use serde_json::{Map, Value, json};
 
@@ -115,7 +115,8 @@ pub fn wrong<T: Parameter>(value: &Value) -> Problem {
     Problem::new("", format!("expected {}, not {value}", T::allowed()))
 }
 
-/// The name among `names` that `given` probably meant, as the end of a sentence; empty if none is near.
+/// The name among `names` that `given` probably meant, as the end of a sentence; empty if none is
+/// near.
 pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     names
         .into_iter()

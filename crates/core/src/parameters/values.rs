@@ -94,8 +94,8 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
 }
 
-/// A file that the scenario names. The core does no input: whoever reads the scenario reads the file
-/// too, and hands on `{name, text}`.
+/// A file that the scenario names. The core does no input: whoever reads the scenario reads the
+/// file too, and hands on `{name, text}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Name as the scenario gives it, for error messages.

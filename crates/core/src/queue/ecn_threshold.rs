@@ -9,8 +9,9 @@ use crate::units::Rate;
 crate::parameters! {
     /// ECN threshold: drop-tail that marks by the instantaneous queue ([dctcp10] §3.1).
     pub struct Config {
-        /// K: a packet is marked if more than this waits, itself and the packet on the wire not counted.
-        /// None scales with the link: 65 packets of 1500 B at 10 Gb/s ([dctcp10]), never under 20.
+        /// K: a packet is marked if more than this waits, itself and the packet on the wire not
+        /// counted. None scales with the link: 65 packets of 1500 B at 10 Gb/s ([dctcp10]), never
+        /// under 20.
         pub threshold: Option<Capacity> = None;
         /// The moment that decides.
         pub mark_at: MarkAt = MarkAt::Arrival;

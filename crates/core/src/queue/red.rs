@@ -1,4 +1,5 @@
-//! DCQCN's RED: a profile on the instantaneous queue, without averaging, that marks and never drops.
+//! DCQCN's RED: a profile on the instantaneous queue, without averaging, that marks and never
+//! drops.
 
 use super::drop_tail::Limit;
 use super::marking::{self, MarkAt, Rule};
@@ -24,7 +25,8 @@ crate::parameters! {
     }
     check |red| {
         if red.kmin > red.kmax {
-            return Err(Problem::new("kmin", format!("must not be above kmax, which is {}", red.kmax)));
+            let message = format!("must not be above kmax, which is {}", red.kmax);
+            return Err(Problem::new("kmin", message));
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use crate::parameters::positive_if_given;
 use crate::units::Rate;
 
 crate::parameters! {
-    /// Constant rate: sends at its rate whatever happens. The baseline without congestion control, and the
-    /// source of open-loop traffic in checks of queues against theory.
+    /// Constant rate: sends at its rate whatever happens. The baseline without congestion control,
+    /// and the source of open-loop traffic in checks of queues against theory.
     pub struct Config {
         /// The rate, headers included; none for the host's line rate.
         pub rate: Option<Rate> = None, where positive_if_given;

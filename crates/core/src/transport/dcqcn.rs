@@ -1,7 +1,7 @@
 //! DCQCN: a rate cut by congestion notifications, and raised by a timer and a byte counter.
 //!
-//! Source: [dcqcn15] and [ecndelay16]. Where the authors' simulator does otherwise, a
-//! parameter chooses, and the paper is the default. The alpha timer needs no event: between notifications
+//! Source: [dcqcn15] and [ecndelay16]. Where the authors' simulator does otherwise, a parameter
+//! chooses, and the paper is the default. The alpha timer needs no event: between notifications
 //! alpha only decays, so it is brought up to date when it is next used.
 
 use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
@@ -89,10 +89,10 @@ crate::parameters! {
     check |dcqcn| {
         if dcqcn.alpha_timer <= dcqcn.notification_interval {
             let interval = dcqcn.notification_interval;
-            return Err(Problem::new(
-                "alpha_timer",
-                format!("must be longer than notification_interval, which is {interval} ([dcqcn15])"),
-            ));
+            let message = format!(
+                "must be longer than notification_interval, which is {interval} ([dcqcn15])"
+            );
+            return Err(Problem::new("alpha_timer", message));
         }
         Ok(())
     }

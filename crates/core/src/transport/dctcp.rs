@@ -1,8 +1,8 @@
 //! DCTCP: cut the window in proportion to the share of marked packets.
 //!
-//! Sources: [dctcp10] §3, RFC 8257. Slow start, additive increase and the reaction to loss are TCP's
-//! (RFC 5681). Every packet is acknowledged and its mark echoed, so the receiver's two-state machine for
-//! delayed ACKs (RFC 8257 §3.2) has nothing to do.
+//! Sources: [dctcp10] §3, RFC 8257. Slow start, additive increase and the reaction to loss are
+//! TCP's (RFC 5681). Every packet is acknowledged and its mark echoed, so the receiver's two-state
+//! machine for delayed ACKs (RFC 8257 §3.2) has nothing to do.
 
 use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Path, Reliability, Sign, Transport,
@@ -15,7 +15,8 @@ use crate::units::Bytes;
 crate::parameters! {
     /// DCTCP: cuts its window in proportion to the share of marked packets ([dctcp10], RFC 8257).
     pub struct Config {
-        /// g, the weight of the last window in the average of the marked share ([dctcp10] §3.1: 1/16).
+        /// g, the weight of the last window in the average of the marked share ([dctcp10] §3.1:
+        /// 1/16).
         pub gain: f64 = 1.0 / 16.0, where positive_fraction;
         /// The average before the first window (RFC 8257 §3.3: 1).
         pub initial_alpha: f64 = 1.0, where fraction;
@@ -67,8 +68,8 @@ impl Transport for Config {
         })
     }
 
-    /// Deviation: hosts mark as switches do. Flows that share a host's link would otherwise never be told,
-    /// and fill its queue without end.
+    /// Deviation: hosts mark as switches do. Flows that share a host's link would otherwise never
+    /// be told, and fill its queue without end.
     fn host_queue(&self) -> queue::Config {
         self.queue()
     }

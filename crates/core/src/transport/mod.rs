@@ -1,4 +1,5 @@
-//! Transports: a congestion controller each, over one sender and one receiver that all of them share.
+//! Transports: a congestion controller each, over one sender and one receiver that all of them
+//! share.
 
 use crate::packet::Format;
 use crate::parameters::{defaults, positive, positive_if_given};
@@ -56,12 +57,14 @@ pub struct Path {
 
 /// What an algorithm is: told of events, it answers how much may be sent.
 ///
-/// Arguments are structs, so an algorithm that needs one more fact adds a field and no signature changes.
+/// Arguments are structs, so an algorithm that needs one more fact adds a field and no signature
+/// changes.
 pub trait Controller: Send {
     /// Data has been acknowledged.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Data has been lost. Called once a window for losses that ACKs reveal, and for every time-out.
+    /// Data has been lost. Called once a window for losses that ACKs reveal, and for every
+    /// time-out.
     fn on_loss(&mut self, _loss: &Loss) {}
 
     /// A congestion notification packet has come.
@@ -81,12 +84,13 @@ pub trait Controller: Send {
     /// How much may be sent.
     fn allowance(&self) -> Allowance;
 
-    /// Named numbers for traces over time, such as a window in bytes; always the same names in the same
-    /// order.
+    /// Named numbers for traces over time, such as a window in bytes; always the same names in the
+    /// same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }
 
-/// How much may be sent: what is in flight stays within the window, and leaves no faster than the rate.
+/// How much may be sent: what is in flight stays within the window, and leaves no faster than the
+/// rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Payload that may be in flight; one packet always may.
@@ -171,8 +175,8 @@ pub enum Feedback {
         /// Least time between notifications.
         interval: Duration,
     },
-    /// DCQCN as its authors' simulator has it: a clock of period `interval` that starts with the flow, and
-    /// a notification at its tick if there was a mark since the last one.
+    /// DCQCN as its authors' simulator has it: a clock of period `interval` that starts with the
+    /// flow, and a notification at its tick if there was a mark since the last one.
     NotifyAtTicks {
         /// Period of the clock.
         interval: Duration,
@@ -194,8 +198,8 @@ crate::parameters! {
     pub struct Reliability {
         /// How lost data is sent again.
         pub recovery: Recovery = Recovery::SelectiveRepeat;
-        /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none waits
-        /// for the time-out, which spraying needs. Go-back-N has no use for it.
+        /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none
+        /// waits for the time-out, which spraying needs. Go-back-N has no use for it.
         pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
         /// Time-out before the first sample of the round-trip time.
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
@@ -203,9 +207,11 @@ crate::parameters! {
         pub min_rto: Duration = Duration::from_millis(10), where positive;
         /// Most that repeated time-outs back off to.
         pub max_rto: Duration = Duration::from_millis(1_000), where positive;
-        /// Least time between two reports of the same gap, with go-back-N ([ecndelay16], authors' code).
+        /// Least time between two reports of the same gap, with go-back-N ([ecndelay16], authors'
+        /// code).
         pub nack_interval: Duration = Duration::from_micros(500);
-        /// Whether a SYN and its answer come before the data; the completion time then includes them.
+        /// Whether a SYN and its answer come before the data; the completion time then includes
+        /// them.
         pub handshake: bool = false;
     }
 }
@@ -216,7 +222,8 @@ impl Reliability {
         defaults()
     }
 
-    /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not provoke.
+    /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not
+    /// provoke.
     pub fn patient() -> Self {
         let rto = Duration::from_millis(20);
         Self { initial_rto: rto, min_rto: rto, ..Self::selective_repeat() }

@@ -1,7 +1,8 @@
 //! Patched TIMELY: the gradient says which way, the distance from a reference says how far.
 //!
-//! Source: [ecndelay16]. TIMELY feeds back only the gradient, so any split of the link between flows
-//! is an equilibrium; the patch adds the absolute queueing delay, and with it one fixed point:
+//! Source: [ecndelay16]. TIMELY feeds back only the gradient, so any split of the link between
+//! flows is an equilibrium; the patch adds the absolute queueing delay, and with it one fixed
+//! point:
 //! `q* = C T_low + N delta T_low / beta`.
 
 use super::timely::{Completion, Engine, Segments};
@@ -34,7 +35,8 @@ crate::parameters! {
     check |timely| {
         if timely.t_low > timely.t_high {
             let t_high = timely.t_high;
-            return Err(Problem::new("t_low", format!("must not be above t_high, which is {t_high}")));
+            let message = format!("must not be above t_high, which is {t_high}");
+            return Err(Problem::new("t_low", message));
         }
         Ok(())
     }
@@ -57,7 +59,8 @@ struct PatchedTimely {
     engine: Engine,
 }
 
-/// The weight of the decrease: 0 for a clearly falling delay, 1 for a clearly rising one ([ecndelay16]).
+/// The weight of the decrease: 0 for a clearly falling delay, 1 for a clearly rising one
+/// ([ecndelay16]).
 fn weight(gradient: f64) -> f64 {
     (2.0 * gradient + 0.5).clamp(0.0, 1.0)
 }

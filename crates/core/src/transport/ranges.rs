@@ -1,4 +1,5 @@
-//! Sets of segments, kept as runs: a window with a few holes costs a few entries, however wide it is.
+//! Sets of segments, kept as runs: a window with a few holes costs a few entries, however wide it
+//! is.
 
 /// A set of segment numbers.
 #[derive(Clone, Debug, Default)]

@@ -86,7 +86,8 @@ impl Receiver {
         Reply { ack, notification, is_new }
     }
 
-    /// The next segment in order has come: acknowledged if the sender asks, or while there is a gap.
+    /// The next segment in order has come: acknowledged if the sender asks, or while there is a
+    /// gap.
     fn on_expected(&mut self, packet: &Packet) -> Option<Answer> {
         let had_gap = !self.early.is_empty();
         self.expected += 1;

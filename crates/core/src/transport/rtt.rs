@@ -18,8 +18,8 @@ impl Rtt {
         Self { smoothed: None, initial, least, most, backoff: 0 }
     }
 
-    /// Takes a sample in. Samples come from echoed time stamps, so those of retransmitted segments are as
-    /// good as any (RFC 7323 §4) and Karn's rule has nothing to do.
+    /// Takes a sample in. Samples come from echoed time stamps, so those of retransmitted segments
+    /// are as good as any (RFC 7323 §4) and Karn's rule has nothing to do.
     pub fn sample(&mut self, rtt: Duration) {
         // RFC 6298 §2.2 and §2.3, alpha = 1/8 and beta = 1/4.
         self.smoothed = Some(match self.smoothed {

@@ -1,6 +1,7 @@
 //! The sending end of a flow: reliability, windows and pacing, written once for all transports.
 //!
-//! It does no input or output: it is told of ACKs and of time passing, and asked for the next segment.
+//! It does no input or output: it is told of ACKs and of time passing, and asked for the next
+//! segment.
 
 use super::ranges::Ranges;
 use super::rtt::Rtt;
@@ -79,7 +80,8 @@ pub struct Sender {
     paced_bytes: u32,
     paced_from: Time,
     burst_left: u32,
-    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is unknown.
+    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is
+    /// unknown.
     port_free: Time,
     in_port: u32,
 
@@ -215,8 +217,8 @@ impl Sender {
         }
     }
 
-    /// Starts or continues a burst. The time-out of a paced sender runs from the last packet sent: at a low
-    /// rate the next ACK may be long in coming.
+    /// Starts or continues a burst. The time-out of a paced sender runs from the last packet sent:
+    /// at a low rate the next ACK may be long in coming.
     fn pace(&mut self, now: Time, bytes: u32) {
         self.timeout_from = now;
         if self.burst_left == 0 {
@@ -228,8 +230,8 @@ impl Sender {
         self.burst_left -= 1;
     }
 
-    /// When the next burst may start: the last one has had its time at the rate now allowed, and the host's
-    /// port has sent it. So flows that share a port take turns instead of filling it.
+    /// When the next burst may start: the last one has had its time at the rate now allowed, and
+    /// the host's port has sent it. So flows that share a port take turns instead of filling it.
     fn paced_until(&self, allowance: Allowance) -> Time {
         let Some(rate) = allowance.rate else { return Time::ZERO };
         let spaced = self.paced_from + rate.transmit(Bytes(u64::from(self.paced_bytes)));
@@ -345,8 +347,8 @@ impl Sender {
         full - if has_last { u64::from(self.full - self.last) } else { 0 }
     }
 
-    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says whether
-    /// there was one.
+    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says
+    /// whether there was one.
     fn judge_gaps(&mut self) -> bool {
         let Some(wanted) = self.duplicate_acks else { return false };
         if self.received.count() < wanted {

@@ -1,8 +1,8 @@
 //! TIMELY: a rate steered by the gradient of the round-trip time.
 //!
-//! Source: [timely15] Algorithm 1; the starting rate and the meaning of its parameters as [ecndelay16]
-//! restates them. The paper leaves the weight of the moving average open; [ecndelay16] uses 0.875, the
-//! authors' own code fragment 0.02, and the choice matters (docs/design.md).
+//! Source: [timely15] Algorithm 1; the starting rate and the meaning of its parameters as
+//! [ecndelay16] restates them. The paper leaves the weight of the moving average open; [ecndelay16]
+//! uses 0.875, the authors' own code fragment 0.02, and the choice matters (docs/design.md).
 
 use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
@@ -46,7 +46,8 @@ crate::parameters! {
     pub struct Segments {
         /// Length of a segment ([timely15]: 16 to 64 KB; [ecndelay16]: 16 KB).
         pub size: Bytes = Bytes(16_000), where positive;
-        /// How its packets leave ([ecndelay16]: its figures space packets, its simulator sends bursts).
+        /// How its packets leave ([ecndelay16]: its figures space packets, its simulator sends
+        /// bursts).
         pub pacing: Pacing = Pacing::PerPacket;
         /// Which serialisation is taken off a measured round-trip time.
         pub rtt_excludes: Excludes = Excludes::Burst;
@@ -87,7 +88,8 @@ crate::parameters! {
     check |timely| {
         if timely.t_low > timely.t_high {
             let t_high = timely.t_high;
-            return Err(Problem::new("t_low", format!("must not be above t_high, which is {t_high}")));
+            let message = format!("must not be above t_high, which is {t_high}");
+            return Err(Problem::new("t_low", message));
         }
         Ok(())
     }
@@ -257,8 +259,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The rate in Mb/s after each completed segment with these round-trip times in microseconds, each
-    /// without the serialisation of 0.8 us.
+    /// The rate in Mb/s after each completed segment with these round-trip times in microseconds,
+    /// each without the serialisation of 0.8 us.
     pub(in super::super) fn rates(flow: &mut dyn Controller, rtts_us: &[f64]) -> Vec<f64> {
         let mut rates = Vec::new();
         for rtt in rtts_us {
@@ -282,8 +284,9 @@ pub(super) mod tests {
 
     #[test]
     fn each_branch_of_algorithm_1() {
-        // Starts at 10 Gb/s / 8, and below T_low rises by 10 Mb/s. At 60 us the average difference is
-        // 0.875 * 20 us, the gradient 0.875; at 55 us the average is negative; at 1 ms the raw value counts.
+        // Starts at 10 Gb/s / 8, and below T_low rises by 10 Mb/s. At 60 us the average difference
+        // is 0.875 * 20 us, the gradient 0.875; at 55 us the average is negative; at 1 ms the raw
+        // value counts.
         let mut flow = timely(&json!({}));
         let cut = 378.0; // 1260 * (1 - 0.8 * 0.875)
         assert_eq!(rates(&mut *flow, &[40.0, 60.0, 55.0]), [1260.0, cut, cut + 10.0]);

@@ -1,6 +1,6 @@
-//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their results.
-#![expect(clippy::allow_attributes, reason = "each test uses another part of this")]
-#![allow(dead_code, unreachable_pub)]
+//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their
+//! results.
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
