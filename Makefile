@@ -17,9 +17,9 @@ BUILT := $(VENV)/.built
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: build ## run the main experiments at quick scale, and write the report
+demo: build ## run the published experiment at quick scale, and write report/index.html
 	$(BIN)/sojourn figure all --scale quick
-	$(BIN)/sojourn report --scale quick
+	$(BIN)/sojourn report --scale quick --out report/index.html
 
 test: check test-rust test-python ## set up everything, and run every check and test
 
@@ -49,14 +49,14 @@ $(INSTALLED): requirements.lock
 	touch $@
 
 $(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	touch $@
 
 figures: build ## make every figure again at SCALE=smoke|quick|paper
 	$(BIN)/sojourn figure all --scale $(SCALE)
 
-report: build ## write the report on the figures of SCALE
-	$(BIN)/sojourn report --scale $(SCALE)
+report: build ## write report/index.html on the figures of SCALE
+	$(BIN)/sojourn report --scale $(SCALE) --out report/index.html
 
 bench: build ## measure speed and memory
 	$(BIN)/sojourn bench
@@ -72,4 +72,4 @@ lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
 	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) results target python/sojourn/*.so
+	rm -rf $(VENV) results report target python/sojourn/*.so

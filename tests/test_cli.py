@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
 
+import sojourn
 from conftest import EXPERIMENTS, SCENARIO_FILE
 from sojourn import cli
 
@@ -71,6 +73,13 @@ def test_a_trace_is_csv_with_times_exact_to_the_picosecond(
     starts = [line.split(",")[0] for line in lines[1:]]
     assert all(len(start.partition(".")[2]) == 12 for start in starts)
     assert starts == sorted(starts, key=float)
+
+
+def test_a_trace_replayed_is_the_same_run(scenario_file: Path, directory: Path) -> None:
+    assert cli.invoke(["trace", str(scenario_file), "--out", "flows.csv"]) == 0
+    original = sojourn.read(scenario_file)
+    replay = original | {"workload": {"kind": "trace", "file": "flows.csv"}}
+    assert_frame_equal(sojourn.run(replay).flows, sojourn.run(original).flows)
 
 
 def test_a_check_shows_every_default(

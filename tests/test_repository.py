@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import sojourn
-from sojourn import experiments
+from sojourn import cli, experiments
+from sojourn.documents import named
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -15,12 +16,23 @@ FIGURES = experiments.discover(ROOT / "experiments") if (ROOT / "experiments").i
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.stem))
-def test_every_example_runs(file: Path) -> None:
+def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> None:
+    assert file.read_text(encoding="utf-8").startswith("# ")
+    assert cli.invoke(["check", str(file)]) == 0
     result = sojourn.run(sojourn.read(file))
     assert result.flows.height > 0
     slowdowns = result.flows["slowdown"].drop_nulls()
     # A picosecond of rounding is no broken invariant.
     assert (slowdowns > 1 - 1e-6).all()
+
+
+def test_every_part_of_the_catalogue_is_at_work_in_some_example() -> None:
+    used = {part for file in EXAMPLES for part in named(sojourn.read(file))}
+    families = sojourn.parts()
+    del families["scenario"]
+    every = {(family, part["name"]) for family, parts in families.items() for part in parts}
+    routings = {("routing", name) for name in ("flow_hash", "spray_round_robin", "spray_random")}
+    assert not sorted((every | routings) - used)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -84,14 +84,19 @@ def entries(cache: Path) -> dict[str, int]:
 
 
 def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
-    cache: Path, scenario_file: Path
+    cache: Path, scenario_file: Path, tmp_path: Path
 ) -> None:
     seeds = 60
     given = ["compare", str(scenario_file), "--vary", "flows=5000", "--threads", "1"]
     command = [sys.executable, "-m", "sojourn.cli", *given, "--seeds", str(seeds)]
     # A process group of its own, as a shell would give it: Ctrl-C is for the sweep alone.
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     while not entries(cache) and process.poll() is None:
         time.sleep(0.01)
@@ -102,8 +107,9 @@ def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
     kept = entries(cache)
     assert 0 < len(kept) < seeds
     assert not list(cache.glob(".draft-*"))
+    assert not (tmp_path / "results").exists()
 
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     resumed = entries(cache)
     assert len(resumed) == seeds
     assert {name: resumed[name] for name in kept} == kept

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 
-from .paper import SCALES, SMALL, ideals, over_loads, paper, schemes
+from .paper import SCALES, SMALL, ideals, over_loads, paper, schemes, why
 
 figure = Figure(
     paper,
@@ -21,12 +21,12 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes | ideals)
+    yield from over_loads(scale, schemes | why | ideals)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    measured = metrics.measure(runs, p50=metrics.fct("p50", SMALL))
+    measured = metrics.measure(runs, **{"FCT p50": metrics.fct("p50", SMALL)})
     return metrics.across_seeds(measured, median=True)
 
 

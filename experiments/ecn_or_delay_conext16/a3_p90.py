@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 
-from .paper import LOADS, SCALES, SMALL, ideals, over_loads, paper, schemes
+from .paper import LOADS, SCALES, SMALL, ideals, over_loads, paper, schemes, why
 
 figure = Figure(
     paper,
@@ -21,12 +21,12 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes | ideals)
+    yield from over_loads(scale, schemes | why | ideals)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    measured = metrics.measure(runs, p90=metrics.fct("p90", SMALL))
+    measured = metrics.measure(runs, **{"FCT p90": metrics.fct("p90", SMALL)})
     return metrics.across_seeds(measured, median=True)
 
 
@@ -47,5 +47,5 @@ def timely_high(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("DCQCN's p90 stays below 300 µs at every load", stated=False)
 def dcqcn_low(table: pl.DataFrame) -> Verdict:
-    p90 = {load: metrics.at(table, scheme="DCQCN", load=load) for load in LOADS}
-    return every(at_most(v * 1e6, 300, f"DCQCN at load {load}, in µs,") for load, v in p90.items())
+    highest = max(metrics.at(table, scheme="DCQCN", load=load) for load in LOADS)
+    return at_most(highest * 1e6, 300, "DCQCN's highest, in µs,")

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
-from matplotlib.axes import Axes
 
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 
-from .paper import MIDDLE, SCALES, at_load, paper, schemes
+from .paper import MIDDLE, SCALES, at_load, paper, schemes, why
 
 PROBE = f"queue_bytes {MIDDLE}"
 
@@ -19,17 +18,18 @@ figure = Figure(
     source="Figure: bottleneck queue for load 0.8",
     scales=SCALES,
     deviations=(
-        "The published curve has a sample every 10 ms; ours has one every 100 µs, drawn as the mean "
-        "of each span with its highest value shaded. The picture shows the first seed, the claims "
-        "use all of them.",
+        "The published curve has a sample every 10 ms; ours has one every 100 µs, drawn as the "
+        "mean of each span with its highest value shaded. The picture shows the first seed, the "
+        "claims use all of them.",
     ),
-    panels=(1, 2),
+    panels=(2, 3),
+    size=(11, 5.6),
 )
 
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for scheme, change in schemes.items():
+    for scheme, change in (schemes | why).items():
         yield {"scheme": scheme}, at_load(scale, change, 0.8)
 
 
@@ -46,17 +46,20 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 @figure.draw
-def draw(axes: list[Axes], table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     first = table.filter(pl.col("metric") == "over time", pl.col("seed") == table["seed"].min())
-    plot.series(axes[0], first, unit="KB", label="queue", log=True)
+    top = float(first["high"].max()) * 1.5e-3  # type: ignore[arg-type]
+    for place, scheme in zip(axes[:, :2].flat, schemes, strict=True):
+        plot.series(place, first.filter(scheme=scheme), unit="KB", label="queue", log=True)
+        place.set_ylim(0, top)
     statistics = table.filter(pl.col("metric") != "over time")
     averaged = statistics.group_by("scheme", "metric", maintain_order=True).agg(
         pl.col("value").mean()
     )
-    if published is not None:
-        averaged = pl.concat([averaged, published])
-    label = "queue, averaged over seeds"
-    plot.bars(axes[1], averaged, group="metric", unit="KB", label=label, log=True)
+    for place, metric in zip(axes[:, 2], ("mean", "maximum"), strict=True):
+        given = None if published is None else published.filter(metric=metric)
+        ours = averaged.filter(metric=metric)
+        plot.bars(place, ours, published=given, unit="KB", label=f"{metric} of the queue", log=True)
 
 
 def mean_over_seeds(table: pl.DataFrame, scheme: str, metric: str) -> float:

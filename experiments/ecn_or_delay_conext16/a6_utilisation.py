@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_most, every, metrics, plot
+from sojourn import Figure, Run, Verdict, at_most, metrics, plot
 
-from .paper import LOADS, MIDDLE, SCALES, over_loads, paper, schemes
+from .paper import LOADS, MIDDLE, SCALES, over_loads, paper, schemes, why
 
 figure = Figure(
     paper,
@@ -21,7 +21,7 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes)
+    yield from over_loads(scale, schemes | why)
 
 
 @figure.table
@@ -37,8 +37,9 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
 
 @figure.claim("all schemes use the link about equally (within 3 %)")
 def about_equal(table: pl.DataFrame) -> Verdict:
-    def spread(load: float) -> Verdict:
+    def spread(load: float) -> float:
         used = [metrics.at(table, scheme=scheme, load=load) for scheme in schemes]
-        return at_most(max(used) / min(used) - 1, 0.03, f"the spread at load {load}")
+        return max(used) / min(used) - 1
 
-    return every(spread(load) for load in LOADS)
+    widest = max(LOADS, key=spread)
+    return at_most(spread(widest), 0.03, f"the widest spread, at load {widest},")

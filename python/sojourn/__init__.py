@@ -11,7 +11,7 @@ from sojourn.scenario import check, expand, override, parts, read
 
 if TYPE_CHECKING:
     from sojourn import metrics, plot
-    from sojourn.claims import Verdict, at_least, at_most, every, not_judged
+    from sojourn.claims import Verdict, at_least, at_most, equals, every, not_judged
     from sojourn.figure import Figure, Labelled, Paper, Scale
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "at_least",
     "at_most",
     "check",
+    "equals",
     "every",
     "expand",
     "metrics",

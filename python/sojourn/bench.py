@@ -48,7 +48,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             "kind": "poisson",
             "load": 0.6,
             "flows": 5000,
-            "sizes": {"kind": "web_search"},
+            "sizes": {"kind": "empirical", "table": "web_search"},
         },
     },
     "W3": {

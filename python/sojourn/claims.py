@@ -39,6 +39,12 @@ def at_most(value: float, bound: float, what: str) -> Verdict:
     )
 
 
+def equals(value: object, wanted: object, what: str) -> Verdict:
+    """Return whether `value` is exactly what is wanted: for counts and names."""
+    held = bool(value == wanted)
+    return Verdict(held, f"{what}: {value}" + ("" if held else f", {wanted} wanted"))
+
+
 def _compared(value: float, bound: float, sentence: str, held: bool) -> Verdict:
     if np.isnan(value) or np.isnan(bound):
         return not_judged(sentence)

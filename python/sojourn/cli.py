@@ -132,16 +132,16 @@ def compare(
         base = scenario.parse(path)
         variations = dict(scenario.parse_variation(text) for text in vary)
         base = scenario.with_files(base, path.parent)
+        out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         table, _ = comparison.compare(base, variations, seeds=seeds, what=path.name, **options)
     screen.console.print(*screen.comparison_tables(table, variations), sep="\n")
     print("means over seeds ± 95 % confidence; slowdown over the same flow alone in the network")
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        table.write_csv(out / "comparison.csv")
-        comparison.draw(table, variations, out / "comparison")
-        print(f"written to {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    table.write_csv(out / "comparison.csv")
+    comparison.draw(table, variations, out / "comparison")
+    print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
 
 
 def _cache(fresh: bool) -> Path | None:

@@ -150,7 +150,7 @@ class Figure:
             seeds=sorted({int(run.labels["seed"]) for run in runs}),
             runs=len(runs),
             flows=sum(run.result.flows.height for run in runs),
-            load=runs[0].result.summary.get("load", "") if runs else "",
+            load=_load(runs),
             version=_core.VERSION,
             source_hash=_core.SOURCE_HASH,
             seconds=round(time.monotonic() - begun, 1),
@@ -205,6 +205,13 @@ def _given(function: Callable[P, T] | None, name: str) -> Callable[P, T]:
     if function is None:
         raise TypeError(f"a figure needs a function under `@figure.{name}`")
     return function
+
+
+def _load(runs: Iterable[Run]) -> str:
+    """Return what the load means, with the numbers of the first run."""
+    loads = dict.fromkeys(str(run.result.summary.get("load", "")) for run in runs)
+    others = f"; and {len(loads) - 1} more" if len(loads) > 1 else ""
+    return next(iter(loads), "") + others
 
 
 def _examples(plan: Iterable[Labelled]) -> list[dict[str, Any]]:

@@ -323,7 +323,8 @@ def series(runs: Iterable[Run], probe: str, points: int = 2000) -> pl.DataFrame:
                 pl.col("value").max().alias("high"),
             )
         )
-        constants = [pl.lit(value).alias(name) for name, value in run.labels.items()]
+        # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
+        constants = [pl.lit(pl.Series([value])).first().alias(n) for n, value in run.labels.items()]
         tables.append(thin.select(*constants, "time_s", "value", "high"))
     return pl.concat(tables)
 

@@ -57,9 +57,9 @@ LOOKS = {
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
-    "processor sharing": Look(BLACK, ".", "--"),
+    "processor sharing": Look(PURPLE, ".", "--"),
     "srpt": Look(GREY, ".", "-."),
-    "max min": Look(GREY, ".", "--"),
+    "max min": Look(BLACK, ".", "--"),
 }
 
 STYLE: Any = {
@@ -270,30 +270,46 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
     *,
-    group: str,
+    group: str | None = None,
     by: str = "scheme",
     unit: str = "",
+    published: pl.DataFrame | None = None,
     label: str = "",
     log: bool = False,
 ) -> None:
-    """Draw `value` as bars, grouped by `group`, one colour for each `by`, with intervals."""
+    """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
+
+    Bars stand together by `group`; without one, each stands over its own name.
+    """
     scale = UNITS[unit] if unit else 1.0
-    groups = table[group].unique(maintain_order=True).to_list()
+    groups = table[group or by].unique(maintain_order=True).to_list()
     parts = list(_parts(table, by))
-    width = 0.8 / max(len(parts), 1)
-    for number, (scheme, part) in enumerate(parts):
-        places = [groups.index(value) + (number + 0.5) * width - 0.4 for value in part[group]]
+    width = 0.8 / (len(parts) or 1) if group else 0.7
+    shift = {name: (number + 0.5) * width - 0.4 for number, (name, _) in enumerate(parts)}
+
+    def places(name: str, part: pl.DataFrame) -> list[float]:
+        return [groups.index(at) + (shift[name] if group else 0.0) for at in part[group or by]]
+
+    for name, part in parts:
         values = part["value"].to_numpy() * scale
-        axes.bar(places, values, width * 0.92, color=look(scheme).colour, label=scheme)
+        said = name if group else None
+        axes.bar(places(name, part), values, width * 0.92, color=look(name).colour, label=said)
         if "low" in part.columns and part["low"].is_not_nan().any():
             reach = np.nan_to_num(part["high"].to_numpy() * scale - values)
-            axes.errorbar(places, values, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
-    axes.set_xticks(range(len(groups)), [str(value) for value in groups])
-    axes.set_xlabel(group.replace("_", " "))
+            at = places(name, part)
+            axes.errorbar(at, values, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+    known = [] if published is None else _parts(published, by)
+    outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
+    for number, (name, part) in enumerate(known):
+        values = part["value"].to_numpy() * scale
+        said = None if number else "published (dashed)"
+        axes.bar(places(name, part), values, width * 0.92, label=said, **outline)
+    axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
+    axes.set_xlabel(group.replace("_", " ") if group else "")
     axes.set_ylabel(with_unit(label, unit))
     axes.grid(visible=False, axis="x")
     _scale(axes, log=log)
-    legend(axes)
+    legend(axes, columns=3)
 
 
 def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:

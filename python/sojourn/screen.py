@@ -1,7 +1,8 @@
 """What the command line prints: results, comparisons, claims, parts and measurements as tables."""
 
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,7 +17,7 @@ from sojourn.results import Result
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 110
+    console.width = 130
 
 
 MARKS = {
@@ -88,7 +89,7 @@ def _notes(result: Result, most: int = 5) -> list[Text]:
     """Say what the numbers refer to, and which flows are stuck."""
     notes = []
     if result.summary.get("load"):
-        notes.append(f"load: {result.summary['load']}")
+        notes.append(f"load: {result.summary['load'].removeprefix('load ')}")
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
@@ -106,8 +107,8 @@ def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]
     tables = []
     for part in table.partition_by("size", maintain_order=True):
         metrics_here = part["metric"].unique(maintain_order=True).to_list()
-        flows = part.filter(pl.col("metric") == "flows")["value"].max()
-        if not flows:
+        measured = part.filter(pl.col("metric") != "flows")["value"]
+        if not measured.is_finite().any():
             continue
         shown = _table(*labels, *metrics_here, title=f"size: {part['size'][0]}")
         for row in part.partition_by(labels, maintain_order=True):
@@ -122,6 +123,8 @@ def _interval(row: Mapping[str, Any]) -> str:
     value = row["value"]
     if value is None or math.isnan(value):
         return "-"
+    if row.get("metric") == "flows":
+        return f"{value:,.3g}" if value < 100 else number(round(value))
     bound = "≥ " if row.get("at_least") else ""
     high = row.get("high")
     reach = (high - value) / value if value and high is not None else 0.0
@@ -135,7 +138,9 @@ def _in_unit(value: float, metric: str) -> str:
         return duration(value)
     if metric.endswith("_bytes"):
         return size(value)
-    return number(round(value)) if metric == "flows" else f"{value:.3g}"
+    if metric.startswith("utilisation"):
+        return f"{100 * value:.1f} %"
+    return f"{value:.3g}"
 
 
 def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | None:
@@ -192,14 +197,15 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
         column.justify = "left"
     for parameter in parameters:
         default = parameter["default"]
-        given = "must be given" if default is None else str(default)
+        text = default if isinstance(default, str) else json.dumps(default)
+        given = "must be given" if default is None else text
         about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
         table.add_row(parameter["name"], Text(given), Text(allowed), Text(about))
     return table
 
 
-def bench_table(measured: Iterable[Mapping[str, Any]]) -> Table:
-    """Return the benchmark's measurements."""
+def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Return the benchmark's measurements, and what each of them ran."""
     columns = (
         "Mhops / CPU s",
         "ns / hop",
@@ -213,7 +219,7 @@ def bench_table(measured: Iterable[Mapping[str, Any]]) -> Table:
     for row in measured:
         per_flow = [row["bytes_per_live_flow"], row["bytes_per_idle_flow"]]
         table.add_row(
-            row["about"],
+            row["name"],
             f"{row['packet_hops_per_cpu_second'] / 1e6:.2f}",
             f"{row['ns_per_packet_hop']:.1f}",
             f"{row['events_per_packet_hop']:.3f}",
@@ -221,7 +227,7 @@ def bench_table(measured: Iterable[Mapping[str, Any]]) -> Table:
             size(row["memory_before_bytes"]),
             *("-" if amount is None else size(amount) for amount in per_flow),
         )
-    return table
+    return Group(table, *(Text(row["about"], style="dim") for row in measured))
 
 
 def _table(*columns: str, title: str | None = None) -> Table:

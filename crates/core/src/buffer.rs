@@ -132,10 +132,11 @@ impl Buffers {
                 let left = pool.checked_sub(headroom + reserve);
                 *pool = left.filter(|left| *left >= packet.0).ok_or_else(|| {
                     let name = &graph.nodes[switch].name;
-                    Problem::new(
-                        "shared_buffer",
-                        format!("{size} is too small for switch `{name}`: its ports' reserves and headrooms leave no room for a packet of {packet}"),
-                    )
+                    let message = format!(
+                        "{size} is too small for switch `{name}`: its ports' reserves and \
+                         headrooms leave no room for a packet of {packet}"
+                    );
+                    Problem::new("shared_buffer", message)
                 })?;
             }
             ingress.push(Ingress { switch, headroom, ..Ingress::default() });

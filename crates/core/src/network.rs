@@ -2,7 +2,7 @@
 
 use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
-use crate::packet::{FlowSlot, Kind, NEIGHBOUR, Packet, PacketId, Packets, Tag};
+use crate::packet::{Flags, FlowSlot, Kind, Packet};
 use crate::port::{Arrival, Handed, Port, Sent};
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
@@ -23,8 +23,6 @@ pub struct Departure {
 
 /// The network with all that is in it.
 pub struct Network {
-    /// All packets.
-    pub packets: Packets,
     /// By [`LinkId`].
     pub ports: Vec<Port>,
     /// Whether a link leads from a host, by [`LinkId`].
@@ -42,7 +40,7 @@ pub struct Network {
     /// Pause frames on their way.
     pub pause_frames: u64,
     /// Packets that a queue has just dropped.
-    rejects: Vec<Tag>,
+    rejects: Vec<Packet>,
 }
 
 impl Network {
@@ -55,7 +53,6 @@ impl Network {
         control_priority: bool,
     ) -> Self {
         Self {
-            packets: Packets::default(),
             ports,
             from_host,
             routes,
@@ -68,24 +65,29 @@ impl Network {
         }
     }
 
+    /// Whether packets were lost or have left their hosts since the simulation last looked.
+    pub fn has_news(&self) -> bool {
+        !(self.losses.is_empty() && self.departures.is_empty())
+    }
+
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
-    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<PacketId> {
-        let Arrival { tag, is_lost, next } = self.ports[link as usize].arrive(agenda.now())?;
+    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<Packet> {
+        let Arrival { packet, is_lost, next } = self.ports[link as usize].arrive(agenda.now())?;
         if let Some(time) = next {
             agenda.push(time, Event::Arrive(link));
         }
         if is_lost {
-            self.lose(tag.id);
+            self.lose(&packet);
             return None;
         }
-        if tag.is_frame() {
-            self.obey(tag.id, agenda);
+        if packet.kind.is_frame() {
+            self.obey(&packet, agenda);
             return None;
         }
-        match self.routes.link(tag.next_hop) {
-            END => Some(tag.id),
+        match self.routes.link(packet.next_hop) {
+            END => Some(packet),
             onward => {
-                self.offer(Tag { next_hop: tag.next_hop + 1, ..tag }, onward, agenda);
+                self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, onward, agenda);
                 None
             }
         }
@@ -93,10 +95,9 @@ impl Network {
 
     /// Sends a packet from its host, whose port is the first of its route. Says when its transmission ends
     /// if that is settled already; otherwise a [`Departure`] will.
-    pub fn send(&mut self, id: PacketId, agenda: &mut Agenda) -> Option<Time> {
-        let tag = self.packets.tag(id);
-        let link = self.routes.link(tag.next_hop);
-        self.offer(Tag { next_hop: tag.next_hop + 1, ..tag }, link, agenda)
+    pub fn send(&mut self, packet: Packet, agenda: &mut Agenda) -> Option<Time> {
+        let link = self.routes.link(packet.next_hop);
+        self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, link, agenda)
     }
 
     /// Handles a call that a port has asked for.
@@ -106,18 +107,18 @@ impl Network {
     }
 
     /// Hands a packet to a port.
-    fn offer(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
-        if self.buffers.is_some() && !self.admit(tag, link, agenda) {
+    fn offer(&mut self, packet: Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+        if self.buffers.is_some() && !self.admit(&packet, link, agenda) {
             return None;
         }
         let port = &mut self.ports[link as usize];
-        match port.hand(tag, agenda.now(), &mut self.packets, &mut self.rejects) {
+        match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
                 Some(sent.ends)
             }
             Handed::Dropped => {
-                self.discard(tag, link, agenda);
+                self.discard(&packet, link, agenda);
                 None
             }
             Handed::Queued => {
@@ -130,13 +131,13 @@ impl Network {
     /// Starts a port's next transmission if it can.
     fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
         let now = agenda.now();
-        let sent = self.ports[link as usize].serve(now, &mut self.packets, &mut self.rejects);
-        while let Some(tag) = self.rejects.pop() {
-            self.discard(tag, link, agenda);
+        let sent = self.ports[link as usize].serve(now, &mut self.rejects);
+        while let Some(packet) = self.rejects.pop() {
+            self.discard(&packet, link, agenda);
         }
         if let Some(sent) = sent {
-            self.release(sent.tag, link, agenda);
-            self.note_departure(sent.tag, link, sent.ends);
+            self.release(&sent.packet, link, agenda);
+            self.note_departure(&sent.packet, link, sent.ends);
             depart(sent, link, agenda);
         }
         if let Some(time) = self.ports[link as usize].call(now) {
@@ -145,57 +146,55 @@ impl Network {
     }
 
     /// Disposes of a packet that a port's queue has dropped.
-    fn discard(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) {
-        self.release(tag, link, agenda);
-        self.note_departure(tag, link, agenda.now());
-        self.lose(tag.id);
+    fn discard(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+        self.release(packet, link, agenda);
+        self.note_departure(packet, link, agenda.now());
+        self.lose(packet);
     }
 
     /// Notes that data has left its host's port.
-    fn note_departure(&mut self, tag: Tag, link: LinkId, ends: Time) {
-        if self.from_host[link as usize] && !tag.is_control {
-            let flow = self.packets[tag.id].flow;
-            self.departures.push(Departure { flow, ends });
+    fn note_departure(&mut self, packet: &Packet, link: LinkId, ends: Time) {
+        if self.from_host[link as usize] && !packet.kind.is_control() {
+            self.departures.push(Departure { flow: packet.flow, ends });
         }
     }
 
-    fn lose(&mut self, id: PacketId) {
-        let packet = self.packets.remove(id);
+    fn lose(&mut self, packet: &Packet) {
         self.losses.push(packet.flow);
     }
 
     /// The link by which a packet now at the port of `link` came into a shared buffer that counts it.
-    fn ingress(&self, tag: Tag, link: LinkId) -> Option<LinkId> {
-        let passes = self.control_priority && tag.is_control;
+    fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LinkId> {
+        let passes = self.control_priority && packet.kind.is_control();
         let is_counted = !self.from_host[link as usize] && !passes;
-        is_counted.then(|| self.routes.link(tag.next_hop - 2))
+        is_counted.then(|| self.routes.link(packet.next_hop - 2))
     }
 
     /// Finds room for a packet in its switch's buffer, or drops it.
-    fn admit(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) -> bool {
-        let (Some(ingress), Some(buffers)) = (self.ingress(tag, link), &mut self.buffers) else {
+    fn admit(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) -> bool {
+        let (Some(ingress), Some(buffers)) = (self.ingress(packet, link), &mut self.buffers) else {
             return true;
         };
         let port = &mut self.ports[link as usize];
         let queued = port.backlog(agenda.now()).bytes;
-        let admitted = buffers.admit(ingress, tag.bytes, queued);
+        let admitted = buffers.admit(ingress, packet.bytes, queued);
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
-            self.lose(tag.id);
+            self.lose(packet);
         }
         self.order(ingress, agenda);
         admitted
     }
 
     /// Frees the room of a packet that leaves its switch's buffer.
-    fn release(&mut self, tag: Tag, link: LinkId, agenda: &mut Agenda) {
+    fn release(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
         if self.buffers.is_none() {
             return;
         }
-        let Some(ingress) = self.ingress(tag, link) else { return };
+        let Some(ingress) = self.ingress(packet, link) else { return };
         if let Some(buffers) = &mut self.buffers {
-            buffers.release(ingress, tag.bytes);
+            buffers.release(ingress, packet.bytes);
         }
         self.order(ingress, agenda);
     }
@@ -208,25 +207,21 @@ impl Network {
             Some(Order::Resume) => Kind::Resume,
         };
         self.pause_frames += 1;
-        let id = self.packets.insert(Packet {
+        let frame = Packet {
             sent_at: agenda.now(),
             flow: FlowSlot::MAX,
-            route: NEIGHBOUR,
+            next_hop: 0,
             sequence: link,
             block: (0, 0),
-            wire_bytes: PAUSE_FRAME.0 as u16,
-            payload_bytes: 0,
+            bytes: PAUSE_FRAME.0 as u16,
             kind,
-            ecn_capable: false,
-            marked: false,
-            wants_ack: false,
-        });
-        self.offer(self.packets.tag(id), link ^ 1, agenda);
+            flags: Flags::NONE,
+        };
+        self.offer(frame, link ^ 1, agenda);
     }
 
     /// Obeys a pause frame that has arrived.
-    fn obey(&mut self, id: PacketId, agenda: &mut Agenda) {
-        let frame = self.packets.remove(id);
+    fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
         self.pause_frames -= 1;
         let port = &mut self.ports[frame.sequence as usize];
         if frame.kind == Kind::Pause {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Packets, Tag};
+use crate::packet::Packet;
 use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Line, Queue, Verdict};
 use crate::random::Random;
 use crate::topology::Link;
@@ -10,25 +10,26 @@ use crate::units::{Bytes, Duration, Rate, Time};
 
 /// What has passed through a port.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Counters {
     /// Packets that came.
     pub arrived: u64,
     /// Packets whose transmission has started.
     pub departed: u64,
-    /// Packets that the queue or the buffer dropped.
-    pub dropped: u64,
-    /// Packets that were transmitted, and lost on the link.
-    pub lost: u64,
-    /// Packets that were marked.
-    pub marked: u64,
     /// Data packets among the departed.
     pub data: u64,
     /// Bytes of the departed.
     pub bytes: u64,
-    /// Most bytes that ever waited.
-    pub queue_max: u64,
     /// Integral of the waiting bytes over time, in byte-picoseconds.
     pub queue_area: u128,
+    /// Most bytes that ever waited.
+    pub queue_max: u64,
+    /// Packets that were marked.
+    pub marked: u64,
+    /// Packets that the queue or the buffer dropped.
+    pub dropped: u64,
+    /// Packets that were transmitted, and lost on the link.
+    pub lost: u64,
     /// How often PFC paused the port.
     pub pauses: u64,
     /// How long it was paused in all.
@@ -50,25 +51,44 @@ pub enum Control {
 enum Lane {
     /// The discipline decides on arrival, so the departure is known at once and the packet goes straight
     /// onto the wire, from a start that may lie ahead: a hop is one event (docs/performance.md).
-    Arrival { admission: Box<dyn Admission>, backlog: Backlog },
+    Arrival(Box<dyn Admission>),
     /// The transmitter takes the next packet when it is free.
-    Departure { control: Option<Line>, data: Box<dyn Queue> },
+    Departure(Box<Served>),
+}
+
+/// The queues of a port that is served.
+struct Served {
+    control: Option<Line>,
+    data: Box<dyn Queue>,
+    /// Up to when `queue_area` is known.
+    accounted: Time,
+    /// Whether the port has asked to be called when the transmitter is free.
+    called: bool,
+    paused_since: Option<Time>,
+}
+
+impl Served {
+    fn backlog(&self) -> Backlog {
+        let control = self.control.as_ref().map_or_else(Backlog::default, Line::backlog);
+        let data = self.data.backlog();
+        Backlog { bytes: control.bytes + data.bytes, packets: control.packets + data.packets }
+    }
 }
 
 /// A packet on the wire, or scheduled to be.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     starts: Time,
-    tag: Tag,
+    packet: Packet,
 }
 
-const _: () = assert!(size_of::<Flight>() <= 24, "wires outgrow the caches (docs/performance.md)");
+const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
 
 /// What has come to the end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// The packet.
-    pub tag: Tag,
+    pub packet: Packet,
     /// Whether it was lost on the way.
     pub is_lost: bool,
     /// When the next one comes, if one is on its way.
@@ -79,7 +99,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The packet.
-    pub tag: Tag,
+    pub packet: Packet,
     /// When its transmission ends.
     pub ends: Time,
     /// When it arrives, if nothing was on the link before it: then the link's next arrival is to be
@@ -99,105 +119,108 @@ pub enum Handed {
 }
 
 /// One direction of a cable, with the queue before it.
+///
+/// Every hop touches two of these, and a large network has more than a near cache holds: what a hop needs
+/// stands first, in three cache lines (docs/performance.md).
+#[repr(C, align(64))]
 pub struct Port {
-    rate: Rate,
-    delay: Duration,
-    loss: f64,
-    /// When the transmitter is free.
-    busy_until: Time,
-    /// How long the two sizes last transmitted take: divisions are slow, and sizes repeat.
-    known: [(u16, Duration); 2],
-    lane: Lane,
     /// What is on the wire, in order. Only its first is in the schedule, so that the schedule holds an
     /// event a link and not one a packet (docs/performance.md).
     wire: VecDeque<Flight>,
     /// So many of them have started.
     started: usize,
-    /// Whether the port has asked to be called when the transmitter is free.
-    called: bool,
-    paused_since: Option<Time>,
-    /// Up to when `queue_area` is known, on ports that are served.
-    accounted: Time,
-    random: Random,
+    /// When the transmitter is free.
+    busy_until: Time,
+    delay: Duration,
+    /// Below this backlog the discipline accepts everything unmarked and need not be asked.
+    quiet_below: u64,
+    /// How long the two sizes last transmitted take: divisions are slow, and sizes repeat.
+    known: [(u16, Duration); 2],
+    /// What waits, on ports that decide on arrival.
+    backlog: Backlog,
     /// What has passed.
     pub counters: Counters,
+    lane: Lane,
+    rate: Rate,
+    loss: f64,
+    random: Random,
 }
 
 impl Port {
     /// A port on `link`, drawing from `random`.
     pub fn new(link: &Link, behaviour: Behaviour, control: Control, random: Random) -> Self {
-        let departure = |data: Box<dyn Queue>| {
-            let control = (control == Control::First).then(Line::default);
-            Lane::Departure { control, data }
+        let served = |data: Box<dyn Queue>| {
+            Lane::Departure(Box::new(Served {
+                control: (control == Control::First).then(Line::default),
+                data,
+                accounted: Time::ZERO,
+                called: false,
+                paused_since: None,
+            }))
         };
-        let lane = match behaviour {
+        let (lane, quiet_below) = match behaviour {
             Behaviour::OnArrival(admission) if control == Control::WithData => {
-                Lane::Arrival { admission, backlog: Backlog::default() }
+                let quiet_below = admission.quiet_below();
+                (Lane::Arrival(admission), quiet_below)
             }
-            Behaviour::OnArrival(admission) => departure(Box::new(Fifo::new(admission))),
-            Behaviour::OnDeparture(queue) => departure(queue),
+            Behaviour::OnArrival(admission) => (served(Box::new(Fifo::new(admission))), 0),
+            Behaviour::OnDeparture(queue) => (served(queue), 0),
         };
         Self {
-            rate: link.rate,
-            delay: link.delay,
-            loss: link.loss,
-            busy_until: Time::ZERO,
-            known: [(0, Duration::ZERO); 2],
-            lane,
             wire: VecDeque::new(),
             started: 0,
-            called: false,
-            paused_since: None,
-            accounted: Time::ZERO,
-            random,
+            busy_until: Time::ZERO,
+            delay: link.delay,
+            quiet_below,
+            known: [(0, Duration::ZERO); 2],
+            backlog: Backlog::default(),
             counters: Counters::default(),
+            lane,
+            rate: link.rate,
+            loss: link.loss,
+            random,
         }
     }
 
     /// Takes a packet in.
-    pub fn hand(
-        &mut self,
-        tag: Tag,
-        now: Time,
-        packets: &mut Packets,
-        dropped: &mut Vec<Tag>,
-    ) -> Handed {
+    pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        let Lane::Arrival { admission, backlog } = &mut self.lane else {
-            self.queue(tag, now, packets, dropped);
-            return Handed::Queued;
-        };
-        match admission.admit(tag, *backlog, &mut self.random) {
-            Verdict::Mark if tag.ecn_capable => {
-                self.counters.marked += u64::from(packets.mark(tag.id));
-            }
-            Verdict::Mark | Verdict::Accept => {}
-            Verdict::Drop => {
-                self.counters.dropped += 1;
-                return Handed::Dropped;
+        let after = self.backlog.bytes + u64::from(packet.bytes);
+        if after >= self.quiet_below {
+            let Lane::Arrival(admission) = &mut self.lane else {
+                self.queue(packet, now, dropped);
+                return Handed::Queued;
+            };
+            match admission.admit(&packet, self.backlog, &mut self.random) {
+                Verdict::Mark => self.counters.marked += u64::from(packet.mark()),
+                Verdict::Accept => {}
+                Verdict::Drop => {
+                    self.counters.dropped += 1;
+                    return Handed::Dropped;
+                }
             }
         }
         let starts = self.busy_until.max(now);
         if starts > now {
-            backlog.add(tag.bytes);
-            self.counters.queue_max = self.counters.queue_max.max(backlog.bytes);
-            self.counters.queue_area += u128::from(tag.bytes) * u128::from((starts - now).0);
+            self.backlog.add(packet.bytes);
+            self.counters.queue_max = self.counters.queue_max.max(after);
+            self.counters.queue_area += u128::from(packet.bytes) * u128::from((starts - now).0);
         }
-        Handed::Sent(self.transmit(tag, starts, now))
+        Handed::Sent(self.transmit(packet, starts, now))
     }
 
     /// Puts a packet in the queue of a port that is served.
-    fn queue(&mut self, tag: Tag, now: Time, packets: &mut Packets, dropped: &mut Vec<Tag>) {
+    fn queue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) {
         self.account(now);
         let already = dropped.len();
-        if let Lane::Departure { control, data } = &mut self.lane {
-            match control {
-                Some(line) if tag.is_frame() => line.push_first(tag),
-                Some(line) if tag.is_control => line.push(tag),
+        if let Lane::Departure(served) = &mut self.lane {
+            match &mut served.control {
+                Some(line) if packet.kind.is_frame() => line.push_first(packet),
+                Some(line) if packet.kind.is_control() => line.push(packet),
                 _ => {
                     let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                    data.push(tag, &mut Context { packets, now, random, dropped, marks });
+                    served.data.push(packet, &mut Context { now, random, dropped, marks });
                 }
             }
         }
@@ -205,44 +228,41 @@ impl Port {
     }
 
     /// Starts the next transmission of a port that is served, if it is free and something may go.
-    pub fn serve(
-        &mut self,
-        now: Time,
-        packets: &mut Packets,
-        dropped: &mut Vec<Tag>,
-    ) -> Option<Sent> {
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
         if self.busy_until > now {
             return None;
         }
         self.account(now);
         let already = dropped.len();
-        let Lane::Departure { control, data } = &mut self.lane else { return None };
-        let tag = match control.as_mut().and_then(Line::pop) {
-            None if self.paused_since.is_none() => {
+        let Lane::Departure(served) = &mut self.lane else { return None };
+        let packet = match served.control.as_mut().and_then(Line::pop) {
+            None if served.paused_since.is_none() => {
                 let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                data.pop(&mut Context { packets, now, random, dropped, marks })
+                served.data.pop(&mut Context { now, random, dropped, marks })
             }
             urgent => urgent,
         };
         self.counters.dropped += (dropped.len() - already) as u64;
-        tag.map(|tag| self.transmit(tag, now, now))
+        packet.map(|packet| self.transmit(packet, now, now))
     }
 
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
     pub fn call(&mut self, now: Time) -> Option<Time> {
-        let Lane::Departure { control, data } = &self.lane else { return None };
-        let urgent = control.as_ref().is_some_and(|line| line.backlog().packets > 0);
-        let may_go = urgent || (self.paused_since.is_none() && data.backlog().packets > 0);
-        if !may_go || self.called {
+        let Lane::Departure(served) = &mut self.lane else { return None };
+        let urgent = served.control.as_ref().is_some_and(|line| line.backlog().packets > 0);
+        let may_go = urgent || (served.paused_since.is_none() && served.data.backlog().packets > 0);
+        if !may_go || served.called {
             return None;
         }
-        self.called = true;
+        served.called = true;
         Some(self.busy_until.max(now))
     }
 
     /// The call that [`call`](Self::call) asked for has come.
     pub fn called(&mut self) {
-        self.called = false;
+        if let Lane::Departure(served) = &mut self.lane {
+            served.called = false;
+        }
     }
 
     /// Takes the packet that has come to the end of the link.
@@ -250,36 +270,47 @@ impl Port {
         if self.started == 0 {
             self.settle(now);
         }
-        let Flight { tag, .. } = self.wire.pop_front()?;
+        let Flight { packet, .. } = self.wire.pop_front()?;
         self.started -= 1;
-        let next = self.wire.front().copied();
-        let next =
-            next.map(|Flight { starts, tag }| starts + self.transmission(tag.bytes) + self.delay);
+        let next = match self.wire.front().copied() {
+            Some(Flight { starts, packet }) => {
+                Some(starts + self.transmission(packet.bytes) + self.delay)
+            }
+            None => {
+                // Starts over at the beginning of its memory, which is still in the cache.
+                self.wire.clear();
+                None
+            }
+        };
         // PFC frames are protected: a lost one would stop the link for ever.
-        let may_be_lost = self.loss > 0.0 && !tag.is_frame();
+        let may_be_lost = self.loss > 0.0 && !packet.kind.is_frame();
         let is_lost = may_be_lost && self.random.uniform() < self.loss;
         self.counters.lost += u64::from(is_lost);
-        Some(Arrival { tag, is_lost, next })
+        Some(Arrival { packet, is_lost, next })
     }
 
     /// PFC: data must wait from now on.
     pub fn pause(&mut self, now: Time) {
-        if self.paused_since.is_none() {
-            self.paused_since = Some(now);
+        if let Lane::Departure(served) = &mut self.lane
+            && served.paused_since.is_none()
+        {
+            served.paused_since = Some(now);
             self.counters.pauses += 1;
         }
     }
 
     /// PFC: data may go again.
     pub fn resume(&mut self, now: Time) {
-        if let Some(since) = self.paused_since.take() {
+        if let Lane::Departure(served) = &mut self.lane
+            && let Some(since) = served.paused_since.take()
+        {
             self.counters.paused += now - since;
         }
     }
 
     /// Whether PFC holds the port's data back.
     pub fn is_paused(&self) -> bool {
-        self.paused_since.is_some()
+        matches!(&self.lane, Lane::Departure(served) if served.paused_since.is_some())
     }
 
     /// What waits.
@@ -288,17 +319,14 @@ impl Port {
         self.waiting()
     }
 
-    /// Brings the counters up to the end of the run and checks that they add up.
-    pub fn close(&mut self, now: Time) {
+    /// Brings the counters up to the end of the run and checks that they add up; says how many packets are
+    /// left, waiting or on the wire.
+    pub fn close(&mut self, now: Time) -> u64 {
         let waiting = self.backlog(now);
-        for Flight { starts, tag } in self.wire.range(self.started..) {
-            self.counters.queue_area -= u128::from(tag.bytes) * u128::from((*starts - now).0);
-        }
-        if let Lane::Departure { .. } = self.lane {
-            self.account(now);
-        }
-        if let Some(since) = self.paused_since {
-            self.counters.paused += now - since;
+        self.account(now);
+        self.resume(now);
+        for Flight { starts, packet } in self.wire.range(self.started..) {
+            self.counters.queue_area -= u128::from(packet.bytes) * u128::from((*starts - now).0);
         }
         let Counters { arrived, departed, dropped, .. } = self.counters;
         assert_eq!(
@@ -306,55 +334,53 @@ impl Port {
             departed + dropped + u64::from(waiting.packets),
             "a port's packets do not add up: arrived, departed + dropped + queued"
         );
+        let on_wire = self.wire.len() as u64;
+        match self.lane {
+            Lane::Arrival(_) => on_wire,
+            Lane::Departure(_) => on_wire + u64::from(waiting.packets),
+        }
     }
 
     fn waiting(&self) -> Backlog {
         match &self.lane {
-            Lane::Arrival { backlog, .. } => *backlog,
-            Lane::Departure { control, data } => {
-                let control = control.as_ref().map_or_else(Backlog::default, Line::backlog);
-                let data = data.backlog();
-                Backlog {
-                    bytes: control.bytes + data.bytes,
-                    packets: control.packets + data.packets,
-                }
-            }
+            Lane::Arrival(_) => self.backlog,
+            Lane::Departure(served) => served.backlog(),
         }
     }
 
     /// Notes what has waited since the last change, on a port that is served.
     fn account(&mut self, now: Time) {
-        let bytes = self.waiting().bytes;
-        self.counters.queue_area += u128::from(bytes) * u128::from((now - self.accounted).0);
-        self.counters.queue_max = self.counters.queue_max.max(bytes);
-        self.accounted = now;
+        if let Lane::Departure(served) = &mut self.lane {
+            let bytes = served.backlog().bytes;
+            self.counters.queue_area += u128::from(bytes) * u128::from((now - served.accounted).0);
+            self.counters.queue_max = self.counters.queue_max.max(bytes);
+            served.accounted = now;
+        }
     }
 
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
-        while let Some(Flight { starts, tag }) = self.wire.get(self.started) {
+        while let Some(Flight { starts, packet }) = self.wire.get(self.started) {
             if *starts > now {
                 return;
             }
-            if let Lane::Arrival { backlog, .. } = &mut self.lane {
-                backlog.take(tag.bytes);
-            }
+            self.backlog.take(packet.bytes);
             self.started += 1;
-            self.counters.depart(*tag);
+            self.counters.depart(*packet);
         }
     }
 
     /// Puts a packet onto the wire.
-    fn transmit(&mut self, tag: Tag, starts: Time, now: Time) -> Sent {
-        let ends = starts + self.transmission(tag.bytes);
+    fn transmit(&mut self, packet: Packet, starts: Time, now: Time) -> Sent {
+        let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        self.wire.push_back(Flight { starts, tag });
+        self.wire.push_back(Flight { starts, packet });
         if starts == now {
             self.started += 1;
-            self.counters.depart(tag);
+            self.counters.depart(packet);
         }
-        Sent { tag, ends, arrives_first }
+        Sent { packet, ends, arrives_first }
     }
 
     /// How long `bytes` take at line rate.
@@ -374,9 +400,9 @@ impl Port {
 }
 
 impl Counters {
-    fn depart(&mut self, tag: Tag) {
+    fn depart(&mut self, packet: Packet) {
         self.departed += 1;
-        self.data += u64::from(!tag.is_control);
-        self.bytes += u64::from(tag.bytes);
+        self.data += u64::from(!packet.kind.is_control());
+        self.bytes += u64::from(packet.bytes);
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use crate::flow::HostId;
-use crate::packet::NEIGHBOUR;
 use crate::random::{Random, mix};
 use crate::topology::{Graph, LinkId, Paths};
 
@@ -63,13 +62,7 @@ pub struct Routes {
 impl Routes {
     /// Routes through `graph`.
     pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
-        Self {
-            routing,
-            seed,
-            paths: Paths::new(graph),
-            hops: vec![END; NEIGHBOUR as usize + 1],
-            known: BTreeMap::new(),
-        }
+        Self { routing, seed, paths: Paths::new(graph), hops: Vec::new(), known: BTreeMap::new() }
     }
 
     /// The link at `position`, or [`END`].

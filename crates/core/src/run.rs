@@ -233,7 +233,9 @@ fn merge(table: &mut Value, more: Value) {
 
 fn columns(records: &[FlowRecord]) -> Columns {
     let mut columns = Columns::default();
-    records.iter().for_each(|record| columns.push(record));
+    for record in records {
+        columns.push(record);
+    }
     columns
 }
 

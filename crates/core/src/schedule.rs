@@ -13,9 +13,9 @@ const DIGIT: u32 = 6;
 const SLOTS: usize = 1 << DIGIT;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 /// A slot with at most so many events is sorted rather than spread over the levels below.
-const FEW: usize = 20;
+const FEW: usize = 64;
 /// The sorted run is spread again when insertions have made it longer than this.
-const MANY: usize = 96;
+const MANY: usize = 256;
 
 /// Pending events of type `E`.
 #[derive(Debug)]

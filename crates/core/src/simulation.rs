@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::ideal::alone::{alone, alone_spread};
 use crate::network::{Agenda, Network};
-use crate::packet::{FlowSlot, Format, Kind, Packet, PacketId};
+use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -80,6 +80,8 @@ pub struct Simulation<'a> {
     pub network: Network,
     flows: Vec<Option<Flow>>,
     free: Vec<FlowSlot>,
+    /// How many slots hold flows.
+    live: usize,
     upcoming: Option<FlowSpec>,
     workload: Flows,
     /// Flows in progress, by host that sends.
@@ -113,6 +115,7 @@ impl<'a> Simulation<'a> {
             network,
             flows: Vec::new(),
             free: Vec::new(),
+            live: 0,
             upcoming: None,
             workload,
             sending: vec![0; graph.hosts.len()],
@@ -142,8 +145,10 @@ impl<'a> Simulation<'a> {
                 Event::Wake(slot) => self.wake(slot),
                 Event::Sample => self.sample(),
             }
-            self.hear_of_departures();
-            if self.is_over() {
+            if self.network.has_news() {
+                self.hear_of_departures();
+            }
+            if self.live == 0 && self.is_over() {
                 break;
             }
             let is_interrupted =
@@ -173,8 +178,8 @@ impl<'a> Simulation<'a> {
             self.flows.push(Some(flow));
             self.flows.len() as FlowSlot - 1
         };
-        let live = self.flows.len() - self.free.len();
-        self.totals.live_flows_max = self.totals.live_flows_max.max(live);
+        self.live += 1;
+        self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);
         self.await_next_flow();
         Ok(())
@@ -258,13 +263,12 @@ impl<'a> Simulation<'a> {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };
-            let route = flow.there.start(&mut self.spray);
-            let id = self.network.packets.insert(Packet { route, ..packet });
+            let next_hop = flow.there.start(&mut self.spray);
             flow.packets.sent += 1;
-            let ends = self.network.send(id, &mut self.agenda);
+            let ends = self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
             if let Output::Segment(_) = output {
                 flow.sender.on_handed(ends);
-                flow.controller.on_sent(now, Bytes(u64::from(packet.wire_bytes)));
+                flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = flow.controller.allowance();
             }
         }
@@ -303,20 +307,18 @@ impl<'a> Simulation<'a> {
     }
 
     fn arrive(&mut self, link: LinkId) {
-        let Some(id) = self.network.arrive(link, &mut self.agenda) else { return };
-        let packet = self.network.packets[id];
+        let Some(packet) = self.network.arrive(link, &mut self.agenda) else { return };
         let Some(flow) = &mut self.flows[packet.flow as usize] else {
             unreachable!("a flow stays until its last packet has left the network")
         };
         flow.packets.delivered += 1;
         match packet.kind {
-            Kind::Data => self.receive(id, &packet),
+            Kind::Data => self.receive(&packet),
             Kind::Syn => {
                 let answer = self.format.control(Kind::SynAck, packet.flow, packet.sent_at);
-                self.answer(id, answer);
+                self.answer(answer);
             }
             Kind::SynAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
-                self.network.packets.remove(id);
                 let now = self.agenda.now();
                 match packet.kind {
                     Kind::SynAck => flow.sender.on_syn_ack(now, &packet),
@@ -330,29 +332,24 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Takes in a data packet that has reached its receiver; its memory serves for the ACK.
-    fn receive(&mut self, id: PacketId, packet: &Packet) {
+    /// Takes in a data packet that has reached its receiver.
+    fn receive(&mut self, packet: &Packet) {
         let (now, slot) = (self.agenda.now(), packet.flow);
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let reply = flow.receiver.on_data(now, packet);
-        flow.delivered += u64::from(reply.new_bytes);
-        let is_complete = flow.spec.size.is_some_and(|size| size.0 == flow.delivered);
-        if is_complete && flow.fct.is_none() && flow.receiver.expected() > 0 {
-            flow.fct = Some(now - flow.spec.start);
+        if reply.is_new {
+            flow.delivered += u64::from(packet.bytes) - self.format.header.0;
+            if flow.spec.size.is_some_and(|size| size.0 == flow.delivered) {
+                flow.fct = Some(now - flow.spec.start);
+            }
         }
-        match reply.ack {
-            None => {
-                self.network.packets.remove(id);
-            }
-            Some(answer) => {
-                let ack = Packet {
-                    sequence: answer.cumulative,
-                    block: answer.block,
-                    marked: packet.marked,
-                    ..self.format.control(answer.kind, slot, packet.sent_at)
-                };
-                self.answer(id, ack);
-            }
+        if let Some(answer) = reply.ack {
+            self.answer(Packet {
+                sequence: answer.cumulative,
+                block: answer.block,
+                flags: Flags::NONE.with_if(Flags::MARKED, packet.is_marked()),
+                ..self.format.control(answer.kind, slot, packet.sent_at)
+            });
         }
         if reply.notification {
             self.notify(slot);
@@ -360,20 +357,17 @@ impl<'a> Simulation<'a> {
         self.arm_receiver(slot);
     }
 
-    /// Sends `answer` back in place of the packet that it answers.
-    fn answer(&mut self, id: PacketId, answer: Packet) {
+    /// Sends `answer` back from a flow's receiver.
+    fn answer(&mut self, answer: Packet) {
         let Some(flow) = &mut self.flows[answer.flow as usize] else { return };
         flow.packets.sent += 1;
-        let route = flow.back.start(&mut self.spray);
-        self.network.packets[id] = Packet { route, ..answer };
-        self.network.send(id, &mut self.agenda);
+        let next_hop = flow.back.start(&mut self.spray);
+        self.network.send(Packet { next_hop, ..answer }, &mut self.agenda);
     }
 
     /// Sends a congestion notification back.
     fn notify(&mut self, slot: FlowSlot) {
-        let notification = self.format.control(Kind::Cnp, slot, self.agenda.now());
-        let id = self.network.packets.insert(notification);
-        self.answer(id, notification);
+        self.answer(self.format.control(Kind::Cnp, slot, self.agenda.now()));
     }
 
     /// Wakes the flow for its receiver's sake, if that comes before all else.
@@ -421,6 +415,7 @@ impl<'a> Simulation<'a> {
     /// Writes a flow's record and forgets the flow.
     fn record(&mut self, slot: FlowSlot) {
         let Some(flow) = self.flows[slot as usize].take() else { return };
+        self.live -= 1;
         self.totals.packets += flow.packets.sent;
         let outcome = match (flow.spec.size, flow.fct) {
             (None, _) => Outcome::LongLived,
@@ -470,8 +465,7 @@ impl<'a> Simulation<'a> {
 
     /// Whether nothing is left to happen: what events remain are stale.
     fn is_over(&self) -> bool {
-        let live = self.flows.len() - self.free.len();
-        live == 0 && self.upcoming.is_none() && self.network.packets.is_empty()
+        self.live == 0 && self.upcoming.is_none() && self.network.pause_frames == 0
     }
 
     /// Records what is left and checks that nothing has leaked.
@@ -483,21 +477,18 @@ impl<'a> Simulation<'a> {
         let now = self.totals.ended;
         let in_network: u64 =
             self.flows.iter().flatten().map(|flow| flow.packets.in_network()).sum();
-        let pauses = self.network.pause_frames;
+        let in_ports: u64 = self.network.ports.iter_mut().map(|port| port.close(now)).sum();
         assert_eq!(
-            self.network.packets.len() as u64,
-            in_network + pauses,
-            "flows and the arena disagree on the packets in the network"
+            in_ports,
+            in_network + self.network.pause_frames,
+            "flows and ports disagree on the packets in the network"
         );
         self.explain_stuck(now);
         for slot in 0..self.flows.len() as FlowSlot {
             self.record(slot);
         }
         self.recorder.records.sort_by_key(|record| record.spec.id);
-        for port in &mut self.network.ports {
-            port.close(now);
-        }
-        if let (true, Some(buffers)) = (self.network.packets.is_empty(), &self.network.buffers) {
+        if let (0, Some(buffers)) = (in_ports, &self.network.buffers) {
             buffers.assert_empty();
         }
     }
@@ -558,39 +549,35 @@ pub(crate) fn no_path(graph: &Graph, spec: &FlowSpec) -> Problem {
 }
 
 impl Format {
-    /// A control packet of flow `slot`, whose way is still to be filled in.
+    /// A control packet of a flow, whose way is still to be filled in.
     fn control(&self, kind: Kind, flow: FlowSlot, sent_at: Time) -> Packet {
         Packet {
             sent_at,
             flow,
-            route: 0,
+            next_hop: 0,
             sequence: 0,
             block: (0, 0),
-            wire_bytes: self.ack.0 as u16,
-            payload_bytes: 0,
+            bytes: self.ack.0 as u16,
             kind,
-            ecn_capable: false,
-            marked: false,
-            wants_ack: false,
+            flags: Flags::NONE,
         }
     }
 }
 
 impl Mechanism {
-    /// A data packet of flow `slot`, whose way is still to be filled in.
+    /// A data packet of a flow, whose way is still to be filled in.
     fn data(&self, format: &Format, flow: FlowSlot, sent_at: Time, segment: Segment) -> Packet {
         Packet {
             sent_at,
             flow,
-            route: 0,
+            next_hop: 0,
             sequence: segment.sequence,
             block: (0, 0),
-            wire_bytes: (segment.payload + format.header.0 as u32) as u16,
-            payload_bytes: segment.payload as u16,
+            bytes: (segment.payload + format.header.0 as u32) as u16,
             kind: Kind::Data,
-            ecn_capable: self.ecn_capable,
-            marked: false,
-            wants_ack: segment.wants_ack,
+            flags: Flags::NONE
+                .with_if(Flags::ECN_CAPABLE, self.ecn_capable)
+                .with_if(Flags::WANTS_ACK, segment.wants_ack),
         }
     }
 }

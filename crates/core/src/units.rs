@@ -113,7 +113,8 @@ impl Rate {
     /// How long `bytes` take at this rate, rounded to the nearest picosecond.
     pub fn transmit(self, bytes: Bytes) -> Duration {
         const PER_BYTE: u64 = 8 * PICOSECONDS;
-        // 64 bits hold the product for anything up to 2.3 MB, thus for every packet; 128-bit division is slow.
+        // 64 bits hold the product for anything up to 2.3 MB, thus for every packet; 128-bit
+        // division is slow.
         match bytes.0.checked_mul(PER_BYTE) {
             Some(product) if product < u64::MAX - self.0 => {
                 Duration((product + self.0 / 2) / self.0)

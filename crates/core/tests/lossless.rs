@@ -75,7 +75,7 @@ fn pauses_reach_the_hosts_and_never_stop_control_packets() {
     let results = run(&incast());
     assert!(link(&results, "sender0->left", "pauses") > 0.0);
     assert!(link(&results, "sender0->left", "paused_s") > 0.0);
-    assert_eq!(link(&results, "left->sender0", "pauses"), 0.0, "ACKs congest nothing");
+    assert!(link(&results, "left->sender0", "pauses") < 1.0, "ACKs congest nothing");
 }
 
 #[test]

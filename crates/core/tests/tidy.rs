@@ -12,15 +12,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("parameters", &["units"]),
     ("flow", &["units"]),
     ("packet", &["parameters", "units"]),
-    ("topology", &["flow", "parameters", "units"]),
+    ("table", &["parameters"]),
+    ("topology", &["flow", "parameters", "table", "units"]),
     ("event", &["packet", "topology"]),
     ("queue", &["packet", "parameters", "random", "units"]),
     ("transport", &["packet", "parameters", "queue", "units"]),
-    ("workload", &["flow", "packet", "parameters", "random", "topology", "units"]),
+    ("workload", &["flow", "packet", "parameters", "random", "table", "topology", "units"]),
     ("ideal", &["flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "topology", "units"]),
-    ("routes", &["flow", "random", "topology"]),
+    ("routes", &["flow", "packet", "random", "topology"]),
     ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (
@@ -47,8 +48,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const TOP: &[&str] = &["lib", "scenario", "run"];
 
 /// What a part's siblings may share: mechanism, not parts.
-const MECHANISM: &[&str] =
-    &["marking", "ranges", "receiver", "rtt", "sender", "paths", "state", "fixture", "tests"];
+const MECHANISM: &[&str] = &[
+    "arrivals", "fixture", "marking", "pairs", "paths", "ranges", "receiver", "rtt", "sender",
+    "state", "tests",
+];
+
+/// Files of which nothing is left outside tests; they may import anything.
+const TESTS: &[&str] = &["fixture", "tests"];
 
 /// Parts that build on another part, with the reason in their own documentation.
 const BUILDS_ON: &[(&str, &str)] = &[("patched_timely", "timely")];
@@ -63,13 +69,18 @@ fn repository() -> PathBuf {
 
 /// Every Rust file below `directory`, with its text.
 fn rust_files(directory: &Path) -> Vec<(PathBuf, String)> {
+    files(directory, "rs")
+}
+
+/// Every file below `directory` whose name ends in `wanted`, with its text.
+fn files(directory: &Path, wanted: &str) -> Vec<(PathBuf, String)> {
     let mut entries: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     let of_entry = |path: PathBuf| {
         if path.is_dir() {
-            rust_files(&path)
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files(&path, wanted)
+        } else if path.extension().is_some_and(|extension| extension == wanted) {
             let text = fs::read_to_string(&path).unwrap();
             vec![(path, text)]
         } else {
@@ -84,6 +95,11 @@ fn module(file: &Path) -> String {
     let inside = file.strip_prefix(source()).unwrap();
     let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
     first.trim_end_matches(".rs").to_owned()
+}
+
+/// A file's name without its ending.
+fn stem(file: &Path) -> &str {
+    file.file_stem().unwrap().to_str().unwrap()
 }
 
 /// The part of a file that is not tests.
@@ -107,7 +123,7 @@ fn modules_import_only_what_lies_below_them() {
     let macros = ["parameters", "family", "choices"];
     for (file, text) in rust_files(&source()) {
         let module = module(&file);
-        if TOP.contains(&module.as_str()) {
+        if TOP.contains(&module.as_str()) || TESTS.contains(&stem(&file)) {
             continue;
         }
         let allowed = may.get(module.as_str()).unwrap_or_else(|| {
@@ -131,17 +147,16 @@ fn parts_do_not_know_each_other() {
             .into_iter()
             .filter(|(file, _)| file.parent() == Some(&directory))
             .collect();
-        let stem = |file: &Path| file.file_stem().unwrap().to_string_lossy().into_owned();
         let parts: BTreeSet<String> = files
             .iter()
-            .map(|(file, _)| stem(file))
+            .map(|(file, _)| stem(file).to_owned())
             .filter(|name| name != "mod" && !MECHANISM.contains(&name.as_str()))
             .collect();
         let list = &files.iter().find(|(file, _)| stem(file) == "mod").unwrap().1;
         let list = &list[list.find("family!").unwrap_or_else(|| panic!("{family} has no list"))..];
         let list = &list[..list.find("\n}\n").unwrap()];
         for (file, text) in &files {
-            let own = stem(file);
+            let own = stem(file).to_owned();
             if !parts.contains(&own) {
                 continue;
             }
@@ -157,6 +172,17 @@ fn parts_do_not_know_each_other() {
     }
 }
 
+/// The keys that a comment cites: letters and perhaps digits, then the last two digits of a year.
+fn citations(comment: &str) -> impl Iterator<Item = &str> {
+    const TYPES: &[&str] = &["u16", "u32", "u64", "i16", "i32", "i64", "f32", "f64", "u128"];
+    let bracketed = comment.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    bracketed.filter(|(_, after)| !after.starts_with('(')).map(|(key, _)| key).filter(|key| {
+        let name = key.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_word = key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        is_word && !name.is_empty() && key.len() >= name.len() + 2 && !TYPES.contains(key)
+    })
+}
+
 #[test]
 fn what_is_cited_is_in_the_bibliography() {
     let bibliography = fs::read_to_string(repository().join("docs/papers.bib")).unwrap();
@@ -165,19 +191,12 @@ fn what_is_cited_is_in_the_bibliography() {
         .filter_map(|line| line.strip_prefix('@')?.split_once('{')?.1.strip_suffix(','))
         .collect();
     let mut cited = BTreeSet::new();
-    for (file, text) in rust_files(&source()) {
-        for (at, _) in text.match_indices('[') {
-            let key = text[at + 1..].split(']').next().unwrap();
-            let letters = key.trim_end_matches(|c: char| c.is_ascii_digit());
-            let is_key = !letters.is_empty()
-                && key.len() == letters.len() + 2
-                && letters.chars().all(|c| c.is_ascii_lowercase());
-            if is_key && !text[at + 1 + key.len()..].starts_with("](") {
-                assert!(
-                    known.contains(key),
-                    "{}: [{key}] is not in docs/papers.bib",
-                    file.display()
-                );
+    for (kind, sign) in [("rs", "//"), ("csv", "#")] {
+        for (file, text) in files(&source(), kind) {
+            let comments = text.lines().filter_map(|line| line.split_once(sign));
+            for key in comments.flat_map(|(_, comment)| citations(comment)) {
+                let shown = file.display();
+                assert!(known.contains(key), "{shown}: [{key}] is not in docs/papers.bib");
                 cited.insert(key.to_owned());
             }
         }
@@ -192,7 +211,7 @@ fn lines_and_files_stay_short_and_nothing_is_left_undone() {
             let shown = file.display();
             assert!(text.starts_with("//!"), "{shown}: says what it is in its first line");
             let lines = without_tests(&text).lines().count();
-            assert!(lines <= 560, "{shown}: {lines} lines: does it still hold one idea?");
+            assert!(lines <= 600, "{shown}: {lines} lines: does it still hold one idea?");
             for (number, line) in (1..).zip(text.lines()) {
                 let width = line.chars().count();
                 assert!(width <= 110, "{shown}:{number}: a line of {width} characters");

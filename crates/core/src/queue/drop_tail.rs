@@ -1,7 +1,7 @@
 //! Drop-tail: first in, first out, and no room is no room.
 
 use super::{Admission, Backlog, Behaviour, Capacity, Discipline, Verdict};
-use crate::packet::Tag;
+use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::Rate;
 
@@ -28,7 +28,15 @@ impl Discipline for Config {
 pub struct Limit(pub Option<Capacity>);
 
 impl Admission for Limit {
-    fn admit(&mut self, packet: Tag, backlog: Backlog, _random: &mut Random) -> Verdict {
+    fn quiet_below(&self) -> u64 {
+        match self.0 {
+            None => u64::MAX,
+            Some(Capacity::Bytes(most)) => most,
+            Some(Capacity::Packets(_)) => 0,
+        }
+    }
+
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, _random: &mut Random) -> Verdict {
         match self.0 {
             Some(capacity) if !capacity.fits(backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,

@@ -40,6 +40,13 @@ impl Discipline for Config {
 struct Threshold(Capacity);
 
 impl Rule for Threshold {
+    fn quiet_below(&self) -> u64 {
+        match self.0 {
+            Capacity::Bytes(threshold) => threshold,
+            Capacity::Packets(_) => 0,
+        }
+    }
+
     fn marks(&self, backlog: Backlog, _random: &mut Random) -> bool {
         self.0.exceeded_by(backlog)
     }

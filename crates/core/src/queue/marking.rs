@@ -2,7 +2,7 @@
 
 use super::drop_tail::Limit;
 use super::{Admission, Backlog, Behaviour, Context, Fifo, Queue, Verdict};
-use crate::packet::Tag;
+use crate::packet::Packet;
 use crate::random::Random;
 
 crate::choices! {
@@ -17,6 +17,11 @@ crate::choices! {
 
 /// Whether to mark a packet, by what waits besides it.
 pub trait Rule: Send + 'static {
+    /// Nothing is marked while fewer bytes than this wait. By default something may always be.
+    fn quiet_below(&self) -> u64 {
+        0
+    }
+
     /// Judges a packet that finds, or leaves, `backlog`.
     fn marks(&self, backlog: Backlog, random: &mut Random) -> bool;
 }
@@ -38,7 +43,11 @@ struct AtArrival<R> {
 }
 
 impl<R: Rule> Admission for AtArrival<R> {
-    fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict {
+    fn quiet_below(&self) -> u64 {
+        self.rule.quiet_below().min(self.limit.quiet_below())
+    }
+
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict {
         match self.limit.admit(packet, backlog, random) {
             Verdict::Accept if self.rule.marks(backlog, random) => Verdict::Mark,
             verdict => verdict,
@@ -52,14 +61,14 @@ struct AtDeparture<R> {
 }
 
 impl<R: Rule> Queue for AtDeparture<R> {
-    fn push(&mut self, packet: Tag, context: &mut Context<'_>) {
+    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
         self.waiting.push(packet, context);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Tag> {
-        let packet = self.waiting.pop(context)?;
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let mut packet = self.waiting.pop(context)?;
         if self.rule.marks(self.waiting.backlog(), context.random) {
-            context.mark(packet);
+            context.mark(&mut packet);
         }
         Some(packet)
     }

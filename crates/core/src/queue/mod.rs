@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::packet::{Packets, Tag};
+use crate::packet::Packet;
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
@@ -75,41 +75,42 @@ pub enum Verdict {
 
 /// A rule that decides when a packet arrives.
 pub trait Admission: Send {
+    /// While the bytes that wait, with the packet that comes, are fewer than this, every packet is accepted
+    /// unmarked, and ports need not ask. Nothing by default: they always ask.
+    fn quiet_below(&self) -> u64 {
+        0
+    }
+
     /// Judges `packet`, which finds `backlog` waiting.
-    fn admit(&mut self, packet: Tag, backlog: Backlog, random: &mut Random) -> Verdict;
+    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict;
 }
 
 /// What a queue may use while it handles a packet.
 pub struct Context<'a> {
-    /// All packets.
-    pub packets: &'a mut Packets,
     /// The present.
     pub now: Time,
     /// The port's own random stream.
     pub random: &'a mut Random,
     /// Packets that the queue has dropped.
-    pub dropped: &'a mut Vec<Tag>,
+    pub dropped: &'a mut Vec<Packet>,
     /// How many packets the port has marked.
     pub marks: &'a mut u64,
 }
 
 impl Context<'_> {
-    /// Marks a packet if it is ECN-capable; says whether it was.
-    pub fn mark(&mut self, packet: Tag) -> bool {
-        if packet.ecn_capable {
-            *self.marks += u64::from(self.packets.mark(packet.id));
-        }
-        packet.ecn_capable
+    /// Marks a packet if routers may.
+    pub fn mark(&mut self, packet: &mut Packet) {
+        *self.marks += u64::from(packet.mark());
     }
 }
 
 /// A queue that may decide at any time.
 pub trait Queue: Send {
     /// Takes a packet in, or drops it or others.
-    fn push(&mut self, packet: Tag, context: &mut Context<'_>);
+    fn push(&mut self, packet: Packet, context: &mut Context<'_>);
 
     /// Gives up the packet to transmit next.
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Tag>;
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet>;
 
     /// What waits.
     fn backlog(&self) -> Backlog;
@@ -118,25 +119,25 @@ pub trait Queue: Send {
 /// Packets in a line.
 #[derive(Default)]
 pub struct Line {
-    waiting: VecDeque<Tag>,
+    waiting: VecDeque<Packet>,
     backlog: Backlog,
 }
 
 impl Line {
     /// Adds a packet at the end.
-    pub fn push(&mut self, packet: Tag) {
+    pub fn push(&mut self, packet: Packet) {
         self.backlog.add(packet.bytes);
         self.waiting.push_back(packet);
     }
 
     /// Adds a packet before all others.
-    pub fn push_first(&mut self, packet: Tag) {
+    pub fn push_first(&mut self, packet: Packet) {
         self.backlog.add(packet.bytes);
         self.waiting.push_front(packet);
     }
 
     /// Takes the first packet.
-    pub fn pop(&mut self) -> Option<Tag> {
+    pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.backlog.take(packet.bytes);
         Some(packet)
@@ -162,12 +163,10 @@ impl Fifo {
 }
 
 impl Queue for Fifo {
-    fn push(&mut self, packet: Tag, context: &mut Context<'_>) {
-        match self.admission.admit(packet, self.line.backlog(), context.random) {
+    fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
+        match self.admission.admit(&packet, self.line.backlog(), context.random) {
             Verdict::Accept => {}
-            Verdict::Mark => {
-                context.mark(packet);
-            }
+            Verdict::Mark => context.mark(&mut packet),
             Verdict::Drop => {
                 context.dropped.push(packet);
                 return;
@@ -176,7 +175,7 @@ impl Queue for Fifo {
         self.line.push(packet);
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Tag> {
+    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         self.line.pop()
     }
 

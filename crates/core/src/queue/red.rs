@@ -61,6 +61,10 @@ impl Profile {
 }
 
 impl Rule for Profile {
+    fn quiet_below(&self) -> u64 {
+        self.kmin
+    }
+
     fn marks(&self, backlog: Backlog, random: &mut Random) -> bool {
         let probability = self.probability(backlog.bytes);
         probability > 0.0 && random.uniform() < probability
@@ -69,6 +73,8 @@ impl Rule for Profile {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+
     use super::*;
 
     #[test]

@@ -258,6 +258,8 @@ impl Dcqcn {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+
     use super::*;
     use crate::parameters::Parameter;
     use serde_json::json;

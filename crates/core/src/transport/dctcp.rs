@@ -150,6 +150,8 @@ impl Dctcp {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+
     use super::*;
     use crate::parameters::Parameter;
     use crate::units::{Duration, Rate, Time};

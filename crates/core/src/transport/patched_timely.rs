@@ -91,6 +91,8 @@ impl Controller for PatchedTimely {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+
     use super::super::timely::tests::{path, rates};
     use super::*;
     use crate::parameters::Parameter;

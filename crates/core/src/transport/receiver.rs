@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::ranges::Ranges;
 use super::{Feedback, Mechanism, Recovery};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Flags, Kind, Packet};
 use crate::units::{Duration, Time};
 
 /// What a receiver sends back for a data packet.
@@ -14,8 +14,8 @@ pub struct Reply {
     pub ack: Option<Answer>,
     /// A congestion notification.
     pub notification: bool,
-    /// Payload that is new.
-    pub new_bytes: u32,
+    /// Whether the segment is new.
+    pub is_new: bool,
 }
 
 /// An acknowledgement to send.
@@ -72,7 +72,7 @@ impl Receiver {
 
     /// Takes a data packet in.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
-        let notification = self.notes_mark(now, packet.marked);
+        let notification = self.notes_mark(now, packet.is_marked());
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
             Ordering::Less => (false, Some(self.answer(Kind::Ack, (0, 0)))),
             Ordering::Equal => (true, self.on_expected(packet)),
@@ -83,11 +83,7 @@ impl Receiver {
                 (is_new, Some(self.answer(Kind::Ack, block)))
             }
         };
-        Reply {
-            ack,
-            notification,
-            new_bytes: if is_new { u32::from(packet.payload_bytes) } else { 0 },
-        }
+        Reply { ack, notification, is_new }
     }
 
     /// The next segment in order has come: acknowledged if the sender asks, or while there is a gap.
@@ -98,7 +94,7 @@ impl Receiver {
             self.early.remove(self.expected, to);
             self.expected = to;
         }
-        (packet.wants_ack || had_gap).then(|| self.answer(Kind::Ack, (0, 0)))
+        (packet.flags.has(Flags::WANTS_ACK) || had_gap).then(|| self.answer(Kind::Ack, (0, 0)))
     }
 
     /// Reports a gap to a go-back-N sender, unless that was done lately.

@@ -304,7 +304,7 @@ impl Sender {
             now,
             bytes: Bytes(bytes),
             rtt,
-            marked: packet.marked,
+            marked: packet.is_marked(),
             cumulative: self.cumulative,
             next: self.highest,
             is_recovering: self.cumulative < self.recovery_ends,

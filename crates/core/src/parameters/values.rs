@@ -1,0 +1,122 @@
+//! Quantities with units, plain values, options, lists and files as parameters.
+
+use serde_json::{Value, json};
+
+use super::{Entry, Parameter, Problem, wrong};
+use crate::units::{
+    Bytes, DATA_UNITS, Duration, RATE_UNITS, Rate, TIME_UNITS, Time, parse_quantity,
+};
+
+macro_rules! quantity {
+    ($type:ident, $units:expr, $allowed:literal) => {
+        impl Parameter for $type {
+            fn allowed() -> String {
+                let units: Vec<_> = $units.iter().map(|(name, _)| *name).collect();
+                format!("{} ({})", $allowed, units.join(", "))
+            }
+            fn read(value: &Value) -> Result<Self, Problem> {
+                let quantity = value.as_str().and_then(|text| parse_quantity(text, $units));
+                quantity.map(Self).ok_or_else(|| wrong::<Self>(value))
+            }
+            fn show(&self) -> Value {
+                json!(self.to_string())
+            }
+        }
+    };
+}
+quantity!(Time, TIME_UNITS, "a time with its unit, such as \"1 s\"");
+quantity!(Duration, TIME_UNITS, "a duration with its unit, such as \"55 us\"");
+quantity!(Bytes, DATA_UNITS, "an amount of data with its unit, such as \"200 KB\"");
+quantity!(Rate, RATE_UNITS, "a rate with its unit, such as \"10 Gbps\"");
+
+macro_rules! plain {
+    ($type:ty, $allowed:literal, $read:expr) => {
+        impl Parameter for $type {
+            fn allowed() -> String {
+                $allowed.to_owned()
+            }
+            fn read(value: &Value) -> Result<Self, Problem> {
+                let read: fn(&Value) -> Option<Self> = $read;
+                read(value).ok_or_else(|| wrong::<Self>(value))
+            }
+            fn show(&self) -> Value {
+                json!(self)
+            }
+        }
+    };
+}
+plain!(f64, "a number", |value| value.as_f64().filter(|number| number.is_finite()));
+plain!(u64, "a whole number", Value::as_u64);
+plain!(u32, "a whole number", |value| value.as_u64()?.try_into().ok());
+plain!(bool, "true or false", Value::as_bool);
+plain!(String, "a text", |value| value.as_str().map(str::to_owned));
+
+/// An optional value; `"none"` says that there is none.
+impl<T: Parameter> Parameter for Option<T> {
+    fn allowed() -> String {
+        format!("{}, or \"none\"", T::allowed())
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        match value {
+            Value::Null => Ok(None),
+            Value::String(text) if text == "none" => Ok(None),
+            value => T::read(value).map(Some),
+        }
+    }
+    fn read_over(default: Self, value: &Value) -> Result<Self, Problem> {
+        match default {
+            Some(default) if value.is_object() => T::read_over(default, value).map(Some),
+            _ => Self::read(value),
+        }
+    }
+    fn show(&self) -> Value {
+        self.as_ref().map_or_else(|| json!("none"), Parameter::show)
+    }
+    fn entries() -> Vec<Entry> {
+        T::entries()
+    }
+}
+
+impl<T: Parameter> Parameter for Vec<T> {
+    fn allowed() -> String {
+        format!("a list, each {}", T::allowed())
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let Value::Array(items) = value else { return Err(wrong::<Self>(value)) };
+        let read = |(i, item)| T::read(item).map_err(|problem| problem.within(&format!("[{i}]")));
+        items.iter().enumerate().map(read).collect()
+    }
+    fn show(&self) -> Value {
+        Value::Array(self.iter().map(Parameter::show).collect())
+    }
+    fn entries() -> Vec<Entry> {
+        T::entries()
+    }
+}
+
+/// A file that the scenario names. The core does no input: whoever reads the scenario reads the file
+/// too, and hands on `{name, text}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Name as the scenario gives it, for error messages.
+    pub name: String,
+    /// Contents.
+    pub text: String,
+}
+
+impl Parameter for File {
+    fn allowed() -> String {
+        "the name of a file, relative to the scenario".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        match (&value["name"], &value["text"]) {
+            (Value::String(name), Value::String(text)) => {
+                Ok(Self { name: name.clone(), text: text.clone() })
+            }
+            _ => Err(wrong::<Self>(value)),
+        }
+    }
+    fn show(&self) -> Value {
+        json!({ "name": self.name, "text": self.text })
+    }
+}
