@@ -9,7 +9,7 @@ crate::parameters! {
     /// Constant rate: sends at its rate whatever happens. The baseline without congestion control,
     /// and the source of open-loop traffic in checks of queues against theory.
     pub struct Config {
-        /// The rate, headers included; none for the host's line rate.
+        /// The rate, headers included, within the host's line rate; none for that.
         pub rate: Option<Rate> = None, where positive_if_given;
         /// How data is made reliable.
         pub reliability: Reliability = Reliability::selective_repeat();
@@ -19,7 +19,7 @@ crate::parameters! {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let rate = path.initial_rate.or(self.rate).unwrap_or(path.line_rate);
-        Box::new(ConstantRate(rate))
+        Box::new(ConstantRate(rate.min(path.line_rate)))
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {

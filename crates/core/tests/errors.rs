@@ -1,0 +1,167 @@
+//! What people may get wrong, and what they are told: one line each, with the field and the remedy. And
+//! runs that cannot finish: they end at their limit and say why.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{count, flows, run, try_run, with};
+use serde_json::{Value, json};
+
+/// A scenario with nothing wrong.
+fn good() -> Value {
+    json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
+        "transport": "dctcp",
+        "workload": flows(&[(0.0, 0, 2, 1_000)]),
+    })
+}
+
+/// A CSV file of a scenario.
+fn file(kind: &str, text: &str) -> Value {
+    json!({ "kind": kind, "file": { "name": format!("{kind}.csv"), "text": text } })
+}
+
+/// `table` with the values of `change` in place of its own, whole.
+fn replaced(mut table: Value, change: Value) -> Value {
+    let Value::Object(change) = change else { panic!("{change} is no table") };
+    for (key, value) in change {
+        table[key] = value;
+    }
+    table
+}
+
+fn poisson(change: Value) -> Value {
+    let sizes = json!({ "kind": "fixed", "size": "10 KB" });
+    json!({ "workload": replaced(json!({ "kind": "poisson", "load": 0.5, "sizes": sizes }), change) })
+}
+
+fn trace(rows: &str) -> Value {
+    json!({ "workload": file("trace", &format!("start_s,source,target,size_bytes\n{rows}")) })
+}
+
+fn graph(rows: &str) -> Value {
+    json!({ "topology": file("graph", &format!("from,to,rate,delay\n{rows}")) })
+}
+
+/// Each mistake by itself, as a change of [`good`].
+fn mistakes() -> Vec<Value> {
+    let sizes = |text| poisson(json!({ "sizes": file("empirical", text) }));
+    vec![
+        // Names.
+        json!({ "transprot": "dctcp" }),
+        json!({ "transport": { "kind": "dctpc" } }),
+        json!({ "transport": "dctpc" }),
+        json!({ "transport": { "kind": "dctcp", "reliability": { "min_rtt": "1 ms" } } }),
+        json!({ "transport": null }),
+        json!({ "model": "max_mim" }),
+        json!({ "routing": "spray" }),
+        json!({ "samples": { "interval": "1 ms", "queues": ["left->rihgt"] } }),
+        json!({ "samples": { "queues": ["left->right"] } }),
+        // Units, signs and ranges.
+        json!({ "topology": { "rate": 10 } }),
+        json!({ "topology": { "rate": "10" } }),
+        json!({ "topology": { "rate": "10 Gb" } }),
+        json!({ "topology": { "rate": "-10 Gbps" } }),
+        json!({ "topology": { "rate": "0 bps" } }),
+        json!({ "topology": { "delay": "1 fs" } }),
+        json!({ "topology": { "loss": 1.5 } }),
+        json!({ "topology": { "senders": 0 } }),
+        json!({ "topology": { "senders": 1.5 } }),
+        json!({ "seed": "one" }),
+        json!({ "transport": { "kind": "dctcp", "gain": 0 } }),
+        json!({ "packet": { "payload": "0 B" } }),
+        json!({ "packet": { "payload": "64 KiB" } }),
+        // What must fit together.
+        json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
+        json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
+        json!({ "queue": { "kind": "red", "kmin": "300 KB" } }),
+        json!({ "queue": { "kind": "drop_tail", "capacity": "1 KB" } }),
+        json!({ "host_queue": { "kind": "drop_tail", "capacity": "0 packets" } }),
+        json!({ "switch": { "pause": {} } }),
+        json!({ "switch": { "alpha": 1 } }),
+        json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
+        json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
+        json!({ "warm_up": "20 s" }),
+        // Loads and sizes.
+        poisson(json!({ "load": 0 })),
+        poisson(json!({ "load": 1.2 })),
+        poisson(json!({ "sizes": { "kind": "fixed" } })),
+        poisson(json!({ "sizes": { "kind": "pareto", "mean": "1 KB", "shape": 0.9 } })),
+        sizes("1000 0.2\n2000 0.1\n3000 1\n"),
+        sizes("1000 0.2\n3000 0.9\n"),
+        // Traces.
+        trace("0,0,2,1000\n0,0,9,1000\n"),
+        trace("0,0,receiver7,1000\n"),
+        trace("0,0,0,1000\n"),
+        trace("0.2,0,2,1000\n0.1,0,2,1000\n"),
+        trace("-1,0,2,1000\n"),
+        trace("0,0,2,0\n"),
+        trace("0,0,2\n"),
+        trace(""),
+        // Graphs.
+        graph("a,s,1 Gbps,1 us\nb,t,1 Gbps,1 us\n"),
+        graph("a,s,1 Gbps,1 us\nb,s,1 Gbps\n"),
+        graph("a,s,fast,1 us\nb,s,1 Gbps,1 us\n"),
+    ]
+}
+
+#[test]
+fn every_mistake_is_explained_in_one_line() {
+    let mut lines = String::new();
+    assert!(try_run(&good()).is_ok());
+    for mistake in mistakes() {
+        // A part that says its kind takes the place of the good one; others are changes of it.
+        let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
+        let change = mistake.clone();
+        let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
+        let problem = match try_run(&scenario) {
+            Ok(_) => panic!("{mistake} is accepted"),
+            Err(problem) => problem,
+        };
+        assert!(!problem.contains('\n'), "{problem}");
+        writeln!(lines, "{problem}").unwrap();
+    }
+    insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn text_that_is_no_json_is_an_error_with_its_place() {
+    let problem = sojourn_core::scenario::Scenario::parse("{\"seed\": }").unwrap_err();
+    assert_eq!(problem.to_string(), "expected value at line 1 column 10");
+}
+
+/// What the summary says of flows that did not finish, one a line.
+fn stuck(scenario: &Value, limit: f64) -> String {
+    let results = run(scenario);
+    assert!(count(&results, "unfinished") > 0);
+    assert_eq!(results.summary["simulated_s"], limit);
+    let lines = results.summary["stuck"].as_array().unwrap().iter();
+    lines.map(|line| line.as_str().unwrap().to_owned() + "\n").collect()
+}
+
+#[test]
+fn a_run_that_cannot_finish_ends_at_its_limit_and_says_why() {
+    let lost = with(
+        &good(),
+        json!({
+            "topology": { "loss": 1.0 },
+            "time_limit": "500 ms",
+            "workload": flows(&[(0.0, 0, 2, 50_000), (0.25, 1, 3, 1)]),
+        }),
+    );
+    let paused = with(
+        &good(),
+        json!({
+            "transport": "constant_rate",
+            "switch": { "shared_buffer": "100 KB", "pause": {} },
+            "time_limit": "2 ms",
+            "workload": flows(&[(0.0, 0, 2, 9_000_000), (0.0, 1, 2, 9_000_000)]),
+        }),
+    );
+    let many: Vec<_> = (0..13).map(|i| (f64::from(i) * 1e-3, i % 2, 2, 1_000_000_000)).collect();
+    let many = with(&good(), json!({ "time_limit": "20 ms", "workload": flows(&many) }));
+    insta::assert_snapshot!(
+        [stuck(&lost, 0.5), stuck(&paused, 0.002), stuck(&many, 0.02)].join("\n")
+    );
+}
