@@ -115,10 +115,7 @@ fn every_mistake_is_explained_in_one_line() {
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();
         let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
-        let problem = match try_run(&scenario) {
-            Ok(_) => panic!("{mistake} is accepted"),
-            Err(problem) => problem,
-        };
+        let Err(problem) = try_run(&scenario) else { panic!("{mistake} is accepted") };
         assert!(!problem.contains('\n'), "{problem}");
         writeln!(lines, "{problem}").unwrap();
     }
