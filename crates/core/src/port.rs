@@ -272,15 +272,12 @@ impl Port {
         }
         let Flight { packet, .. } = self.wire.pop_front()?;
         self.started -= 1;
-        let next = match self.wire.front().copied() {
-            Some(Flight { starts, packet }) => {
-                Some(starts + self.transmission(packet.bytes) + self.delay)
-            }
-            None => {
-                // Starts over at the beginning of its memory, which is still in the cache.
-                self.wire.clear();
-                None
-            }
+        let next = if let Some(Flight { starts, packet }) = self.wire.front().copied() {
+            Some(starts + self.transmission(packet.bytes) + self.delay)
+        } else {
+            // Starts over at the beginning of its memory, which is still in the cache.
+            self.wire.clear();
+            None
         };
         // PFC frames are protected: a lost one would stop the link for ever.
         let may_be_lost = self.loss > 0.0 && !packet.kind.is_frame();
