@@ -25,6 +25,20 @@ impl Format {
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)
     }
+
+    /// A control packet of a flow, whose way is still to be filled in.
+    pub fn control(&self, kind: Kind, flow: FlowSlot, sent_at: Time) -> Packet {
+        Packet {
+            sent_at,
+            flow,
+            next_hop: 0,
+            sequence: 0,
+            block: (0, 0),
+            bytes: self.ack.0 as u16,
+            kind,
+            flags: Flags::NONE,
+        }
+    }
 }
 
 /// Index of a live flow in the simulation.

@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 
 use crate::flow::HostId;
+use crate::ideal::alone::{alone, alone_spread};
+use crate::packet::Format;
 use crate::random::{Random, mix};
-use crate::topology::{Graph, LinkId, Paths};
+use crate::topology::{Graph, Link, LinkId, Paths};
+use crate::units::{Bytes, Duration, Rate};
 
 crate::choices! {
     /// How packets spread over paths of equal cost.
@@ -106,6 +109,42 @@ impl Routes {
         self.hops[first..first + way.paths as usize * stride]
             .chunks_exact(stride)
             .map(move |path| &path[..stride - 1])
+    }
+
+    /// Line rate of the host that a way starts at.
+    pub fn line_rate(&self, graph: &Graph, way: Way) -> Rate {
+        let first = self.links(way).next().map_or(0, |path| path[0]);
+        graph.links[first as usize].rate
+    }
+
+    /// How long a flow of `size` takes over an empty network.
+    pub fn time_alone(&self, graph: &Graph, way: Way, format: &Format, size: Bytes) -> Duration {
+        let of_link = |link: &LinkId| {
+            let Link { rate, delay, .. } = graph.links[*link as usize];
+            (rate, delay)
+        };
+        let paths: Vec<&[LinkId]> = self.links(way).collect();
+        if let [path] = paths[..] {
+            return alone(path.iter().map(of_link), format, size);
+        }
+        let of_path = |path: &&[LinkId]| {
+            let hop = |(i, link): (usize, &LinkId)| {
+                let (rate, delay) = of_link(link);
+                (rate, delay, paths.iter().all(|other| other[i] == *link))
+            };
+            let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
+            alone_spread(&hops, format, size)
+        };
+        paths.iter().map(of_path).min().unwrap_or_default()
+    }
+
+    /// How long an ACK takes over an empty network.
+    pub fn ack_time(&self, graph: &Graph, way: Way, format: &Format) -> Duration {
+        let path = self.links(way).next().unwrap_or_default();
+        path.iter().fold(Duration::ZERO, |sum, link| {
+            let link = &graph.links[*link as usize];
+            sum + link.rate.transmit(format.ack) + link.delay
+        })
     }
 
     /// Writes down the chosen paths, then the same backwards.

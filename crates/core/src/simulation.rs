@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::Event;
 use crate::flow::{FlowRecord, FlowSpec, Outcome};
-use crate::ideal::alone::{alone, alone_spread};
 use crate::network::{Agenda, Network};
 use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
 use crate::parameters::Problem;
@@ -16,7 +15,7 @@ use crate::recorder::Recorder;
 use crate::routes::Way;
 use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::Receiver;
-use crate::transport::sender::{Output, Segment, Sender};
+use crate::transport::sender::{Output, Sender};
 use crate::transport::{Config as Transport, Controller, Mechanism, Path};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::Flows;
@@ -191,16 +190,17 @@ impl<'a> Simulation<'a> {
         else {
             return Err(no_path(self.graph, &spec));
         };
-        let (format, now) = (&self.format, self.agenda.now());
-        let time_alone = |way, size| self.time_alone(way, size);
+        let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
+        let routes = &self.network.routes;
+        let time_alone = |size| routes.time_alone(graph, there, format, size);
         let path = Path {
-            line_rate: self.line_rate(there),
-            base_rtt: time_alone(there, format.payload) + self.ack_time(back),
+            line_rate: routes.line_rate(graph, there),
+            base_rtt: time_alone(format.payload) + routes.ack_time(graph, back, format),
             format: format.clone(),
             others: self.sending[spec.source as usize],
             initial_rate: spec.initial_rate,
         };
-        let ideal_fct = spec.size.map_or(Duration::ZERO, |size| time_alone(there, size));
+        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
         self.sending[spec.source as usize] += 1;
         Ok(Flow {
             sender: Sender::new(spec.size, &self.mechanism, format, now),
@@ -216,40 +216,6 @@ impl<'a> Simulation<'a> {
             is_closed: false,
             packets: Tally::default(),
             spec,
-        })
-    }
-
-    /// How long a flow of `size` takes over an empty network.
-    fn time_alone(&self, way: Way, size: Bytes) -> Duration {
-        let links = &self.graph.links;
-        let of_link = |link: &LinkId| (links[*link as usize].rate, links[*link as usize].delay);
-        let paths: Vec<&[LinkId]> = self.network.routes.links(way).collect();
-        if let [path] = paths[..] {
-            return alone(path.iter().map(of_link), &self.format, size);
-        }
-        let of_path = |path: &&[LinkId]| {
-            let hop = |(i, link): (usize, &LinkId)| {
-                let (rate, delay) = of_link(link);
-                (rate, delay, paths.iter().all(|other| other[i] == *link))
-            };
-            let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
-            alone_spread(&hops, &self.format, size)
-        };
-        paths.iter().map(of_path).min().unwrap_or_default()
-    }
-
-    /// Line rate of the host that a way starts at.
-    fn line_rate(&self, way: Way) -> crate::units::Rate {
-        let first = self.network.routes.links(way).next().map_or(0, |path| path[0]);
-        self.graph.links[first as usize].rate
-    }
-
-    /// How long an ACK takes over an empty network.
-    fn ack_time(&self, way: Way) -> Duration {
-        let path = self.network.routes.links(way).next().unwrap_or_default();
-        path.iter().fold(Duration::ZERO, |sum, link| {
-            let link = &self.graph.links[*link as usize];
-            sum + link.rate.transmit(self.format.ack) + link.delay
         })
     }
 
@@ -547,38 +513,4 @@ pub(crate) fn no_path(graph: &Graph, spec: &FlowSpec) -> Problem {
         "workload",
         format!("flow {}: no path leads from `{source}` to `{target}`", spec.id),
     )
-}
-
-impl Format {
-    /// A control packet of a flow, whose way is still to be filled in.
-    fn control(&self, kind: Kind, flow: FlowSlot, sent_at: Time) -> Packet {
-        Packet {
-            sent_at,
-            flow,
-            next_hop: 0,
-            sequence: 0,
-            block: (0, 0),
-            bytes: self.ack.0 as u16,
-            kind,
-            flags: Flags::NONE,
-        }
-    }
-}
-
-impl Mechanism {
-    /// A data packet of a flow, whose way is still to be filled in.
-    fn data(&self, format: &Format, flow: FlowSlot, sent_at: Time, segment: Segment) -> Packet {
-        Packet {
-            sent_at,
-            flow,
-            next_hop: 0,
-            sequence: segment.sequence,
-            block: (0, 0),
-            bytes: (segment.payload + format.header.0 as u32) as u16,
-            kind: Kind::Data,
-            flags: Flags::NONE
-                .with_if(Flags::ECN_CAPABLE, self.ecn_capable)
-                .with_if(Flags::WANTS_ACK, segment.wants_ack),
-        }
-    }
 }

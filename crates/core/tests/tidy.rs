@@ -22,7 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("ideal", &["flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "topology", "units"]),
-    ("routes", &["flow", "packet", "random", "topology"]),
+    ("routes", &["flow", "ideal", "packet", "parameters", "random", "topology", "units"]),
     ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (

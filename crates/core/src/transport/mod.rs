@@ -1,7 +1,7 @@
 //! Transports: a congestion controller each, over one sender and one receiver that all of them
 //! share.
 
-use crate::packet::Format;
+use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
 use crate::queue;
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -163,6 +163,30 @@ pub struct Mechanism {
     pub ack_every: u32,
     /// What the receiver makes of marks.
     pub feedback: Feedback,
+}
+
+impl Mechanism {
+    /// A data packet of a flow, whose way is still to be filled in.
+    pub fn data(
+        &self,
+        format: &Format,
+        flow: FlowSlot,
+        sent_at: Time,
+        segment: sender::Segment,
+    ) -> Packet {
+        Packet {
+            sent_at,
+            flow,
+            next_hop: 0,
+            sequence: segment.sequence,
+            block: (0, 0),
+            bytes: (segment.payload + format.header.0 as u32) as u16,
+            kind: Kind::Data,
+            flags: Flags::NONE
+                .with_if(Flags::ECN_CAPABLE, self.ecn_capable)
+                .with_if(Flags::WANTS_ACK, segment.wants_ack),
+        }
+    }
 }
 
 /// What a receiver makes of marks.
