@@ -441,6 +441,8 @@ impl<'a> Simulation<'a> {
             self.totals.ended = limit;
         }
         let now = self.totals.ended;
+        // Before ports close, which ends their pauses.
+        self.explain_stuck(now);
         let in_network: u64 =
             self.flows.iter().flatten().map(|flow| flow.packets.in_network()).sum();
         let in_ports: u64 = self.network.ports.iter_mut().map(|port| port.close(now)).sum();
@@ -449,7 +451,6 @@ impl<'a> Simulation<'a> {
             in_network + self.network.pause_frames,
             "flows and ports disagree on the packets in the network"
         );
-        self.explain_stuck(now);
         for slot in 0..self.flows.len() as FlowSlot {
             self.record(slot);
         }

@@ -202,7 +202,7 @@ fn dcqcn_is_steadier_if_marks_do_not_wait_with_the_queue() {
 // TIMELY.
 
 /// TIMELY or its patch over 10 Gb/s: ACKs pass data, as in [timely15].
-fn timely(transport: Value, initial_rates: &[&str], senders: usize, delay: &str) -> Results {
+fn timely(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str) -> Results {
     run(&with(
         &star(senders, initial_rates),
         json!({
@@ -226,7 +226,7 @@ fn timely_keeps_whatever_split_it_starts_with_or_worsens_it() {
     // and 3.5; here the larger flow has nearly all after 80 ms. One difference: a flow above 6.4 Gb/s takes
     // less than 20 us a segment, and rises that much faster; the fluid model there allows a step every
     // 20 us, Algorithm 1 one a segment.
-    let results = timely(json!("timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
+    let results = timely(&json!("timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
     for (from, to) in [(0.01, 0.03), (0.03, 0.06), (0.06, 0.1), (0.1, 0.16)] {
         let unfairness = unfairness(&results, from, to);
         assert!(unfairness > 1.7, "{unfairness} between {from} s and {to} s");
@@ -239,7 +239,7 @@ fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
     // the bursts shake the delays.
     let bursts = |size: &str, rates: &[&str]| {
         let segments = json!({ "pacing": "per_burst", "size": size });
-        timely(json!({ "kind": "timely", "segments": segments }), rates, 2, "1 us")
+        timely(&json!({ "kind": "timely", "segments": segments }), rates, 2, "1 us")
     };
     let short = bursts("16 KB", &["7 Gbps", "3 Gbps"]);
     assert!(unfairness(&short, 0.08, 0.16) < 1.25);
@@ -259,7 +259,7 @@ fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
 
 #[test]
 fn patched_timely_is_fair() {
-    let results = timely(json!("patched_timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
+    let results = timely(&json!("patched_timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
     assert!(unfairness(&results, 0.0, 0.005) > 1.8, "they start apart");
     // [ecndelay16]: once the queue has settled, their difference decays as exp(-delta t / (2 Seg)).
     for at in [0.03, 0.05, 0.07] {
@@ -283,7 +283,7 @@ fn patched_timely_settles_at_its_fixed_point() {
         (40, "250 Mbps", 375_000.0, 0.08),
     ] {
         let settled = |delay| {
-            let results = timely(json!("patched_timely"), &[rate], senders, delay);
+            let results = timely(&json!("patched_timely"), &[rate], senders, delay);
             mean(queue(&results, 0.08))
         };
         let what = format!("queue of {senders} flows");

@@ -115,10 +115,7 @@ fn every_mistake_is_explained_in_one_line() {
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();
         let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
-        let problem = match try_run(&scenario) {
-            Ok(_) => panic!("{mistake} is accepted"),
-            Err(problem) => problem,
-        };
+        let Err(problem) = try_run(&scenario) else { panic!("{mistake} is accepted") };
         assert!(!problem.contains('\n'), "{problem}");
         writeln!(lines, "{problem}").unwrap();
     }
@@ -150,13 +147,15 @@ fn a_run_that_cannot_finish_ends_at_its_limit_and_says_why() {
             "workload": flows(&[(0.0, 0, 2, 50_000), (0.25, 1, 3, 1)]),
         }),
     );
+    // A bottleneck so slow that its senders are paused nearly all the time.
     let paused = with(
         &good(),
         json!({
+            "topology": { "bottleneck_rate": "20 Mbps" },
             "transport": "constant_rate",
             "switch": { "shared_buffer": "100 KB", "pause": {} },
             "time_limit": "2 ms",
-            "workload": flows(&[(0.0, 0, 2, 9_000_000), (0.0, 1, 2, 9_000_000)]),
+            "workload": flows(&[(0.0, 0, 2, 9_000_000), (0.0, 1, 3, 9_000_000)]),
         }),
     );
     let many: Vec<_> = (0..13).map(|i| (f64::from(i) * 1e-3, i % 2, 2, 1_000_000_000)).collect();

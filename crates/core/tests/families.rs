@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sojourn_core::packet::{Format, Kind, Packet, PacketId, Packets};
+use sojourn_core::packet::{Flags, Format, Kind, Packet};
 use sojourn_core::parameters::Parameter;
-use sojourn_core::queue::{self, Behaviour, Capacity, Context, Fifo, Queue};
+use sojourn_core::queue::{self, Backlog, Behaviour, Capacity, Context, Fifo, Queue, Verdict};
 use sojourn_core::random::Random;
 use sojourn_core::transport::{self, Ack, Controller, Loss, Path, Sign};
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
@@ -195,72 +195,59 @@ fn disciplines(capacity: &str) -> Vec<queue::Config> {
     queue::Config::NAMES.iter().flat_map(variants).map(build).collect()
 }
 
-fn data(bytes: u16, ecn_capable: bool) -> Packet {
+fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
     Packet {
         sent_at: Time::ZERO,
         flow: 0,
-        route: 1,
-        sequence: 0,
+        next_hop: 1,
+        sequence,
         block: (0, 0),
-        wire_bytes: bytes,
-        payload_bytes: 0,
+        bytes,
         kind: Kind::Data,
-        ecn_capable,
-        marked: false,
-        wants_ack: false,
+        flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, ecn_capable),
     }
 }
 
-/// Runs `visits` through one queue, beside a plain line of the packets that should be in it.
+/// Runs `visits` through one queue and empties it, beside a plain line of the packets that should be in it.
 fn visit_queue(config: &queue::Config, capacity: Capacity, visits: &[Visit]) {
     let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
         Behaviour::OnArrival(admission) => Box::new(Fifo::new(admission)),
         Behaviour::OnDeparture(queue) => queue,
     };
-    let (mut packets, mut random) = (Packets::default(), Random::new(1, "queue"));
-    let (mut line, mut marks): (VecDeque<PacketId>, u64) = (VecDeque::new(), 0);
-    let (mut came, mut left, mut lost, mut counted) = (0, 0, 0, 0);
-    for visit in visits {
-        let mut dropped = Vec::new();
+    let (mut random, mut dropped) = (Random::new(1, "queue"), Vec::new());
+    let (mut line, mut marks, mut seen): (VecDeque<Packet>, u64, u64) = (VecDeque::new(), 0, 0);
+    let visits = visits.iter().chain(std::iter::repeat_n(&Visit::Pop, visits.len()));
+    for (sequence, visit) in (0..).zip(visits) {
         let before = queue.backlog();
-        let arriving = match *visit {
+        let (random, dropped) = (&mut random, &mut dropped);
+        let mut context = Context { now: Time::ZERO, random, dropped, marks: &mut marks };
+        match *visit {
             Visit::Push { bytes, ecn_capable } => {
-                let id = packets.insert(data(bytes, ecn_capable));
-                Some(packets.tag(id))
+                let packet = data(sequence, bytes, ecn_capable);
+                queue.push(packet, &mut context);
+                if capacity.fits(before, bytes) {
+                    line.push_back(packet);
+                } else {
+                    assert_eq!(dropped.pop(), Some(packet), "there was no room");
+                }
             }
-            Visit::Pop => None,
-        };
-        let (packets_now, now) = (&mut packets, Time::ZERO);
-        let (random, dropped_now, marks) = (&mut random, &mut dropped, &mut marks);
-        let mut context =
-            Context { packets: packets_now, now, random, dropped: dropped_now, marks };
-        if let Some(tag) = arriving {
-            queue.push(tag, &mut context);
-            (came, lost) = (came + 1, lost + dropped.len());
-            if capacity.fits(before, tag.bytes) {
-                assert_eq!(dropped, [], "there was room");
-                line.push_back(tag.id);
-            } else {
-                assert_eq!(dropped, [tag], "there was no room");
-            }
-        } else {
-            let popped = queue.pop(&mut context);
-            assert_eq!(dropped, []);
-            assert_eq!(popped.map(|tag| tag.id), line.pop_front(), "first in, first out");
-            if let Some(tag) = popped {
-                let packet = packets.remove(tag.id);
-                assert!(packet.ecn_capable || !packet.marked, "only what can be marked is");
-                (left, counted) = (left + 1, counted + u64::from(packet.marked));
+            Visit::Pop => {
+                let popped = queue.pop(&mut context);
+                let name = |packet: Packet| (packet.sequence, packet.bytes);
+                assert_eq!(popped.map(name), line.pop_front().map(name), "first in, first out");
+                let is_marked = popped.is_some_and(|packet| packet.is_marked());
+                let can_be = popped.is_some_and(|packet| packet.flags.has(Flags::ECN_CAPABLE));
+                assert!(can_be || !is_marked, "only what can be marked is");
+                seen += u64::from(is_marked);
             }
         }
+        assert_eq!(*dropped, [], "there was room");
         let backlog = queue.backlog();
-        let bytes: u64 = line.iter().map(|id| u64::from(packets[*id].wire_bytes)).sum();
+        let bytes: u64 = line.iter().map(|packet| u64::from(packet.bytes)).sum();
         assert_eq!((backlog.packets as usize, backlog.bytes), (line.len(), bytes));
-        assert_eq!(came, left + lost + line.len(), "packets are conserved");
         assert!(!capacity.exceeded_by(backlog));
     }
-    let waiting = line.iter().filter(|id| packets[**id].marked).count() as u64;
-    assert_eq!(marks, counted + waiting, "every mark is counted once");
+    assert_eq!((queue.backlog(), marks), (Backlog::default(), seen), "every mark is counted once");
 }
 
 proptest! {
@@ -274,6 +261,28 @@ proptest! {
             for config in disciplines(text) {
                 visit_queue(&config, capacity, &visits);
             }
+        }
+    }
+}
+
+#[test]
+fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
+    for (text, config) in ["5 packets", "7777 B", "none"]
+        .map(|text| disciplines(text).into_iter().map(move |d| (text, d)))
+        .into_iter()
+        .flatten()
+    {
+        let Behaviour::OnArrival(mut admission) = config.build(Rate::from_gbps(10)) else {
+            continue;
+        };
+        let mut random = Random::new(1, "quiet");
+        let quiet_below = admission.quiet_below().min(20_000);
+        for waiting in 0..quiet_below {
+            // As many packets as that can be, and one of the least size to come.
+            let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
+            let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
+            let verdict = admission.admit(&data(0, bytes, true), backlog, &mut random);
+            assert_eq!(verdict, Verdict::Accept, "{config:?} {text}, {waiting} waiting");
         }
     }
 }
