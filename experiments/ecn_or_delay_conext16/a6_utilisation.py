@@ -1,6 +1,7 @@
 """Figure A6: the utilisation of the middle link against load."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 
 from sojourn import Figure, Run, Verdict, at_most, metrics, plot
 
-from .paper import LOADS, MIDDLE, SCALES, over_loads, paper, schemes, why
+from .paper import LOADS, MIDDLE, SCALES, TIMELYS, over_loads, paper, schemes, why
 
 figure = Figure(
     paper,
@@ -35,11 +36,20 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
     plot.against(axes, table, unit="%", labels=labels)
 
 
-@figure.claim("all schemes use the link about equally (within 3 %)")
-def about_equal(table: pl.DataFrame) -> Verdict:
+def about_equal(table: pl.DataFrame, timely: str) -> Verdict:
+    """Judge that all schemes use the link alike, at every load."""
+    judged = [timely if scheme == "TIMELY" else scheme for scheme in schemes]
+
     def spread(load: float) -> float:
-        used = [metrics.at(table, scheme=scheme, load=load) for scheme in schemes]
+        used = [metrics.at(table, scheme=scheme, load=load) for scheme in judged]
         return max(used) / min(used) - 1
 
     widest = max(LOADS, key=spread)
     return at_most(spread(widest), 0.03, f"the widest spread, at load {widest},")
+
+
+for name in TIMELYS:
+    figure.claim(
+        f"all schemes, with {name}, use the link about equally (within 3 %)",
+        stated=name == "TIMELY",
+    )(partial(about_equal, timely=name))
