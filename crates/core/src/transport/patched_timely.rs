@@ -5,10 +5,10 @@
 //! point:
 //! `q* = C T_low + N delta T_low / beta`.
 
-use super::timely::{Completion, Engine, Segments};
+use super::timely::{Completion, Engine, Segments, check_thresholds};
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
-use crate::parameters::{Problem, defaults, positive, positive_fraction};
+use crate::parameters::{defaults, positive, positive_fraction};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -32,14 +32,7 @@ crate::parameters! {
         /// How data is made reliable.
         pub reliability: Reliability = Reliability::patient();
     }
-    check |timely| {
-        if timely.t_low > timely.t_high {
-            let t_high = timely.t_high;
-            let message = format!("must not be above t_high, which is {t_high}");
-            return Err(Problem::new("t_low", message));
-        }
-        Ok(())
-    }
+    check |timely| check_thresholds(timely.t_low, timely.t_high)
 }
 
 impl Transport for Config {

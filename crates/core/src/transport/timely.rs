@@ -41,6 +41,14 @@ crate::choices! {
     }
 }
 
+/// Refuses thresholds out of order.
+pub(super) fn check_thresholds(t_low: Duration, t_high: Duration) -> Result<(), Problem> {
+    if t_low > t_high {
+        return Err(Problem::new("t_low", format!("must not be above t_high, which is {t_high}")));
+    }
+    Ok(())
+}
+
 crate::parameters! {
     /// How TIMELY and its kin cut data into segments, each of which gives one round-trip time.
     pub struct Segments {
@@ -85,14 +93,7 @@ crate::parameters! {
         /// How data is made reliable.
         pub reliability: Reliability = Reliability::patient();
     }
-    check |timely| {
-        if timely.t_low > timely.t_high {
-            let t_high = timely.t_high;
-            let message = format!("must not be above t_high, which is {t_high}");
-            return Err(Problem::new("t_low", message));
-        }
-        Ok(())
-    }
+    check |timely| check_thresholds(timely.t_low, timely.t_high)
 }
 
 impl Segments {
