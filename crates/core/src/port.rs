@@ -216,7 +216,7 @@ impl Port {
         let already = dropped.len();
         if let Lane::Departure(served) = &mut self.lane {
             match &mut served.control {
-                Some(line) if packet.kind.is_frame() => line.push_first(packet),
+                Some(line) if packet.kind.is_frame() => line.push_frame(packet),
                 Some(line) if packet.kind.is_control() => line.push(packet),
                 _ => {
                     let (random, marks) = (&mut self.random, &mut self.counters.marked);

@@ -17,7 +17,7 @@ use sojourn_core::scenario::Columns;
 use sojourn_core::topology;
 use sojourn_core::transport;
 
-const SCENARIOS: u64 = 400;
+const SCENARIOS: u64 = 1000;
 
 fn pick<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
@@ -117,7 +117,7 @@ fn scenario(seed: u64) -> Value {
         "transport": { "kind": pick(random, transport::Config::NAMES), "reliability": reliability },
         "switch": switch(random),
         "routing": routing,
-        "time_limit": "200 s",
+        "time_limit": "20 s",
         "samples": { "interval": "1 ms", "flows": [0] },
     });
     if random.below(2) == 0 {
@@ -146,9 +146,23 @@ fn random_scenarios_account_for_everything_and_repeat() {
         let outcome = std::panic::catch_unwind(|| {
             let results = try_run(&scenario).unwrap_or_else(|problem| panic!("{problem}"));
             let flows = &results.flows;
-            assert_eq!(count(&results, "unfinished"), 0, "{}", results.summary["stuck"]);
-            assert_eq!(flows.delivered_bytes, flows.size_bytes);
-            assert!(flows.slowdown.iter().all(|slowdown| *slowdown >= 1.0 - 1e-9));
+            let unfinished = count(&results, "unfinished");
+            let stuck = &results.summary["stuck"];
+            if scenario["transport"]["reliability"]["recovery"] == "go_back_n" {
+                // Without congestion control, or with one that takes losses for impossible, go-back-N may
+                // drop the same packets for ever where a buffer is tiny. Then it must say so.
+                let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
+                assert_eq!(unfinished > 0, stuck[0].is_string(), "{stuck}");
+                assert!(unfinished == 0 || is_lossy, "{stuck}");
+            } else {
+                assert_eq!(unfinished, 0, "{stuck}");
+            }
+            let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
+            for ((delivered, size), outcome) in pairs {
+                assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");
+            }
+            let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
+            assert!(flows.slowdown.iter().all(is_possible));
             let again = try_run(&scenario).unwrap_or_else(|problem| panic!("{problem}"));
             assert_eq!(digest(&results), digest(&again), "two runs differ");
         });

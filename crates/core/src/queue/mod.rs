@@ -130,10 +130,12 @@ impl Line {
         self.waiting.push_back(packet);
     }
 
-    /// Adds a packet before all others.
-    pub fn push_first(&mut self, packet: Packet) {
-        self.backlog.add(packet.bytes);
-        self.waiting.push_front(packet);
+    /// Adds a frame between neighbours before all packets, but behind the frames that came before it: a
+    /// resume that overtook its pause would leave the link paused for ever.
+    pub fn push_frame(&mut self, frame: Packet) {
+        self.backlog.add(frame.bytes);
+        let frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame()).count();
+        self.waiting.insert(frames, frame);
     }
 
     /// Takes the first packet.
@@ -235,5 +237,24 @@ impl Parameter for Capacity {
             Self::Bytes(bytes) => Bytes(*bytes).show(),
             Self::Packets(packets) => format!("{packets} packets").into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Format, Kind};
+
+    #[test]
+    fn frames_go_first_and_keep_their_order() {
+        let format: Format = crate::parameters::defaults();
+        let mut line = Line::default();
+        let packet = |kind, flow| format.control(kind, flow, Time::ZERO);
+        line.push(packet(Kind::Ack, 0));
+        line.push_frame(packet(Kind::Pause, 1));
+        line.push(packet(Kind::Ack, 2));
+        line.push_frame(packet(Kind::Resume, 3));
+        let order: Vec<_> = std::iter::from_fn(|| line.pop()).map(|packet| packet.flow).collect();
+        assert_eq!(order, [1, 3, 0, 2]);
     }
 }
