@@ -29,6 +29,9 @@ crate::parameters! {
         if switch.pause.is_some() && switch.shared_buffer.is_none() {
             return Err(Problem::new("shared_buffer", "missing; pause frames need a shared buffer"));
         }
+        if switch.alpha.is_some() && switch.pause.is_some() {
+            return Err(Problem::new("alpha", "does not go with `pause`, which has an alpha of its own"));
+        }
         if switch.alpha.is_some() && switch.shared_buffer.is_none() {
             return Err(Problem::new("shared_buffer", "missing; `alpha` is a share of it"));
         }

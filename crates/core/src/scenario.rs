@@ -91,9 +91,12 @@ crate::parameters! {
                 return Err(Problem::new(format!("{field}.capacity"), message));
             }
         }
-        if packet.0 > 65_535 {
-            let message = "must keep a packet within 65535 B on the wire";
-            return Err(Problem::new("packet.payload", message));
+        for (field, bytes) in [("packet.payload", packet), ("packet.ack", scenario.packet.ack)] {
+            if bytes.0 > u64::from(u16::MAX) {
+                let most = u16::MAX;
+                let message = format!("must keep a packet within {most} B on the wire, not {bytes}");
+                return Err(Problem::new(field, message));
+            }
         }
         if scenario.warm_up >= scenario.time_limit {
             let limit = scenario.time_limit;

@@ -191,6 +191,12 @@ impl<'a> Simulation<'a> {
             return Err(no_path(self.graph, &spec));
         };
         let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
+        if let Some(size) = spec.size
+            && format.packets(size) >= u64::from(u32::MAX)
+        {
+            let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
+            return Err(Problem::new("workload", message));
+        }
         let routes = &self.network.routes;
         let time_alone = |size| routes.time_alone(graph, there, format, size);
         let path = Path {

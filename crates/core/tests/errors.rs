@@ -72,6 +72,7 @@ fn mistakes() -> Vec<Value> {
         json!({ "transport": { "kind": "dctcp", "gain": 0 } }),
         json!({ "packet": { "payload": "0 B" } }),
         json!({ "packet": { "payload": "64 KiB" } }),
+        json!({ "packet": { "ack": "64 KiB" } }),
         // What must fit together.
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
@@ -80,6 +81,7 @@ fn mistakes() -> Vec<Value> {
         json!({ "host_queue": { "kind": "drop_tail", "capacity": "0 packets" } }),
         json!({ "switch": { "pause": {} } }),
         json!({ "switch": { "alpha": 1 } }),
+        json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),
         json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
         json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
         json!({ "warm_up": "20 s" }),
@@ -97,6 +99,7 @@ fn mistakes() -> Vec<Value> {
         trace("0.2,0,2,1000\n0.1,0,2,1000\n"),
         trace("-1,0,2,1000\n"),
         trace("0,0,2,0\n"),
+        trace("0,0,2,5000000000000\n"),
         trace("0,0,2\n"),
         trace(""),
         // Graphs.
