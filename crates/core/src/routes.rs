@@ -73,13 +73,13 @@ impl Routes {
         self.hops[position as usize]
     }
 
-    /// The ways of a flow there and back; `None` if no path joins the hosts. The way back mirrors
-    /// the way there.
-    pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> Option<(Way, Way)> {
+    /// The ways of a flow there and back; the way back mirrors the way there.
+    ///
+    /// # Panics
+    /// If no path joins the hosts, which no topology lets happen.
+    pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> (Way, Way) {
         let count = self.paths.count(source, target);
-        if count == 0 {
-            return None;
-        }
+        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
         let hash = mix(self.seed ^ mix(flow));
         let (choice, spread) = match self.routing {
             Routing::FlowHash => (hash % count, 1),
@@ -93,14 +93,14 @@ impl Routes {
             self.known.insert(key, first);
             first
         };
-        let length = self.hops[first as usize..].iter().position(|link| *link == END)?;
-        let stride = length as u32 + 1;
+        let path = self.hops[first as usize..].split(|link| *link == END).next();
+        let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
         let paths = spread as u32;
         let next = (hash % spread) as u32;
         let is_random = self.routing == Routing::SprayRandom;
         let there = Way { first, stride, paths, next, is_random };
         let back = Way { first: first + paths * stride, ..there };
-        Some((there, back))
+        (there, back)
     }
 
     /// The paths of a way, each as its links.

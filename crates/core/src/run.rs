@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::routes::Routes;
 use crate::scenario::{Columns, Model, Scenario};
-use crate::simulation::{Simulation, no_path};
+use crate::simulation::Simulation;
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::{Context, Flows};
@@ -160,20 +160,12 @@ impl Scenario {
         let Flows { flows, load, classes } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed);
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
-        let mut unroutable = None;
-        let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| match routes.ways(
-            spec.source,
-            spec.target,
-            spec.id,
-        ) {
-            Some((there, _)) => links.extend(routes.links(there).next().unwrap_or_default()),
-            None => unroutable = Some(no_path(graph, spec)),
+        let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
+            let (there, _) = routes.ways(spec.source, spec.target, spec.id);
+            links.extend(routes.links(there).next().unwrap_or_default());
         };
         let flows = flows.take_while(|_| !stop.load(Ordering::Relaxed));
         let outcome = ideal::run(ideal, setting, flows, route);
-        if let Some(problem) = unroutable {
-            return Err(problem);
-        }
         if stop.load(Ordering::Relaxed) {
             return Err(Problem::new("", "interrupted"));
         }

@@ -186,10 +186,7 @@ impl<'a> Simulation<'a> {
 
     /// Prepares a flow that starts now.
     fn open(&mut self, spec: FlowSpec) -> Result<Flow, Problem> {
-        let Some((there, back)) = self.network.routes.ways(spec.source, spec.target, spec.id)
-        else {
-            return Err(no_path(self.graph, &spec));
-        };
+        let (there, back) = self.network.routes.ways(spec.source, spec.target, spec.id);
         let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
         if let Some(size) = spec.size
             && format.packets(size) >= u64::from(u32::MAX)
@@ -510,13 +507,4 @@ impl<'a> Simulation<'a> {
     pub const BYTES_PER_LIVE_FLOW: usize = size_of::<Option<Flow>>();
     /// What a flow that has ended takes in memory.
     pub const BYTES_PER_IDLE_FLOW: usize = size_of::<FlowRecord>();
-}
-
-/// The error for a flow between hosts that nothing joins.
-pub(crate) fn no_path(graph: &Graph, spec: &FlowSpec) -> Problem {
-    let [source, target] = [spec.source, spec.target].map(|host| graph.host_name(host));
-    Problem::new(
-        "workload",
-        format!("flow {}: no path leads from `{source}` to `{target}`", spec.id),
-    )
 }

@@ -72,17 +72,6 @@ impl Duration {
         self.0 as f64 / PICOSECONDS as f64
     }
 
-    /// The span in microseconds.
-    pub fn micros(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-
-    /// The span scaled by a non-negative factor, rounded to the nearest picosecond.
-    #[must_use]
-    pub fn scaled(self, factor: f64) -> Self {
-        Self((self.0 as f64 * factor).round() as u64)
-    }
-
     /// What is left after taking `other` away, or nothing.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {

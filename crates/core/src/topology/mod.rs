@@ -70,7 +70,7 @@ pub struct Graph {
 
 /// A kind of network.
 pub trait Topology {
-    /// The network.
+    /// The network, in which every host reaches every other.
     fn graph(&self) -> Result<Graph, Problem>;
 }
 

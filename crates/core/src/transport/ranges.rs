@@ -94,12 +94,6 @@ impl Ranges {
             hole(at, to);
         }
     }
-
-    /// Takes all segments away.
-    pub fn clear(&mut self) {
-        self.runs.clear();
-        self.count = 0;
-    }
 }
 
 #[cfg(test)]
