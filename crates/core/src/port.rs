@@ -316,6 +316,12 @@ impl Port {
         self.waiting()
     }
 
+    /// Bytes whose transmission has started.
+    pub fn transmitted(&mut self, now: Time) -> u64 {
+        self.settle(now);
+        self.counters.bytes
+    }
+
     /// Brings the counters up to the end of the run and checks that they add up; says how many packets are
     /// left, waiting or on the wire.
     pub fn close(&mut self, now: Time) -> u64 {

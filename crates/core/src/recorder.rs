@@ -32,6 +32,24 @@ pub struct Samples {
     pub value: Vec<f64>,
 }
 
+impl Samples {
+    /// The probe of this name, made if it is new.
+    pub fn probe(&mut self, name: String) -> u32 {
+        let known = self.probes.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            self.probes.push(name);
+            self.probes.len() - 1
+        }) as u32
+    }
+
+    /// Takes one value.
+    pub fn push(&mut self, time: Time, probe: u32, value: f64) {
+        self.time_s.push(time.seconds());
+        self.probe.push(probe);
+        self.value.push(value);
+    }
+}
+
 /// Collects records and samples.
 pub struct Recorder {
     /// The flows that have ended.
@@ -62,37 +80,20 @@ impl Recorder {
             active: 0,
         };
         let Some(config) = config else { return Ok(recorder) };
-        recorder.active = recorder.probe("active_flows".to_owned());
+        recorder.active = recorder.samples.probe("active_flows".to_owned());
         for (i, name) in config.queues.iter().enumerate() {
             let link =
                 find(graph, name).map_err(|problem| problem.within(&format!("queues[{i}]")))?;
-            let probe = recorder.probe(format!("queue_bytes {name}"));
+            let probe = recorder.samples.probe(format!("queue_bytes {name}"));
             recorder.queues.push((link, probe));
         }
         for (i, name) in config.links.iter().enumerate() {
             let link =
                 find(graph, name).map_err(|problem| problem.within(&format!("links[{i}]")))?;
-            let probe = recorder.probe(format!("transmitted_bytes {name}"));
+            let probe = recorder.samples.probe(format!("transmitted_bytes {name}"));
             recorder.links.push((link, probe));
         }
         Ok(recorder)
-    }
-
-    /// The probe of this name, made if it is new.
-    pub fn probe(&mut self, name: String) -> u32 {
-        let probes = &mut self.samples.probes;
-        let known = probes.iter().position(|known| *known == name);
-        known.unwrap_or_else(|| {
-            probes.push(name);
-            probes.len() - 1
-        }) as u32
-    }
-
-    /// Takes one value.
-    pub fn sample(&mut self, time: Time, probe: u32, value: f64) {
-        self.samples.time_s.push(time.seconds());
-        self.samples.probe.push(probe);
-        self.samples.value.push(value);
     }
 
     /// When to sample next.

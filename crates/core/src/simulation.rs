@@ -41,6 +41,16 @@ struct Flow {
     packets: Tally,
 }
 
+impl Flow {
+    /// Arranges for the flow to be woken at `deadline`, unless it will be before.
+    fn wake_by(&mut self, deadline: Time, slot: FlowSlot, agenda: &mut Agenda) {
+        if deadline < self.wakes {
+            self.wakes = deadline.max(agenda.now());
+            agenda.push(self.wakes, Event::Wake(slot));
+        }
+    }
+}
+
 /// Packets of a flow, counted at the network's edge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -247,10 +257,7 @@ impl<'a> Simulation<'a> {
             .min(flow.controller.next_timer())
             .min(flow.receiver.deadline())
             .min(flow.stops);
-        if deadline < flow.wakes {
-            flow.wakes = deadline.max(now);
-            self.agenda.push(flow.wakes, Event::Wake(slot));
-        }
+        flow.wake_by(deadline, slot, &mut self.agenda);
     }
 
     fn wake(&mut self, slot: FlowSlot) {
@@ -306,6 +313,7 @@ impl<'a> Simulation<'a> {
         let (now, slot) = (self.agenda.now(), packet.flow);
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let reply = flow.receiver.on_data(now, packet);
+        flow.wake_by(flow.receiver.deadline(), slot, &mut self.agenda);
         if reply.is_new {
             flow.delivered += u64::from(packet.bytes) - self.format.header.0;
             if flow.spec.size.is_some_and(|size| size.0 == flow.delivered) {
@@ -323,7 +331,6 @@ impl<'a> Simulation<'a> {
         if reply.notification {
             self.notify(slot);
         }
-        self.arm_receiver(slot);
     }
 
     /// Sends `answer` back from a flow's receiver.
@@ -337,16 +344,6 @@ impl<'a> Simulation<'a> {
     /// Sends a congestion notification back.
     fn notify(&mut self, slot: FlowSlot) {
         self.answer(self.format.control(Kind::Cnp, slot, self.agenda.now()));
-    }
-
-    /// Wakes the flow for its receiver's sake, if that comes before all else.
-    fn arm_receiver(&mut self, slot: FlowSlot) {
-        let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let deadline = flow.receiver.deadline();
-        if deadline < flow.wakes {
-            flow.wakes = deadline;
-            self.agenda.push(deadline, Event::Wake(slot));
-        }
     }
 
     /// Tells flows that their packets were lost, or have left their hosts.
@@ -405,26 +402,24 @@ impl<'a> Simulation<'a> {
     fn sample(&mut self) {
         let now = self.agenda.now();
         let Self { recorder, network, flows, .. } = self;
-        let active = flows.iter().flatten().filter(|flow| !flow.is_closed).count();
-        recorder.sample(now, recorder.active, active as f64);
-        for (link, probe) in recorder.queues.clone() {
-            let bytes = network.ports[link as usize].backlog(now).bytes;
-            recorder.sample(now, probe, bytes as f64);
+        let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
+        let in_progress = flows.iter().flatten().filter(|flow| !flow.is_closed).count();
+        samples.push(now, *active, in_progress as f64);
+        for (link, probe) in queues {
+            let bytes = network.ports[*link as usize].backlog(now).bytes;
+            samples.push(now, *probe, bytes as f64);
         }
-        for (link, probe) in recorder.links.clone() {
-            let port = &mut network.ports[link as usize];
-            port.backlog(now);
-            let bytes = port.counters.bytes;
-            recorder.sample(now, probe, bytes as f64);
+        for (link, probe) in links {
+            let bytes = network.ports[*link as usize].transmitted(now);
+            samples.push(now, *probe, bytes as f64);
         }
-        let watched = recorder.flows.clone();
         for flow in flows.iter().flatten().filter(|flow| watched.contains(&flow.spec.id)) {
             let id = flow.spec.id;
-            let delivered = recorder.probe(format!("delivered_bytes flow {id}"));
-            recorder.sample(now, delivered, flow.delivered as f64);
+            let delivered = samples.probe(format!("delivered_bytes flow {id}"));
+            samples.push(now, delivered, flow.delivered as f64);
             for (name, value) in flow.controller.gauges() {
-                let probe = recorder.probe(format!("{name} flow {id}"));
-                recorder.sample(now, probe, value);
+                let probe = samples.probe(format!("{name} flow {id}"));
+                samples.push(now, probe, value);
             }
         }
         if let Some(time) = self.recorder.next(now) {

@@ -65,11 +65,6 @@ impl Receiver {
         }
     }
 
-    /// All segments before this one have come.
-    pub fn expected(&self) -> u32 {
-        self.expected
-    }
-
     /// Takes a data packet in.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
         let notification = self.notes_mark(now, packet.is_marked());

@@ -152,11 +152,6 @@ impl Sender {
         Bytes(u64::from(self.in_flight()) * u64::from(self.full))
     }
 
-    /// The first segment that the receiver is not known to have.
-    pub fn cumulative(&self) -> u32 {
-        self.cumulative
-    }
-
     fn payload(&self, sequence: u32) -> u32 {
         if sequence + 1 == self.total { self.last } else { self.full }
     }
