@@ -23,7 +23,12 @@ import polars as pl
 from sojourn._core import ScenarioError
 from sojourn.scenario import FileError, Scenario, did_you_mean, override, parse
 
-SAMPLED_EVERY = "10 ms"
+NEEDED = ("title", "label", "measured_s", "end_s", "payload_bytes", "wire_bytes")
+"""What must be given for every run, by itself or by what it is part of."""
+
+DEFAULTS: Mapping[str, Any] = {"by": "size", "adds_s": 0, "ack_s": 0, "least_flows": 100, "sample_interval": "10 ms"}
+"""What need not: whether bins are of sizes or of single flows; what is added to our completion
+times, and to the time that a flow is in progress; flows that a bin must have to be judged."""
 
 TOTALS = (
     "flows",
@@ -73,6 +78,11 @@ class Replay:
         return float(self.settings["end_s"])
 
     @property
+    def is_ideal(self) -> bool:
+        """Whether it is a fluid model instead of packets."""
+        return str(self.settings["scenario"].get("model", "packet")) != "packet"
+
+    @property
     def scenario(self) -> Scenario:
         """The same run as a scenario."""
         packet, wire = self.settings["payload_bytes"], self.settings["wire_bytes"]
@@ -88,9 +98,10 @@ class Replay:
         if self.flows is not None:
             file = {"name": f"{self.case}.csv", "text": _trace(self.flows, packet)}
             scenario["workload"] = {"kind": "trace", "file": file}
-        if "model" not in scenario:
+        if not self.is_ideal:
             link = [self.settings["link"]] if "link" in self.settings else []
-            scenario["samples"] = {"interval": SAMPLED_EVERY, "links": link, "queues": link}
+            interval = self.settings["sample_interval"]
+            scenario["samples"] = {"interval": interval, "links": link, "queues": link}
         return scenario
 
 
@@ -152,9 +163,7 @@ def _read_case(
     quick: bool,
 ) -> list[Replay]:
     own = table["cases"][case]
-    shared = {key: value for key, value in table.items() if key not in ("cases", "scenario")}
-    shared |= {"by": "size", "adds_s": 0, "ack_s": 0, "least_flows": 100} | shared
-    shared |= {key: value for key, value in own.items() if key not in ("runs", "scenario")}
+    shared = {**DEFAULTS, **_settings(table), **_settings(own)}
     flows = pl.read_parquet(folder / own["flows"]) if "flows" in own else None
     if quick:
         shared |= own.get("quick", {})
@@ -172,10 +181,18 @@ def _read_case(
             raise FileError(f"{folder / 'bins.csv'}: has no rows of the run `{case}.{name}`")
         others = totals.row(0, named=True) if totals.height else dict.fromkeys(TOTALS)
         settings = shared | given | {"scenario": scenario}
+        for key in NEEDED:
+            if key not in settings:
+                raise FileError(f"{folder / 'cases.toml'}: the run `{case}.{name}` has no `{key}`")
         # Only flow by flow can a run be compared that ends before the other's.
         if not quick or (flows is not None and name in flows.columns and "quick" in own):
             replays.append(Replay(case, name, settings, flows, bins, others, quick))
     return replays
+
+
+def _settings(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says itself, without what it is made of."""
+    return {key: table[key] for key in table if key not in ("cases", "runs", "scenario")}
 
 
 def _inherited(table: Mapping[str, Any], case: str, name: str) -> dict[str, Any]:

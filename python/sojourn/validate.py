@@ -23,8 +23,10 @@ class Outcome:
 
     replay: Replay
     bins: pl.DataFrame
-    """The columns of `BINS`; those that end in `_other` are the other's. `difference` is ours
-    over the other's mean less one, `error` two standard errors of it."""
+    """The columns of `BINS`; those that end in `_other` are the other's. `difference` is ours over
+    the other's mean less one, `error` two standard errors of it: from the differences of single
+    flows where the other's are known, else as if both means were independent, which is too much.
+    Ideals have none: they are exact."""
     ours: Mapping[str, float | None]
     theirs: Mapping[str, float | None]
     """The numbers of `TOTALS`."""
@@ -44,9 +46,9 @@ class Outcome:
         if within is None or self.judged.is_empty():
             return not_judged("no bin has enough flows")
         worst = self.judged.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        what = f"{worst['difference']:+.1%} ± {worst['error']:.1%} at {self.bin_name(worst)}"
+        what = f"{apart(worst)} at {self.bin_name(worst)}"
         held = bool(abs(worst["difference"]) <= within)
-        return Verdict(held, f"{what}, {within:.0%} allowed")
+        return Verdict(held, f"{what}, {100 * within:g} % allowed")
 
     @property
     def utilisation(self) -> Verdict:
@@ -63,6 +65,12 @@ class Outcome:
         return f"{row['low']} to {row['high']} packets"
 
 
+def apart(row: Mapping[str, Any]) -> str:
+    """Write the difference of a bin, and two standard errors of it if there is one."""
+    error = f" ± {100 * row['error']:.1f}" if row["error"] else ""
+    return f"{100 * row['difference']:+.1f}{error} %"
+
+
 def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
     """Run everything, and put it beside the other's; the options are those of `run_many`."""
     results = run_many([replay.scenario for replay in replays], **options)
@@ -70,9 +78,9 @@ def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
 
 
 def _beside(replay: Replay, result: Result) -> Outcome:
-    ours, bins, totals = _our_flows(replay, result), replay.bins, replay.totals
-    if replay.quick:
-        theirs = _their_flows(replay)
+    ours, theirs = _our_flows(replay, result), _their_flows(replay)
+    bins, totals = replay.bins, replay.totals
+    if replay.quick and theirs is not None:
         # A flow that only one of both finished in the short time would bias the other's mean.
         both = ours["fct_s"].is_not_null() & theirs["fct_s"].is_not_null()
         ours, theirs = ours.filter(both), theirs.filter(both)
@@ -80,10 +88,16 @@ def _beside(replay: Replay, result: Result) -> Outcome:
     pairs = _binned(replay, ours).join(
         bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left"
     )
-    scatter = (pl.col("stderr_s").fill_null(0) ** 2 + pl.col("stderr_s_other") ** 2).sqrt()
+    if theirs is not None:
+        differences = ours.with_columns(fct_s=ours["fct_s"] - theirs["fct_s"])
+        errors = _binned(replay, differences)["stderr_s"]
+    elif replay.is_ideal:
+        errors = pl.zeros(pairs.height, eager=True)
+    else:
+        errors = (pairs["stderr_s"] ** 2 + pairs["stderr_s_other"] ** 2).sqrt()
     pairs = pairs.with_columns(
         difference=pl.col("mean_s") / pl.col("mean_s_other") - 1,
-        error=2 * scatter / pl.col("mean_s_other"),
+        error=2 * errors.fill_null(0) / pl.col("mean_s_other"),
     )
     nothing: dict[str, float | None] = dict.fromkeys(TOTALS)
     measured = nothing | _flow_totals(replay, ours) | _link_totals(replay, result)
@@ -99,10 +113,10 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
     return flows.select(key.cast(pl.Int64).alias("key"), "start_s", fct, "timeouts")
 
 
-def _their_flows(replay: Replay) -> pl.DataFrame:
-    """Return the other's flows, as far as they finish before our run ends."""
-    if replay.flows is None:
-        raise TypeError(f"{replay.case}.{replay.name}: a quick run needs the other's flows")
+def _their_flows(replay: Replay) -> pl.DataFrame | None:
+    """Return the other's flows if they are known, as far as they finish before our run ends."""
+    if replay.flows is None or replay.name not in replay.flows.columns:
+        return None
     start, fct = pl.col("start_us") / 1e6, pl.col(replay.name) / 1e6
     return replay.flows.select(
         pl.col("packets").cast(pl.Int64).alias("key"),
@@ -164,7 +178,7 @@ def _number(value: Any) -> float | None:
 def _link_totals(replay: Replay, result: Result) -> dict[str, float | None]:
     """Return what the link carried, held and dropped; the drops are those of the whole run."""
     link = replay.settings.get("link")
-    if link is None or "samples" not in replay.scenario:
+    if link is None or replay.is_ideal:
         return {}
     since = replay.settings["measured_s"][0]
     samples = result.samples.filter(pl.col("time_s") >= since)

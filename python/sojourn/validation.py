@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from sojourn import _core, plot
 from sojourn._core import ScenarioError
-from sojourn.validate import Outcome
+from sojourn.validate import Outcome, apart
 
 Looks = Sequence[tuple[Outcome, plot.Look]]
 
@@ -92,7 +92,7 @@ def _bin_cell(row: Mapping[str, Any] | None) -> str:
     if row is None or row["difference"] is None:
         return "-"
     pair = _pair(row["mean_s"], row["mean_s_other"], "{:.3f}")
-    return f"{pair} ({100 * row['difference']:+.1f} ± {100 * row['error']:.1f} %)"
+    return f"{pair} ({apart(row)})"
 
 
 def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> None:
@@ -150,7 +150,7 @@ def _draw_ratios(axes: Axes, looks: Looks, simulator: str) -> None:
             axes.axhline(side * within, color=plot.GREY, linewidth=0.8, linestyle=":")
     axes.axhline(0, color="#222222", linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"flow size (packets): {looks[0][0].replay.title}")
+    axes.set_xlabel(f"flow size (packets)\n{looks[0][0].replay.title}")
     axes.set_ylabel(f"ours against {simulator} (%), ± 2 standard errors")
 
 
