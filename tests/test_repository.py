@@ -60,7 +60,7 @@ LAYERS = (
     "documents",
     "cases",
     "validate",
-    "validation",
+    "validation_page",
     "screen",
     "bench",
     "cli",

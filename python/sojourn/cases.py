@@ -26,7 +26,13 @@ from sojourn.scenario import FileError, Scenario, did_you_mean, override, parse
 NEEDED = ("title", "label", "measured_s", "end_s", "payload_bytes", "wire_bytes")
 """What must be given for every run, by itself or by what it is part of."""
 
-DEFAULTS: Mapping[str, Any] = {"by": "size", "adds_s": 0, "ack_s": 0, "least_flows": 100, "sample_interval": "10 ms"}
+DEFAULTS: Mapping[str, Any] = {
+    "by": "size",
+    "adds_s": 0,
+    "ack_s": 0,
+    "least_flows": 100,
+    "sample_interval": "10 ms",
+}
 """What need not: whether bins are of sizes or of single flows; what is added to our completion
 times, and to the time that a flow is in progress; flows that a bin must have to be judged."""
 

@@ -261,8 +261,8 @@ def validate(
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
     """Replay what another simulator ran, and compare."""
-    from sojourn import screen, validation
-    from sojourn import validate as validating
+    from sojourn import screen, validation_page
+    from sojourn import validate as validation
     from sojourn.cases import find_cases, read_cases, simulator
 
     folder = find_cases(cases)
@@ -272,18 +272,18 @@ def validate(
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-    outcomes = validating.validate(replays, what=f"validate {cases}", **options)
+    outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     other = simulator(folder)
-    for rows in (*validation.bin_rows(outcomes, abreast=4), *validation.total_rows(outcomes)):
+    for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
     print(f"ours / {other} (difference ± two standard errors)")
-    screen.console.print(screen.text_table(validation.verdict_rows(outcomes)))
     out.mkdir(parents=True, exist_ok=True)
-    validating.table(outcomes).write_csv(out / "validation.csv")
-    validation.draw(outcomes, other, out / "validation")
-    print(f"written to {out}: validation.csv, validation.svg, validation.png")
+    validation.bins_table(outcomes).write_csv(out / "bins.csv")
+    validation.totals_table(outcomes).write_csv(out / "totals.csv")
+    validation_page.draw(outcomes, other, out / "validation")
+    print(f"written to {out}: bins.csv, totals.csv, validation.svg, validation.png")
     if record:
-        print(f"written to {validation.record(outcomes, other, folder)}")
+        print(f"written to {validation_page.record(outcomes, other, folder)}")
 
 
 @app.command()

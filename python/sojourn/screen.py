@@ -14,7 +14,7 @@ from rich.text import Text
 from sojourn import metrics
 from sojourn.figure import Made
 from sojourn.results import Result
-from sojourn.validation import Rows
+from sojourn.validation_page import Rows
 
 console = Console(highlight=False)
 if not console.is_terminal:

@@ -196,7 +196,7 @@ def _link_totals(replay: Replay, result: Result) -> dict[str, float | None]:
     }
 
 
-def table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+def bins_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Return all bins of all runs in one table."""
     return pl.concat(
         one.bins.select(
@@ -204,3 +204,13 @@ def table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
         )
         for one in outcomes
     )
+
+
+def totals_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Return the numbers of all runs as wholes in one table."""
+    rows = []
+    for one in outcomes:
+        theirs = {f"{name}_other": one.theirs[name] for name in TOTALS}
+        ours = {name: one.ours[name] for name in TOTALS}
+        rows.append({"case": one.replay.case, "run": one.replay.name, **ours, **theirs})
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -25,26 +25,35 @@ class Rows:
     rows: Sequence[Sequence[str]]
 
 
+def every_table(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
+    """Return all tables, with so many runs side by side where they are compared by size."""
+    by_size = bin_rows(outcomes, max(abreast, 1))
+    return [*by_size, *total_rows(outcomes), verdict_rows(outcomes)]
+
+
 def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
-    """Return a table of each case's runs as a whole: ours / the other's."""
+    """Return a table of each case's runs as a whole, as far as the other's are known."""
     shown = {
-        "mean": ("mean_s", "{:.3f} s"),
-        "median": ("median_s", "{:.3f} s"),
-        "p99": ("p99_s", "{:.2f} s"),
-        "flows in progress": ("active_flows", "{:.1f}"),
-        "utilisation": ("utilisation", "{:.1%}"),
-        "queue, packets": ("queue_packets", "{:.1f}"),
-        "drops": ("drop_rate", "{:.2%}"),
-        "time-outs": ("timeouts", "{:.0f}"),
-        "unfinished": ("unfinished", "{:.0f}"),
+        "mean, s": ("mean_s", 1, "{:.3f}"),
+        "median, s": ("median_s", 1, "{:.3f}"),
+        "p99, s": ("p99_s", 1, "{:.2f}"),
+        "flows in progress": ("active_flows", 1, "{:.1f}"),
+        "used, %": ("utilisation", 100, "{:.1f}"),
+        "queue, packets": ("queue_packets", 1, "{:.1f}"),
+        "drops, %": ("drop_rate", 100, "{:.2f}"),
+        "time-outs": ("timeouts", 1, "{:.0f}"),
+        "unfinished": ("unfinished", 1, "{:.0f}"),
     }
     tables = []
     for case in _by_case(outcomes):
-        rows = []
-        for one in case:
-            cells = [_pair(one.ours[key], one.theirs[key], form) for key, form in shown.values()]
-            rows.append([one.replay.label, *cells])
-        tables.append(Rows(case[0].replay.title, ["run", *shown], rows))
+        known = [one for one in case if one.theirs["mean_s"] is not None]
+        rows = [
+            [one.replay.label]
+            + [_pair(one.ours[key], one.theirs[key], by, form) for key, by, form in shown.values()]
+            for one in known
+        ]
+        if rows:
+            tables.append(Rows(case[0].replay.title, ["run", *shown], rows))
     return tables
 
 
@@ -60,7 +69,7 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
                 + [_bin_cell(of_run.get(row["low"])) for of_run in bins]
                 for row in runs[0].bins.to_dicts()
             ]
-            columns = ["size", "flows", *(one.replay.label for one in runs)]
+            columns = ["", "flows", *(one.replay.label for one in runs)]
             tables.append(Rows(case[0].replay.title, columns, rows))
     return tables
 
@@ -83,15 +92,15 @@ def _by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
     return list(cases.values())
 
 
-def _pair(ours: float | None, theirs: float | None, form: str) -> str:
-    one, other = ("-" if value is None else form.format(value) for value in (ours, theirs))
-    return "-" if one == other == "-" else f"{one} / {other}"
+def _pair(ours: float | None, theirs: float | None, by: float, form: str) -> str:
+    one, other = ("-" if value is None else form.format(by * value) for value in (ours, theirs))
+    return "-" if "-" in (one, other) else f"{one} / {other}"
 
 
 def _bin_cell(row: Mapping[str, Any] | None) -> str:
     if row is None or row["difference"] is None:
         return "-"
-    pair = _pair(row["mean_s"], row["mean_s_other"], "{:.3f}")
+    pair = _pair(row["mean_s"], row["mean_s_other"], 1, "{:.3f}")
     return f"{pair} ({apart(row)})"
 
 
@@ -184,10 +193,8 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
 
 
 def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:
-    tables = [*total_rows(outcomes), *bin_rows(outcomes, abreast=len(outcomes))]
-    judged = [verdict_rows(outcomes)]
     parts = [f"Numbers are ours / {simulator}; in brackets the difference ± two standard errors."]
-    for one in (*judged, *tables):
+    for one in every_table(outcomes, abreast=len(outcomes)):
         header = ["| " + " | ".join(one.columns) + " |", "| --- " * len(one.columns) + "|"]
         rows = ["| " + " | ".join(row) + " |" for row in one.rows]
         parts += [f"**{one.title}**", "\n".join(header + rows)]
