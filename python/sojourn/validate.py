@@ -73,11 +73,21 @@ def apart(row: Mapping[str, Any]) -> str:
 
 def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
     """Run everything, and put it beside the other's; the options are those of `run_many`."""
-    results = run_many([replay.scenario for replay in replays], **options)
-    return [_beside(replay, result) for replay, result in zip(replays, results, strict=True)]
+    linked = [replay for replay in replays if _has_link(replay)]
+    wholes = [replay.scenario for replay in replays]
+    results = run_many([*wholes, *(replay.beginning for replay in linked)], **options)
+    beginnings = iter(results[len(replays) :])
+    return [
+        _beside(replay, result, next(beginnings) if _has_link(replay) else None)
+        for replay, result in zip(replays, results, strict=False)
+    ]
 
 
-def _beside(replay: Replay, result: Result) -> Outcome:
+def _has_link(replay: Replay) -> bool:
+    return "link" in replay.settings and not replay.is_ideal
+
+
+def _beside(replay: Replay, result: Result, beginning: Result | None) -> Outcome:
     ours, theirs = _our_flows(replay, result), _their_flows(replay)
     bins, totals = replay.bins, replay.totals
     if replay.quick and theirs is not None:
@@ -100,7 +110,9 @@ def _beside(replay: Replay, result: Result) -> Outcome:
         error=2 * errors.fill_null(0) / pl.col("mean_s_other"),
     )
     nothing: dict[str, float | None] = dict.fromkeys(TOTALS)
-    measured = nothing | _flow_totals(replay, ours) | _link_totals(replay, result)
+    measured = nothing | _flow_totals(replay, ours)
+    if beginning is not None:
+        measured |= _link_totals(replay, result, beginning)
     return Outcome(replay, pairs, measured, nothing | dict(totals))
 
 
@@ -175,24 +187,23 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _link_totals(replay: Replay, result: Result) -> dict[str, float | None]:
-    """Return what the link carried, held and dropped; the drops are those of the whole run."""
-    link = replay.settings.get("link")
-    if link is None or replay.is_ideal:
-        return {}
-    since = replay.settings["measured_s"][0]
-    samples = result.samples.filter(pl.col("time_s") >= since)
-    sent = samples.filter(pl.col("probe") == f"transmitted_bytes {link}")
+def _link_totals(replay: Replay, result: Result, beginning: Result) -> dict[str, float]:
+    """Return what the link carried, held and dropped since the first arrival that counts."""
+    link = replay.settings["link"]
+    samples = result.samples.filter(pl.col("time_s") >= replay.settings["measured_s"][0])
+    sent, queue = (
+        samples.filter(pl.col("probe") == f"{probe} {link}").sort("time_s")
+        for probe in ("transmitted_bytes", "queue_bytes")
+    )
     spent = sent["time_s"][-1] - sent["time_s"][0]
-    counters = metrics.link_counters(result, link)
     carried = 8 * (sent["value"][-1] - sent["value"][0])
-    queue = samples.filter(pl.col("probe") == f"queue_bytes {link}")["value"]
-    arrivals = counters["packets"] + counters["drops"]
-    waiting = float(queue.to_numpy().mean())
+    now, before = (metrics.link_counters(run, link) for run in (result, beginning))
+    dropped = now["drops"] - before["drops"]
+    arrivals = dropped + now["packets"] - before["packets"]
     return {
-        "utilisation": carried / spent / counters["rate_bps"],
-        "queue_packets": waiting / replay.settings["wire_bytes"],
-        "drop_rate": counters["drops"] / arrivals if arrivals else 0.0,
+        "utilisation": carried / spent / now["rate_bps"],
+        "queue_packets": float(queue["value"].to_numpy().mean()) / replay.settings["wire_bytes"],
+        "drop_rate": dropped / arrivals if arrivals else 0.0,
     }
 
 
