@@ -177,7 +177,7 @@ def test_the_command_prints_draws_and_records(
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (["othre"], "othre: there is no such folder of cases; did you mean `other`?"),
+        (["the_other"], "the_other: there is no such folder of cases; did you mean `other`?"),
         (["other", "--only", "one.dctpc"], "no such run; did you mean `one.dctcp`?"),
         (["other", "--record", "--quick"], "--record: wants all runs at full length"),
     ],
