@@ -46,9 +46,10 @@ class Outcome:
         if within is None or self.judged.is_empty():
             return not_judged("no bin has enough flows")
         worst = self.judged.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        what = f"{apart(worst)} at {self.bin_name(worst)}"
-        held = bool(abs(worst["difference"]) <= within)
-        return Verdict(held, f"{what}, {100 * within:g} % allowed")
+        distance = abs(worst["difference"])
+        chance = " (no more than chance)" if distance <= worst["error"] else ""
+        what = f"{apart(worst)}{chance} at {self.bin_name(worst)}"
+        return Verdict(bool(distance <= within), f"{what}, {100 * within:g} % allowed")
 
     @property
     def utilisation(self) -> Verdict:

@@ -185,9 +185,13 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
         raise ScenarioError(f"{page}: lacks the lines `{begin}` and `{end}`")
     stem = page.with_name(f"validation_{folder.resolve().name}")
     draw(outcomes, simulator, stem)
-    stem.with_suffix(".svg").unlink()
-    made = f"Made by `sojourn validate {folder.resolve().name} --record`, version {_core.VERSION}."
-    parts = [made, f"![Completion times by size]({stem.name}.png)", *_markdown(outcomes, simulator)]
+    stem.with_suffix(".svg").unlink(missing_ok=True)
+    picture = stem.with_suffix(".png")
+    parts = [
+        f"Made by `sojourn validate {folder.resolve().name} --record`, version {_core.VERSION}.",
+        *([f"![Completion times by size]({picture.name})"] if picture.exists() else []),
+        *_markdown(outcomes, simulator),
+    ]
     page.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
     return page
 
