@@ -15,7 +15,7 @@ from conftest import EXPERIMENTS, SCENARIO_FILE
 from sojourn import cli
 
 HELP = Path(__file__).parent / "help.txt"
-COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "bench")
+COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "validate", "bench")
 
 
 @pytest.fixture(autouse=True)
