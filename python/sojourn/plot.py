@@ -8,7 +8,7 @@ import contextlib
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ LOOKS = {
     "timely": Look(RED, "^"),
     "patched timely": Look(ORANGE, "D"),
     "tcp": Look(PURPLE, "v"),
+    "high speed tcp": Look(BLUE, "o"),
     "reno": Look(PURPLE, "v"),
     "cubic": Look(SKY, "P"),
     "xcp": Look(ORANGE, "X"),
@@ -57,9 +58,9 @@ LOOKS = {
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
-    "processor sharing": Look(PURPLE, ".", "--"),
+    "processor sharing": Look(BLACK, ".", "--"),
     "srpt": Look(GREY, ".", "-."),
-    "max min": Look(BLACK, ".", "--"),
+    "max min": Look(BLACK, ".", ":"),
 }
 
 STYLE: Any = {
@@ -210,6 +211,53 @@ def _published(axes: Axes, published: pl.DataFrame, columns: tuple[str, str], sc
             alpha=0.75,
             label="published (hollow)" if number == 0 else None,
         )
+
+
+def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    column: str = "mean",
+    by: str = "scheme",
+    curves: Mapping[str, Callable[[Any], Any]] | None = None,
+    label: str = "mean completion time",
+    limits: tuple[float, float] | None = None,
+    log_sizes: bool = True,
+) -> None:
+    """Draw `column` of size curves, in seconds, against flow size in packets.
+
+    `curves` are closed forms by name, each a function of sizes, drawn as thin dashed lines. Means
+    have bands of two standard errors. Hollow marks are lower bounds: not all flows had finished.
+    """
+    shown = table.filter(pl.col("size").is_between(*limits)) if limits else table
+    low, high = limits or (shown["size"].min(), shown["size"].max())
+    for scheme, part in _parts(shown.with_columns(value=pl.col(column)), by):
+        _size_line(axes, part.sort("size"), scheme, band=column == "mean")
+    grid = np.geomspace(low, high, 300) if log_sizes else np.linspace(low, high, 300)
+    for name, curve in (curves or {}).items():
+        style = look(name)
+        axes.plot(grid, curve(grid), color=style.colour, linestyle="--", linewidth=1, label=name)
+    if log_sizes:
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(_plain_numbers())
+    axes.set_xlabel("flow size (packets)")
+    axes.set_ylabel(with_unit(label, "s"))
+    _scale(axes, log=True)
+    legend(axes)
+
+
+def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> None:
+    style = look(scheme)
+    sizes, values = part["size"].to_numpy(), part["value"].to_numpy()
+    line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
+    axes.plot(sizes, values, marker=style.marker, markersize=4, label=scheme, **line)
+    if band:
+        reach = 2 * np.nan_to_num(part["stderr"].to_numpy())
+        least = np.maximum(values - reach, values / 10)
+        axes.fill_between(sizes, least, values + reach, color=style.colour, alpha=0.18, lw=0)
+    bound = part["at_least"].to_numpy()
+    hollow: Any = {"markerfacecolor": "white", "markersize": 4, "linestyle": "none"}
+    axes.plot(sizes[bound], values[bound], marker=style.marker, color=style.colour, **hollow)
 
 
 def cdf(  # noqa: PLR0913 - each names one thing to be seen
