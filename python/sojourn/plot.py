@@ -8,7 +8,7 @@ import contextlib
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,8 @@ LOOKS = {
     "timely": Look(RED, "^"),
     "patched timely": Look(ORANGE, "D"),
     "tcp": Look(PURPLE, "v"),
+    "slow start": Look(SKY, "."),
+    "highspeed tcp": Look(BLUE, "o"),
     "high speed tcp": Look(BLUE, "o"),
     "reno": Look(PURPLE, "v"),
     "cubic": Look(SKY, "P"),
@@ -60,6 +62,9 @@ LOOKS = {
     "ideal": Look(BLACK, ".", "--"),
     "processor sharing": Look(BLACK, ".", "--"),
     "srpt": Look(GREY, ".", "-."),
+    "drop tail": Look(BLUE, "o"),
+    "red": Look(RED, "s"),
+    "red and ecn": Look(ORANGE, "D"),
     "max min": Look(BLACK, ".", ":"),
 }
 
@@ -219,24 +224,23 @@ def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
     *,
     column: str = "mean",
     by: str = "scheme",
-    curves: Mapping[str, Callable[[Any], Any]] | None = None,
+    curves: pl.DataFrame | None = None,
     label: str = "mean completion time",
     limits: tuple[float, float] | None = None,
     log_sizes: bool = True,
 ) -> None:
     """Draw `column` of size curves, in seconds, against flow size in packets.
 
-    `curves` are closed forms by name, each a function of sizes, drawn as thin dashed lines. Means
-    have bands of two standard errors. Hollow marks are lower bounds: not all flows had finished.
+    `curves` are closed forms: the columns `by`, `size` and `column`, drawn as thin dashed lines.
+    Means have bands of two standard errors. Hollow marks are lower bounds: flows had not finished.
     """
-    shown = table.filter(pl.col("size").is_between(*limits)) if limits else table
-    low, high = limits or (shown["size"].min(), shown["size"].max())
-    for scheme, part in _parts(shown.with_columns(value=pl.col(column)), by):
+    within = pl.col("size").is_between(*limits) if limits else pl.lit(value=True)
+    for scheme, part in _parts(table.filter(within).with_columns(value=column), by):
         _size_line(axes, part.sort("size"), scheme, band=column == "mean")
-    grid = np.geomspace(low, high, 300) if log_sizes else np.linspace(low, high, 300)
-    for name, curve in (curves or {}).items():
-        style = look(name)
-        axes.plot(grid, curve(grid), color=style.colour, linestyle="--", linewidth=1, label=name)
+    if curves is not None:
+        for name, part in _parts(curves.filter(within).with_columns(value=column), by):
+            line: Any = {"color": look(name).colour, "linestyle": "--", "linewidth": 1}
+            axes.plot(part["size"].to_numpy(), part["value"].to_numpy(), label=name, **line)
     if log_sizes:
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter(_plain_numbers())

@@ -53,7 +53,9 @@ class Pareto:
 
     def above(self, size: float) -> float:
         """Return the share of flows that are larger than `size`."""
-        return min(1.0, (self.least / size) ** self.shape) if size > 0 else 1.0
+        if size <= self.least:
+            return 1.0
+        return float((self.least / size) ** self.shape)
 
     def work_below(self, size: float) -> float:
         """Return the mean over all flows of the size, counting only flows up to `size`."""

@@ -1,0 +1,120 @@
+"""Figure B1: completion time by size, and flows in progress: TCP, XCP and RCP against sharing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    plot,
+    theory,
+)
+
+from .paper import (
+    ACTIVE,
+    BY_SIZE,
+    FORMULA,
+    RCP,
+    RCP_AS_XCP,
+    SHARING,
+    TCP,
+    XCP,
+    Setting,
+    formula_table,
+    ideals,
+    mean_of,
+    over_time,
+    paper,
+    ratios,
+    rcp,
+    size_table,
+    tcp,
+    xcp,
+)
+
+SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(30, 1.4))
+
+figure = Figure(
+    paper,
+    id="b1",
+    title="Completion time by size, and flows in progress",
+    source="Figure 1",
+    scales={
+        "smoke": {"rate_bps": 50e6, "length_s": 10},
+        "quick": {"rate_bps": 2.4e9, "length_s": 20},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300},
+    },
+    panels=(1, 2),
+    size=(11, 4.4),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = SETTING.at(scale)
+    transports = {
+        TCP: tcp(setting.link),
+        XCP: xcp(setting.link),
+        RCP: rcp(),
+        RCP_AS_XCP: rcp("as_xcp"),
+    }
+    yield from setting.runs(scale, transports | ideals)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    sizes = size_table(runs)
+    forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
+    active = over_time(runs).filter(metric=ACTIVE)
+    return pl.concat([sizes, forms, active], how="diagonal")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    by_size, forms = table.filter(metric=BY_SIZE), table.filter(metric=FORMULA)
+    plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
+    shown = table.filter(pl.col("metric") == ACTIVE, pl.col("scheme") != "SRPT")
+    plot.series(axes[1], shown.drop("high", strict=False), unit="", time_unit="s", label=ACTIVE)
+    axes[1].set_yscale("log")
+
+
+@figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")
+def sharing_is_faster(table: pl.DataFrame) -> Verdict:
+    slower = ratios(table, TCP, SHARING, up_to=2000)
+    least = slower.sort("ratio").head(1)
+    said = f"the least of TCP over processor sharing, at {sum(least['size']):.0f} packets,"
+    return at_least(sum(least["ratio"]) or float("nan"), 3, said)
+
+
+@figure.claim("at the worst size they are about 10 times as fast (5 to 20 times)")
+def an_order_of_magnitude(table: pl.DataFrame) -> Verdict:
+    worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
+    value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]
+    said = "the most of TCP over processor sharing"
+    return every([at_least(value, 5, said), at_most(value, 20, said)])
+
+
+@figure.claim("XCP is slower than TCP: flows take longer in most bins of size up to 2000 packets")
+def xcp_is_slower(table: pl.DataFrame) -> Verdict:
+    slower = ratios(table, XCP, TCP, up_to=2000)["ratio"]
+    share: Any = (slower > 1).mean()
+    return at_least(float("nan") if share is None else share, 0.5, "the share of bins")
+
+
+@figure.claim("there are fewer flows in progress under sharing than under TCP, and most under XCP")
+def flows_in_progress(table: pl.DataFrame) -> Verdict:
+    shared, tcp_flows, xcp_flows = (mean_of(table, name, ACTIVE) for name in (SHARING, TCP, XCP))
+    return every(
+        [
+            at_least(tcp_flows / shared, 1, f"TCP's {tcp_flows:.0f} over sharing's {shared:.0f}"),
+            at_least(xcp_flows / tcp_flows, 1, f"XCP's {xcp_flows:.0f} over TCP's"),
+        ]
+    )
