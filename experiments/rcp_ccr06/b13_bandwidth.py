@@ -75,10 +75,9 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
     axes.set_xscale("log")
     axes.set_ylim(0.9, 100)
     shown = table.unique("link", maintain_order=True)
-    axes.set_xticks(shown["bandwidth"].to_list(), [f"{x:.3g}" for x in shown["bandwidth"]])
+    names = [f"{x:.3g}\n{name}" for x, name in shown.select("bandwidth", "link").iter_rows()]
+    axes.set_xticks(shown["bandwidth"].to_list(), names)
     axes.minorticks_off()
-    for place, name in zip(shown["bandwidth"], shown["link"], strict=True):
-        axes.annotate(name, (place, 0.93), fontsize=7, ha="center", va="bottom", color=plot.GREY)
 
 
 def lags(table: pl.DataFrame, size: str, bound: float) -> Verdict:

@@ -102,10 +102,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         ideal = len(SIZES) if metric == FLOWS else 100
         place.axhline(ideal, color=plot.BLACK, linestyle="--", linewidth=1, label=SHARED)
         place.set_xscale("log")
+        place.xaxis.set_major_formatter("{x:g}")
         place.set_ylim(bottom=0)
         place.set_ylabel(plot.with_unit(metric, unit))
     plot.legend(axes[0])
-    axes[1].set_xlabel("time (round trips, from 1)")
+    axes[1].set_xlabel("round trip (the first is 1)")
 
 
 def values(table: pl.DataFrame, metric: str) -> list[float]:

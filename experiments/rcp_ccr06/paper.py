@@ -51,7 +51,7 @@ UTILISATION, WAITING = "utilisation", "queue"
 LEAST_FLOWS = 30
 """Bins of sizes with fewer flows are drawn but not judged."""
 
-TCP, RENO, XCP, RCP = "TCP", "TCP", "XCP", "RCP"
+TCP, XCP, RCP = "TCP", "XCP", "RCP"
 HIGHSPEED, SHARING, SRPT = "HighSpeed TCP", "Processor sharing", "SRPT"
 
 
@@ -99,6 +99,18 @@ class Setting:
         for scheme, change in schemes.items():
             yield {"scheme": scheme}, override(self.scenario(scale["length_s"]), change)
 
+
+BACKBONE = Setting(theory.Link(2.4e9, 0.2), 0.84, theory.Pareto(50, 1.2))
+"""The setting of figures 2 and 6."""
+
+FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interval="10 ms")
+"""The setting of figures 8 to 11: flows so large that few are in progress."""
+
+FEW_FLOWS_SCALES = {
+    "smoke": {"rate_bps": 50e6, "length_s": 20},
+    "quick": {"rate_bps": 1e9, "length_s": 60},
+    "paper": {"rate_bps": 1e9, "length_s": 300},
+}
 
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
 
@@ -157,6 +169,19 @@ def red(link: theory.Link, kind: str, *, ecn: bool) -> dict[str, Any]:
             },
         },
     )
+
+
+DROP_TAIL, RED, RED_ECN = "Drop-tail", "RED", "RED and ECN"
+
+
+def queues(link: theory.Link) -> dict[str, dict[str, Any]]:
+    """Return HighSpeed TCP with each kind of queue."""
+    kind = "high_speed_tcp"
+    return {
+        DROP_TAIL: tcp(link, kind),
+        RED: red(link, kind, ecn=False),
+        RED_ECN: red(link, kind, ecn=True),
+    }
 
 
 def xcp(link: theory.Link) -> dict[str, Any]:

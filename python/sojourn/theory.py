@@ -61,7 +61,7 @@ class Pareto:
         """Return the mean over all flows of the size, counting only flows up to `size`."""
         if size <= self.least:
             return 0.0
-        return self.mean * (1 - (self.least / size) ** (self.shape - 1))
+        return float(self.mean * (1 - (self.least / size) ** (self.shape - 1)))
 
     def squares_below(self, size: float) -> float:
         """Return the mean over all flows of the squared size, counting only flows up to `size`."""
