@@ -81,7 +81,7 @@ class Setting:
                 "load": self.load,
                 "sizes": {
                     "kind": "pareto",
-                    "mean": f"{self.sizes.mean * PAYLOAD:g} B",
+                    "mean": f"{self.sizes.mean * PAYLOAD:.0f} B",
                     "shape": self.sizes.shape,
                     "whole_packets": True,
                 },
@@ -213,13 +213,14 @@ def shaken(runs: Iterable[Run]) -> list[Run]:
     """Add the round trip of a handshake to the completion times of simulated ideals."""
 
     def with_round_trip(result: Result) -> Result:
-        if result.summary["scenario"]["model"]["kind"] == "packet":
-            return result
         round_trip = 2 * metrics.seconds(result.summary["scenario"]["topology"]["delay"])
         flows = result.flows.with_columns(pl.col("fct_s") + round_trip)
         return Result(flows, result.samples, result.summary)
 
-    return [Run(run.labels, with_round_trip(run.result)) for run in runs]
+    return [
+        Run(run.labels, with_round_trip(run.result)) if run.labels["scheme"] in ideals else run
+        for run in runs
+    ]
 
 
 def rate_bps(runs: Sequence[Run]) -> float:
