@@ -24,6 +24,7 @@ from .paper import (
     RCP,
     RCP_AS_XCP,
     SHARING,
+    SRPT,
     TCP,
     XCP,
     Setting,
@@ -47,7 +48,7 @@ figure = Figure(
     source="Figure 12",
     scales={
         "smoke": {"rate_bps": 50e6, "length_s": 10},
-        "quick": {"rate_bps": 2.4e9, "length_s": 20},
+        "quick": {"rate_bps": 2.4e9, "length_s": 30},
         "paper": {"rate_bps": 2.4e9, "length_s": 300},
     },
     deviations=(
@@ -81,7 +82,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != "SRPT")
+    by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != SRPT)
     forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
     plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2000), log_sizes=False)
     plot.along_sizes(axes[1], by_size, curves=forms, limits=(2000, 1e4), log_sizes=False)

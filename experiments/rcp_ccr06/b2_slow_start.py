@@ -50,7 +50,7 @@ figure = Figure(
     source="Figure 2",
     scales={
         "smoke": {"rate_bps": 50e6, "length_s": 10},
-        "quick": {"rate_bps": 2.4e9, "length_s": 20},
+        "quick": {"rate_bps": 2.4e9, "length_s": 30},
         "paper": {"rate_bps": 2.4e9, "length_s": 300},
     },
     deviations=(

@@ -18,7 +18,7 @@ SIZE, EACH_ROUND = 50, 2
 # 100 packets of 1000 B each round trip of 100 ms.
 LINK = theory.Link(8e6, 0.1)
 
-EXACT, SIMULATED, SHARED = "Slow start, by arithmetic", "Slow start, simulated", "Processor sharing"
+EXACT, SIMULATED, SHARED = "Slow start", "Slow start, simulated", "Processor sharing"
 
 figure = Figure(
     paper,
@@ -111,6 +111,7 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
     labels = ("time (round trips)", "flows in progress")
     plot.against(axes, shown, x="round", labels=labels)
     axes.set_ylim(0, 14)
+    axes.set_xticks(range(0, 20, 2))
 
 
 def counted(table: pl.DataFrame, scheme: str) -> list[int]:

@@ -115,9 +115,12 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     known = None
     if published is not None:
         known = published.with_columns(pl.col("value") / LINK.rtt_s)
-    plot.bars(axes[0], slowest, published=known, label="slowest new flow (round trips)")
+    label = "slowest new flow (round trips)"
+    plot.bars(axes[0], slowest, published=known, source="ns-2", label=label)
     near = table.filter(
-        pl.col("metric") == SHARE, pl.col("time_s").is_between(BEGIN_S - 1, BEGIN_S + 2)
+        pl.col("metric") == SHARE,
+        pl.col("scheme").is_in([TCP, XCP, RCP]),
+        pl.col("time_s").is_between(BEGIN_S - 0.3, BEGIN_S + 1.6),
     )
     near = near.with_columns(time_s=(pl.col("time_s") - BEGIN_S) / LINK.rtt_s + 100)
     together = near.filter(pl.col("flow") != 0).group_by("scheme", "time_s", maintain_order=True)
@@ -128,6 +131,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         plot.series(place, rows, unit="%", time_unit="s", label=label)
         place.set_xlabel("time (round trips)")
         place.set_ylim(0, 105)
+        place.set_xlim(97, 116)
+        place.set_xticks(range(98, 117, 2))
 
 
 def round_trips(table: pl.DataFrame, scheme: str) -> float:

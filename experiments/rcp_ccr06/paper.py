@@ -230,7 +230,7 @@ def rate_bps(runs: Sequence[Run]) -> float:
 
 def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFrame:
     """Return completion times along flow size, of flows that had time to finish."""
-    end_s = runs[0].result.summary["simulated_s"]
+    end_s = metrics.seconds(runs[0].result.summary["scenario"]["time_limit"])
     early = pl.col("start_s") < 0.8 * end_s
     chosen = early if where is None else early & where
     curve = metrics.size_curve(shaken(runs), payload=PAYLOAD, where=chosen)

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sojourn.layout import layout
 
@@ -247,7 +247,9 @@ def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
     axes.set_xlabel("flow size (packets)")
     axes.set_ylabel(with_unit(label, "s"))
     _scale(axes, log=True)
-    legend(axes)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    legend(axes, columns=3)
 
 
 def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> None:
@@ -256,7 +258,9 @@ def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> No
     line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
     axes.plot(sizes, values, marker=style.marker, markersize=4, label=scheme, **line)
     if band:
-        reach = 2 * np.nan_to_num(part["stderr"].to_numpy())
+        # Of a handful of flows not even the spread is known.
+        known = part["flows"].to_numpy() >= 5
+        reach = 2 * np.where(known, part["stderr"].to_numpy(), 0.0)
         least = np.maximum(values - reach, values / 10)
         axes.fill_between(sizes, least, values + reach, color=style.colour, alpha=0.18, lw=0)
     bound = part["at_least"].to_numpy()
@@ -341,12 +345,14 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     by: str = "scheme",
     unit: str = "",
     published: pl.DataFrame | None = None,
+    source: str = "published",
     label: str = "",
     log: bool = False,
 ) -> None:
     """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
 
-    Bars stand together by `group`; without one, each stands over its own name.
+    Bars stand together by `group`; without one, each stands over its own name. `source` says where
+    the outlines come from.
     """
     scale = UNITS[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -369,7 +375,7 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(known):
         values = part["value"].to_numpy() * scale
-        said = None if number else "published (dashed)"
+        said = None if number else f"{source} (dashed)"
         axes.bar(places(name, part), values, width * 0.92, label=said, **outline)
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlabel(group.replace("_", " ") if group else "")
