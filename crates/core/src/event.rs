@@ -12,6 +12,8 @@ pub enum Event {
     Arrive(LinkId),
     /// A transmitter becomes free while something waits for it.
     Ready(LinkId),
+    /// A router's interval ends.
+    Tick(LinkId),
     /// A flow's earliest deadline.
     Wake(FlowSlot),
     /// The recorder takes its samples.

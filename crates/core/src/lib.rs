@@ -14,6 +14,7 @@ pub mod port;
 pub mod queue;
 pub mod random;
 pub mod recorder;
+pub mod router;
 pub mod routes;
 pub mod run;
 pub mod scenario;

@@ -2,7 +2,7 @@
 
 use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
-use crate::packet::{Flags, FlowSlot, Kind, Packet};
+use crate::packet::{Flags, FlowSlot, Header, Kind, Packet};
 use crate::port::{Arrival, Handed, Port, Sent};
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
@@ -25,7 +25,7 @@ pub struct Departure {
 pub struct Network {
     /// By [`LinkId`].
     pub ports: Vec<Port>,
-    /// Whether a link leads from a host, by [`LinkId`].
+    /// Whether a link leads from a host's own port, by [`LinkId`].
     pub from_host: Vec<bool>,
     /// The ways through.
     pub routes: Routes,
@@ -93,11 +93,29 @@ impl Network {
         }
     }
 
-    /// Sends a packet from its host, whose port is the first of its route. Says when its transmission ends
-    /// if that is settled already; otherwise a [`Departure`] will.
+    /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
+    /// keeps its flow waiting, if that is settled already; otherwise a [`Departure`] will. Where hosts are
+    /// routers, nobody waits.
     pub fn send(&mut self, packet: Packet, agenda: &mut Agenda) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
-        self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, link, agenda)
+        let ends = self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, link, agenda);
+        if self.from_host[link as usize] { ends } else { Some(agenda.now()) }
+    }
+
+    /// Starts the clocks of all routers.
+    pub fn start_routers(&self, agenda: &mut Agenda) {
+        for (link, port) in (0..).zip(&self.ports) {
+            if port.next_tick() < Time::NEVER {
+                agenda.push(port.next_tick(), Event::Tick(link));
+            }
+        }
+    }
+
+    /// A router's time has come.
+    pub fn tick(&mut self, link: LinkId, agenda: &mut Agenda) {
+        let port = &mut self.ports[link as usize];
+        port.tick(agenda.now());
+        agenda.push(port.next_tick(), Event::Tick(link));
     }
 
     /// Handles a call that a port has asked for.
@@ -212,7 +230,7 @@ impl Network {
             flow: FlowSlot::MAX,
             next_hop: 0,
             sequence: link,
-            block: (0, 0),
+            header: Header::None,
             bytes: PAUSE_FRAME.0 as u16,
             kind,
             flags: Flags::NONE,

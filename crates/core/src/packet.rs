@@ -33,7 +33,7 @@ impl Format {
             flow,
             next_hop: 0,
             sequence: 0,
-            block: (0, 0),
+            header: Header::None,
             bytes: self.ack.0 as u16,
             kind,
             flags: Flags::NONE,
@@ -53,6 +53,8 @@ pub enum Kind {
     Syn,
     /// Answers a [`Syn`](Self::Syn).
     SynAck,
+    /// Asks routers for feedback without payload; an ACK answers it.
+    Probe,
     /// Acknowledges data.
     Ack,
     /// Reports a gap to a go-back-N sender.
@@ -90,6 +92,8 @@ impl Flags {
     pub const MARKED: Self = Self(2);
     /// Data: the receiver is to acknowledge it at once.
     pub const WANTS_ACK: Self = Self(4);
+    /// Data: the sender has answered a mark (CWR).
+    pub const REDUCED: Self = Self(8);
 
     /// Whether all of `other` are set.
     pub fn has(self, other: Self) -> bool {
@@ -103,11 +107,53 @@ impl Flags {
     }
 }
 
-/// A packet. It is moved from queue to wire to queue: half a cache line, so that a hop touches no other
-/// memory on its account (docs/performance.md).
+/// What a packet says besides its sequence number: to routers, which may write it, or to the sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Header {
+    /// Nothing.
+    None,
+    /// ACK and SYN-ACK.
+    Ack {
+        /// The run of received segments beyond the ACK's number that holds the one just received (RFC
+        /// 2018, first block), from and up to; empty if there is none.
+        block: (u32, u32),
+        /// What routers wrote into the packet that it answers.
+        feedback: f32,
+    },
+    /// RCP, to routers.
+    Rcp {
+        /// The sender's round-trip time in seconds; 0 while it has none.
+        rtt: f32,
+        /// The least rate that a router on the way offers, in bytes a second.
+        rate: f32,
+    },
+    /// XCP, to routers.
+    Xcp {
+        /// The sender's round-trip time in seconds; 0 while it has none.
+        rtt: f32,
+        /// Seconds between packets, on average over a round trip.
+        spacing: f32,
+        /// The change of throughput that the sender wishes and routers bound, in bytes a second.
+        feedback: f32,
+    },
+}
+
+impl Header {
+    /// The part that a receiver sends back.
+    pub fn feedback(self) -> f32 {
+        match self {
+            Self::None => 0.0,
+            Self::Rcp { rate, .. } => rate,
+            Self::Ack { feedback, .. } | Self::Xcp { feedback, .. } => feedback,
+        }
+    }
+}
+
+/// A packet. It is moved from queue to wire to queue, so it is small, and a hop touches no other memory
+/// on its account (docs/performance.md).
 ///
 /// Data carries one segment of a flow; segments are counted from 0 and all but the last are full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
     /// When the sender handed the packet to its host's port; an ACK echoes that of the data it answers.
     pub sent_at: Time,
@@ -117,9 +163,8 @@ pub struct Packet {
     pub next_hop: u32,
     /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Frames: the link meant.
     pub sequence: u32,
-    /// ACK: the run of received segments beyond `sequence` that holds the one just received (RFC 2018,
-    /// first block), from and up to; empty if there is none.
-    pub block: (u32, u32),
+    /// What else it says.
+    pub header: Header,
     /// Size on the wire.
     pub bytes: u16,
     /// What it is for.
@@ -129,7 +174,7 @@ pub struct Packet {
 }
 
 const _: () =
-    assert!(size_of::<Packet>() <= 32, "a packet outgrew its place (docs/performance.md)");
+    assert!(size_of::<Packet>() <= 40, "a packet outgrew its place (docs/performance.md)");
 
 impl Packet {
     /// Whether a router has marked it, or it echoes such a mark.

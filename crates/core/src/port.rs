@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::packet::Packet;
-use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Line, Queue, Verdict};
+use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Found, Line, Queue, Verdict};
 use crate::random::Random;
+use crate::router::{Router, View};
 use crate::topology::Link;
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -82,7 +83,7 @@ struct Flight {
     packet: Packet,
 }
 
-const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
+const _: () = assert!(size_of::<Flight>() <= 48, "wires outgrow the caches (docs/performance.md)");
 
 /// What has come to the end of a link.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +97,7 @@ pub struct Arrival {
 }
 
 /// A transmission that has been settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sent {
     /// The packet.
     pub packet: Packet,
@@ -108,7 +109,7 @@ pub struct Sent {
 }
 
 /// What becomes of a packet handed to a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Handed {
     /// All is settled.
     Sent(Sent),
@@ -131,6 +132,8 @@ pub struct Port {
     started: usize,
     /// When the transmitter is free.
     busy_until: Time,
+    /// When the last transmission starts.
+    left: Time,
     delay: Duration,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
@@ -141,6 +144,7 @@ pub struct Port {
     /// What has passed.
     pub counters: Counters,
     lane: Lane,
+    router: Option<Box<dyn Router>>,
     rate: Rate,
     loss: f64,
     random: Random,
@@ -148,7 +152,13 @@ pub struct Port {
 
 impl Port {
     /// A port on `link`, drawing from `random`.
-    pub fn new(link: &Link, behaviour: Behaviour, control: Control, random: Random) -> Self {
+    pub fn new(
+        link: &Link,
+        behaviour: Behaviour,
+        router: Option<Box<dyn Router>>,
+        control: Control,
+        random: Random,
+    ) -> Self {
         let served = |data: Box<dyn Queue>| {
             Lane::Departure(Box::new(Served {
                 control: (control == Control::First).then(Line::default),
@@ -170,12 +180,14 @@ impl Port {
             wire: VecDeque::new(),
             started: 0,
             busy_until: Time::ZERO,
+            left: Time::ZERO,
             delay: link.delay,
             quiet_below,
             known: [(0, Duration::ZERO); 2],
             backlog: Backlog::default(),
             counters: Counters::default(),
             lane,
+            router,
             rate: link.rate,
             loss: link.loss,
             random,
@@ -186,13 +198,17 @@ impl Port {
     pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
+        if let Some(router) = &mut self.router {
+            router.on_arrive(&packet, now);
+        }
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
             let Lane::Arrival(admission) = &mut self.lane else {
                 self.queue(packet, now, dropped);
                 return Handed::Queued;
             };
-            match admission.admit(&packet, self.backlog, &mut self.random) {
+            let found = Found { now, backlog: self.backlog, left: self.left };
+            match admission.admit(&packet, &found, &mut self.random) {
                 Verdict::Mark => self.counters.marked += u64::from(packet.mark()),
                 Verdict::Accept => {}
                 Verdict::Drop => {
@@ -305,6 +321,24 @@ impl Port {
         }
     }
 
+    /// When the router's time comes next; never, if there is none.
+    pub fn next_tick(&self) -> Time {
+        self.router.as_ref().map_or(Time::NEVER, |router| router.next_tick())
+    }
+
+    /// The router's time has come.
+    pub fn tick(&mut self, now: Time) {
+        let waiting = self.backlog(now).bytes;
+        if let Some(router) = &mut self.router {
+            router.on_tick(View { now, waiting });
+        }
+    }
+
+    /// The router's named numbers.
+    pub fn gauges(&mut self) -> Vec<(&'static str, f64)> {
+        self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
+    }
+
     /// Whether PFC holds the port's data back.
     pub fn is_paused(&self) -> bool {
         matches!(&self.lane, Lane::Departure(served) if served.paused_since.is_some())
@@ -363,26 +397,35 @@ impl Port {
 
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
-        while let Some(Flight { starts, packet }) = self.wire.get(self.started) {
+        while let Some(Flight { starts, packet }) = self.wire.get_mut(self.started) {
             if *starts > now {
                 return;
             }
             self.backlog.take(packet.bytes);
             self.started += 1;
-            self.counters.depart(*packet);
+            self.counters.depart(packet);
+            if let Some(router) = &mut self.router {
+                router.on_depart(packet, View { now: *starts, waiting: self.backlog.bytes });
+            }
         }
     }
 
     /// Puts a packet onto the wire.
-    fn transmit(&mut self, packet: Packet, starts: Time, now: Time) -> Sent {
+    fn transmit(&mut self, mut packet: Packet, starts: Time, now: Time) -> Sent {
         let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
+        self.left = starts;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        self.wire.push_back(Flight { starts, packet });
         if starts == now {
             self.started += 1;
-            self.counters.depart(packet);
+            self.counters.depart(&packet);
+            if self.router.is_some() {
+                let waiting = self.waiting().bytes;
+                let view = View { now, waiting };
+                self.router.as_mut().into_iter().for_each(|r| r.on_depart(&mut packet, view));
+            }
         }
+        self.wire.push_back(Flight { starts, packet });
         Sent { packet, ends, arrives_first }
     }
 
@@ -403,7 +446,7 @@ impl Port {
 }
 
 impl Counters {
-    fn depart(&mut self, packet: Packet) {
+    fn depart(&mut self, packet: &Packet) {
         self.departed += 1;
         self.data += u64::from(!packet.kind.is_control());
         self.bytes += u64::from(packet.bytes);

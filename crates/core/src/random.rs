@@ -40,6 +40,13 @@ impl Random {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
+
+    /// A number from the normal distribution with the given mean and standard deviation.
+    pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
+        // Box and Muller, of whose two numbers one is used.
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        mean + deviation * radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
 }
 
 /// The finaliser of `SplitMix64`: a bijection of 64-bit words that scatters neighbours.

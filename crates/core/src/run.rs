@@ -82,19 +82,27 @@ impl Scenario {
     fn network(&self, graph: &Graph, transport: &transport::Config) -> Result<Network, Problem> {
         let packet = Bytes(self.packet.payload.0 + self.packet.header.0);
         let buffers = Buffers::new(&self.switch, graph, packet).map_err(|p| p.within("switch"))?;
+        if buffers.is_some() && graph.hosts_are_routers {
+            let message = "must be left out: this topology has no switch";
+            return Err(Problem::new("switch.shared_buffer", message));
+        }
         let control_priority = self.switch.control_priority || self.switch.pause.is_some();
         let [at_switch, at_host] = self.queues(transport);
         let from_host: Vec<bool> =
-            graph.links.iter().map(|link| graph.nodes[link.from as usize].is_host).collect();
+            graph.links.iter().map(|link| graph.is_from_host(link)).collect();
         let control = match (control_priority, &buffers) {
             (true, _) => Control::First,
             (false, Some(_)) => Control::Served,
             (false, None) => Control::WithData,
         };
+        let router = self.router_in_force(transport);
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
-            let random = Random::new(self.seed, &format!("port/{link}"));
-            Port::new(&graph.links[link], discipline.build(graph.links[link].rate), control, random)
+            let rate = graph.links[link].rate;
+            let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
+            let router = router.as_ref().map(|router| router.build(rate, random("router")));
+            let behaviour = discipline.build(rate);
+            Port::new(&graph.links[link], behaviour, router, control, random("port"))
         };
         let ports = (0..graph.links.len()).map(port).collect();
         let routes = Routes::new(graph, self.routing, self.seed);

@@ -7,7 +7,7 @@ use crate::packet::Format;
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
 use crate::routes::Routing;
 use crate::units::{Bytes, Time};
-use crate::{buffer, ideal, queue, recorder, topology, transport, workload};
+use crate::{buffer, ideal, queue, recorder, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,8 @@ crate::parameters! {
         pub queue: Option<queue::Config> = None;
         /// The queue at hosts' own ports; none takes the one that the transport was designed for.
         pub host_queue: Option<queue::Config> = None;
+        /// The controller at every port; none takes the one that the transport needs.
+        pub router: Option<router::Config> = None;
         /// How switches buffer, and whether they pause their neighbours.
         pub switch: buffer::Config = defaults();
         /// How packets spread over paths of equal cost.
@@ -82,6 +84,7 @@ crate::parameters! {
             let message = format!("missing; the packet model needs one of {names}");
             return Err(Problem::new("transport", message));
         }
+        check_router(scenario)?;
         let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
         for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
             let capacity = queue.as_ref().and_then(|queue| queue.capacity());
@@ -107,7 +110,25 @@ crate::parameters! {
     }
 }
 
+/// A router serves the transport that reads what it writes.
+fn check_router(scenario: &Scenario) -> Result<(), Problem> {
+    let (Some(transport), Some(router)) = (&scenario.transport, &scenario.router) else {
+        return Ok(());
+    };
+    let message = match transport.router() {
+        Some(needed) if needed.name() == router.name() => return Ok(()),
+        Some(needed) => format!("must be `{}` for this transport", needed.name()),
+        None => format!("must be left out: `{}` asks nothing of routers", transport.name()),
+    };
+    Err(Problem::new("router", format!("{message}, not `{}`", router.name())))
+}
+
 impl Scenario {
+    /// The controller in force at every port.
+    pub(crate) fn router_in_force(&self, transport: &transport::Config) -> Option<router::Config> {
+        self.router.clone().or_else(|| transport.router())
+    }
+
     /// Reads a scenario from JSON.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let value: Value =
@@ -142,6 +163,7 @@ pub fn catalogue() -> Value {
         ("sizes", workload::sizes::Config::catalogue()),
         ("transport", transport::Config::catalogue()),
         ("queue", queue::Config::catalogue()),
+        ("router", router::Config::catalogue()),
         ("switch", alone(table("switch", buffer::Config::ABOUT, buffer::Config::entries()))),
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
         ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),

@@ -1,4 +1,4 @@
-//! The packet simulator: one loop over five kinds of event.
+//! The packet simulator: one loop over six kinds of event.
 //!
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::event::Event;
 use crate::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::network::{Agenda, Network};
-use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
+use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::routes::Way;
 use crate::topology::{Graph, LinkId};
-use crate::transport::receiver::Receiver;
+use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::{Output, Sender};
 use crate::transport::{Config as Transport, Controller, Mechanism, Path};
 use crate::units::{Bytes, Duration, Time};
@@ -138,6 +138,7 @@ impl<'a> Simulation<'a> {
     /// Runs until every flow has finished, `limit` is reached or `stop` is set.
     pub fn run(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
         self.await_next_flow();
+        self.network.start_routers(&mut self.agenda);
         if self.recorder.is_sampling() {
             self.agenda.push(Time::ZERO, Event::Sample);
         }
@@ -151,6 +152,7 @@ impl<'a> Simulation<'a> {
                 Event::Start => self.start_flow()?,
                 Event::Arrive(link) => self.arrive(link),
                 Event::Ready(link) => self.network.ready(link, &mut self.agenda),
+                Event::Tick(link) => self.network.tick(link, &mut self.agenda),
                 Event::Wake(slot) => self.wake(slot),
                 Event::Sample => self.sample(),
             }
@@ -240,11 +242,13 @@ impl<'a> Simulation<'a> {
         while let Some(output) = flow.sender.next(now, allowance) {
             let packet = match output {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
+                Output::Probe => self.format.control(Kind::Probe, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };
             let next_hop = flow.there.start(&mut self.spray);
             flow.packets.sent += 1;
-            let ends = self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
+            let header = flow.controller.header();
+            let ends = self.network.send(Packet { next_hop, header, ..packet }, &mut self.agenda);
             if let Output::Segment(_) = output {
                 flow.sender.on_handed(ends);
                 flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
@@ -275,9 +279,8 @@ impl<'a> Simulation<'a> {
             flow.controller.on_timer(now);
         }
         flow.sender.on_time(now, &mut *flow.controller);
-        if flow.receiver.on_time(now) {
-            self.notify(slot);
-        }
+        let reply = flow.receiver.on_time(now);
+        self.reply(slot, reply);
         self.pump(slot);
         self.release_if_over(slot);
     }
@@ -290,14 +293,21 @@ impl<'a> Simulation<'a> {
         flow.packets.delivered += 1;
         match packet.kind {
             Kind::Data => self.receive(&packet),
+            Kind::Probe => {
+                let answer = flow.receiver.answer(&packet, (0, 0));
+                self.answer(packet.flow, answer);
+            }
             Kind::Syn => {
+                let header = Header::Ack { block: (0, 0), feedback: packet.header.feedback() };
                 let answer = self.format.control(Kind::SynAck, packet.flow, packet.sent_at);
-                self.answer(answer);
+                self.send_back(Packet { header, ..answer });
             }
             Kind::SynAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
                 let now = self.agenda.now();
                 match packet.kind {
-                    Kind::SynAck => flow.sender.on_syn_ack(now, &packet),
+                    Kind::SynAck => {
+                        flow.sender.on_syn_ack(now, &packet, &mut *flow.controller);
+                    }
                     Kind::Cnp => flow.controller.on_notification(now),
                     _ => flow.sender.on_ack(now, &packet, &mut *flow.controller),
                 }
@@ -320,30 +330,35 @@ impl<'a> Simulation<'a> {
                 flow.fct = Some(now - flow.spec.start);
             }
         }
+        self.reply(slot, reply);
+    }
+
+    /// Sends what a flow's receiver has to say.
+    fn reply(&mut self, slot: FlowSlot, reply: Reply) {
         if let Some(answer) = reply.ack {
-            self.answer(Packet {
-                sequence: answer.cumulative,
-                block: answer.block,
-                flags: Flags::NONE.with_if(Flags::MARKED, packet.is_marked()),
-                ..self.format.control(answer.kind, slot, packet.sent_at)
-            });
+            self.answer(slot, answer);
         }
         if reply.notification {
-            self.notify(slot);
+            self.send_back(self.format.control(Kind::Cnp, slot, self.agenda.now()));
         }
     }
 
-    /// Sends `answer` back from a flow's receiver.
-    fn answer(&mut self, answer: Packet) {
-        let Some(flow) = &mut self.flows[answer.flow as usize] else { return };
-        flow.packets.sent += 1;
-        let next_hop = flow.back.start(&mut self.spray);
-        self.network.send(Packet { next_hop, ..answer }, &mut self.agenda);
+    /// Sends an acknowledgement back.
+    fn answer(&mut self, slot: FlowSlot, answer: Answer) {
+        self.send_back(Packet {
+            sequence: answer.cumulative,
+            header: Header::Ack { block: answer.block, feedback: answer.feedback },
+            flags: Flags::NONE.with_if(Flags::MARKED, answer.marked),
+            ..self.format.control(answer.kind, slot, answer.sent_at)
+        });
     }
 
-    /// Sends a congestion notification back.
-    fn notify(&mut self, slot: FlowSlot) {
-        self.answer(self.format.control(Kind::Cnp, slot, self.agenda.now()));
+    /// Sends a packet back from its flow's receiver.
+    fn send_back(&mut self, packet: Packet) {
+        let Some(flow) = &mut self.flows[packet.flow as usize] else { return };
+        flow.packets.sent += 1;
+        let next_hop = flow.back.start(&mut self.spray);
+        self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
     }
 
     /// Tells flows that their packets were lost, or have left their hosts.

@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sojourn_core::packet::{Flags, Format, Kind, Packet};
+use sojourn_core::packet::{Flags, Format, Header, Kind, Packet};
 use sojourn_core::parameters::Parameter;
-use sojourn_core::queue::{self, Backlog, Behaviour, Capacity, Context, Fifo, Queue, Verdict};
+use sojourn_core::queue::{
+    self, Backlog, Behaviour, Capacity, Context, Fifo, Found, Queue, Verdict,
+};
 use sojourn_core::random::Random;
 use sojourn_core::transport::{self, Ack, Controller, Loss, Path, Sign};
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
-use sojourn_core::{ideal, scenario, topology, workload};
+use sojourn_core::{ideal, router, scenario, topology, workload};
 
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
 
@@ -23,7 +25,7 @@ enum Told {
     /// So many packets have been sent.
     Sent(u8),
     /// So many of those in flight are acknowledged, after so many microseconds.
-    Ack { packets: u8, rtt_us: u32, marked: bool, is_recovering: bool },
+    Ack { packets: u8, rtt_us: u32, marked: bool, feedback: f32, is_recovering: bool },
     /// A loss.
     Loss(Sign),
     /// A congestion notification.
@@ -33,12 +35,14 @@ enum Told {
 }
 
 fn told() -> impl Strategy<Value = (u32, Told)> {
-    let sign = prop_oneof![Just(Sign::Gap), Just(Sign::Timeout)];
-    let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), any::<bool>()).prop_map(
-        |(packets, rtt_us, marked, is_recovering)| Told::Ack {
+    let sign = prop_oneof![Just(Sign::Gap), Just(Sign::Timeout), Just(Sign::Mark)];
+    let feedback = prop_oneof![Just(0.0), -1e9_f32..1e9];
+    let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), feedback, any::<bool>()).prop_map(
+        |(packets, rtt_us, marked, feedback, is_recovering)| Told::Ack {
             packets,
             rtt_us,
             marked,
+            feedback,
             is_recovering,
         },
     );
@@ -98,22 +102,24 @@ impl Flow<'_> {
                     self.controller.on_sent(now, Bytes(1040));
                 }
             }
-            Told::Ack { packets, rtt_us, marked, is_recovering } => {
+            Told::Ack { packets, rtt_us, marked, feedback, is_recovering } => {
                 let packets = u32::from(packets).min(self.in_flight());
                 self.acknowledged += packets;
                 self.controller.on_ack(&Ack {
                     now,
                     bytes: Bytes(1000 * u64::from(packets)),
+                    advanced: packets,
                     rtt: Duration::from_micros(u64::from(rtt_us)),
                     marked,
+                    feedback,
                     cumulative: self.acknowledged,
                     next: self.sent,
                     is_recovering,
                 });
             }
             Told::Loss(sign) => {
-                let in_flight = Bytes(1000 * u64::from(self.in_flight()));
-                self.controller.on_loss(&Loss { now, in_flight, sign });
+                let flight = Bytes(1000 * u64::from(self.in_flight()));
+                self.controller.on_loss(&Loss { now, flight, sign });
             }
             Told::Notification => self.controller.on_notification(now),
             Told::Nothing => {}
@@ -201,7 +207,7 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
         flow: 0,
         next_hop: 1,
         sequence,
-        block: (0, 0),
+        header: Header::None,
         bytes,
         kind: Kind::Data,
         flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, ecn_capable),
@@ -281,7 +287,8 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
             // As many packets as that can be, and one of the least size to come.
             let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
             let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
-            let verdict = admission.admit(&data(0, bytes, true), backlog, &mut random);
+            let found = Found { now: Time::ZERO, backlog, left: Time::ZERO };
+            let verdict = admission.admit(&data(0, bytes, true), &found, &mut random);
             assert_eq!(verdict, Verdict::Accept, "{config:?} {text}, {waiting} waiting");
         }
     }
@@ -355,5 +362,6 @@ fn every_part_and_parameter_is_documented_and_its_default_reads_back() {
     check_family::<workload::sizes::Config>(&catalogue["sizes"]);
     check_family::<transport::Config>(&catalogue["transport"]);
     check_family::<queue::Config>(&catalogue["queue"]);
+    check_family::<router::Config>(&catalogue["router"]);
     check_family::<ideal::Config>(&catalogue["model"]);
 }

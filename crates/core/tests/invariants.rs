@@ -19,8 +19,8 @@ use sojourn_core::transport;
 
 const SCENARIOS: u64 = 1000;
 
-fn pick<T: Copy>(random: &mut Random, choices: &[T]) -> T {
-    choices[random.below(choices.len() as u64) as usize]
+fn pick<T: Clone>(random: &mut Random, choices: &[T]) -> T {
+    choices[random.below(choices.len() as u64) as usize].clone()
 }
 
 /// A topology, and how many hosts it has.
@@ -30,6 +30,13 @@ fn network(random: &mut Random) -> (Value, u32) {
     let delay = pick(random, &["0 ns", "300 ns", "1 us", "50 us"]);
     let loss = pick(random, &[0.0, 0.0, 0.01, 0.1]);
     match pick(random, topology::Config::NAMES) {
+        "link" => (
+            json!({
+                "kind": "link", "rate": slower, "delay": delay,
+                "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
+            }),
+            2,
+        ),
         "dumbbell" => (
             json!({
                 "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
@@ -99,23 +106,42 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
 }
 
+fn transport(random: &mut Random, reliability: &Value) -> Value {
+    let kind = pick(random, transport::Config::NAMES);
+    let mut transport = json!({ "kind": kind, "reliability": reliability });
+    if kind == "tcp" || kind.ends_with("_tcp") || kind == "cubic" {
+        transport["ecn"] = json!(random.below(2) == 0);
+        transport["window"] = json!({
+            "initial": pick(random, &[1, 10]), "hystart": random.below(2) == 0,
+            "max_ssthresh": pick(random, &[json!("none"), json!(8)]),
+        });
+    }
+    transport
+}
+
 fn scenario(seed: u64) -> Value {
     let random = &mut Random::new(seed, "scenario");
     let (topology, hosts) = network(random);
     let routing = pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = json!({
-        "recovery": pick(random, &["selective_repeat", "go_back_n"]),
+        "recovery": pick(random, &["selective_repeat", "new_reno", "reno", "go_back_n"]),
         "duplicate_acks": duplicate_acks,
         "handshake": random.below(2) == 0,
+        "initial_rto": "10 ms",
+        "min_rto": "10 ms",
         "max_rto": "50 ms",
+        "timestamps": random.below(2) == 0,
+        "clock_granularity": pick(random, &["0 s", "2 ms"]),
+        "delayed_ack": pick(random, &["none", "none", "1 ms"]),
+        "receive_window": pick(random, &[json!("none"), json!(1), json!(20)]),
     });
     let mut scenario = json!({
         "seed": seed,
-        "topology": topology,
+        "topology": topology.clone(),
         "workload": workload(random, hosts),
-        "transport": { "kind": pick(random, transport::Config::NAMES), "reliability": reliability },
-        "switch": switch(random),
+        "transport": transport(random, &reliability),
+        "switch": if topology["kind"] == "link" { json!({}) } else { switch(random) },
         "routing": routing,
         "time_limit": "20 s",
         "samples": { "interval": "1 ms", "flows": [0] },

@@ -223,6 +223,11 @@ pub fn not_negative(value: &f64) -> Result<(), &'static str> {
     if *value >= 0.0 { Ok(()) } else { Err("zero or more") }
 }
 
+/// Zero or more, if given at all.
+pub fn not_negative_if_given(value: &Option<f64>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), not_negative)
+}
+
 /// The catalogue's rows for a field: its own and, if it is a table, those inside.
 pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> Vec<Entry> {
     let default = default.map(|value| value.show());

@@ -1,6 +1,6 @@
 //! Drop-tail: first in, first out, and no room is no room.
 
-use super::{Admission, Backlog, Behaviour, Capacity, Discipline, Verdict};
+use super::{Admission, Behaviour, Capacity, Discipline, Found, Verdict};
 use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::Rate;
@@ -36,9 +36,9 @@ impl Admission for Limit {
         }
     }
 
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, _random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, found: &Found, _random: &mut Random) -> Verdict {
         match self.0 {
-            Some(capacity) if !capacity.fits(backlog, packet.bytes) => Verdict::Drop,
+            Some(capacity) if !capacity.fits(found.backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,
         }
     }

@@ -1,7 +1,7 @@
 //! First in, first out with a marking rule: what ECN disciplines on the instantaneous queue share.
 
 use super::drop_tail::Limit;
-use super::{Admission, Backlog, Behaviour, Context, Fifo, Queue, Verdict};
+use super::{Admission, Backlog, Behaviour, Context, Fifo, Found, Queue, Verdict};
 use crate::packet::Packet;
 use crate::random::Random;
 
@@ -47,9 +47,9 @@ impl<R: Rule> Admission for AtArrival<R> {
         self.rule.quiet_below().min(self.limit.quiet_below())
     }
 
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict {
-        match self.limit.admit(packet, backlog, random) {
-            Verdict::Accept if self.rule.marks(backlog, random) => Verdict::Mark,
+    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+        match self.limit.admit(packet, found, random) {
+            Verdict::Accept if self.rule.marks(found.backlog, random) => Verdict::Mark,
             verdict => verdict,
         }
     }

@@ -73,6 +73,17 @@ pub enum Verdict {
     Drop,
 }
 
+/// What a packet finds when it arrives at a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The present.
+    pub now: Time,
+    /// What waits.
+    pub backlog: Backlog,
+    /// When the last packet left the queue; if nothing waits, it has been empty since.
+    pub left: Time,
+}
+
 /// A rule that decides when a packet arrives.
 pub trait Admission: Send {
     /// While the bytes that wait, with the packet that comes, are fewer than this, every packet is accepted
@@ -81,8 +92,8 @@ pub trait Admission: Send {
         0
     }
 
-    /// Judges `packet`, which finds `backlog` waiting.
-    fn admit(&mut self, packet: &Packet, backlog: Backlog, random: &mut Random) -> Verdict;
+    /// Judges `packet`, by what it finds.
+    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict;
 }
 
 /// What a queue may use while it handles a packet.
@@ -155,18 +166,21 @@ impl Line {
 pub struct Fifo {
     admission: Box<dyn Admission>,
     line: Line,
+    /// When the last packet left.
+    left: Time,
 }
 
 impl Fifo {
     /// An empty line behind `admission`.
     pub fn new(admission: Box<dyn Admission>) -> Self {
-        Self { admission, line: Line::default() }
+        Self { admission, line: Line::default(), left: Time::ZERO }
     }
 }
 
 impl Queue for Fifo {
     fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        match self.admission.admit(&packet, self.line.backlog(), context.random) {
+        let found = Found { now: context.now, backlog: self.line.backlog(), left: self.left };
+        match self.admission.admit(&packet, &found, context.random) {
             Verdict::Accept => {}
             Verdict::Mark => context.mark(&mut packet),
             Verdict::Drop => {
@@ -177,7 +191,8 @@ impl Queue for Fifo {
         self.line.push(packet);
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        self.left = context.now;
         self.line.pop()
     }
 

@@ -4,6 +4,7 @@ pub mod dumbbell;
 pub mod fat_tree;
 pub mod graph;
 pub mod leaf_spine;
+pub mod link;
 pub mod parking_lot;
 mod paths;
 pub mod star;
@@ -66,6 +67,9 @@ pub struct Graph {
     pub senders: Option<HostId>,
     /// What a load of 1 means here.
     pub load: LoadReference,
+    /// Whether flows begin and end on routers: their links then have switches' queues, and no host
+    /// waits for its own port.
+    pub hosts_are_routers: bool,
 }
 
 /// A kind of network.
@@ -76,13 +80,22 @@ pub trait Topology {
 
 crate::family! {
     /// Every topology, by the name a scenario gives it.
-    pub enum Config as dyn Topology { dumbbell, star, parking_lot, leaf_spine, fat_tree, graph }
+    pub enum Config as dyn Topology {
+        link, dumbbell, star, parking_lot, leaf_spine, fat_tree, graph,
+    }
 }
 
 impl Graph {
     /// A network without nodes yet; a load of 1 offers `load`.
     pub fn new(load: LoadReference) -> Self {
-        Self { nodes: Vec::new(), links: Vec::new(), hosts: Vec::new(), senders: None, load }
+        Self {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            hosts: Vec::new(),
+            senders: None,
+            load,
+            hosts_are_routers: false,
+        }
     }
 
     /// Adds a host.
@@ -124,6 +137,11 @@ impl Graph {
     /// How many hosts there are.
     pub fn host_count(&self) -> HostId {
         self.hosts.len() as HostId
+    }
+
+    /// Whether a link leads from a host's own port.
+    pub fn is_from_host(&self, link: &Link) -> bool {
+        self.nodes[link.from as usize].is_host && !self.hosts_are_routers
     }
 
     /// The rates of all links that hosts transmit on, together.

@@ -10,6 +10,7 @@ use crate::parameters::Parameter;
 /// Small networks of one kind, of many shapes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {
     let rest = match kind {
+        "link" => json!({}),
         "dumbbell" => json!({"senders": a, "receivers": b}),
         "star" => json!({"hosts": a + 1}),
         "parking_lot" => json!({"bottlenecks": a}),

@@ -121,9 +121,9 @@ impl Controller for Dctcp {
 
     fn on_loss(&mut self, loss: &Loss) {
         // RFC 8257 §3.5: a loss is answered as TCP does, whatever alpha says.
-        self.ssthresh = (loss.in_flight.0 as f64 / 2.0).max(2.0 * self.packet);
+        self.ssthresh = (loss.flight.0 as f64 / 2.0).max(2.0 * self.packet);
         self.window = match loss.sign {
-            Sign::Gap => self.ssthresh,
+            Sign::Gap | Sign::Mark => self.ssthresh,
             Sign::Timeout => self.packet,
         };
     }
@@ -172,8 +172,10 @@ mod tests {
         Ack {
             now: Time::ZERO,
             bytes: Bytes(1000),
+            advanced: 1,
             rtt: Duration::from_micros(10),
             marked,
+            feedback: 0.0,
             cumulative,
             next,
             is_recovering: false,
@@ -215,7 +217,7 @@ mod tests {
     #[test]
     fn losses_halve_and_timeouts_start_again_from_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, in_flight: Bytes(8_000), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
         flow.on_loss(&loss(Sign::Timeout));

@@ -1,24 +1,32 @@
 //! Transports: a congestion controller each, over one sender and one receiver that all of them
 //! share.
 
-use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
+use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
-use crate::queue;
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::{queue, router};
 
 pub mod constant_rate;
 pub mod dcqcn;
 pub mod dctcp;
+pub mod hystart;
 pub mod patched_timely;
 pub mod ranges;
+pub mod rcp;
 pub mod receiver;
 pub mod rtt;
+pub mod scoreboard;
 pub mod sender;
+pub mod tcp;
 pub mod timely;
+pub mod window;
+pub mod xcp;
 
 crate::family! {
     /// Every transport, by the name a scenario gives it.
-    pub enum Config as dyn Transport { constant_rate, dcqcn, dctcp, patched_timely, timely }
+    pub enum Config as dyn Transport {
+        constant_rate, dcqcn, dctcp, patched_timely, rcp, tcp, timely, xcp,
+    }
 }
 
 /// A kind of transport.
@@ -32,6 +40,11 @@ pub trait Transport {
     /// The queue at switches that it was designed for; a scenario may choose another.
     fn queue(&self) -> queue::Config {
         queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
+    }
+
+    /// The controller that it needs at every port, if it needs one.
+    fn router(&self) -> Option<router::Config> {
+        None
     }
 
     /// The queue at hosts' own ports; a scenario may choose another.
@@ -60,10 +73,13 @@ pub struct Path {
 /// Arguments are structs, so an algorithm that needs one more fact adds a field and no signature
 /// changes.
 pub trait Controller: Send {
+    /// The handshake is complete; without a handshake there is no such call.
+    fn on_open(&mut self, _opened: &Opened) {}
+
     /// Data has been acknowledged.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Data has been lost. Called once a window for losses that ACKs reveal, and for every
+    /// Data has been lost. Called once a window for losses and marks that ACKs reveal, and for every
     /// time-out.
     fn on_loss(&mut self, _loss: &Loss) {}
 
@@ -84,6 +100,11 @@ pub trait Controller: Send {
     /// How much may be sent.
     fn allowance(&self) -> Allowance;
 
+    /// What the next packet says to routers.
+    fn header(&self) -> Header {
+        Header::None
+    }
+
     /// Named numbers for traces over time, such as a window in bytes; always the same names in the
     /// same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
@@ -97,18 +118,33 @@ pub struct Allowance {
     pub window: Bytes,
     /// Rate on the wire; none for as fast as ACKs come.
     pub rate: Option<Rate>,
+    /// How often to ask routers while data waits for the rate; none for never.
+    pub probe: Option<Duration>,
 }
 
 impl Allowance {
     /// A window without pacing.
     pub fn window(bytes: f64) -> Self {
-        Self { window: Bytes(bytes as u64), rate: None }
+        Self { window: Bytes(bytes as u64), rate: None, probe: None }
     }
 
     /// A rate without a window.
     pub fn rate(bps: f64) -> Self {
-        Self { window: Bytes(u64::MAX), rate: Some(Rate::from_bps(bps)) }
+        Self { window: Bytes(u64::MAX), rate: Some(Rate::from_bps(bps)), probe: None }
     }
+}
+
+/// The end of a handshake, as controllers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// When it came.
+    pub now: Time,
+    /// How long the last attempt took.
+    pub rtt: Duration,
+    /// What routers wrote into the SYN.
+    pub feedback: f32,
+    /// Whether it took more than one attempt.
+    pub syn_was_lost: bool,
 }
 
 /// An acknowledgement, as controllers see it.
@@ -118,25 +154,29 @@ pub struct Ack {
     pub now: Time,
     /// Payload that is now known to be received and was not before.
     pub bytes: Bytes,
+    /// By how many segments the cumulative acknowledgement moved.
+    pub advanced: u32,
     /// Since the packet it answers was handed to the host's port.
     pub rtt: Duration,
-    /// Whether that packet carried a mark.
+    /// Whether it tells of a mark.
     pub marked: bool,
+    /// What routers wrote into that packet.
+    pub feedback: f32,
     /// All segments before this one have been received.
     pub cumulative: u32,
     /// The next segment never sent before.
     pub next: u32,
-    /// Whether a loss is being repaired.
+    /// Whether a gap is being repaired.
     pub is_recovering: bool,
 }
 
-/// A loss, as controllers see it.
+/// A loss, or a mark that means the same, as controllers see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// When it was noticed.
     pub now: Time,
-    /// Payload in flight before it was noticed.
-    pub in_flight: Bytes,
+    /// Payload sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
+    pub flight: Bytes,
     /// How it was noticed.
     pub sign: Sign,
 }
@@ -148,6 +188,9 @@ pub enum Sign {
     Gap,
     /// Nothing was acknowledged for too long.
     Timeout,
+    /// A router marked; nothing is lost. Only told where marks are answered as losses are
+    /// ([`Feedback::EchoUntilReduced`]).
+    Mark,
 }
 
 /// How a transport's sender and receiver work: mechanism, not policy.
@@ -174,17 +217,20 @@ impl Mechanism {
         sent_at: Time,
         segment: sender::Segment,
     ) -> Packet {
+        // RFC 3168 §6.1.5: what is sent again is not ECN-capable.
+        let is_copy = segment.is_retransmit && self.feedback == Feedback::EchoUntilReduced;
         Packet {
             sent_at,
             flow,
             next_hop: 0,
             sequence: segment.sequence,
-            block: (0, 0),
+            header: Header::None,
             bytes: (segment.payload + format.header.0 as u32) as u16,
             kind: Kind::Data,
             flags: Flags::NONE
-                .with_if(Flags::ECN_CAPABLE, self.ecn_capable)
-                .with_if(Flags::WANTS_ACK, segment.wants_ack),
+                .with_if(Flags::ECN_CAPABLE, self.ecn_capable && !is_copy)
+                .with_if(Flags::WANTS_ACK, segment.wants_ack)
+                .with_if(Flags::REDUCED, segment.has_reduced),
         }
     }
 }
@@ -194,6 +240,9 @@ impl Mechanism {
 pub enum Feedback {
     /// Every ACK says whether the packet it answers was marked.
     Echo,
+    /// RFC 3168: every ACK tells of a mark until the sender says that it has slowed down, which it does
+    /// once a window of data.
+    EchoUntilReduced,
     /// DCQCN: a notification at once, but not within `interval` of the last one.
     Notify {
         /// Least time between notifications.
@@ -212,6 +261,12 @@ crate::choices! {
     pub enum Recovery {
         /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
         SelectiveRepeat = "selective_repeat",
+        /// One segment a round trip, without SACK, until all that was in flight is acknowledged (RFC
+        /// 6582).
+        NewReno = "new_reno",
+        /// One segment, without SACK; further losses in the same window wait for the time-out (RFC
+        /// 5681 §3.2).
+        Reno = "reno",
         /// Everything from the gap on: the receiver throws away what comes early (RoCE).
         GoBackN = "go_back_n",
     }
@@ -237,6 +292,16 @@ crate::parameters! {
         /// Whether a SYN and its answer come before the data; the completion time then includes
         /// them.
         pub handshake: bool = false;
+        /// Whether ACKs echo time stamps, so that each gives a sample of the round-trip time (RFC
+        /// 7323); otherwise one segment at a time is timed, and none that was sent again (Karn).
+        pub timestamps: bool = true;
+        /// Tick of the clock that times segments; zero for an exact one (RFC 6298: G).
+        pub clock_granularity: Duration = Duration::ZERO;
+        /// How long the acknowledgement of a segment that comes in order may wait for the next one
+        /// (RFC 5681 §4.2: at most 500 ms); none acknowledges every segment at once.
+        pub delayed_ack: Option<Duration> = None, where positive_if_given;
+        /// How many segments the receiver takes beyond the first that it lacks; none for any number.
+        pub receive_window: Option<u32> = None, where positive_if_given;
     }
 }
 
@@ -244,6 +309,18 @@ impl Reliability {
     /// The defaults: selective repeat with a least time-out of 10 ms ([dctcp10]).
     pub fn selective_repeat() -> Self {
         defaults()
+    }
+
+    /// As hosts on the Internet have it: a handshake, and a least time-out of 200 ms as Linux has (RFC
+    /// 6298 §2.4 asks for a second).
+    pub fn internet() -> Self {
+        Self {
+            initial_rto: Duration::from_millis(1_000),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(60_000),
+            handshake: true,
+            ..Self::selective_repeat()
+        }
     }
 
     /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not

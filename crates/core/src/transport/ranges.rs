@@ -1,11 +1,14 @@
 //! Sets of segments, kept as runs: a window with a few holes costs a few entries, however wide it
 //! is.
 
-/// A set of segment numbers.
+use std::collections::VecDeque;
+
+/// A set of segment numbers. Changes at either end, which is where ACKs make them, cost the same however
+/// many runs there are.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     /// Disjoint, not adjacent, in order; each from and up to.
-    runs: Vec<(u32, u32)>,
+    runs: VecDeque<(u32, u32)>,
     count: u32,
 }
 
@@ -22,11 +25,11 @@ impl Ranges {
 
     /// The lowest segment.
     pub fn first(&self) -> Option<u32> {
-        self.runs.first().map(|run| run.0)
+        self.runs.front().map(|run| run.0)
     }
 
     /// The runs, in order.
-    pub fn runs(&self) -> &[(u32, u32)] {
+    pub fn runs(&self) -> &VecDeque<(u32, u32)> {
         &self.runs
     }
 
@@ -46,7 +49,7 @@ impl Ranges {
         let begin = self.runs.partition_point(|run| run.1 < from);
         let end = self.runs.partition_point(|run| run.0 <= to);
         let mut merged = (from, to);
-        for run in &self.runs[begin..end] {
+        for run in self.runs.range(begin..end) {
             self.count -= run.1 - run.0;
             merged = (merged.0.min(run.0), merged.1.max(run.1));
         }
@@ -69,11 +72,14 @@ impl Ranges {
             return 0;
         }
         let (first, last) = (self.runs[begin], self.runs[end - 1]);
-        self.count -= self.runs[begin..end].iter().map(|run| run.1 - run.0).sum::<u32>();
+        self.count -= self.runs.range(begin..end).map(|run| run.1 - run.0).sum::<u32>();
         let left = (first.0 < from).then_some((first.0, from));
         let right = (last.1 > to).then_some((to, last.1));
         self.count += left.map_or(0, |run| run.1 - run.0) + right.map_or(0, |run| run.1 - run.0);
-        self.runs.splice(begin..end, left.into_iter().chain(right));
+        self.runs.drain(begin..end);
+        for part in right.into_iter().chain(left) {
+            self.runs.insert(begin, part);
+        }
         before - self.count
     }
 
@@ -81,7 +87,7 @@ impl Ranges {
     pub fn holes(&self, from: u32, to: u32, mut hole: impl FnMut(u32, u32)) {
         let mut at = from;
         let begin = self.runs.partition_point(|run| run.1 <= from);
-        for run in &self.runs[begin..] {
+        for run in self.runs.range(begin..) {
             if run.0 >= to {
                 break;
             }
@@ -128,7 +134,8 @@ mod tests {
                 ranges.holes(5, 70, |from, to| holes.extend(from..to));
                 let missing: Vec<_> = (5..70).filter(|segment| !set.contains(segment)).collect();
                 prop_assert_eq!(holes, missing);
-                prop_assert!(ranges.runs().windows(2).all(|pair| pair[0].1 < pair[1].0));
+                let runs: Vec<_> = ranges.runs().iter().collect();
+                prop_assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
         }
     }

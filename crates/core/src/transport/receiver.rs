@@ -4,22 +4,22 @@ use std::cmp::Ordering;
 
 use super::ranges::Ranges;
 use super::{Feedback, Mechanism, Recovery};
-use crate::packet::{Flags, Kind, Packet};
+use crate::packet::{Flags, Header, Kind, Packet};
 use crate::units::{Duration, Time};
 
-/// What a receiver sends back for a data packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a receiver sends back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reply {
     /// An acknowledgement.
     pub ack: Option<Answer>,
     /// A congestion notification.
     pub notification: bool,
-    /// Whether the segment is new.
+    /// Whether a segment has come that is new.
     pub is_new: bool,
 }
 
 /// An acknowledgement to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// ACK or NACK.
     pub kind: Kind,
@@ -27,6 +27,22 @@ pub struct Answer {
     pub cumulative: u32,
     /// The run of segments beyond that which holds the one just received.
     pub block: (u32, u32),
+    /// When the earliest packet that this answers was sent.
+    pub sent_at: Time,
+    /// Whether to tell of a mark.
+    pub marked: bool,
+    /// What routers wrote into the packets that this answers.
+    pub feedback: f32,
+}
+
+/// A segment that has come in order and is still to be acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// When it was sent.
+    sent_at: Time,
+    feedback: f32,
+    /// When to acknowledge it at the latest.
+    until: Time,
 }
 
 /// State of a receiver.
@@ -34,6 +50,9 @@ pub struct Answer {
 pub struct Receiver {
     go_back_n: bool,
     nack_interval: Duration,
+    /// How long an acknowledgement may wait for a second segment.
+    delayed_ack: Option<Duration>,
+    pending: Option<Pending>,
     feedback: Feedback,
     /// Everything before this has come.
     expected: u32,
@@ -41,6 +60,8 @@ pub struct Receiver {
     early: Ranges,
     /// The gap last reported, and when.
     reported: Option<(u32, Time)>,
+    /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
+    echoing: bool,
     /// When the last notification went.
     notified: Option<Time>,
     /// When the clock of notifications started.
@@ -55,10 +76,13 @@ impl Receiver {
         Self {
             go_back_n: mechanism.reliability.recovery == Recovery::GoBackN,
             nack_interval: mechanism.reliability.nack_interval,
+            delayed_ack: mechanism.reliability.delayed_ack,
+            pending: None,
             feedback: mechanism.feedback,
             expected: 0,
             early: Ranges::default(),
             reported: None,
+            echoing: false,
             notified: None,
             clock_from: None,
             notify_at: Time::NEVER,
@@ -67,34 +91,46 @@ impl Receiver {
 
     /// Takes a data packet in.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
-        let notification = self.notes_mark(now, packet.is_marked());
+        let notification = self.notes_mark(now, packet);
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
-            Ordering::Less => (false, Some(self.answer(Kind::Ack, (0, 0)))),
-            Ordering::Equal => (true, self.on_expected(packet)),
-            Ordering::Greater if self.go_back_n => (false, self.report_gap(now)),
+            Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
+            Ordering::Equal => (true, self.on_expected(now, packet)),
+            Ordering::Greater if self.go_back_n => (false, self.report_gap(now, packet)),
             Ordering::Greater => {
                 let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
                 let block = self.early.run_of(packet.sequence).unwrap_or_default();
-                (is_new, Some(self.answer(Kind::Ack, block)))
+                (is_new, Some(self.answer(packet, block)))
             }
         };
         Reply { ack, notification, is_new }
     }
 
-    /// The next segment in order has come: acknowledged if the sender asks, or while there is a
-    /// gap.
-    fn on_expected(&mut self, packet: &Packet) -> Option<Answer> {
+    /// The next segment in order has come: acknowledged if the sender asks and, with delayed
+    /// acknowledgements, another one waits already; at once while there is a gap (RFC 5681 §4.2) and
+    /// when it is marked.
+    fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let had_gap = !self.early.is_empty();
         self.expected += 1;
         if let Some((_, to)) = self.early.run_of(self.expected) {
             self.early.remove(self.expected, to);
             self.expected = to;
         }
-        (packet.flags.has(Flags::WANTS_ACK) || had_gap).then(|| self.answer(Kind::Ack, (0, 0)))
+        let wants_ack = packet.flags.has(Flags::WANTS_ACK);
+        match self.delayed_ack {
+            Some(delay)
+                if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
+            {
+                let feedback = packet.header.feedback();
+                let (sent_at, until) = (packet.sent_at, now + delay);
+                self.pending = Some(Pending { sent_at, feedback, until });
+                None
+            }
+            _ => (wants_ack || had_gap).then(|| self.answer(packet, (0, 0))),
+        }
     }
 
     /// Reports a gap to a go-back-N sender, unless that was done lately.
-    fn report_gap(&mut self, now: Time) -> Option<Answer> {
+    fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let is_reported = self.reported.is_some_and(|(gap, when)| {
             gap == self.expected && now.since(when) < self.nack_interval
         });
@@ -102,17 +138,47 @@ impl Receiver {
             return None;
         }
         self.reported = Some((self.expected, now));
-        Some(self.answer(Kind::Nack, (0, 0)))
+        Some(Answer { kind: Kind::Nack, ..self.answer(packet, (0, 0)) })
     }
 
-    fn answer(&self, kind: Kind, block: (u32, u32)) -> Answer {
-        Answer { kind, cumulative: self.expected, block }
+    /// The acknowledgement that `packet` causes, for it and for one that is still to be acknowledged.
+    pub fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
+        let pending = self.pending.take();
+        let feedback = match (pending, packet.header) {
+            // XCP's feedback is a change, and adds up; a rate is replaced by the next.
+            (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
+            (_, header) => header.feedback(),
+        };
+        Answer {
+            kind: Kind::Ack,
+            cumulative: self.expected,
+            block,
+            // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
+            sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
+            marked: self.tells_of_mark(packet),
+            feedback,
+        }
+    }
+
+    fn tells_of_mark(&self, packet: &Packet) -> bool {
+        match self.feedback {
+            Feedback::EchoUntilReduced => self.echoing,
+            Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
+                packet.is_marked()
+            }
+        }
     }
 
     /// Notes whether a packet was marked; says whether to send a notification now.
-    fn notes_mark(&mut self, now: Time, marked: bool) -> bool {
+    fn notes_mark(&mut self, now: Time, packet: &Packet) -> bool {
+        let marked = packet.is_marked();
         match self.feedback {
             Feedback::Echo => false,
+            Feedback::EchoUntilReduced => {
+                // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
+                self.echoing = marked || self.echoing && !packet.flags.has(Flags::REDUCED);
+                false
+            }
             Feedback::Notify { interval } => {
                 let is_due = marked && self.notified.is_none_or(|last| now.since(last) >= interval);
                 if is_due {
@@ -132,17 +198,26 @@ impl Receiver {
         }
     }
 
-    /// When something happens by itself: a notification at a tick.
+    /// When something happens by itself: a notification at a tick, or a delayed acknowledgement.
     pub fn deadline(&self) -> Time {
-        self.notify_at
+        self.pending.map_or(self.notify_at, |pending| pending.until.min(self.notify_at))
     }
 
-    /// Lets time pass: says whether to send a notification now.
-    pub fn on_time(&mut self, now: Time) -> bool {
-        let is_due = now >= self.notify_at;
-        if is_due {
+    /// Lets time pass: says what to send now.
+    pub fn on_time(&mut self, now: Time) -> Reply {
+        let notification = now >= self.notify_at;
+        if notification {
             self.notify_at = Time::NEVER;
         }
-        is_due
+        let pending = self.pending.take_if(|pending| pending.until <= now);
+        let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
+            kind: Kind::Ack,
+            cumulative: self.expected,
+            block: (0, 0),
+            sent_at,
+            marked: self.echoing,
+            feedback,
+        });
+        Reply { ack, notification, is_new: false }
     }
 }

@@ -1,6 +1,7 @@
 //! The retransmission time-out (RFC 6298).
 
-use crate::units::Duration;
+use super::Reliability;
+use crate::units::{Duration, Time};
 
 /// Smoothed round-trip time and what follows from it.
 #[derive(Clone, Debug)]
@@ -9,18 +10,30 @@ pub struct Rtt {
     initial: Duration,
     least: Duration,
     most: Duration,
+    granularity: Duration,
     backoff: u32,
 }
 
 impl Rtt {
-    /// No samples yet: the time-out is `initial`; later it stays from `least` to `most`.
-    pub fn new(initial: Duration, least: Duration, most: Duration) -> Self {
-        Self { smoothed: None, initial, least, most, backoff: 0 }
+    /// No samples yet.
+    pub fn new(reliability: &Reliability) -> Self {
+        Self {
+            smoothed: None,
+            initial: reliability.initial_rto,
+            least: reliability.min_rto,
+            most: reliability.max_rto,
+            granularity: reliability.clock_granularity,
+            backoff: 0,
+        }
     }
 
-    /// Takes a sample in. Samples come from echoed time stamps, so those of retransmitted segments
-    /// are as good as any (RFC 7323 §4) and Karn's rule has nothing to do.
-    pub fn sample(&mut self, rtt: Duration) {
+    /// Takes in that what was sent at one time was acknowledged at another, as a clock with ticks sees
+    /// it.
+    pub fn sample(&mut self, sent: Time, now: Time) {
+        let rtt = match self.granularity {
+            Duration::ZERO => now.since(sent),
+            Duration(tick) => Duration((now.0 / tick - sent.0 / tick).max(1) * tick),
+        };
         // RFC 6298 §2.2 and §2.3, alpha = 1/8 and beta = 1/4.
         self.smoothed = Some(match self.smoothed {
             None => (rtt, rtt / 2),
@@ -41,7 +54,9 @@ impl Rtt {
     pub fn timeout(&self) -> Duration {
         let plain = match self.smoothed {
             None => self.initial,
-            Some((smoothed, variation)) => (smoothed + variation * 4).max(self.least),
+            Some((smoothed, variation)) => {
+                (smoothed + self.granularity.max(variation * 4)).max(self.least)
+            }
         };
         Duration((plain.0 << self.backoff).min(self.most.0.max(plain.0)))
     }
@@ -50,21 +65,49 @@ impl Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::defaults;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn rtt(clock_granularity: Duration) -> Rtt {
+        let plain: Reliability = defaults();
+        Rtt::new(&Reliability {
+            initial_rto: MS(1000),
+            min_rto: MS(10),
+            max_rto: MS(4000),
+            clock_granularity,
+            ..plain
+        })
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + MS(ms)
+    }
 
     #[test]
     fn it_follows_rfc_6298() {
-        let ms = Duration::from_millis;
-        let mut rtt = Rtt::new(ms(1000), ms(10), ms(4000));
-        assert_eq!(rtt.timeout(), ms(1000));
-        rtt.sample(ms(80));
-        assert_eq!(rtt.timeout(), ms(80 + 4 * 40));
-        rtt.sample(ms(160));
-        assert_eq!(rtt.timeout(), ms(90 + 4 * 50));
+        let mut rtt = rtt(Duration::ZERO);
+        assert_eq!(rtt.timeout(), MS(1000));
+        rtt.sample(at(0), at(80));
+        assert_eq!(rtt.timeout(), MS(80 + 4 * 40));
+        rtt.sample(at(3), at(163));
+        assert_eq!(rtt.timeout(), MS(90 + 4 * 50));
         rtt.back_off();
-        assert_eq!(rtt.timeout(), ms(2 * 290));
+        assert_eq!(rtt.timeout(), MS(2 * 290));
         (0..20).for_each(|_| rtt.back_off());
-        assert_eq!(rtt.timeout(), ms(4000));
-        (0..200).for_each(|_| rtt.sample(ms(1)));
-        assert_eq!(rtt.timeout(), ms(10));
+        assert_eq!(rtt.timeout(), MS(4000));
+        (0..200).for_each(|_| rtt.sample(at(5), at(6)));
+        assert_eq!(rtt.timeout(), MS(10));
+    }
+
+    #[test]
+    fn a_coarse_clock_sees_whole_ticks_and_adds_one() {
+        let mut rtt = rtt(MS(100));
+        // From tick 0 to tick 2; then, however short, a tick.
+        rtt.sample(at(90), at(210));
+        assert_eq!(rtt.timeout(), MS(200 + 4 * 100));
+        let mut rtt = self::rtt(MS(100));
+        (0..200).for_each(|_| rtt.sample(at(5), at(6)));
+        assert_eq!(rtt.timeout(), MS(100 + 100));
     }
 }

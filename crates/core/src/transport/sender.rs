@@ -1,12 +1,12 @@
-//! The sending end of a flow: reliability, windows and pacing, written once for all transports.
+//! The sending end of a flow: handshake, windows, pacing and time-outs, written once for all transports.
 //!
 //! It does no input or output: it is told of ACKs and of time passing, and asked for the next
 //! segment.
 
-use super::ranges::Ranges;
 use super::rtt::Rtt;
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Recovery, Sign};
-use crate::packet::{Format, Kind, Packet};
+use super::scoreboard::{Scoreboard, Told};
+use super::{Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Sign};
+use crate::packet::{Format, Header, Kind, Packet};
 use crate::units::{Bytes, Duration, Time};
 
 /// What a sender sends.
@@ -16,6 +16,8 @@ pub enum Output {
     Syn,
     /// Data.
     Segment(Segment),
+    /// A question to routers, without payload.
+    Probe,
 }
 
 /// A segment to put into a packet.
@@ -27,6 +29,10 @@ pub struct Segment {
     pub payload: u32,
     /// Whether the receiver is to acknowledge it at once.
     pub wants_ack: bool,
+    /// Whether it has been sent before.
+    pub is_retransmit: bool,
+    /// Whether it tells the receiver that a mark has been answered (CWR).
+    pub has_reduced: bool,
 }
 
 /// Number of segments of a flow without end.
@@ -46,35 +52,29 @@ enum Stage {
 /// State of a sender.
 #[derive(Debug)]
 pub struct Sender {
-    /// Segments to send; all full but the last.
-    total: u32,
+    /// Payload of all segments but the last, and of the last.
     full: u32,
     last: u32,
     header: u32,
-    go_back_n: bool,
-    duplicate_acks: Option<u32>,
     burst: u32,
     ack_every: u32,
+    receive_window: u32,
+    /// Marks are answered once a window of data, and the receiver is told (RFC 3168).
+    answers_echo: bool,
     stage: Stage,
-
-    /// The receiver has everything before this.
-    cumulative: u32,
-    /// The next segment to send, if none is to be sent again.
-    next: u32,
-    /// The end of what has ever been sent.
-    highest: u32,
-    /// Segments beyond `cumulative` that the receiver has.
-    received: Ranges,
-    /// Segments that are lost and not yet sent again.
-    lost: Ranges,
-    /// Gaps before this have been judged.
-    judged: u32,
-    /// A loss is being repaired until `cumulative` gets here.
-    recovery_ends: u32,
+    board: Scoreboard,
 
     rtt: Rtt,
+    /// Whether ACKs echo time stamps; otherwise one segment at a time is timed (Karn).
+    timestamps: bool,
+    timed: Option<(u32, Time)>,
     /// When the time-out last started to run.
     timeout_from: Time,
+
+    /// Marks in ACKs up to this one have been answered.
+    reduced_until: u32,
+    /// The receiver is still to be told so.
+    owes_notice: bool,
 
     /// What has been handed to the host since `paced_from`, and what remains of the burst.
     paced_bytes: u32,
@@ -84,6 +84,8 @@ pub struct Sender {
     /// unknown.
     port_free: Time,
     in_port: u32,
+    /// When routers were last asked.
+    probed: Time,
 
     /// Data packets sent again.
     pub retransmits: u32,
@@ -104,29 +106,27 @@ impl Sender {
             }
         };
         Self {
-            total,
             full,
             last,
             header: format.header.0 as u32,
-            go_back_n: reliability.recovery == Recovery::GoBackN,
-            duplicate_acks: reliability.duplicate_acks,
             burst: mechanism.burst,
             ack_every: mechanism.ack_every,
+            receive_window: reliability.receive_window.unwrap_or(u32::MAX),
+            answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,
             stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
-            cumulative: 0,
-            next: 0,
-            highest: 0,
-            received: Ranges::default(),
-            lost: Ranges::default(),
-            judged: 0,
-            recovery_ends: 0,
-            rtt: Rtt::new(reliability.initial_rto, reliability.min_rto, reliability.max_rto),
+            board: Scoreboard::new(total, reliability),
+            rtt: Rtt::new(reliability),
+            timestamps: reliability.timestamps,
+            timed: None,
             timeout_from: now,
+            reduced_until: 0,
+            owes_notice: false,
             paced_bytes: 0,
             paced_from: now,
             burst_left: 0,
             port_free: Time::ZERO,
             in_port: 0,
+            probed: now,
             retransmits: 0,
             timeouts: 0,
         }
@@ -134,39 +134,28 @@ impl Sender {
 
     /// Whether the receiver is known to have everything.
     pub fn is_done(&self) -> bool {
-        self.cumulative >= self.total
+        self.board.is_done()
     }
 
     /// Sends nothing new from now on: the end of a flow without end.
     pub fn stop(&mut self) {
-        self.total = self.highest;
+        self.board.stop();
     }
 
-    /// Segments in flight, as far as the sender knows.
-    fn in_flight(&self) -> u32 {
-        self.next - self.cumulative - self.received.count() - self.lost.count()
-    }
-
-    /// Payload in flight, as far as the sender knows.
-    pub fn in_flight_bytes(&self) -> Bytes {
-        Bytes(u64::from(self.in_flight()) * u64::from(self.full))
-    }
-
-    fn payload(&self, sequence: u32) -> u32 {
-        if sequence + 1 == self.total { self.last } else { self.full }
-    }
-
-    /// Payload of the segments from `from` up to `to`.
-    fn payload_between(&self, from: u32, to: u32) -> u64 {
-        let full = u64::from(to - from) * u64::from(self.full);
-        let short = if to == self.total && to > from { self.full - self.last } else { 0 };
-        full - u64::from(short)
+    fn bytes(&self, segments: u32) -> Bytes {
+        Bytes(u64::from(segments) * u64::from(self.full))
     }
 
     /// What to send now, if the allowance lets anything go.
     pub fn next(&mut self, now: Time, allowance: Allowance) -> Option<Output> {
         match self.stage {
-            Stage::Open => self.next_segment(now, allowance).map(Output::Segment),
+            Stage::Open => match self.next_segment(now, allowance) {
+                None if self.next_probe(allowance) <= now => {
+                    self.probed = now;
+                    Some(Output::Probe)
+                }
+                segment => segment.map(Output::Segment),
+            },
             Stage::Opening => None,
             Stage::Closed => {
                 self.stage = Stage::Opening;
@@ -181,35 +170,31 @@ impl Sender {
             return None;
         }
         let sequence = self.candidate(allowance)?;
-        if self.in_flight() == 0 && !self.has_unanswered() {
+        if self.board.in_flight() == 0 && !self.has_unanswered() {
             self.timeout_from = now;
         }
-        if self.lost.remove(sequence, sequence + 1) == 0 {
-            self.next += 1;
-        }
-        let is_retransmit = sequence < self.highest;
+        let is_retransmit = self.board.sent(sequence);
         self.retransmits += u32::from(is_retransmit);
-        self.highest = self.highest.max(self.next);
-        let payload = self.payload(sequence);
+        self.time(sequence, is_retransmit, now);
+        let is_last = sequence + 1 == self.board.total();
+        let payload = if is_last { self.last } else { self.full };
         if allowance.rate.is_some() {
             self.pace(now, payload + self.header);
         }
         let ends_group = (sequence + 1).is_multiple_of(self.ack_every);
-        let wants_ack = ends_group || is_retransmit || sequence + 1 == self.total;
-        Some(Segment { sequence, payload, wants_ack })
+        let wants_ack = ends_group || is_retransmit || is_last;
+        let has_reduced = self.owes_notice && !is_retransmit;
+        self.owes_notice &= is_retransmit;
+        Some(Segment { sequence, payload, wants_ack, is_retransmit, has_reduced })
     }
 
-    /// The segment that is next in line, if the window has room.
+    /// The segment that is next in line, if the window has room. One packet may always be in flight.
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
-        let in_flight = self.in_flight();
-        let after = (u64::from(in_flight) + 1) * u64::from(self.full);
-        if in_flight > 0 && after > allowance.window.0 {
-            return None;
-        }
-        match self.lost.first() {
-            None => (self.next < self.total).then_some(self.next),
-            lost => lost,
-        }
+        let (sequence, is_owed) = self.board.candidate()?;
+        let in_flight = self.board.in_flight();
+        let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= allowance.window;
+        let is_wanted = sequence - self.board.cumulative() < self.receive_window;
+        (is_owed || has_room && is_wanted).then_some(sequence)
     }
 
     /// Starts or continues a burst. The time-out of a paced sender runs from the last packet sent:
@@ -252,10 +237,10 @@ impl Sender {
     }
 
     fn has_unanswered(&self) -> bool {
-        self.cumulative < self.highest || self.stage == Stage::Opening
+        self.board.has_unanswered() || self.stage == Stage::Opening
     }
 
-    /// When something happens by itself: the pacing clock or the time-out.
+    /// When something happens by itself: the pacing clock, a probe or the time-out.
     pub fn deadline(&self, allowance: Allowance) -> Time {
         let timeout = if self.has_unanswered() {
             self.timeout_from + self.rtt.timeout()
@@ -263,6 +248,7 @@ impl Sender {
             Time::NEVER
         };
         let is_open = self.stage == Stage::Open;
+        let timeout = if is_open { timeout.min(self.next_probe(allowance)) } else { timeout };
         if is_open && allowance.rate.is_some() && self.candidate(allowance).is_some() {
             timeout.min(self.paced_until(allowance))
         } else {
@@ -270,117 +256,106 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete.
-    pub fn on_syn_ack(&mut self, now: Time, packet: &Packet) {
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Open;
-            self.rtt.sample(now.since(packet.sent_at));
+    /// When to ask routers next: while there is something to send and the allowance says how often.
+    fn next_probe(&self, allowance: Allowance) -> Time {
+        match allowance.probe {
+            Some(interval) if self.board.candidate().is_some() => {
+                self.probed.max(self.paced_from) + interval
+            }
+            _ => Time::NEVER,
         }
+    }
+
+    /// Times one new segment after another, if ACKs echo no time stamps (RFC 6298 §3).
+    fn time(&mut self, sequence: u32, is_retransmit: bool, now: Time) {
+        if is_retransmit {
+            // Karn: an ACK could answer either copy.
+            self.timed = self.timed.filter(|(timed, _)| *timed < sequence);
+        } else if !self.timestamps && self.timed.is_none() {
+            self.timed = Some((sequence, now));
+        }
+    }
+
+    /// Takes the sample that an ACK gives, if it gives one.
+    fn sample(&mut self, now: Time, packet: &Packet) {
+        if self.timestamps {
+            self.rtt.sample(packet.sent_at, now);
+        } else if let Some((sequence, sent)) = self.timed
+            && packet.sequence > sequence
+        {
+            self.timed = None;
+            self.rtt.sample(sent, now);
+        }
+    }
+
+    /// The handshake is complete.
+    pub fn on_syn_ack(&mut self, now: Time, packet: &Packet, controller: &mut dyn Controller) {
+        if self.stage != Stage::Opening {
+            return;
+        }
+        self.stage = Stage::Open;
+        let syn_was_lost = self.timeouts > 0;
+        if self.timestamps || !syn_was_lost {
+            self.rtt.sample(packet.sent_at, now);
+        }
+        self.probed = now;
+        let (rtt, feedback) = (now.since(packet.sent_at), packet.header.feedback());
+        controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
     /// Takes an ACK or NACK in and tells the controller.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, controller: &mut dyn Controller) {
-        let rtt = now.since(packet.sent_at);
-        self.rtt.sample(rtt);
-        let mut bytes = self.advance(packet.sequence);
-        bytes += self.note_received(packet.block);
-        if bytes > 0 {
+        let block = match packet.header {
+            Header::Ack { block, .. } => block,
+            Header::None | Header::Rcp { .. } | Header::Xcp { .. } => (0, 0),
+        };
+        let flight = self.board.flight_size();
+        let told = if packet.kind == Kind::Nack {
+            self.board.on_nack(packet.sequence)
+        } else {
+            self.board.on_ack(packet.sequence, block)
+        };
+        self.sample(now, packet);
+        if told.received > 0 {
             self.timeout_from = now;
         }
-        let is_gap = if self.go_back_n {
-            packet.kind == Kind::Nack && self.rewind()
-        } else {
-            self.judge_gaps()
-        };
-        if is_gap && self.cumulative >= self.recovery_ends {
-            self.recovery_ends = self.highest;
-            let in_flight = self.in_flight_bytes();
-            controller.on_loss(&Loss { now, in_flight, sign: Sign::Gap });
+        if told.loss {
+            self.reduce(now, flight, Sign::Gap, controller);
+        } else if self.is_due_for_mark(packet) {
+            self.reduce(now, flight, Sign::Mark, controller);
         }
         controller.on_ack(&Ack {
             now,
-            bytes: Bytes(bytes),
-            rtt,
+            bytes: self.payload(told),
+            advanced: told.advanced,
+            rtt: now.since(packet.sent_at),
             marked: packet.is_marked(),
-            cumulative: self.cumulative,
-            next: self.highest,
-            is_recovering: self.cumulative < self.recovery_ends,
+            feedback: packet.header.feedback(),
+            cumulative: self.board.cumulative(),
+            next: self.board.highest(),
+            is_recovering: self.board.is_recovering(),
         });
     }
 
-    /// The receiver has everything before `sequence`; returns the payload that is new.
-    fn advance(&mut self, sequence: u32) -> u64 {
-        if sequence <= self.cumulative {
-            return 0;
-        }
-        let known = self.received_bytes();
-        self.received.remove(0, sequence);
-        let known = known - self.received_bytes();
-        self.lost.remove(0, sequence);
-        let bytes = self.payload_between(self.cumulative, sequence) - known;
-        self.cumulative = sequence;
-        self.next = self.next.max(sequence);
-        bytes
+    /// Payload of the segments that an ACK has newly acknowledged.
+    fn payload(&self, told: Told) -> Bytes {
+        let short = if told.has_last { self.full - self.last } else { 0 };
+        Bytes(self.bytes(told.received).0 - u64::from(short))
     }
 
-    /// The receiver has a run of segments beyond a gap; returns the payload that is new.
-    fn note_received(&mut self, (from, to): (u32, u32)) -> u64 {
-        let from = from.max(self.cumulative);
-        if from >= to {
-            return 0;
-        }
-        let before = self.received_bytes();
-        self.lost.remove(from, to);
-        self.received.insert(from, to);
-        self.received_bytes() - before
+    /// Whether to answer a mark: once a window of data, and not while a loss is being repaired, which
+    /// has been answered already (RFC 3168 §6.1.2).
+    fn is_due_for_mark(&self, packet: &Packet) -> bool {
+        self.answers_echo
+            && packet.is_marked()
+            && !self.board.is_recovering()
+            && self.board.cumulative() > self.reduced_until
     }
 
-    /// Payload of the segments beyond a gap that the receiver has.
-    fn received_bytes(&self) -> u64 {
-        let full = u64::from(self.received.count()) * u64::from(self.full);
-        let has_last = self.received.runs().last().is_some_and(|run| run.1 == self.total);
-        full - if has_last { u64::from(self.full - self.last) } else { 0 }
-    }
-
-    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says
-    /// whether there was one.
-    fn judge_gaps(&mut self) -> bool {
-        let Some(wanted) = self.duplicate_acks else { return false };
-        if self.received.count() < wanted {
-            return false;
-        }
-        let mut beyond = 0;
-        let mut limit = self.cumulative;
-        for run in self.received.runs().iter().rev() {
-            beyond += run.1 - run.0;
-            if beyond >= wanted {
-                limit = run.0;
-                break;
-            }
-        }
-        let from = self.judged.max(self.cumulative);
-        if limit <= from {
-            return false;
-        }
-        self.judged = limit;
-        self.declare_lost(from, limit)
-    }
-
-    /// Marks every segment from `from` up to `to` lost that the receiver does not have.
-    fn declare_lost(&mut self, from: u32, to: u32) -> bool {
-        let Self { received, lost, .. } = self;
-        let before = lost.count();
-        received.holes(from, to, |from, to| {
-            lost.insert(from, to);
-        });
-        lost.count() > before
-    }
-
-    /// Go-back-N: starts again from the gap; says whether there was anything beyond it.
-    fn rewind(&mut self) -> bool {
-        let was_ahead = self.next > self.cumulative;
-        self.next = self.cumulative;
-        was_ahead
+    fn reduce(&mut self, now: Time, flight: u32, sign: Sign, controller: &mut dyn Controller) {
+        self.reduced_until = self.board.highest();
+        self.owes_notice = self.answers_echo;
+        controller.on_loss(&Loss { now, flight: self.bytes(flight), sign });
     }
 
     /// Lets time pass: runs the time-out if it is due.
@@ -389,22 +364,17 @@ impl Sender {
         if !self.has_unanswered() || now < due {
             return;
         }
-        let in_flight = self.in_flight_bytes();
         self.timeouts += 1;
         self.rtt.back_off();
         self.timeout_from = now;
+        self.timed = None;
         if self.stage == Stage::Opening {
             self.stage = Stage::Closed;
             return;
         }
-        self.recovery_ends = self.highest;
-        if self.go_back_n {
-            self.rewind();
-        } else {
-            self.judged = self.next;
-            self.declare_lost(self.cumulative, self.next);
-        }
-        controller.on_loss(&Loss { now, in_flight, sign: Sign::Timeout });
+        let flight = self.board.flight_size();
+        self.board.on_timeout();
+        self.reduce(now, flight, Sign::Timeout, controller);
     }
 
     /// How long until the time-out, for people who wonder why a flow is stuck.

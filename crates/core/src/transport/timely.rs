@@ -266,6 +266,8 @@ pub(super) mod tests {
         let mut rates = Vec::new();
         for rtt in rtts_us {
             flow.on_ack(&Ack {
+                advanced: 1,
+                feedback: 0.0,
                 now: Time::ZERO,
                 bytes: Bytes(16_000),
                 rtt: Duration::from_seconds((rtt + 0.8) * 1e-6),

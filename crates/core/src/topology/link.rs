@@ -1,0 +1,38 @@
+//! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
+//! protocols.
+
+use super::{Graph, LoadReference, Topology};
+use crate::parameters::{Problem, fraction, positive};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// One cable between two routers, and the flows' ends on the routers themselves.
+    ///
+    /// There are no access links: a burst enters the bottleneck's queue at once, as in the ns-2
+    /// scripts of [rcp06]. The routers are `left`, which sends, and `right`. A load of 1 is the rate
+    /// of the link `left->right`.
+    pub struct Config {
+        /// Rate of the cable.
+        pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Propagation delay of the cable, one way.
+        pub delay: Duration = Duration::from_micros(1);
+        /// Probability that a packet is lost from left to right.
+        pub loss: f64 = 0.0, where fraction;
+        /// Probability that a packet is lost from right to left.
+        pub ack_loss: f64 = 0.0, where fraction;
+    }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let what = "left->right".to_owned();
+        let mut graph = Graph::new(LoadReference { rate: self.rate, what });
+        let (left, right) = (graph.add_host("left"), graph.add_host("right"));
+        let forward = graph.connect(left, right, self.rate, self.delay) as usize;
+        graph.links[forward].loss = self.loss;
+        graph.links[forward + 1].loss = self.ack_loss;
+        graph.hosts_are_routers = true;
+        graph.senders = Some(1);
+        Ok(graph)
+    }
+}

@@ -1,0 +1,302 @@
+//! What a sender knows of its segments: acknowledged, received beyond a gap, lost, in flight.
+//!
+//! Loss recovery is here, once for all transports: SACK (RFC 6675), NewReno (RFC 6582), Reno (RFC 5681
+//! §3.2) and go-back-N. Without SACK every duplicate ACK tells that one segment has left the network;
+//! taking it out of what is in flight is the inflation of the window that the RFCs describe. The cost of
+//! an ACK does not grow with the window.
+
+use super::ranges::Ranges;
+use super::{Recovery, Reliability};
+
+/// Where recovery from losses stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is being repaired.
+    Open,
+    /// A gap is being repaired.
+    Recovering,
+    /// A time-out has declared all that was in flight lost.
+    TimedOut,
+}
+
+/// What an ACK has told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Segments now known to be received that were not before.
+    pub received: u32,
+    /// Whether the last segment, which may be short, is among them.
+    pub has_last: bool,
+    /// By how many segments the cumulative acknowledgement moved.
+    pub advanced: u32,
+    /// Whether it reveals a loss, and the first one in this window of data.
+    pub loss: bool,
+}
+
+/// The state of all segments of a flow.
+#[derive(Debug)]
+pub struct Scoreboard {
+    recovery: Recovery,
+    duplicate_acks: Option<u32>,
+    /// How many segments there are.
+    total: u32,
+    /// The receiver has everything before this.
+    cumulative: u32,
+    /// The next segment to send, if none is to be sent again.
+    next: u32,
+    /// The end of what has ever been sent.
+    highest: u32,
+    /// Segments beyond `cumulative` that the receiver has; only SACK knows.
+    received: Ranges,
+    /// Segments that have left the network as duplicate ACKs tell, without SACK.
+    duplicates: u32,
+    /// Segments that are lost and not yet sent again.
+    lost: Ranges,
+    /// Gaps before this have been judged.
+    judged: u32,
+    phase: Phase,
+    /// A new repair starts when everything before this is acknowledged.
+    recovery_ends: u32,
+    /// The first lost segment goes out at once, whatever the window.
+    owed: bool,
+}
+
+impl Scoreboard {
+    /// Of a flow of `total` segments that has sent none.
+    pub fn new(total: u32, reliability: &Reliability) -> Self {
+        Self {
+            recovery: reliability.recovery,
+            duplicate_acks: reliability.duplicate_acks,
+            total,
+            cumulative: 0,
+            next: 0,
+            highest: 0,
+            received: Ranges::default(),
+            duplicates: 0,
+            lost: Ranges::default(),
+            judged: 0,
+            phase: Phase::Open,
+            recovery_ends: 0,
+            owed: false,
+        }
+    }
+
+    /// How many segments there are to send.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// The receiver has everything before this.
+    pub fn cumulative(&self) -> u32 {
+        self.cumulative
+    }
+
+    /// The end of what has ever been sent.
+    pub fn highest(&self) -> u32 {
+        self.highest
+    }
+
+    /// Whether the receiver is known to have everything.
+    pub fn is_done(&self) -> bool {
+        self.cumulative >= self.total
+    }
+
+    /// Whether anything that was sent is not acknowledged.
+    pub fn has_unanswered(&self) -> bool {
+        self.cumulative < self.highest
+    }
+
+    /// Whether a gap is being repaired.
+    pub fn is_recovering(&self) -> bool {
+        self.phase == Phase::Recovering
+    }
+
+    /// Sends nothing new from now on.
+    pub fn stop(&mut self) {
+        self.total = self.highest;
+    }
+
+    /// Segments in flight, as far as the sender knows (RFC 6675's pipe).
+    pub fn in_flight(&self) -> u32 {
+        let gone = self.received.count() + self.lost.count() + self.duplicates;
+        (self.next - self.cumulative).saturating_sub(gone)
+    }
+
+    /// Segments sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
+    pub fn flight_size(&self) -> u32 {
+        self.next - self.cumulative
+    }
+
+    /// The segment that is next in line, and whether it must go whatever the window.
+    pub fn candidate(&self) -> Option<(u32, bool)> {
+        match self.lost.first() {
+            None => (self.next < self.total).then_some((self.next, false)),
+            Some(lost) => Some((lost, self.owed)),
+        }
+    }
+
+    /// Notes that the candidate has been sent; says whether it had been before.
+    pub fn sent(&mut self, sequence: u32) -> bool {
+        self.owed = false;
+        if self.lost.remove(sequence, sequence + 1) == 0 {
+            self.next += 1;
+        }
+        let is_retransmit = sequence < self.highest;
+        self.highest = self.highest.max(self.next);
+        is_retransmit
+    }
+
+    /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it.
+    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
+        let advanced = sequence.saturating_sub(self.cumulative);
+        let mut told = match self.recovery {
+            Recovery::SelectiveRepeat => self.on_sack(sequence, block),
+            Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
+            Recovery::GoBackN => self.advance(sequence),
+        };
+        if self.phase != Phase::Open && self.cumulative >= self.recovery_ends {
+            self.phase = Phase::Open;
+            self.duplicates = 0;
+        }
+        told.advanced = advanced;
+        told.loss = told.loss && self.begin_recovery();
+        told
+    }
+
+    /// Takes a NACK of a go-back-N receiver in: starts again from the gap.
+    pub fn on_nack(&mut self, sequence: u32) -> Told {
+        let told = self.on_ack(sequence, (0, 0));
+        let was_ahead = self.next > self.cumulative;
+        let loss = was_ahead && self.begin_recovery();
+        self.next = self.cumulative;
+        Told { loss, ..told }
+    }
+
+    /// A repair begins, unless one is under way in this window of data.
+    fn begin_recovery(&mut self) -> bool {
+        let is_new = self.cumulative >= self.recovery_ends;
+        if is_new {
+            self.phase = Phase::Recovering;
+            self.recovery_ends = self.highest;
+            self.owed = true;
+        }
+        is_new
+    }
+
+    fn on_sack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
+        let mut told = self.advance(sequence);
+        let (from, to) = (block.0.max(self.cumulative), block.1);
+        if from < to {
+            self.lost.remove(from, to);
+            told.received += self.received.insert(from, to);
+            told.has_last |= told.received > 0 && to == self.total;
+        }
+        told.loss = self.judge_gaps();
+        told
+    }
+
+    /// The receiver has everything before `sequence`.
+    fn advance(&mut self, sequence: u32) -> Told {
+        if sequence <= self.cumulative {
+            return Told::default();
+        }
+        let knew_last = self.received.runs().back().is_some_and(|run| run.1 == self.total);
+        let known = self.received.remove(0, sequence);
+        self.lost.remove(0, sequence);
+        let received = sequence - self.cumulative - known;
+        self.cumulative = sequence;
+        self.next = self.next.max(sequence);
+        let has_last = sequence == self.total && !knew_last;
+        Told { received, has_last, ..Told::default() }
+    }
+
+    fn on_plain_ack(&mut self, sequence: u32) -> Told {
+        if sequence > self.cumulative {
+            return self.on_new_ack(sequence);
+        }
+        if sequence < self.cumulative || self.next == self.cumulative {
+            return Told::default();
+        }
+        let Some(wanted) = self.duplicate_acks else { return Told::default() };
+        let is_guarded = self.cumulative < self.recovery_ends;
+        match self.phase {
+            Phase::Recovering => self.duplicates += 1,
+            // The first duplicates let new data go (RFC 3042). If the window of the last repair is not
+            // acknowledged yet they may come from what was sent twice, and no more follows from them
+            // (RFC 6582 §3.2 step 2).
+            Phase::Open if self.duplicates + 1 < wanted || !is_guarded => self.duplicates += 1,
+            Phase::Open | Phase::TimedOut => {}
+        }
+        let is_loss = self.phase == Phase::Open && self.duplicates == wanted && !is_guarded;
+        if is_loss {
+            self.lost.insert(self.cumulative, self.cumulative + 1);
+        }
+        Told { loss: is_loss, ..Told::default() }
+    }
+
+    /// An ACK for new data, without SACK.
+    fn on_new_ack(&mut self, sequence: u32) -> Told {
+        let told = self.advance(sequence);
+        let is_partial = self.phase == Phase::Recovering && sequence < self.recovery_ends;
+        if is_partial && self.recovery == Recovery::NewReno {
+            // RFC 6582 §3.2 step 3: the next segment is lost too; deflate by what was acknowledged, less
+            // the segment that was repaired.
+            self.duplicates = self.duplicates.saturating_sub(told.received - 1);
+            self.lost.insert(sequence, sequence + 1);
+            self.owed = true;
+        } else {
+            self.duplicates = 0;
+            if self.phase == Phase::Recovering {
+                self.phase = Phase::Open;
+            }
+        }
+        told
+    }
+
+    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says
+    /// whether there was one.
+    fn judge_gaps(&mut self) -> bool {
+        let Some(wanted) = self.duplicate_acks else { return false };
+        if self.received.count() < wanted {
+            return false;
+        }
+        let mut beyond = 0;
+        let mut limit = self.cumulative;
+        for run in self.received.runs().iter().rev() {
+            beyond += run.1 - run.0;
+            if beyond >= wanted {
+                limit = run.0;
+                break;
+            }
+        }
+        let from = self.judged.max(self.cumulative);
+        if limit <= from {
+            return false;
+        }
+        self.judged = limit;
+        self.declare_lost(from, limit)
+    }
+
+    /// Marks every segment from `from` up to `to` lost that the receiver does not have.
+    fn declare_lost(&mut self, from: u32, to: u32) -> bool {
+        let Self { received, lost, .. } = self;
+        let before = lost.count();
+        received.holes(from, to, |from, to| {
+            lost.insert(from, to);
+        });
+        lost.count() > before
+    }
+
+    /// Nothing has been acknowledged for too long: all that was in flight is lost.
+    pub fn on_timeout(&mut self) {
+        self.phase = Phase::TimedOut;
+        self.recovery_ends = self.highest;
+        self.owed = false;
+        self.duplicates = 0;
+        if self.recovery == Recovery::GoBackN {
+            self.next = self.cumulative;
+        } else {
+            self.judged = self.next;
+            self.declare_lost(self.cumulative, self.next);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A congestion window as TCP keeps it: slow start, then a law of its own.
+//!
+//! Sources: RFC 5681 §3.1, RFC 3742 (limited slow start), RFC 9406 (HyStart++, in `hystart`). What
+//! distinguishes one TCP from another is its [`Law`].
+
+use super::hystart::HyStart;
+use super::{
+    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
+};
+use crate::parameters::{positive, positive_if_given};
+
+crate::parameters! {
+    /// How a congestion window begins, grows in slow start and is bounded.
+    pub struct Window {
+        /// Initial window, in packets (RFC 6928: 10); one packet after a lost SYN (RFC 5681 §3.1).
+        pub initial: u32 = 10, where positive;
+        /// Window at which the first slow start ends, in packets; none for no bound.
+        pub initial_ssthresh: Option<u32> = None, where positive_if_given;
+        /// Most that the window may be, in packets; none for no bound.
+        pub max: Option<u32> = None, where positive_if_given;
+        /// Above this window, in packets, slow start grows by no more than half of it a round trip
+        /// (RFC 3742 suggests 100); none for no such limit.
+        pub max_ssthresh: Option<u32> = None, where positive_if_given;
+        /// How many packets an ACK counts for at most, however many it acknowledges (RFC 5681: 1; RFC
+        /// 3465: 2).
+        pub count_limit: u32 = 1, where positive;
+        /// Whether the first slow start ends when round-trip times grow (HyStart++, RFC 9406).
+        pub hystart: bool = false;
+    }
+}
+
+/// What distinguishes one TCP from another: the window in congestion avoidance. Windows are in packets.
+pub trait Law: Send {
+    /// An ACK has come, whatever it acknowledges.
+    fn on_ack(&mut self, _ack: &Ack) {}
+
+    /// The window after `acked` packets have been acknowledged in congestion avoidance.
+    fn increase(&mut self, window: f64, acked: f64, ack: &Ack) -> f64;
+
+    /// The window after a loss or a mark. A time-out makes it the next slow start's end instead.
+    fn decrease(&mut self, window: f64, loss: &Loss) -> f64;
+
+    /// Numbers for traces, besides the window.
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// The mechanism of a TCP.
+pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
+    Mechanism {
+        reliability: reliability.clone(),
+        ecn_capable: ecn,
+        burst: 1,
+        ack_every: 1,
+        feedback: Feedback::EchoUntilReduced,
+    }
+}
+
+/// The window of one flow that grows by `law`.
+pub fn controller(window: &Window, law: impl Law + 'static, path: &Path) -> Box<dyn Controller> {
+    let packets = |count: Option<u32>| count.map_or(f64::INFINITY, f64::from);
+    Box::new(Controlled {
+        law,
+        packet: path.format.payload.0 as f64,
+        window: f64::from(window.initial),
+        ssthresh: packets(window.initial_ssthresh),
+        most: packets(window.max),
+        max_ssthresh: packets(window.max_ssthresh),
+        count_limit: window.count_limit,
+        hystart: window.hystart.then(HyStart::default),
+    })
+}
+
+struct Controlled<L> {
+    law: L,
+    /// Payload of a packet.
+    packet: f64,
+    window: f64,
+    ssthresh: f64,
+    most: f64,
+    max_ssthresh: f64,
+    count_limit: u32,
+    /// Until the first slow start is over.
+    hystart: Option<HyStart>,
+}
+
+impl<L: Law> Controller for Controlled<L> {
+    fn on_open(&mut self, opened: &Opened) {
+        if opened.syn_was_lost {
+            self.window = 1.0;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.law.on_ack(ack);
+        let acked = f64::from(ack.advanced.min(self.count_limit));
+        if acked == 0.0 || ack.is_recovering {
+            return;
+        }
+        self.window = if self.window < self.ssthresh {
+            self.slow_start(acked, ack)
+        } else {
+            self.law.increase(self.window, acked, ack)
+        };
+        self.window = self.window.min(self.most);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.hystart = None;
+        // RFC 5681 §3.1 eq. 4 starts from what is in flight, which may be less than the window; but after
+        // a time-out what is not acknowledged yet may be far more.
+        let window = self.window.min(loss.flight.0 as f64 / self.packet);
+        let reduced = self.law.decrease(window, loss);
+        self.ssthresh = reduced.max(2.0);
+        self.window = match loss.sign {
+            Sign::Gap => self.ssthresh,
+            Sign::Mark => reduced.max(1.0),
+            Sign::Timeout => 1.0,
+        };
+    }
+
+    fn allowance(&self) -> Allowance {
+        // A packet that fits but for rounding fits.
+        Allowance::window(self.window * self.packet + 0.5)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let mut gauges = vec![("window_bytes", self.window * self.packet)];
+        gauges.extend(self.law.gauges());
+        gauges
+    }
+}
+
+impl<L> Controlled<L> {
+    fn slow_start(&mut self, acked: f64, ack: &Ack) -> f64 {
+        let slowed = match &mut self.hystart {
+            None => acked,
+            Some(hystart) => hystart.growth(acked, ack),
+        };
+        if self.hystart.as_ref().is_some_and(HyStart::is_over) {
+            self.hystart = None;
+            self.ssthresh = self.window;
+        }
+        // RFC 3742 §2.
+        let steps = (self.window / (0.5 * self.max_ssthresh)).floor().max(1.0);
+        self.window + slowed / steps
+    }
+}

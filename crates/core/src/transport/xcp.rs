@@ -1,0 +1,110 @@
+//! XCP: a window that routers change packet by packet.
+//!
+//! Sources: [xcp02] §3.4 and the later internet-draft, in which feedback is a change of throughput.
+//! Losses, which routers mean to prevent, are answered as TCP does.
+
+use super::{
+    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
+    Transport,
+};
+use crate::packet::{Format, Header};
+use crate::parameters::{positive, positive_if_given};
+use crate::router;
+use crate::units::Duration;
+
+crate::parameters! {
+    /// XCP: routers tell every flow by how much to change its window ([xcp02]).
+    pub struct Config {
+        /// Initial window, in packets (ns-2: 2).
+        pub initial_window: u32 = 2, where positive;
+        /// Most that the window may be, in packets; none for no bound.
+        pub max_window: Option<u32> = None, where positive_if_given;
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::internet();
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let Format { payload, header, .. } = path.format;
+        Box::new(Xcp {
+            packet: payload.0 as f64,
+            on_wire: (payload + header).0 as f64,
+            most: self.max_window.map_or(f64::INFINITY, f64::from),
+            window: f64::from(self.initial_window),
+            rtt: None,
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism {
+            reliability: self.reliability.clone(),
+            ecn_capable: false,
+            burst: 1,
+            ack_every: 1,
+            feedback: Feedback::Echo,
+        }
+    }
+
+    fn router(&self) -> Option<router::Config> {
+        Some(router::Config::xcp(crate::parameters::defaults()))
+    }
+}
+
+/// The state of one flow; the window is in packets.
+struct Xcp {
+    /// A packet's payload, and its size on the wire.
+    packet: f64,
+    on_wire: f64,
+    most: f64,
+    window: f64,
+    /// Smoothed round-trip time, once there is a sample.
+    rtt: Option<Duration>,
+}
+
+impl Xcp {
+    fn sample(&mut self, rtt: Duration) {
+        // As the time-out's (RFC 6298 §2.3).
+        self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
+    }
+}
+
+impl Controller for Xcp {
+    fn on_open(&mut self, opened: &Opened) {
+        self.sample(opened.rtt);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.sample(ack.rtt);
+        if let Some(rtt) = self.rtt
+            && ack.advanced > 0
+        {
+            // [xcp02] eq. in §3.4, with the change of throughput, which counts bytes on the wire, made
+            // one of the window.
+            let change = f64::from(ack.feedback) * rtt.seconds() / self.on_wire;
+            self.window = (self.window + change).clamp(1.0, self.most);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window = match loss.sign {
+            Sign::Gap | Sign::Mark => (loss.flight.0 as f64 / self.packet / 2.0).max(1.0),
+            Sign::Timeout => 1.0,
+        };
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::window(self.window * self.packet + 0.5)
+    }
+
+    fn header(&self) -> Header {
+        let rtt = self.rtt.map_or(0.0, Duration::seconds);
+        let spacing = (rtt / self.window) as f32;
+        // The sender wishes for all that it can get.
+        Header::Xcp { rtt: rtt as f32, spacing, feedback: f32::INFINITY }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("window_bytes", self.window * self.packet)]
+    }
+}
