@@ -187,7 +187,7 @@ def queues(link: theory.Link) -> dict[str, dict[str, Any]]:
 def xcp(link: theory.Link) -> dict[str, Any]:
     """Return XCP, with its buffer."""
     return {
-        "transport": {"kind": "xcp", "window": {"initial": 2}, "reliability": RELIABILITY},
+        "transport": {"kind": "xcp", "initial_window": 2, "reliability": RELIABILITY},
         "queue": {"kind": "drop_tail", "capacity": f"{packets(link)} packets"},
     }
 
