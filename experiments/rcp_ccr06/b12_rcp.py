@@ -88,7 +88,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.along_sizes(axes[1], by_size, curves=forms, limits=(2000, 1e4), log_sizes=False)
     shared = forms.filter(pl.col("scheme").str.starts_with(SHARING))
     longest = by_size.filter(pl.col("scheme") != SHARING)
-    mean = shared.with_columns(max="mean", scheme=pl.lit(f"{SHARING}, mean by formula"))
+    mean = shared.with_columns(max="mean", scheme=pl.lit(f"{SHARING}, mean"))
     plot.along_sizes(
         axes[2],
         longest,
@@ -97,6 +97,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         limits=(1, 1e4),
         label="maximum completion time",
     )
+    axes[1].get_legend().remove()
 
 
 @figure.claim("RCP is no slower than TCP and XCP, at any size up to 10 000 packets")

@@ -5,15 +5,17 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, metrics, plot
 
 from .b2_slow_start import figure as b2
 from .paper import (
     BACKBONE,
+    OFFERED,
     TCP,
     UTILISATION,
     WAITING,
     mean_of,
+    offered,
     over_time,
     paper,
     settled,
@@ -26,7 +28,11 @@ figure = Figure(
     title="TCP fills the buffer",
     source="Figure 6",
     scales=b2.scales,
-    deviations=("The buffer is not stated in the caption; ours is one bandwidth-delay product.",),
+    deviations=(
+        "The buffer is not stated in the caption; ours is one bandwidth-delay product.",
+        "With sizes of such heavy tails the load that flows really offer differs from 0.84; it is "
+        "what utilisation is compared with.",
+    ),
     panels=(2, 1),
     size=(8, 6),
 )
@@ -42,7 +48,8 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 def table(runs: list[Run]) -> pl.DataFrame:
     times = over_time(runs, points=3000)
     buffer = runs[0].result.summary["scenario"]["queue"]["capacity"]
-    return times.with_columns(buffer=float(buffer.removesuffix(" packets")))
+    times = times.with_columns(buffer=float(buffer.removesuffix(" packets")))
+    return pl.concat([times, metrics.measure(runs, **{OFFERED: offered})], how="diagonal")
 
 
 @figure.draw
@@ -53,7 +60,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         plot.series(place, rows, unit=unit, time_unit="s", label=label)
     line: Any = {"color": plot.BLACK, "linewidth": 1, "linestyle": ":"}
     axes[0].axhline(table["buffer"][0], label="buffer", **line)
-    axes[1].axhline(BACKBONE.load * 100, label="offered load", **line)
+    load = metrics.at(table, metric=OFFERED)
+    axes[1].axhline(load * 100, label="offered load, of these flows", **line)
     for place in axes:
         place.set_ylim(bottom=0)
         plot.legend(place)
@@ -76,6 +84,5 @@ def fills(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("utilisation is close to the offered load (within 10 %)")
 def as_offered(table: pl.DataFrame) -> Verdict:
-    used = mean_of(table, TCP, UTILISATION)
-    said = f"the distance of {used:.3f} from {BACKBONE.load}"
-    return at_most(abs(used / BACKBONE.load - 1), 0.1, said)
+    used, load = mean_of(table, TCP, UTILISATION), metrics.at(table, metric=OFFERED)
+    return at_most(abs(used / load - 1), 0.1, f"the distance of {used:.3f} from {load:.3f}")

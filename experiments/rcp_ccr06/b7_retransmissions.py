@@ -23,6 +23,7 @@ from sojourn import (
 from .paper import (
     BY_SIZE,
     FORMULA,
+    OFFERED,
     PACKET,
     SHARING,
     TCP,
@@ -31,6 +32,7 @@ from .paper import (
     Setting,
     formula_table,
     ideals,
+    offered,
     over_time,
     paper,
     ratios,
@@ -39,7 +41,7 @@ from .paper import (
 )
 
 SETTING = Setting(theory.Link(2.4e9, 0.1), 0.8, theory.Pareto(30_000, 1.2))
-RESENT = "share of retransmissions"
+RESENT = "sent again"
 
 figure = Figure(
     paper,
@@ -75,7 +77,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
     sizes = size_table(runs)
     forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
     used = over_time(simulated).filter(metric=UTILISATION)
-    shares = metrics.measure(simulated, **{RESENT: resent})
+    shares = metrics.measure(simulated, **{RESENT: resent, OFFERED: offered})
     return pl.concat([sizes, forms, used, shares], how="diagonal")
 
 
@@ -85,13 +87,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.along_sizes(axes[0], table.filter(metric=BY_SIZE), curves=forms, limits=(5e3, 1e6))
     first = table.filter(pl.col("metric") == UTILISATION, pl.col("seed") == table["seed"].min())
     plot.series(axes[1], first.drop("high"), unit="%", time_unit="s", label=UTILISATION)
-    again: Any = table.filter(metric=RESENT)["value"].mean()
-    axes[1].axhline(
-        100 * SETTING.load, color=plot.BLACK, linewidth=1, linestyle=":", label="offered load"
-    )
-    axes[1].axhline(
-        100 * again, color=plot.RED, linewidth=1, linestyle="--", label="retransmissions, mean"
-    )
+    for metric, colour, line in ((OFFERED, plot.BLACK, ":"), (RESENT, plot.RED, "--")):
+        share = 100 * metrics.at(table, metric=metric, seed=first["seed"][0])
+        axes[1].axhline(share, color=colour, linewidth=1, linestyle=line, label=metric)
     axes[1].set_ylim(0, 105)
     plot.legend(axes[1])
 

@@ -45,7 +45,7 @@ WIRE = "left->right"
 QUEUE, SENT = f"queue_bytes {WIRE}", f"transmitted_bytes {WIRE}"
 
 BY_SIZE, FORMULA, ACTIVE = "completion time by size", "closed form", "flows in progress"
-UTILISATION, WAITING = "utilisation", "queue"
+UTILISATION, WAITING, OFFERED = "utilisation", "queue", "offered load"
 """What a row of a table tells, in the column `metric`."""
 
 LEAST_FLOWS = 30
@@ -267,9 +267,13 @@ def over_time(runs: Sequence[Run], points: int = 400) -> pl.DataFrame:
     return pl.concat([active, used, queue], how="diagonal")
 
 
-def averages(runs: Iterable[Run], **chosen: metrics.Metric) -> pl.DataFrame:
-    """Return one number a run and metric."""
-    return metrics.measure(runs, **chosen)
+def offered(result: Result) -> metrics.Statistic:
+    """Measure the load that the flows really offered after the warm-up: heavy tails scatter it."""
+    scenario = result.summary["scenario"]
+    span = metrics.seconds(scenario["time_limit"]) - metrics.seconds(scenario["warm_up"])
+    sizes = metrics.judged(result)["size_bytes"]
+    bits = 8 * PACKET * float((sizes / PAYLOAD).ceil().sum())
+    return metrics.Statistic(bits / span / result.summary["load_reference"]["rate_bps"])
 
 
 def at_sizes(
