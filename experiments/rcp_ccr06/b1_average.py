@@ -1,6 +1,7 @@
 """Figure B1: completion time by size, and flows in progress: TCP, XCP and RCP against sharing."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -53,6 +54,10 @@ figure = Figure(
         "quick": {"rate_bps": 2.4e9, "length_s": 30},
         "paper": {"rate_bps": 2.4e9, "length_s": 300},
     },
+    deviations=(
+        "With an initial window of 2, slow start alone makes flows of 10 packets only 2.3 times as "
+        "slow as processor sharing; with 1, as in the paper's formula, it would be 3 times.",
+    ),
     panels=(1, 2),
     size=(11, 4.4),
 )
@@ -87,12 +92,20 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     axes[1].set_ylim(bottom=0)
 
 
-@figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")
-def sharing_is_faster(table: pl.DataFrame) -> Verdict:
-    slower = ratios(table, TCP, SHARING, up_to=2000)
+def three_times(table: pl.DataFrame, above: float) -> Verdict:
+    """Judge that flows of more than so many packets are 3 times as fast under sharing."""
+    slower = ratios(table, TCP, SHARING, up_to=2000, above=above)
     least = slower.sort("ratio").head(1)
     said = f"the least of TCP over processor sharing, at {sum(least['size']):.0f} packets,"
     return at_least(sum(least["ratio"]) or float("nan"), 3, said)
+
+
+figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(
+    partial(three_times, above=0)
+)
+figure.claim("those of 16 to 2000 packets are at least 3 times as fast", stated=False)(
+    partial(three_times, above=16)
+)
 
 
 @figure.claim("at the worst size they are about 10 times as fast (5 to 20 times)")
