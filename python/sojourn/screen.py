@@ -94,6 +94,7 @@ def _notes(result: Result) -> list[Text]:
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
     notes.append("slowdown: over the same flow alone in the same network")
+    notes += [f"warning: {line}" for line in result.summary.get("warnings", [])]
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
 

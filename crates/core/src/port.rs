@@ -335,7 +335,7 @@ impl Port {
     }
 
     /// The router's named numbers.
-    pub fn gauges(&mut self) -> Vec<(&'static str, f64)> {
+    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
     }
 

@@ -10,7 +10,7 @@ crate::parameters! {
     pub struct Config {
         /// Time between samples.
         pub interval: Duration, where positive;
-        /// Links whose queue to sample, in bytes, by name: `left->right`.
+        /// Links whose queue to sample, in bytes, and their routers, by name: `left->right`.
         pub queues: Vec<String> = Vec::new();
         /// Links whose transmitted bytes to sample, by name.
         pub links: Vec<String> = Vec::new();

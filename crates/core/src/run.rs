@@ -130,6 +130,9 @@ impl Scenario {
         let data = sum(|port| port.counters.data);
         let [at_switch, at_host] = self.queues(transport);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
+        let router = self.router_in_force(transport);
+        summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
+        summary["warnings"] = router.iter().filter_map(|router| router.warning()).collect();
         summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
         merge(
             &mut summary["counts"],

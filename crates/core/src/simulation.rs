@@ -416,13 +416,17 @@ impl<'a> Simulation<'a> {
 
     fn sample(&mut self) {
         let now = self.agenda.now();
-        let Self { recorder, network, flows, .. } = self;
+        let Self { graph, recorder, network, flows, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
         let in_progress = flows.iter().flatten().filter(|flow| !flow.is_closed).count();
         samples.push(now, *active, in_progress as f64);
         for (link, probe) in queues {
-            let bytes = network.ports[*link as usize].backlog(now).bytes;
-            samples.push(now, *probe, bytes as f64);
+            let port = &mut network.ports[*link as usize];
+            samples.push(now, *probe, port.backlog(now).bytes as f64);
+            for (name, value) in port.gauges() {
+                let probe = samples.probe(format!("{name} {}", graph.link_name(*link)));
+                samples.push(now, probe, value);
+            }
         }
         for (link, probe) in links {
             let bytes = network.ports[*link as usize].transmitted(now);

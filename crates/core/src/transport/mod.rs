@@ -7,14 +7,17 @@ use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
 pub mod constant_rate;
+pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
+pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
 pub mod rtt;
+pub mod scalable_tcp;
 pub mod scoreboard;
 pub mod sender;
 pub mod tcp;
@@ -25,7 +28,8 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, dcqcn, dctcp, patched_timely, rcp, tcp, timely, xcp,
+        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, rcp, scalable_tcp, tcp,
+        timely, xcp,
     }
 }
 

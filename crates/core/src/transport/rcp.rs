@@ -58,7 +58,7 @@ struct Rcp {
     rate: Rate,
     /// The last round-trip time measured, queueing and all, as packets tell it to routers.
     rtt: Duration,
-    /// Probes go this often.
+    /// A flow that sends less than a packet in this time is slow.
     least_rtt: Duration,
 }
 
@@ -82,7 +82,9 @@ impl Controller for Rcp {
 
     fn allowance(&self) -> Allowance {
         let is_slow = self.rate.bps() * self.least_rtt.seconds() < self.packet_bits;
-        let probe = is_slow.then_some(self.least_rtt);
+        // Deviation: probes go once a round trip as it is, queueing and all. The authors' module sends them
+        // once in the least round trip, and where a round trip holds few packets they drown the data.
+        let probe = is_slow.then_some(self.rtt.max(self.least_rtt));
         Allowance { probe, ..Allowance::rate(self.rate.bps()) }
     }
 

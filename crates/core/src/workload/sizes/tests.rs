@@ -71,3 +71,15 @@ proptest! {
         prop_assert_eq!(floor_sum(n, m, a, b), expected);
     }
 }
+
+#[test]
+fn pareto_sizes_can_be_whole_packets() {
+    let table = json!({"kind": "pareto", "mean": "30 KB", "shape": 1.4, "whole_packets": true});
+    let format = Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) };
+    let sizes = Config::read(&table).unwrap().open(&format).unwrap();
+    let mut random = Random::new(1, "sizes");
+    assert!((0..1000).all(|_| sizes.sample(&mut random).0.is_multiple_of(960)));
+    let packets = sizes.mean_packets(Bytes(960));
+    assert!((sizes.mean() / 960.0 - packets).abs() < 1e-9, "full packets only");
+    assert!((packets - 31.75).abs() < 0.02, "half a packet more than 31.25: {packets}");
+}
