@@ -28,6 +28,8 @@ paper = Paper(
         "some figures and RCP's gains: these are the authors' own script for figure 12 (with TCP "
         "Reno) and the defaults of ns-2, which they used. Their initial time-out may have been "
         "6 s, as in versions of ns-2 before 2006.",
+        "The load counts sizes rounded up to whole packets; the authors' script takes the mean "
+        "before rounding, and so offers 2 % more.",
         "Processor sharing is drawn twice: the authors' formula, and simulated on the very flows "
         "that the transports see. Simulated ideals have no handshake; a round trip is added.",
         "Means are those of the flows that start after the first tenth of the run and before its "
