@@ -50,6 +50,7 @@ LAYERS = (
     "results",
     "run",
     "metrics",
+    "theory",
     "layout",
     "plot",
     "compare",

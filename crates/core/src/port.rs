@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Found, Line, Queue, Verdict};
 use crate::random::Random;
 use crate::router::{Router, View};
-use crate::topology::Link;
+use crate::topology::{Link, Loss};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// What has passed through a port.
@@ -146,7 +146,7 @@ pub struct Port {
     lane: Lane,
     router: Option<Box<dyn Router>>,
     rate: Rate,
-    loss: f64,
+    loss: Loss,
     random: Random,
 }
 
@@ -295,9 +295,16 @@ impl Port {
             self.wire.clear();
             None
         };
-        // PFC frames are protected: a lost one would stop the link for ever.
-        let may_be_lost = self.loss > 0.0 && !packet.kind.is_frame();
-        let is_lost = may_be_lost && self.random.uniform() < self.loss;
+        let is_lost = match self.loss {
+            Loss::None => false,
+            // PFC frames are protected: a lost one would stop the link for ever.
+            Loss::Random(_) | Loss::Every(_) if packet.kind.is_frame() => false,
+            Loss::Random(probability) => self.random.uniform() < probability,
+            // What has departed and is not on the wire any more has come.
+            Loss::Every(period) => {
+                (self.counters.departed - self.started as u64).is_multiple_of(period)
+            }
+        };
         self.counters.lost += u64::from(is_lost);
         Some(Arrival { packet, is_lost, next })
     }

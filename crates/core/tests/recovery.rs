@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{count, flows, link, run, with};
+use common::{count, flows, link, run, try_run, with};
 use serde_json::{Value, json};
 
 /// Two hosts over one switch-to-switch link: what is lost on it is up to the test.
@@ -95,6 +95,24 @@ fn random_loss_of_data_is_repaired_exactly() {
         assert_eq!(count(&results, "finished"), 3, "{transport}: {}", results.summary["stuck"]);
         assert_eq!(results.flows.delivered_bytes, [500_000, 1, 77_777], "{transport}");
     }
+}
+
+#[test]
+fn periodic_loss_takes_every_so_many_th_packet() {
+    let scenario = |loss| {
+        json!({
+            "topology": with(&json!({ "kind": "link", "loss_every": 10 }), loss),
+            "transport": { "kind": "constant_rate" },
+            "workload": flows(&[(0.0, 0, 1, 995_000)]),
+        })
+    };
+    let results = run(&scenario(json!({})));
+    // Of n packets n / 10 are lost and sent again: n = 995 + n / 10.
+    let sum = |name| link(&results, "left->right", name) as u64;
+    assert_eq!((sum("packets"), sum("losses")), (1105, 110));
+    assert_eq!((count(&results, "retransmits"), count(&results, "finished")), (110, 1));
+    let problem = try_run(&scenario(json!({ "loss": 0.1 }))).unwrap_err();
+    assert!(problem.starts_with("topology.loss_every: must be left out"), "{problem}");
 }
 
 #[test]

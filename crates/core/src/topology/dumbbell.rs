@@ -1,6 +1,6 @@
 //! Senders and receivers on either side of one bottleneck.
 
-use super::{Graph, LoadReference, Topology, some};
+use super::{Graph, LoadReference, Loss, Topology, some};
 use crate::parameters::{Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
@@ -37,8 +37,8 @@ impl Topology for Config {
         let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
         let bottleneck =
             graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay)) as usize;
-        graph.links[bottleneck].loss = self.loss;
-        graph.links[bottleneck + 1].loss = self.ack_loss;
+        graph.links[bottleneck].loss = Loss::random(self.loss);
+        graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
         for i in 0..self.senders {
             let sender = graph.add_host(format!("sender{i}"));
             graph.connect(sender, left, self.rate, self.delay);

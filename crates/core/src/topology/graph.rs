@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Graph, Link, LoadReference, NodeId, Paths, Topology};
+use super::{Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
 use crate::flow::HostId;
 use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
 use crate::table::{Row, Table};
@@ -100,7 +100,7 @@ fn add_cable(
     let mut id = |name: &str| *ids.entry(name.to_owned()).or_insert_with(|| graph.add_switch(name));
     let (from, to) = (id(from), id(to));
     let bounded = |column, loss: f64| match fraction(&loss) {
-        Ok(()) => Ok(loss),
+        Ok(()) => Ok(Loss::random(loss)),
         Err(must) => Err(row.problem(column, &format!("must be {must}, not {loss}"))),
     };
     let moving = |column, rate: Rate| match positive(&rate) {
@@ -109,8 +109,8 @@ fn add_cable(
     };
     let rate = moving("rate", row.required("rate")?)?;
     let delay: Duration = row.required("delay")?;
-    let loss = bounded("loss", row.value("loss")?.unwrap_or(0.0))?;
-    graph.links.push(Link { from, to, rate, delay, loss });
+    let loss = row.value("loss")?.unwrap_or(0.0);
+    graph.links.push(Link { from, to, rate, delay, loss: bounded("loss", loss)? });
     graph.links.push(Link {
         from: to,
         to: from,
@@ -168,7 +168,7 @@ mod tests {
         let graph = graph(TWO, &json!({})).unwrap();
         assert_eq!((graph.host_name(0), graph.host_name(1)), ("a", "b"));
         assert_eq!(graph.links[1].rate, Rate::from_gbps(1));
-        assert!((graph.links[1].loss - 0.5).abs() < f64::EPSILON);
+        assert_eq!(graph.links[1].loss, Loss::Random(0.5));
         assert_eq!(graph.links[3].rate, Rate::from_gbps(10));
         assert_eq!(graph.load.rate, Rate::from_gbps(20));
     }

@@ -1,8 +1,8 @@
 //! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
 //! protocols.
 
-use super::{Graph, LoadReference, Topology};
-use crate::parameters::{Problem, fraction, positive};
+use super::{Graph, LoadReference, Loss, Topology};
+use crate::parameters::{Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -18,8 +18,18 @@ crate::parameters! {
         pub delay: Duration = Duration::from_micros(1);
         /// Probability that a packet is lost from left to right.
         pub loss: f64 = 0.0, where fraction;
+        /// Every so many-th packet from left to right is lost, instead of some at random; none for
+        /// no such losses. One packet is lost in each period of a TCP's window, as its laws assume.
+        pub loss_every: Option<u64> = None, where positive_if_given;
         /// Probability that a packet is lost from right to left.
         pub ack_loss: f64 = 0.0, where fraction;
+    }
+    check |link| {
+        if link.loss > 0.0 && link.loss_every.is_some() {
+            let message = "must be left out: `loss` says which packets are lost already";
+            return Err(Problem::new("loss_every", message));
+        }
+        Ok(())
     }
 }
 
@@ -29,8 +39,8 @@ impl Topology for Config {
         let mut graph = Graph::new(LoadReference { rate: self.rate, what });
         let (left, right) = (graph.add_host("left"), graph.add_host("right"));
         let forward = graph.connect(left, right, self.rate, self.delay) as usize;
-        graph.links[forward].loss = self.loss;
-        graph.links[forward + 1].loss = self.ack_loss;
+        graph.links[forward].loss = self.loss_every.map_or(Loss::random(self.loss), Loss::Every);
+        graph.links[forward + 1].loss = Loss::random(self.ack_loss);
         graph.hosts_are_routers = true;
         graph.senders = Some(1);
         Ok(graph)

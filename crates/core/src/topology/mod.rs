@@ -41,8 +41,26 @@ pub struct Link {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Probability that a packet is lost on the way.
-    pub loss: f64,
+    /// Which packets are lost on the way.
+    pub loss: Loss,
+}
+
+/// Which packets a link loses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// None.
+    None,
+    /// Each with this probability, whatever becomes of the others.
+    Random(f64),
+    /// Every so many-th.
+    Every(u64),
+}
+
+impl Loss {
+    /// Each packet is lost with this probability.
+    pub fn random(probability: f64) -> Self {
+        if probability > 0.0 { Self::Random(probability) } else { Self::None }
+    }
 }
 
 /// What a load of 1 means on a topology.
@@ -118,7 +136,7 @@ impl Graph {
     /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
     /// `b`.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
-        let link = |from, to| Link { from, to, rate, delay, loss: 0.0 };
+        let link = |from, to| Link { from, to, rate, delay, loss: Loss::None };
         self.links.extend([link(a, b), link(b, a)]);
         self.links.len() as LinkId - 2
     }

@@ -3,6 +3,10 @@
 use super::Reliability;
 use crate::units::{Duration, Time};
 
+/// The least time by which a time-out exceeds the round-trip time, however exact the clock (RFC 9002
+/// §6.1.2). Without it the time-out of a steady path would run out as the very ACK comes.
+const TIMER_GRANULARITY: Duration = Duration::from_millis(1);
+
 /// Smoothed round-trip time and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
@@ -55,7 +59,8 @@ impl Rtt {
         let plain = match self.smoothed {
             None => self.initial,
             Some((smoothed, variation)) => {
-                (smoothed + self.granularity.max(variation * 4)).max(self.least)
+                let margin = (variation * 4).max(self.granularity).max(TIMER_GRANULARITY);
+                (smoothed + margin).max(self.least)
             }
         };
         Duration((plain.0 << self.backoff).min(self.most.0.max(plain.0)))
@@ -98,6 +103,13 @@ mod tests {
         assert_eq!(rtt.timeout(), MS(4000));
         (0..200).for_each(|_| rtt.sample(at(5), at(6)));
         assert_eq!(rtt.timeout(), MS(10));
+    }
+
+    #[test]
+    fn the_time_out_of_a_steady_path_is_later_than_its_acks() {
+        let mut rtt = rtt(Duration::ZERO);
+        (0..200).for_each(|_| rtt.sample(at(0), at(300)));
+        assert_eq!(rtt.timeout(), MS(300 + 1));
     }
 
     #[test]

@@ -213,7 +213,7 @@ impl Scoreboard {
             Phase::Open | Phase::TimedOut => {}
         }
         if told.loss {
-            self.pipe = self.flight_size() - self.duplicates;
+            self.pipe = self.flight_size().saturating_sub(self.duplicates);
         }
         if told.loss || self.phase == Phase::Recovering {
             let beyond = self.received.runs().back().map_or(self.cumulative, |run| run.0);

@@ -170,10 +170,12 @@ impl Sender {
             return None;
         }
         let sequence = self.candidate(allowance)?;
-        if self.board.in_flight() == 0 && !self.has_unanswered() {
+        let is_first = self.board.in_flight() == 0 && !self.has_unanswered();
+        let is_retransmit = self.board.sent(sequence);
+        // The careful variant of RFC 6675 §6: a repair has a whole time-out from when it was last sent.
+        if is_first || is_retransmit {
             self.timeout_from = now;
         }
-        let is_retransmit = self.board.sent(sequence);
         self.retransmits += u32::from(is_retransmit);
         self.time(sequence, is_retransmit, now);
         let is_last = sequence + 1 == self.board.total();
@@ -316,7 +318,9 @@ impl Sender {
             self.board.on_ack(packet.sequence, block)
         };
         self.sample(now, packet);
-        if told.received > 0 {
+        // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
+        // data would put off for ever the time-out that a lost retransmission waits for.
+        if told.advanced > 0 {
             self.timeout_from = now;
         }
         if told.loss {
@@ -380,5 +384,354 @@ impl Sender {
     /// How long until the time-out, for people who wonder why a flow is stuck.
     pub fn timeout(&self) -> Duration {
         self.rtt.timeout()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Flags;
+    use crate::parameters::{Parameter, defaults};
+    use crate::transport::{Config, Path};
+    use crate::units::Rate;
+    use serde_json::{Value, json};
+
+    /// A TCP sender with a window of ten packets at first, told by hand what its receiver says. Times are in
+    /// milliseconds, and a packet and its ACK take 100 of them.
+    struct Tcp {
+        sender: Sender,
+        controller: Box<dyn Controller>,
+        mechanism: Mechanism,
+        format: Format,
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn tcp(recovery: &str, rest: Value) -> Tcp {
+        let mut table = json!({
+            "kind": "tcp",
+            "reliability": { "recovery": recovery, "handshake": false },
+        });
+        for (key, value) in rest.as_object().unwrap() {
+            if let (Value::Object(under), Value::Object(more)) = (&mut table[key], value) {
+                under.extend(more.clone());
+            } else {
+                table[key] = value.clone();
+            }
+        }
+        let config = Config::read(&table).unwrap();
+        let format: Format = defaults();
+        let mechanism = config.mechanism(&format);
+        let controller = config.controller(&Path {
+            line_rate: Rate::from_gbps(1),
+            base_rtt: Duration::from_millis(100),
+            format: format.clone(),
+            others: 0,
+            initial_rate: None,
+        });
+        let sender = Sender::new(Some(Bytes(1_000_000)), &mechanism, &format, Time::ZERO);
+        Tcp { sender, controller, mechanism, format }
+    }
+
+    impl Tcp {
+        /// What it sends now.
+        fn segments(&mut self, ms: u64) -> Vec<Segment> {
+            let next = || match self.sender.next(at(ms), self.controller.allowance()) {
+                Some(Output::Segment(segment)) => Some(segment),
+                Some(other) => panic!("{other:?}"),
+                None => None,
+            };
+            std::iter::from_fn(next).collect()
+        }
+
+        fn sent(&mut self, ms: u64) -> Vec<u32> {
+            self.segments(ms).iter().map(|segment| segment.sequence).collect()
+        }
+
+        /// An ACK comes that answers a packet of 100 ms ago.
+        fn hear(&mut self, ms: u64, cumulative: u32, block: (u32, u32), flags: Flags) {
+            let sent_at = at(ms.saturating_sub(100));
+            let ack = Packet {
+                sequence: cumulative,
+                header: Header::Ack { block, feedback: 0.0 },
+                flags,
+                ..self.format.control(Kind::Ack, 0, sent_at)
+            };
+            self.sender.on_ack(at(ms), &ack, &mut *self.controller);
+        }
+
+        /// What it sends on a plain ACK.
+        fn ack(&mut self, ms: u64, cumulative: u32) -> Vec<u32> {
+            self.hear(ms, cumulative, (0, 0), Flags::NONE);
+            self.sent(ms)
+        }
+
+        /// What it sends on an ACK with a block.
+        fn sack(&mut self, ms: u64, cumulative: u32, block: (u32, u32)) -> Vec<u32> {
+            self.hear(ms, cumulative, block, Flags::NONE);
+            self.sent(ms)
+        }
+
+        /// When its time-out runs out, in milliseconds.
+        fn times_out(&self) -> u64 {
+            self.sender.deadline(self.controller.allowance()).0 / Duration::from_millis(1).0
+        }
+
+        /// What it sends when its time-out runs out.
+        fn time_out(&mut self) -> Vec<u32> {
+            let ms = self.times_out();
+            self.sender.on_time(at(ms), &mut *self.controller);
+            self.sent(ms)
+        }
+
+        /// The window in packets.
+        fn window(&self) -> f64 {
+            self.controller.gauges()[0].1 / 1000.0
+        }
+    }
+
+    fn assert_window(tcp: &Tcp, packets: f64) {
+        assert!((tcp.window() - packets).abs() < 1e-9, "{} is not {packets}", tcp.window());
+    }
+
+    const NOTHING: [u32; 0] = [];
+
+    #[test]
+    fn sack_resends_the_first_loss_at_once_and_then_keeps_the_pipe_full() {
+        let mut tcp = tcp("selective_repeat", json!({}));
+        assert_eq!(tcp.sent(0), (0..10).collect::<Vec<_>>());
+        // Segments 0 and 2 are lost. The first two reports let one new segment go each (RFC 3042).
+        assert_eq!(tcp.sack(100, 0, (1, 2)), [10]);
+        assert_eq!(tcp.sack(101, 0, (3, 4)), [11]);
+        // The third tells of the loss: half the window, and the first segment at once, although nine are in
+        // flight.
+        assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
+        assert_window(&tcp, 5.0);
+        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which is
+        // lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
+        assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
+        assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
+        assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
+        assert_eq!(tcp.sack(106, 0, (3, 9)), [2], "four are in flight");
+        assert_eq!(tcp.sack(107, 0, (3, 10)), [12]);
+        assert_window(&tcp, 5.0);
+        // The first is repaired, then the second: growth goes on when all that was sent before is there.
+        assert_eq!(tcp.sack(202, 2, (0, 0)), [13]);
+        assert_window(&tcp, 5.0);
+        tcp.ack(206, 12);
+        assert_window(&tcp, 5.0 + 1.0 / 5.0);
+    }
+
+    #[test]
+    fn a_second_loss_in_a_window_reduces_no_further_and_one_after_it_does() {
+        let mut tcp = tcp("selective_repeat", json!({}));
+        tcp.sent(0);
+        tcp.sack(100, 0, (1, 4));
+        assert_window(&tcp, 5.0);
+        tcp.sack(101, 0, (7, 10));
+        assert_window(&tcp, 5.0);
+        // 0 is repaired; 4 to 6 are still missing.
+        tcp.sack(200, 4, (0, 0));
+        assert_window(&tcp, 5.0);
+        tcp.ack(201, 10);
+        let before = tcp.window();
+        tcp.sack(300, 10, (11, 14));
+        assert_window(&tcp, (before.min(5.0) / 2.0).max(2.0));
+    }
+
+    #[test]
+    fn a_lost_repair_waits_for_the_time_out_whatever_sacks_tell_of_new_data() {
+        let mut tcp = tcp("selective_repeat", json!({}));
+        tcp.sent(0);
+        tcp.ack(100, 1);
+        assert_eq!(tcp.sack(102, 1, (2, 5)), [1], "and it is lost again");
+        let due = tcp.times_out();
+        for (ms, end) in [(110, 8), (120, 10), (210, 11), (220, 12)] {
+            tcp.sack(ms, 1, (2, end));
+            assert!(tcp.times_out() <= due, "{} ms after {ms} ms", tcp.times_out());
+        }
+        assert_eq!(tcp.time_out(), [1]);
+        assert_eq!((tcp.sender.timeouts, tcp.sender.retransmits), (1, 2));
+    }
+
+    #[test]
+    fn new_reno_repairs_one_loss_a_round_trip() {
+        let mut tcp = tcp("new_reno", json!({}));
+        tcp.sent(0);
+        // Segments 0, 3 and 7 are lost.
+        assert_eq!(tcp.ack(100, 0), [10]);
+        assert_eq!(tcp.ack(101, 0), [11]);
+        assert_eq!(tcp.ack(102, 0), [0]);
+        assert_window(&tcp, 5.0);
+        let more: Vec<u32> = (103..107).flat_map(|ms| tcp.ack(ms, 0)).collect();
+        // Seven of 0 to 9 have come: of twelve sent five are in flight.
+        assert_eq!(more, NOTHING);
+        assert_eq!(tcp.ack(200, 0), [12], "10 has come");
+        assert_eq!(tcp.ack(201, 0), [13], "and 11");
+        // Partial ACKs: the next gap at once, and no reduction.
+        assert_eq!(tcp.ack(202, 3)[0], 3);
+        assert_eq!(tcp.ack(302, 7)[0], 7);
+        assert_window(&tcp, 5.0);
+        assert_eq!((tcp.sender.retransmits, tcp.sender.timeouts), (3, 0));
+        // All that had been sent is there.
+        assert_eq!(tcp.ack(402, 12).first(), Some(&16));
+        assert_window(&tcp, 5.0 + 1.0 / 5.0);
+    }
+
+    #[test]
+    fn reno_stops_at_the_first_new_ack_and_a_second_loss_waits_for_the_time_out() {
+        let mut tcp = tcp("reno", json!({}));
+        tcp.sent(0);
+        // Segments 0 and 3 are lost.
+        for ms in 100..102 {
+            assert_eq!(tcp.ack(ms, 0).len(), 1);
+        }
+        assert_eq!(tcp.ack(102, 0), [0]);
+        (103..108).for_each(|ms| drop(tcp.ack(ms, 0)));
+        tcp.ack(202, 3);
+        assert_eq!(tcp.sender.retransmits, 1);
+        // However many duplicates follow.
+        (203..220).for_each(|ms| drop(tcp.ack(ms, 3)));
+        assert_eq!(tcp.sender.retransmits, 1);
+        assert_eq!(tcp.time_out(), [3]);
+        assert_window(&tcp, 1.0);
+    }
+
+    #[test]
+    fn after_a_time_out_the_window_grows_from_one_packet_through_slow_start() {
+        for recovery in ["selective_repeat", "new_reno", "reno"] {
+            let mut tcp = tcp(recovery, json!({}));
+            tcp.sent(0);
+            assert_eq!(tcp.times_out(), 1000, "{recovery}: the initial time-out");
+            assert_eq!(tcp.time_out(), [0], "{recovery}");
+            assert_window(&tcp, 1.0);
+            assert_eq!(tcp.ack(1100, 1), [1, 2], "{recovery}");
+            assert_eq!(tcp.ack(1200, 2), [3, 4], "{recovery}");
+            assert_eq!(tcp.ack(1201, 3), [5, 6], "{recovery}");
+            assert_eq!(tcp.ack(1300, 4), [7, 8], "{recovery}");
+            // Half of the ten that were in flight: slow start ends here.
+            assert_window(&tcp, 5.0);
+            assert_eq!(tcp.ack(1301, 5), [9], "{recovery}");
+            assert_window(&tcp, 5.0 + 1.0 / 5.0);
+        }
+    }
+
+    #[test]
+    fn time_outs_double_and_end_slow_start_no_earlier_than_the_first() {
+        let mut tcp = tcp("selective_repeat", json!({}));
+        tcp.sent(0);
+        for due in [1000, 3000, 7000, 15_000, 31_000, 63_000, 123_000, 183_000] {
+            assert_eq!(tcp.times_out(), due);
+            assert_eq!(tcp.time_out(), [0]);
+        }
+        // RFC 5681 §3.1: the same segment again holds ssthresh at half of the ten first in flight.
+        (1..=4).for_each(|cumulative| drop(tcp.ack(183_100 + u64::from(cumulative), cumulative)));
+        assert_window(&tcp, 5.0);
+    }
+
+    #[test]
+    fn without_time_stamps_what_was_sent_twice_is_no_sample() {
+        for timestamps in [true, false] {
+            let mut tcp =
+                tcp("selective_repeat", json!({ "reliability": { "timestamps": timestamps } }));
+            tcp.sent(0);
+            tcp.time_out();
+            tcp.ack(1100, 1);
+            // A sample of 100 ms gives 100 + 4 * 50 ms; without one the second of the start stays doubled.
+            let due = if timestamps { 300 } else { 2000 };
+            assert_eq!(tcp.times_out(), 1100 + due);
+            // Segments 1 to 9 were sent twice; the first that was not is timed.
+            (2..=9).for_each(|cumulative| drop(tcp.ack(1200, cumulative)));
+            assert_eq!(tcp.sender.timeout() == Duration::from_millis(2000), !timestamps);
+            tcp.ack(1300, 11);
+            assert!(tcp.sender.timeout() < Duration::from_millis(1000));
+        }
+    }
+
+    #[test]
+    fn a_lost_syn_leaves_a_window_of_one_packet() {
+        for lost in [0, 1, 2] {
+            let mut tcp = tcp("selective_repeat", json!({ "reliability": { "handshake": true } }));
+            for _ in 0..lost {
+                let allowance = tcp.controller.allowance();
+                assert_eq!(tcp.sender.next(at(0), allowance), Some(Output::Syn));
+                assert_eq!(tcp.sender.next(at(0), allowance), None);
+                let due = tcp.times_out();
+                tcp.sender.on_time(at(due), &mut *tcp.controller);
+            }
+            assert_eq!(tcp.sender.next(at(7000), tcp.controller.allowance()), Some(Output::Syn));
+            assert_eq!(tcp.times_out(), 7000 + (1000 << lost));
+            let answer = tcp.format.control(Kind::SynAck, 0, at(7000));
+            tcp.sender.on_syn_ack(at(7100), &answer, &mut *tcp.controller);
+            let expected = if lost == 0 { 10 } else { 1 };
+            assert_eq!(tcp.sent(7100).len(), expected, "{lost} lost");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_answered_once_a_window_and_the_receiver_is_told() {
+        let mut tcp = tcp("selective_repeat", json!({ "ecn": true }));
+        tcp.sent(0);
+        tcp.hear(100, 1, (0, 0), Flags::MARKED);
+        assert_window(&tcp, 5.0);
+        assert_eq!(tcp.segments(100), []);
+        // The echo goes on: everything up to segment 10 was sent before the answer.
+        for cumulative in 2..=5 {
+            tcp.hear(100, cumulative, (0, 0), Flags::MARKED);
+        }
+        assert_eq!(tcp.segments(100), []);
+        tcp.hear(101, 6, (0, 0), Flags::MARKED);
+        let told: Vec<_> = tcp.segments(101).iter().map(|s| (s.sequence, s.has_reduced)).collect();
+        assert_eq!(told[0], (10, true), "the first new segment says so");
+        assert!(told[1..].iter().all(|(_, has_reduced)| !has_reduced));
+        tcp.hear(102, 10, (0, 0), Flags::MARKED);
+        let before = tcp.window();
+        assert!((5.0..6.5).contains(&before), "{before}: still the first answer");
+        tcp.sent(102);
+        tcp.hear(201, 11, (0, 0), Flags::MARKED);
+        assert!(tcp.window() < before / 2.0 + 0.5, "segment 10 left after it");
+        assert_eq!(tcp.sender.retransmits, 0);
+    }
+
+    #[test]
+    fn what_is_sent_again_is_not_ecn_capable_and_what_is_new_is() {
+        let mut tcp = tcp("selective_repeat", json!({ "ecn": true }));
+        let mut segments = tcp.segments(0);
+        tcp.hear(100, 0, (1, 4), Flags::NONE);
+        segments.extend(tcp.segments(100));
+        let of_segment = |segment: &Segment| {
+            let packet = tcp.mechanism.data(&tcp.format, 0, at(0), *segment);
+            (segment.sequence, packet.flags.has(Flags::ECN_CAPABLE))
+        };
+        let capable: Vec<_> = segments.iter().map(of_segment).collect();
+        assert_eq!(capable[..10], (0..10).map(|sequence| (sequence, true)).collect::<Vec<_>>());
+        assert_eq!(capable[10..], [(0, false)]);
+        assert_eq!(tcp.format.control(Kind::Syn, 0, at(0)).flags, Flags::NONE);
+    }
+
+    #[test]
+    fn no_more_is_sent_than_the_receiver_takes() {
+        let mut tcp = tcp("selective_repeat", json!({ "reliability": { "receive_window": 4 } }));
+        assert_eq!(tcp.sent(0), [0, 1, 2, 3]);
+        assert_eq!(tcp.ack(100, 1), [4]);
+        // Segment 1 is lost: what lies beyond the window waits for it, and it does not.
+        assert_eq!(tcp.sack(101, 1, (2, 5)), [1]);
+        assert_eq!(tcp.ack(200, 5), [5, 6], "half of the four in flight");
+    }
+
+    #[test]
+    fn a_coarse_sender_needs_three_duplicates_and_no_fewer() {
+        for recovery in ["selective_repeat", "new_reno", "reno"] {
+            let mut tcp = tcp(recovery, json!({}));
+            tcp.sent(0);
+            // Reordering: 0 comes after 1 and 2.
+            assert_eq!(tcp.sack(100, 0, (1, 2)), [10], "{recovery}");
+            assert_eq!(tcp.sack(101, 0, (1, 3)), [11], "{recovery}");
+            tcp.ack(102, 3);
+            assert_eq!(tcp.sender.retransmits, 0, "{recovery}");
+            assert!(tcp.window() > 10.5, "{recovery}: still slow start");
+        }
     }
 }

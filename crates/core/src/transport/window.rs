@@ -69,6 +69,7 @@ pub fn controller(window: &Window, law: impl Law + 'static, path: &Path) -> Box<
         max_ssthresh: packets(window.max_ssthresh),
         count_limit: window.count_limit,
         hystart: window.hystart.then(HyStart::default),
+        timed_out: false,
     })
 }
 
@@ -83,6 +84,8 @@ struct Controlled<L> {
     count_limit: u32,
     /// Until the first slow start is over.
     hystart: Option<HyStart>,
+    /// Nothing has been acknowledged since a time-out.
+    timed_out: bool,
 }
 
 impl<L: Law> Controller for Controlled<L> {
@@ -95,7 +98,12 @@ impl<L: Law> Controller for Controlled<L> {
     fn on_ack(&mut self, ack: &Ack) {
         self.law.on_ack(ack);
         let acked = f64::from(ack.advanced.min(self.count_limit));
-        if acked == 0.0 || ack.is_recovering {
+        if acked == 0.0 {
+            return;
+        }
+        self.timed_out = false;
+        // RFC 3168 §6.1.2: what tells of a mark lets nothing grow.
+        if ack.is_recovering || ack.marked {
             return;
         }
         self.window = if self.window < self.ssthresh {
@@ -108,6 +116,10 @@ impl<L: Law> Controller for Controlled<L> {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.hystart = None;
+        // RFC 5681 §3.1: when the same segment times out again, `ssthresh` is held.
+        if loss.sign == Sign::Timeout && std::mem::replace(&mut self.timed_out, true) {
+            return;
+        }
         // RFC 5681 §3.1 eq. 4 starts from what is in flight, which may be less than the window; but after
         // a time-out what is not acknowledged yet may be far more.
         let window = self.window.min(loss.flight.0 as f64 / self.packet);
