@@ -110,7 +110,7 @@ FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interva
 
 FEW_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 20},
-    "quick": {"rate_bps": 1e9, "length_s": 120},
+    "quick": {"rate_bps": 1e9, "length_s": 120, "seeds": 3},
     "paper": {"rate_bps": 1e9, "length_s": 300},
 }
 
@@ -304,6 +304,11 @@ def settled(table: pl.DataFrame, scheme: str, metric: str) -> pl.DataFrame:
     """Return a quantity over time without the first tenth of the run, the warm-up."""
     rows = table.filter(scheme=scheme, metric=metric)
     return rows.filter(pl.col("time_s") >= pl.col("time_s").max() / 10)
+
+
+def first_seed(table: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return a quantity over time in the first of the seeds, to be drawn."""
+    return table.filter(pl.col("metric") == metric, pl.col("seed") == table["seed"].min())
 
 
 def mean_of(table: pl.DataFrame, scheme: str, metric: str) -> float:
