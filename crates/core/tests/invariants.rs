@@ -125,10 +125,7 @@ fn scenario(seed: u64) -> Value {
     let routing = pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = json!({
-        "recovery": pick(
-            random,
-            &["selective_repeat", "fall_floyd", "new_reno", "reno", "go_back_n"],
-        ),
+        "recovery": pick(random, &["selective_repeat", "new_reno", "reno", "go_back_n"]),
         "duplicate_acks": duplicate_acks,
         "handshake": random.below(2) == 0,
         "initial_rto": "10 ms",

@@ -265,9 +265,6 @@ crate::choices! {
     pub enum Recovery {
         /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
         SelectiveRepeat = "selective_repeat",
-        /// SACK as first published ([fallfloyd96], ns-2's Sack1): what is lost counts as in flight until a
-        /// partial acknowledgement, so that repair is slower than RFC 6675 has it, and gentler.
-        FallFloyd = "fall_floyd",
         /// One segment a round trip, without SACK, until all that was in flight is acknowledged (RFC
         /// 6582).
         NewReno = "new_reno",

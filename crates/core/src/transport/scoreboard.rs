@@ -1,7 +1,7 @@
 //! What a sender knows of its segments: acknowledged, received beyond a gap, lost, in flight.
 //!
 //! Loss recovery is here, once for all transports: SACK (RFC 6675), NewReno (RFC 6582), Reno (RFC 5681
-//! §3.2), go-back-N and SACK as it was before RFC 6675 ([fallfloyd96]). Without SACK every duplicate ACK tells that one segment has left the network;
+//! §3.2) and go-back-N. Without SACK every duplicate ACK tells that one segment has left the network;
 //! taking it out of what is in flight is the inflation of the window that the RFCs describe. The cost of
 //! an ACK does not grow with the window.
 
@@ -47,10 +47,8 @@ pub struct Scoreboard {
     highest: u32,
     /// Segments beyond `cumulative` that the receiver has; only SACK knows.
     received: Ranges,
-    /// Segments that have left the network as duplicate ACKs tell, where SACK does not.
+    /// Segments that have left the network as duplicate ACKs tell, without SACK.
     duplicates: u32,
-    /// Segments in flight while a gap is repaired, as [fallfloyd96] counts them.
-    pipe: u32,
     /// Segments that are lost and not yet sent again.
     lost: Ranges,
     /// Gaps before this have been judged.
@@ -74,7 +72,6 @@ impl Scoreboard {
             highest: 0,
             received: Ranges::default(),
             duplicates: 0,
-            pipe: 0,
             lost: Ranges::default(),
             judged: 0,
             phase: Phase::Open,
@@ -120,13 +117,6 @@ impl Scoreboard {
 
     /// Segments in flight, as far as the sender knows (RFC 6675's pipe).
     pub fn in_flight(&self) -> u32 {
-        if self.recovery == Recovery::FallFloyd {
-            return match self.phase {
-                Phase::Recovering => self.pipe,
-                Phase::Open => self.flight_size().saturating_sub(self.duplicates),
-                Phase::TimedOut => self.flight_size() - self.lost.count(),
-            };
-        }
         let gone = self.received.count() + self.lost.count() + self.duplicates;
         (self.next - self.cumulative).saturating_sub(gone)
     }
@@ -147,7 +137,6 @@ impl Scoreboard {
     /// Notes that the candidate has been sent; says whether it had been before.
     pub fn sent(&mut self, sequence: u32) -> bool {
         self.owed = false;
-        self.pipe += 1;
         if self.lost.remove(sequence, sequence + 1) == 0 {
             self.next += 1;
         }
@@ -161,7 +150,6 @@ impl Scoreboard {
         let advanced = sequence.saturating_sub(self.cumulative);
         let mut told = match self.recovery {
             Recovery::SelectiveRepeat => self.on_sack(sequence, block),
-            Recovery::FallFloyd => self.on_early_sack(sequence, block),
             Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
             Recovery::GoBackN => self.advance(sequence),
         };
@@ -195,37 +183,6 @@ impl Scoreboard {
     }
 
     fn on_sack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
-        let mut told = self.learn(sequence, block);
-        told.loss = self.judge_gaps();
-        told
-    }
-
-    /// [fallfloyd96] §3: a duplicate ACK takes one segment out of the pipe, a partial one two, the lost
-    /// one and its copy.
-    fn on_early_sack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
-        let is_new = sequence > self.cumulative;
-        let is_duplicate = sequence == self.cumulative && self.has_unanswered();
-        let mut told = self.learn(sequence, block);
-        match self.phase {
-            Phase::Recovering => self.pipe = self.pipe.saturating_sub(if is_new { 2 } else { 1 }),
-            Phase::Open if is_new => self.duplicates = 0,
-            Phase::Open if is_duplicate => told.loss = self.count_duplicate(),
-            Phase::Open | Phase::TimedOut => {}
-        }
-        if told.loss {
-            self.pipe = self.flight_size().saturating_sub(self.duplicates);
-        }
-        if told.loss || self.phase == Phase::Recovering {
-            let beyond = self.received.runs().back().map_or(self.cumulative, |run| run.0);
-            let from = if told.loss { self.cumulative } else { self.judged };
-            self.judged = beyond.max(from);
-            self.declare_lost(from.max(self.cumulative), beyond);
-        }
-        told
-    }
-
-    /// Notes what an ACK with SACK tells.
-    fn learn(&mut self, sequence: u32, block: (u32, u32)) -> Told {
         let mut told = self.advance(sequence);
         let (from, to) = (block.0.max(self.cumulative), block.1);
         if from < to {
@@ -233,6 +190,7 @@ impl Scoreboard {
             told.received += self.received.insert(from, to);
             told.has_last |= told.received > 0 && to == self.total;
         }
+        told.loss = self.judge_gaps();
         told
     }
 
@@ -258,29 +216,21 @@ impl Scoreboard {
         if sequence < self.cumulative || self.next == self.cumulative {
             return Told::default();
         }
-        let mut loss = false;
+        let Some(wanted) = self.duplicate_acks else { return Told::default() };
+        let is_guarded = self.cumulative < self.recovery_ends;
         match self.phase {
             Phase::Recovering => self.duplicates += 1,
-            Phase::Open => loss = self.count_duplicate(),
-            Phase::TimedOut => {}
+            // The first duplicates let new data go (RFC 3042). If the window of the last repair is not
+            // acknowledged yet they may come from what was sent twice, and no more follows from them
+            // (RFC 6582 §3.2 step 2).
+            Phase::Open if self.duplicates + 1 < wanted || !is_guarded => self.duplicates += 1,
+            Phase::Open | Phase::TimedOut => {}
         }
-        if loss {
+        let is_loss = self.phase == Phase::Open && self.duplicates == wanted && !is_guarded;
+        if is_loss {
             self.lost.insert(self.cumulative, self.cumulative + 1);
         }
-        Told { loss, ..Told::default() }
-    }
-
-    /// Counts a duplicate ACK while nothing is repaired; says whether it reveals a loss.
-    fn count_duplicate(&mut self) -> bool {
-        let Some(wanted) = self.duplicate_acks else { return false };
-        // The first duplicates let new data go (RFC 3042). If the window of the last repair is not
-        // acknowledged yet they may come from what was sent twice, and no more follows from them (RFC
-        // 6582 §3.2 step 2).
-        let is_guarded = self.cumulative < self.recovery_ends;
-        if self.duplicates + 1 < wanted || !is_guarded {
-            self.duplicates += 1;
-        }
-        self.duplicates == wanted && !is_guarded
+        Told { loss: is_loss, ..Told::default() }
     }
 
     /// An ACK for new data, without SACK.
@@ -345,9 +295,6 @@ impl Scoreboard {
         if self.recovery == Recovery::GoBackN {
             self.next = self.cumulative;
         } else {
-            if self.recovery == Recovery::FallFloyd {
-                self.received = Ranges::default();
-            }
             self.judged = self.next;
             self.declare_lost(self.cumulative, self.next);
         }
