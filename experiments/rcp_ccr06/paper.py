@@ -27,7 +27,7 @@ paper = Paper(
         "The captions leave open the initial window, the window's limit, time-outs, the buffer of "
         "some figures and RCP's gains: these are the authors' own script for figure 12 (with TCP "
         "Reno) and the defaults of ns-2, which they used. Their initial time-out may have been "
-        "6 s, as in versions of ns-2 before 2006. SACK estimates what is in flight as ns-2 does.",
+        "6 s, as in versions of ns-2 before 2006.",
         "The load counts sizes rounded up to whole packets; the authors' script takes the mean "
         "before rounding, and so offers 2 % more.",
         "Processor sharing is drawn twice: the authors' formula, and simulated on the very flows "
@@ -141,7 +141,7 @@ RELIABILITY = {
 
 
 def tcp(
-    link: theory.Link, kind: str = "tcp", recovery: str = "fall_floyd", window: float = 4
+    link: theory.Link, kind: str = "tcp", recovery: str = "selective_repeat", window: float = 4
 ) -> dict[str, Any]:
     """Return TCP of a kind, with its buffer; `window` is its limit in bandwidth-delay products."""
     most = packets(link, window)
