@@ -14,6 +14,7 @@ from .paper import (
     RED,
     RED_ECN,
     WAITING,
+    first_seed,
     mean_of,
     over_time,
     paper,
@@ -44,9 +45,10 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    top = 1.05 * float(table["high"].max())  # type: ignore[arg-type]
+    queue = first_seed(table, WAITING)
+    top = 1.05 * float(queue["high"].max())  # type: ignore[arg-type]
     for place, scheme in zip(axes, (DROP_TAIL, RED, RED_ECN), strict=True):
-        rows = table.filter(scheme=scheme)
+        rows = queue.filter(scheme=scheme)
         plot.series(place, rows, unit="", time_unit="s", label="queue (packets)")
         place.set_ylim(0, top)
 

@@ -14,6 +14,7 @@ from .paper import (
     TCP,
     UTILISATION,
     WAITING,
+    first_seed,
     mean_of,
     offered,
     over_time,
@@ -56,11 +57,11 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     for place, metric, unit in ((axes[0], WAITING, ""), (axes[1], UTILISATION, "%")):
         label = "queue (packets)" if metric == WAITING else metric
-        rows = table.filter(metric=metric).drop("high")
+        rows = first_seed(table, metric).drop("high")
         plot.series(place, rows, unit=unit, time_unit="s", label=label)
     line: Any = {"color": plot.BLACK, "linewidth": 1, "linestyle": ":"}
     axes[0].axhline(table["buffer"][0], label="buffer", **line)
-    load = metrics.at(table, metric=OFFERED)
+    load = metrics.at(table, metric=OFFERED, seed=table["seed"].min())
     axes[1].axhline(load * 100, label="offered load, of these flows", **line)
     for place in axes:
         place.set_ylim(bottom=0)
@@ -70,10 +71,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 def longest_full_s(table: pl.DataFrame) -> float:
     """Return for how long at a stretch the samples show at least 95 % of the buffer in use."""
     queue = settled(table, TCP, WAITING)
-    full = queue["value"] >= 0.95 * queue["buffer"]
-    runs = full.rle().struct.unnest().filter(pl.col("value"))
+    # Seeds follow one another: a stretch ends with its seed.
+    full = pl.col("value") >= 0.95 * pl.col("buffer")
+    stretches = queue.group_by("seed", full=full, number=full.rle_id()).len()
+    longest: Any = stretches.filter("full")["len"].max()
     interval: Any = queue["time_s"].diff().median()
-    longest: Any = runs["len"].max()
     return float(interval * (longest or 0))
 
 
@@ -84,5 +86,6 @@ def fills(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("utilisation is close to the offered load (within 10 %)")
 def as_offered(table: pl.DataFrame) -> Verdict:
-    used, load = mean_of(table, TCP, UTILISATION), metrics.at(table, metric=OFFERED)
+    used = mean_of(table, TCP, UTILISATION)
+    load: Any = table.filter(metric=OFFERED)["value"].mean()
     return at_most(abs(used / load - 1), 0.1, f"the distance of {used:.3f} from {load:.3f}")

@@ -30,6 +30,7 @@ from .paper import (
     UTILISATION,
     WIRE,
     Setting,
+    first_seed,
     formula_table,
     ideals,
     offered,
@@ -85,7 +86,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
     plot.along_sizes(axes[0], table.filter(metric=BY_SIZE), curves=forms, limits=(5e3, 1e6))
-    first = table.filter(pl.col("metric") == UTILISATION, pl.col("seed") == table["seed"].min())
+    first = first_seed(table, UTILISATION)
     plot.series(axes[1], first.drop("high"), unit="%", time_unit="s", label=UTILISATION)
     for metric, colour, line in ((OFFERED, plot.BLACK, ":"), (RESENT, plot.RED, "--")):
         share = 100 * metrics.at(table, metric=metric, seed=first["seed"][0])

@@ -14,6 +14,7 @@ from .paper import (
     TCP,
     UTILISATION,
     WAITING,
+    first_seed,
     mean_of,
     over_time,
     paper,
@@ -46,7 +47,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    queue = table.filter(metric=WAITING)
+    queue = first_seed(table, WAITING)
     for place, scheme in zip(axes, (TCP, HIGHSPEED), strict=True):
         rows = queue.filter(scheme=scheme)
         plot.series(place, rows, unit="", time_unit="s", label="queue (packets)")
@@ -54,18 +55,20 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 def swings(table: pl.DataFrame, scheme: str) -> int:
-    """Return how often the queue rose from a twentieth of its largest value to half of it."""
+    """Return how often the queue rose from a twentieth to half of the highest, in a seed's run."""
     queue = settled(table, scheme, WAITING)
     top: Any = queue["high"].max()
     level = pl.when(pl.col("high") >= top / 2).then(1).when(pl.col("value") <= top / 20).then(0)
-    levels = queue.select(level=level)["level"].drop_nulls()
-    return int((levels.diff() == 1).sum())
+    levels = queue.select("seed", level=level).drop_nulls()
+    rises = levels.group_by("seed").agg(rises=(pl.col("level").diff() == 1).sum())
+    least: Any = rises["rises"].min()
+    return int(least)
 
 
 @figure.claim("both queues fill and drain, and do so again")
 def fill_and_drain(table: pl.DataFrame) -> Verdict:
     return every(
-        at_least(swings(table, scheme), 2, f"the rises of the queue of {scheme}")
+        at_least(swings(table, scheme), 2, f"the fewest rises of the queue of {scheme}")
         for scheme in (TCP, HIGHSPEED)
     )
 

@@ -110,8 +110,8 @@ FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interva
 
 FEW_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 20},
-    "quick": {"rate_bps": 1e9, "length_s": 120},
-    "paper": {"rate_bps": 1e9, "length_s": 300},
+    "quick": {"rate_bps": 1e9, "length_s": 120, "seeds": 6},
+    "paper": {"rate_bps": 1e9, "length_s": 300, "seeds": 6},
 }
 
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
@@ -294,16 +294,23 @@ def at_sizes(
 def ratios(
     table: pl.DataFrame, one: str, other: str, up_to: float = float("inf"), above: float = 0
 ) -> pl.DataFrame:
-    """Return how much longer flows take under `one` than under `other`, by size."""
+    """Return how much longer flows take under `one` than under `other`, by size, and its error."""
     upper, lower = (at_sizes(table, scheme, up_to, above) for scheme in (one, other))
     joined = upper.join(lower, on="size_lo", suffix="_other", maintain_order="left")
-    return joined.select("size", ratio=pl.col("mean") / pl.col("mean_other"))
+    ratio = pl.col("mean") / pl.col("mean_other")
+    own, others = (pl.col(f"stderr{suffix}") / pl.col(f"mean{suffix}") for suffix in ("", "_other"))
+    return joined.select("size", ratio=ratio, error=ratio * (own**2 + others**2).sqrt())
 
 
 def settled(table: pl.DataFrame, scheme: str, metric: str) -> pl.DataFrame:
     """Return a quantity over time without the first tenth of the run, the warm-up."""
     rows = table.filter(scheme=scheme, metric=metric)
     return rows.filter(pl.col("time_s") >= pl.col("time_s").max() / 10)
+
+
+def first_seed(table: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return a quantity over time in the first of the seeds, to be drawn."""
+    return table.filter(pl.col("metric") == metric, pl.col("seed") == table["seed"].min())
 
 
 def mean_of(table: pl.DataFrame, scheme: str, metric: str) -> float:
