@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from conftest import EXPERIMENTS
@@ -137,6 +138,30 @@ def test_the_list_of_figures_has_every_claim() -> None:
 def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:
     assert plot.look("patched_timely") == plot.look("Patched TIMELY") != plot.look("TIMELY")
     assert plot.look("something new") == plot.look("Something New")
+
+
+def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
+    curve = pl.DataFrame(
+        {
+            "scheme": ["TCP"] * 3,
+            "size": [1.0, 10.0, 100.0],
+            "mean": [0.1, 0.2, 0.4],
+            "stderr": [0.01] * 3,
+            "flows": [9] * 3,
+            "at_least": [False, False, True],
+        }
+    )
+    forms = pl.DataFrame({"scheme": ["Ideal"] * 2, "size": [1.0, 100.0], "mean": [0.05, 0.1]})
+    with plot.canvas() as (_, axes):
+        plot.along_sizes(axes, curve, curves=forms, limits=(1, 50))
+        whole, hollow, form = axes.lines
+    assert list(whole.get_xdata()) == [1, 10]
+    assert list(hollow.get_xdata()) == []
+    assert (form.get_label(), form.get_linestyle()) == ("Ideal", "--")
+    with plot.canvas() as (_, axes):
+        plot.along_sizes(axes, curve)
+        assert list(axes.lines[1].get_xdata()) == [100]
+        assert axes.lines[1].get_markerfacecolor() == "white"
 
 
 def test_a_dumbbell_is_drawn_as_one() -> None:

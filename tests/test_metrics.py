@@ -1,6 +1,7 @@
 """Metrics: percentiles, censoring, intervals."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import made_result
 from sojourn import Run, metrics
+from sojourn.results import Result
 
 TIMES = st.floats(1e-6, 10.0)
 SHARES = st.floats(0.0, 1.0)
@@ -160,3 +162,81 @@ def test_a_thinned_series_keeps_its_peaks() -> None:
 def test_an_unknown_statistic_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown statistic"):
         metrics.fct("p101")(made_result([1.0]))
+
+
+def sized(
+    flows: Sequence[tuple[int, float | None]], *, simulated_s: float = 1.0, warm_up: str = "0 s"
+) -> Result:
+    """Make a result by hand: flows of these sizes in packets of 100 bytes, with these FCTs."""
+    result = made_result([fct for _, fct in flows], simulated_s=simulated_s, warm_up=warm_up)
+    sizes = pl.Series("size_bytes", [100 * packets for packets, _ in flows])
+    return Result(result.flows.with_columns(sizes), result.samples, result.summary)
+
+
+def test_a_size_curve_pools_seeds_and_parts_sizes_at_powers_of_two() -> None:
+    runs = [
+        Run({"scheme": "a", "seed": 1}, sized([(1, 1.0), (2, 2.0), (3, 4.0)])),
+        Run({"scheme": "a", "seed": 2}, sized([(2, 3.0), (4, 5.0)])),
+        Run({"scheme": "b", "seed": 1}, sized([(1024, 7.0)])),
+    ]
+    curve = metrics.size_curve(runs, payload=100, bins_per_octave=1)
+    assert curve["scheme"].to_list() == ["a", "a", "a", "b"]
+    assert curve["size_lo"].to_list() == [1, 2, 4, 1024]
+    assert curve["size_hi"].to_list() == [1, 3, 4, 1024]
+    assert curve["flows"].to_list() == [1, 3, 1, 1]
+    two = curve.row(1, named=True)
+    assert two["size"] == pytest.approx(7 / 3)
+    assert (two["mean"], two["max"], two["at_least"]) == (3.0, 4.0, False)
+    assert two["stderr"] == pytest.approx(np.std([2, 3, 4], ddof=1) / math.sqrt(3))
+    assert math.isnan(curve["stderr"][0])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), TIMES), min_size=1, max_size=50), st.integers(1, 8)
+)
+def test_a_size_curve_loses_no_flow_and_no_time(
+    flows: list[tuple[int, float]], bins_per_octave: int
+) -> None:
+    result = sized(flows)
+    curve = metrics.size_curve(
+        [Run({"scheme": "a"}, result)], payload=100, bins_per_octave=bins_per_octave
+    )
+    assert curve["flows"].sum() == len(flows)
+    assert (curve["mean"] * curve["flows"]).sum() == pytest.approx(sum(fct for _, fct in flows))
+    assert curve["max"].max() == max(fct for _, fct in flows)
+    assert (curve["size_hi"] / curve["size_lo"]).max() < 2 ** (1 / bins_per_octave) + 1e-6  # type: ignore[operator]
+    assert curve["size_lo"].is_sorted()
+
+
+def test_an_unfinished_flow_makes_its_bin_of_sizes_a_lower_bound() -> None:
+    result = sized([(1, 0.5), (1, None), (64, 0.5)], simulated_s=10.0)
+    curve = metrics.size_curve([Run({"scheme": "a"}, result)], payload=100)
+    assert curve["unfinished"].to_list() == [1, 0]
+    assert curve["at_least"].to_list() == [True, False]
+    assert curve["max"][0] == pytest.approx(10.0 - 1e-3)
+    assert curve["mean"][0] == pytest.approx((0.5 + 10.0 - 1e-3) / 2)
+
+
+def test_a_size_curve_may_be_that_of_some_flows() -> None:
+    result = sized([(1, 0.5), (1, 0.7), (1, 0.9)], warm_up="500 us")
+    early = metrics.size_curve(
+        [Run({"scheme": "a"}, result)], payload=100, where=pl.col("start_s") < 2e-3
+    )
+    assert early["mean"].to_list() == [0.7]
+
+
+def test_flows_in_progress_are_counted_from_the_records() -> None:
+    # Starts at 0, 1 and 2 ms; the second never ends.
+    result = made_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
+    counted = metrics.in_progress([Run({"scheme": "a"}, result)], points=8)
+    assert counted["time_s"].to_list() == pytest.approx([k * 5e-4 for k in range(1, 9)])
+    assert counted["value"].to_list() == [1, 2, 2, 3, 2, 1, 1, 1]
+
+
+def test_a_count_becomes_a_rate() -> None:
+    result = made_result([1.0])
+    columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}
+    run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
+    grown = metrics.series([run], "sent", per_second=True)
+    assert grown["time_s"].to_list() == [2.0, 4.0]
+    assert grown["value"].to_list() == [10.0, 0.0]

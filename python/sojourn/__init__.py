@@ -10,7 +10,7 @@ from sojourn.run import over_seeds, run, run_many, sweep
 from sojourn.scenario import check, expand, override, parts, read
 
 if TYPE_CHECKING:
-    from sojourn import metrics, plot
+    from sojourn import metrics, plot, theory
     from sojourn.claims import Verdict, at_least, at_most, equals, every, not_judged
     from sojourn.figure import Figure, Labelled, Paper, Scale
 
@@ -40,12 +40,13 @@ __all__ = [
     "run",
     "run_many",
     "sweep",
+    "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load what draws and computes statistics only when it is asked for: that takes a second."""
-    if name in ("metrics", "plot"):
+    if name in ("metrics", "plot", "theory"):
         return importlib.import_module(f"sojourn.{name}")
     if name in __all__:
         module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"

@@ -248,8 +248,49 @@ def trace(
 
 
 @app.command()
+def validate(
+    cases: Annotated[str, typer.Argument(metavar="CASES", help="A folder of `validation`.")],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Run short, and compare flow by flow.")] = False,
+    out: Out = None,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
+    record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
+) -> None:
+    """Replay what another simulator ran, and compare."""
+    from sojourn import screen, validation_page
+    from sojourn import validate as validation
+    from sojourn.cases import find_cases, read_cases, simulator
+
+    folder = find_cases(cases)
+    if record and (quick or only):
+        raise ScenarioError("--record: wants all runs at full length")
+    replays = read_cases(folder, quick=quick, only=only or ())
+    out = out or Path("results") / "validate" / folder.resolve().name
+    _checked_out(out)
+    options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+    outcomes = validation.validate(replays, what=f"validate {cases}", **options)
+    other = simulator(folder)
+    for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
+        screen.console.print(screen.text_table(rows))
+    print(f"ours / {other} (difference ± two standard errors)")
+    out.mkdir(parents=True, exist_ok=True)
+    validation.bins_table(outcomes).write_csv(out / "bins.csv")
+    validation.totals_table(outcomes).write_csv(out / "totals.csv")
+    validation_page.draw(outcomes, other, out / "validation")
+    print(f"written to {out}: bins.csv, totals.csv, validation.svg, validation.png")
+    if record:
+        print(f"written to {validation_page.record(outcomes, other, folder)}")
+
+
+@app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,
 ) -> None:

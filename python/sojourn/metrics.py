@@ -8,7 +8,7 @@ could lie among such flows is a lower bound and marked so.
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -97,12 +97,17 @@ def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
 
 def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
     """Return the values of finished flows, and what those of unfinished ones are at least."""
-    flows = judged(result, bucket)
+    flows = _with_bounds(judged(result, bucket), result, column)
+    finished = flows.filter(pl.col(column).is_not_null())["value"]
+    unfinished = flows.filter(pl.col(column).is_null())["value"]
+    return finished.to_numpy(), unfinished.to_numpy()
+
+
+def _with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
+    """Add `value`: of a finished flow `column`, of an unfinished one what it is at least."""
     waited = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
     least = waited if column == "fct_s" else waited / pl.col("ideal_fct_s")
-    finished = flows.filter(pl.col(column).is_not_null())
-    unfinished = flows.filter(pl.col(column).is_null())
-    return finished[column].to_numpy(), unfinished.select(least).to_series().to_numpy()
+    return flows.with_columns(value=pl.coalesce(column, least))
 
 
 def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
@@ -212,6 +217,75 @@ def by_size(
     return pl.DataFrame(rows)
 
 
+def size_curve(
+    runs: Iterable[Run],
+    *,
+    payload: int,
+    column: str = "fct_s",
+    bins_per_octave: int = 2,
+    where: pl.Expr | None = None,
+) -> pl.DataFrame:
+    """Return `column` along flow size, for each set of labels; seeds are pooled.
+
+    Sizes are in packets of `payload` bytes. A row is a bin, of which `bins_per_octave` double the
+    size: the labels, `size_lo` and `size_hi` (its smallest and largest flow), `size` (their mean),
+    `flows`, `unfinished`, `mean`, `stderr` (of the mean), `max` and `at_least`: whether unfinished
+    flows make mean and maximum lower bounds. `where` keeps some flows only.
+    """
+    pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        flows = _with_bounds(judged(run.result), run.result, column)
+        flows = flows if where is None else flows.filter(where)
+        pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
+    return pl.concat(
+        _labelled(dict(labels), _size_rows(pl.concat(sums))) for labels, sums in pooled.items()
+    )
+
+
+def _size_sums(flows: pl.DataFrame, payload: int, bins_per_octave: int) -> pl.DataFrame:
+    """Return one row a bin with sums, which may be added to those of other runs."""
+    # A size on an edge, such as 2 packets, is the first of the bin above, whatever rounding says.
+    octaves = (pl.col("packets").log(2) * bins_per_octave + 1e-9).floor().cast(pl.Int32)
+    return (
+        flows.with_columns(packets=pl.col("size_bytes") / payload)
+        .group_by(bin=octaves)
+        .agg(
+            size_lo=pl.col("packets").min(),
+            size_hi=pl.col("packets").max(),
+            packets=pl.col("packets").sum(),
+            flows=pl.len(),
+            unfinished=(pl.col("outcome") != "finished").sum(),
+            total=pl.col("value").sum(),
+            squares=(pl.col("value") ** 2).sum(),
+            max=pl.col("value").max(),
+        )
+    )
+
+
+def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a bin with means, from the sums of all runs."""
+    added = pl.col("packets", "flows", "unfinished", "total", "squares").sum()
+    count, mean = pl.col("flows"), pl.col("total") / pl.col("flows")
+    spread = (pl.col("squares") - count * mean**2).clip(lower_bound=0) / (count - 1)
+    return (
+        sums.group_by("bin", maintain_order=True)
+        .agg(pl.col("size_lo").min(), pl.col("size_hi", "max").max(), added)
+        .sort("bin")
+        .select(
+            "size_lo",
+            "size_hi",
+            size=pl.col("packets") / count,
+            flows=count.cast(pl.Int64),
+            unfinished=pl.col("unfinished").cast(pl.Int64),
+            mean=mean,
+            stderr=pl.when(count > 1).then((spread / count).sqrt()).otherwise(math.nan),
+            max="max",
+            at_least=pl.col("unfinished") > 0,
+        )
+    )
+
+
 def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
     """Return one row a run and metric: the labels, `metric`, `value`, `at_least`."""
     return pl.DataFrame(
@@ -305,17 +379,23 @@ def cdf(
     return pl.concat(tables)
 
 
-def series(runs: Iterable[Run], probe: str, points: int = 2000) -> pl.DataFrame:
+def series(
+    runs: Iterable[Run], probe: str, points: int = 2000, *, per_second: bool = False
+) -> pl.DataFrame:
     """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
 
-    Long series are thinned to `points` spans, each with its mean and its highest value.
+    Long series are thinned to `points` spans, each with its mean and its highest value. Of a count,
+    such as `transmitted_bytes left->right`, how fast it grows may be wanted: `per_second`.
     """
+    value = pl.col("value").diff() / pl.col("time_s").diff() if per_second else pl.col("value")
     tables = []
     for run in runs:
         samples = run.result.samples.filter(pl.col("probe") == probe)
         span = max(math.ceil(samples.height / points), 1)
         thin = (
-            samples.with_row_index("row")
+            samples.select("time_s", value=value)
+            .drop_nulls()
+            .with_row_index("row")
             .group_by(pl.col("row") // span, maintain_order=True)
             .agg(
                 pl.col("time_s").first(),
@@ -323,10 +403,31 @@ def series(runs: Iterable[Run], probe: str, points: int = 2000) -> pl.DataFrame:
                 pl.col("value").max().alias("high"),
             )
         )
-        # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
-        constants = [pl.lit(pl.Series([value])).first().alias(n) for n, value in run.labels.items()]
-        tables.append(thin.select(*constants, "time_s", "value", "high"))
+        tables.append(_labelled(run.labels, thin.select("time_s", "value", "high")))
     return pl.concat(tables)
+
+
+def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
+    """Return the number of flows in progress over time: the labels, `time_s` and `value`.
+
+    It is counted from the flow records, so ideals have it too.
+    """
+    tables = []
+    for run in runs:
+        times = np.linspace(0, run.result.summary["simulated_s"], points + 1)[1:]
+        flows = run.result.flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
+        begun, ended = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
+        count = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
+        columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
+        tables.append(_labelled(run.labels, columns))
+    return pl.concat(tables)
+
+
+def _labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with the labels as its first columns."""
+    # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
+    constants = [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]
+    return table.select(*constants, pl.all())
 
 
 def jain(values: Iterable[float]) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sojourn.layout import layout
 
@@ -48,6 +48,9 @@ LOOKS = {
     "timely": Look(RED, "^"),
     "patched timely": Look(ORANGE, "D"),
     "tcp": Look(PURPLE, "v"),
+    "slow start": Look(SKY, "."),
+    "highspeed tcp": Look(BLUE, "o"),
+    "high speed tcp": Look(BLUE, "o"),
     "reno": Look(PURPLE, "v"),
     "cubic": Look(SKY, "P"),
     "xcp": Look(ORANGE, "X"),
@@ -57,9 +60,12 @@ LOOKS = {
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
-    "processor sharing": Look(PURPLE, ".", "--"),
+    "processor sharing": Look(BLACK, ".", "--"),
     "srpt": Look(GREY, ".", "-."),
-    "max min": Look(BLACK, ".", "--"),
+    "drop tail": Look(BLUE, "o"),
+    "red": Look(RED, "s"),
+    "red and ecn": Look(ORANGE, "D"),
+    "max min": Look(BLACK, ".", ":"),
 }
 
 STYLE: Any = {
@@ -212,6 +218,56 @@ def _published(axes: Axes, published: pl.DataFrame, columns: tuple[str, str], sc
         )
 
 
+def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    column: str = "mean",
+    by: str = "scheme",
+    curves: pl.DataFrame | None = None,
+    label: str = "mean completion time",
+    limits: tuple[float, float] | None = None,
+    log_sizes: bool = True,
+) -> None:
+    """Draw `column` of size curves, in seconds, against flow size in packets.
+
+    `curves` are closed forms: the columns `by`, `size` and `column`, drawn as thin dashed lines.
+    Means have bands of two standard errors. Hollow marks are lower bounds: flows had not finished.
+    """
+    within = pl.col("size").is_between(*limits) if limits else pl.lit(value=True)
+    for scheme, part in _parts(table.filter(within).with_columns(value=column), by):
+        _size_line(axes, part.sort("size"), scheme, band=column == "mean")
+    if curves is not None:
+        for name, part in _parts(curves.filter(within).with_columns(value=column), by):
+            line: Any = {"color": look(name).colour, "linestyle": "--", "linewidth": 1}
+            axes.plot(part["size"].to_numpy(), part["value"].to_numpy(), label=name, **line)
+    if log_sizes:
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(_plain_numbers())
+    axes.set_xlabel("flow size (packets)")
+    axes.set_ylabel(with_unit(label, "s"))
+    _scale(axes, log=True)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    legend(axes, columns=3)
+
+
+def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> None:
+    style = look(scheme)
+    sizes, values = part["size"].to_numpy(), part["value"].to_numpy()
+    line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
+    axes.plot(sizes, values, marker=style.marker, markersize=4, label=scheme, **line)
+    if band:
+        # Of a handful of flows not even the spread is known.
+        known = part["flows"].to_numpy() >= 5
+        reach = 2 * np.where(known, part["stderr"].to_numpy(), 0.0)
+        least = np.maximum(values - reach, values / 10)
+        axes.fill_between(sizes, least, values + reach, color=style.colour, alpha=0.18, lw=0)
+    bound = part["at_least"].to_numpy()
+    hollow: Any = {"markerfacecolor": "white", "markersize": 4, "linestyle": "none"}
+    axes.plot(sizes[bound], values[bound], marker=style.marker, color=style.colour, **hollow)
+
+
 def cdf(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
@@ -289,12 +345,14 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     by: str = "scheme",
     unit: str = "",
     published: pl.DataFrame | None = None,
+    source: str = "published",
     label: str = "",
     log: bool = False,
 ) -> None:
     """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
 
-    Bars stand together by `group`; without one, each stands over its own name.
+    Bars stand together by `group`; without one, each stands over its own name. `source` says where
+    the outlines come from.
     """
     scale = UNITS[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -317,7 +375,7 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(known):
         values = part["value"].to_numpy() * scale
-        said = None if number else "published (dashed)"
+        said = None if number else f"{source} (dashed)"
         axes.bar(places(name, part), values, width * 0.92, label=said, **outline)
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlabel(group.replace("_", " ") if group else "")

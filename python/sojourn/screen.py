@@ -14,6 +14,7 @@ from rich.text import Text
 from sojourn import metrics
 from sojourn.figure import Made
 from sojourn.results import Result
+from sojourn.validation_page import Rows
 
 console = Console(highlight=False)
 if not console.is_terminal:
@@ -226,6 +227,14 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
             *("-" if amount is None else size(amount) for amount in per_flow),
         )
     return Group(table, *(Text(row["about"], style="dim") for row in measured))
+
+
+def text_table(rows: Rows) -> Table:
+    """Return a table of texts; verdicts have their mark and colour."""
+    table = _table(*rows.columns, title=rows.title)
+    for row in rows.rows:
+        table.add_row(*(MARKS.get(cell, Text(cell)) for cell in row))
+    return table
 
 
 def _table(*columns: str, title: str | None = None) -> Table:

@@ -53,8 +53,10 @@ pub enum Kind {
     Syn,
     /// Answers a [`Syn`](Self::Syn).
     SynAck,
-    /// Asks routers for feedback without payload; an ACK answers it.
+    /// Asks routers for feedback without payload.
     Probe,
+    /// Answers a [`Probe`](Self::Probe).
+    ProbeAck,
     /// Acknowledges data.
     Ack,
     /// Reports a gap to a go-back-N sender.

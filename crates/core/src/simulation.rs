@@ -293,16 +293,9 @@ impl<'a> Simulation<'a> {
         flow.packets.delivered += 1;
         match packet.kind {
             Kind::Data => self.receive(&packet),
-            Kind::Probe => {
-                let answer = flow.receiver.answer(&packet, (0, 0));
-                self.answer(packet.flow, answer);
-            }
-            Kind::Syn => {
-                let header = Header::Ack { block: (0, 0), feedback: packet.header.feedback() };
-                let answer = self.format.control(Kind::SynAck, packet.flow, packet.sent_at);
-                self.send_back(Packet { header, ..answer });
-            }
-            Kind::SynAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
+            Kind::Syn => self.echo(&packet, Kind::SynAck),
+            Kind::Probe => self.echo(&packet, Kind::ProbeAck),
+            Kind::SynAck | Kind::ProbeAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
                 let now = self.agenda.now();
                 match packet.kind {
                     Kind::SynAck => {
@@ -341,6 +334,13 @@ impl<'a> Simulation<'a> {
         if reply.notification {
             self.send_back(self.format.control(Kind::Cnp, slot, self.agenda.now()));
         }
+    }
+
+    /// Sends back what routers wrote into a packet without payload.
+    fn echo(&mut self, packet: &Packet, kind: Kind) {
+        let header = Header::Ack { block: (0, 0), feedback: packet.header.feedback() };
+        let answer = self.format.control(kind, packet.flow, packet.sent_at);
+        self.send_back(Packet { header, ..answer });
     }
 
     /// Sends an acknowledgement back.

@@ -1,0 +1,64 @@
+"""Figure B11: the queue with RED and ECN is small."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, every, plot
+
+from .paper import (
+    DROP_TAIL,
+    FEW_FLOWS,
+    FEW_FLOWS_SCALES,
+    RED,
+    RED_ECN,
+    WAITING,
+    first_seed,
+    mean_of,
+    over_time,
+    paper,
+    queues,
+)
+
+figure = Figure(
+    paper,
+    id="b11",
+    title="The queue of HighSpeed TCP with RED and ECN",
+    source="Figure 11",
+    scales=FEW_FLOWS_SCALES,
+    panels=(3, 1),
+    size=(8, 7),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = FEW_FLOWS.at(scale)
+    yield from setting.runs(scale, queues(setting.link))
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return over_time(runs, points=3000).filter(metric=WAITING)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    queue = first_seed(table, WAITING)
+    top = 1.05 * float(queue["high"].max())  # type: ignore[arg-type]
+    for place, scheme in zip(axes, (DROP_TAIL, RED, RED_ECN), strict=True):
+        rows = queue.filter(scheme=scheme)
+        plot.series(place, rows, unit="", time_unit="s", label="queue (packets)")
+        place.set_ylim(0, top)
+
+
+@figure.claim("RED, with and without ECN, keeps the mean queue below a quarter of drop-tail's")
+def small(table: pl.DataFrame) -> Verdict:
+    full = mean_of(table, DROP_TAIL, WAITING)
+
+    def share(scheme: str) -> Verdict:
+        mean = mean_of(table, scheme, WAITING)
+        return at_most(mean / full, 0.25, f"{scheme}'s {mean:.0f} packets over {full:.0f}")
+
+    return every(share(scheme) for scheme in (RED, RED_ECN))

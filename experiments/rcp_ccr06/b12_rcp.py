@@ -1,0 +1,137 @@
+"""Figure B12: RCP is close to processor sharing, TCP and XCP are not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    plot,
+    theory,
+)
+
+from .paper import (
+    BY_SIZE,
+    FORMULA,
+    RCP,
+    RCP_AS_XCP,
+    SHARING,
+    SRPT,
+    TCP,
+    XCP,
+    Setting,
+    at_sizes,
+    formula_table,
+    ideals,
+    paper,
+    ratios,
+    rcp,
+    size_table,
+    tcp,
+    xcp,
+)
+
+SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(25, 1.2))
+
+figure = Figure(
+    paper,
+    id="b12",
+    title="RCP against TCP, XCP and processor sharing",
+    source="Figure 12",
+    scales={
+        "smoke": {"rate_bps": 50e6, "length_s": 10},
+        "quick": {"rate_bps": 2.4e9, "length_s": 30},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300},
+    },
+    deviations=(
+        "TCP is Reno, as in the authors' script. RCP is drawn with the gains of that script, on "
+        "which the claims are judged, and with those of XCP.",
+        "RCP's maximum counts as close to the mean of processor sharing if it is at most twice.",
+    ),
+    panels=(1, 3),
+    size=(15, 4.6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = SETTING.at(scale)
+    transports = {
+        TCP: tcp(setting.link, recovery="reno"),
+        XCP: xcp(setting.link),
+        RCP: rcp(),
+        RCP_AS_XCP: rcp("as_xcp"),
+    }
+    yield from setting.runs(scale, transports | ideals)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    sizes = size_table(runs)
+    forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
+    return pl.concat([sizes, forms], how="diagonal")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != SRPT)
+    forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
+    plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2000), log_sizes=False)
+    plot.along_sizes(axes[1], by_size, curves=forms, limits=(2000, 1e4), log_sizes=False)
+    shared = forms.filter(pl.col("scheme").str.starts_with(SHARING))
+    longest = by_size.filter(pl.col("scheme") != SHARING)
+    mean = shared.with_columns(max="mean", scheme=pl.lit(f"{SHARING}, mean"))
+    plot.along_sizes(
+        axes[2],
+        longest,
+        column="max",
+        curves=mean,
+        limits=(1, 1e4),
+        label="maximum completion time",
+    )
+    axes[1].get_legend().remove()
+
+
+@figure.claim("RCP is no slower than TCP and XCP, at any size up to 10 000 packets")
+def rcp_is_fastest(table: pl.DataFrame) -> Verdict:
+    def against(scheme: str) -> Verdict:
+        worst = ratios(table, RCP, scheme, up_to=1e4).sort("ratio").tail(1)
+        value: Any = worst["ratio"].max()
+        said = f"the most of RCP over {scheme}, at {sum(worst['size']):.0f} packets,"
+        return at_most(float("nan") if value is None else value, 1, said)
+
+    return every(against(scheme) for scheme in (TCP, XCP))
+
+
+def times_as_long(table: pl.DataFrame, scheme: str, bound: float, above: float) -> Verdict:
+    """Judge how much longer flows take than under RCP, at their worst size up to 2000 packets."""
+    most: Any = ratios(table, scheme, RCP, up_to=2000, above=above)["ratio"].max()
+    said = f"the most of {scheme} over RCP"
+    return at_least(float("nan") if most is None else most, bound, said)
+
+
+@figure.claim("up to 2000 packets TCP takes about 4 times as long (2 times at least)")
+def tcp_is_slower(table: pl.DataFrame) -> Verdict:
+    return times_as_long(table, TCP, 2, above=0)
+
+
+@figure.claim("up to 2000 packets XCP takes up to about 30 times as long (5 times at least)")
+def xcp_is_slower(table: pl.DataFrame) -> Verdict:
+    return times_as_long(table, XCP, 5, above=0)
+
+
+@figure.claim("RCP's maximum is close to the mean of processor sharing, up to 2000 packets")
+def no_surprises(table: pl.DataFrame) -> Verdict:
+    rows = at_sizes(table, RCP, up_to=2000)
+    mean = theory.processor_sharing(SETTING.link, SETTING.load, rows["size"].to_numpy())
+    most: Any = (rows["max"] / pl.Series(mean)).max()
+    said = "RCP's maximum over the mean of processor sharing"
+    return at_most(float("nan") if most is None else most, 2, said)

@@ -1,0 +1,134 @@
+"""Figure B1: completion time by size, and flows in progress: TCP, XCP and RCP against sharing."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    plot,
+    theory,
+)
+
+from .paper import (
+    ACTIVE,
+    BY_SIZE,
+    FORMULA,
+    RCP,
+    RCP_AS_XCP,
+    SHARING,
+    SRPT,
+    TCP,
+    XCP,
+    Setting,
+    formula_table,
+    ideals,
+    mean_of,
+    over_time,
+    paper,
+    ratios,
+    rcp,
+    size_table,
+    tcp,
+    xcp,
+)
+
+SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(30, 1.4))
+
+figure = Figure(
+    paper,
+    id="b1",
+    title="Completion time by size, and flows in progress",
+    source="Figure 1",
+    scales={
+        "smoke": {"rate_bps": 50e6, "length_s": 10},
+        "quick": {"rate_bps": 2.4e9, "length_s": 30},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300},
+    },
+    deviations=(
+        "With an initial window of 2, slow start alone makes flows of 10 packets only 2.3 times as "
+        "slow as processor sharing; with 1, as in the paper's formula, it would be 3 times.",
+    ),
+    panels=(1, 2),
+    size=(11, 4.4),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = SETTING.at(scale)
+    transports = {
+        TCP: tcp(setting.link),
+        XCP: xcp(setting.link),
+        RCP: rcp(),
+        RCP_AS_XCP: rcp("as_xcp"),
+    }
+    yield from setting.runs(scale, transports | ideals)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    sizes = size_table(runs)
+    forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
+    active = over_time(runs).filter(metric=ACTIVE)
+    return pl.concat([sizes, forms, active], how="diagonal")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    by_size, forms = table.filter(metric=BY_SIZE), table.filter(metric=FORMULA)
+    plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
+    shown = table.filter(pl.col("metric") == ACTIVE, ~pl.col("scheme").is_in([SRPT, RCP_AS_XCP]))
+    plot.series(axes[1], shown.drop("high"), unit="", time_unit="s", label=ACTIVE)
+    axes[1].set_ylim(bottom=0)
+
+
+def three_times(table: pl.DataFrame, above: float) -> Verdict:
+    """Judge that flows of more than so many packets are 3 times as fast under sharing."""
+    slower = ratios(table, TCP, SHARING, up_to=2000, above=above)
+    least = slower.sort("ratio").head(1)
+    said = f"the least of TCP over processor sharing, at {sum(least['size']):.0f} packets,"
+    return at_least(sum(least["ratio"]) or float("nan"), 3, said)
+
+
+figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(
+    partial(three_times, above=0)
+)
+figure.claim("those of 16 to 2000 packets are at least 3 times as fast", stated=False)(
+    partial(three_times, above=16)
+)
+
+
+@figure.claim("at the worst size they are about 10 times as fast (5 to 20 times)")
+def an_order_of_magnitude(table: pl.DataFrame) -> Verdict:
+    worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
+    value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]
+    said = "the most of TCP over processor sharing"
+    return every([at_least(value, 5, said), at_most(value, 20, said)])
+
+
+@figure.claim("XCP is slower than TCP: flows take longer in most bins of size up to 2000 packets")
+def xcp_is_slower(table: pl.DataFrame) -> Verdict:
+    slower = ratios(table, XCP, TCP, up_to=2000)["ratio"]
+    share: Any = (slower > 1).mean()
+    return at_least(float("nan") if share is None else share, 0.5, "the share of bins")
+
+
+@figure.claim("there are fewer flows in progress under sharing than under TCP, and most under XCP")
+def flows_in_progress(table: pl.DataFrame) -> Verdict:
+    shared, tcp_flows, xcp_flows = (mean_of(table, name, ACTIVE) for name in (SHARING, TCP, XCP))
+    return every(
+        [
+            at_least(tcp_flows / shared, 1, f"TCP's {tcp_flows:.0f} over sharing's {shared:.0f}"),
+            at_least(xcp_flows / tcp_flows, 1, f"XCP's {xcp_flows:.0f} over TCP's"),
+        ]
+    )

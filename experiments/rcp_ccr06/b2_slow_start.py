@@ -1,0 +1,137 @@
+"""Figure B2: most flows never leave slow start; flows in progress and utilisation."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Result,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    plot,
+    theory,
+)
+
+from .paper import (
+    ACTIVE,
+    BACKBONE,
+    BY_SIZE,
+    FORMULA,
+    PAYLOAD,
+    SHARING,
+    TCP,
+    UTILISATION,
+    WAITING,
+    XCP,
+    at_sizes,
+    first_seed,
+    formula_table,
+    ideals,
+    mean_of,
+    over_time,
+    paper,
+    rate_bps,
+    size_table,
+    tcp,
+    xcp,
+)
+
+figure = Figure(
+    paper,
+    id="b2",
+    title="Most flows never leave slow start",
+    source="Figure 2",
+    scales={
+        "smoke": {"rate_bps": 50e6, "length_s": 10},
+        "quick": {"rate_bps": 300e6, "length_s": 240, "seeds": 2},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300},
+    },
+    deviations=(
+        "At the scale `quick` the link has 300 Mb/s: at 2.4 Gb/s the large flows, which make much "
+        "of the load, take minutes to get their share from XCP.",
+        "The formula has no queueing delay. Flows without loss are the TCP flows that sent nothing "
+        "twice and had no time-out; their lost SYNs count as time-outs.",
+    ),
+    panels=(1, 3),
+    size=(14, 4.4),
+)
+
+WITHOUT_LOSS, EXPECTED = "TCP, without loss", "slow start alone"
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = BACKBONE.at(scale)
+    transports = {TCP: tcp(setting.link), XCP: xcp(setting.link)}
+    yield from setting.runs(scale, transports | {SHARING: ideals[SHARING]})
+
+
+def lossless(runs: list[Run]) -> pl.DataFrame:
+    """Return completion times of TCP's flows without loss, beside those of slow start alone."""
+    link = replace(BACKBONE.link, rate_bps=rate_bps(runs))
+
+    def expected(run: Run) -> Run:
+        flows = run.result.flows
+        alone = theory.slow_start(link, (flows["size_bytes"] / PAYLOAD).to_numpy(), 2)
+        known = flows.with_columns(pl.Series("fct_s", alone))
+        return Run(run.labels, Result(known, run.result.samples, run.result.summary))
+
+    without_loss = (pl.col("retransmits") == 0) & (pl.col("timeouts") == 0)
+    kept = without_loss & (pl.col("outcome") == "finished")
+    chosen = [run for run in runs if run.labels["scheme"] == TCP]
+    measured = size_table(chosen, where=kept).with_columns(scheme=pl.lit(WITHOUT_LOSS))
+    alone = size_table([expected(run) for run in chosen], where=kept)
+    return pl.concat([measured, alone.with_columns(scheme=pl.lit(EXPECTED))])
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    sizes = size_table(runs)
+    forms = formula_table(BACKBONE, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
+    times = over_time(runs).filter(pl.col("metric") != WAITING)
+    return pl.concat([sizes, lossless(runs), forms, times], how="diagonal")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != EXPECTED)
+    forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
+    plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
+    for place, metric, unit in ((axes[1], ACTIVE, ""), (axes[2], UTILISATION, "%")):
+        rows = first_seed(table, metric).drop("high")
+        plot.series(place, rows, unit=unit, time_unit="s", label=metric)
+        place.set_ylim(bottom=0)
+
+
+@figure.claim(
+    "flows without loss take what slow start alone takes, within 15 %, up to 2000 packets"
+)
+def as_slow_start(table: pl.DataFrame) -> Verdict:
+    measured, alone = (at_sizes(table, name, up_to=2000) for name in (WITHOUT_LOSS, EXPECTED))
+    apart = measured["mean"] / alone["mean"] - 1
+    most: Any = apart.abs().max()
+    return at_most(float("nan") if most is None else most, 0.15, "the largest difference")
+
+
+@figure.claim("most flows never lose a packet, and so never leave slow start")
+def most_flows(table: pl.DataFrame) -> Verdict:
+    kept, total = (
+        int(table.filter(scheme=name, metric=BY_SIZE)["flows"].sum())
+        for name in (WITHOUT_LOSS, TCP)
+    )
+    return at_least(kept / total, 0.5, "the share of flows without loss")
+
+
+@figure.claim("TCP and XCP use the link about equally (within 10 %)")
+def utilised_alike(table: pl.DataFrame) -> Verdict:
+    used = [mean_of(table, scheme, UTILISATION) for scheme in (TCP, XCP)]
+    said = f"the difference of {used[0]:.3f} (TCP) and {used[1]:.3f} (XCP)"
+    return every([at_most(max(used) / min(used) - 1, 0.1, said)])

@@ -1,0 +1,91 @@
+"""Figure B6: TCP fills the buffer; the link is used as much as is offered."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, metrics, plot
+
+from .b2_slow_start import figure as b2
+from .paper import (
+    BACKBONE,
+    OFFERED,
+    TCP,
+    UTILISATION,
+    WAITING,
+    first_seed,
+    mean_of,
+    offered,
+    over_time,
+    paper,
+    settled,
+    tcp,
+)
+
+figure = Figure(
+    paper,
+    id="b6",
+    title="TCP fills the buffer",
+    source="Figure 6",
+    scales=b2.scales,
+    deviations=(
+        "The buffer is not stated in the caption; ours is one bandwidth-delay product.",
+        "With sizes of such heavy tails the load that flows really offer differs from 0.84; it is "
+        "what utilisation is compared with.",
+    ),
+    panels=(2, 1),
+    size=(8, 6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = BACKBONE.at(scale)
+    yield from setting.runs(scale, {TCP: tcp(setting.link)})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    times = over_time(runs, points=3000)
+    buffer = runs[0].result.summary["scenario"]["queue"]["capacity"]
+    times = times.with_columns(buffer=float(buffer.removesuffix(" packets")))
+    return pl.concat([times, metrics.measure(runs, **{OFFERED: offered})], how="diagonal")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for place, metric, unit in ((axes[0], WAITING, ""), (axes[1], UTILISATION, "%")):
+        label = "queue (packets)" if metric == WAITING else metric
+        rows = first_seed(table, metric).drop("high")
+        plot.series(place, rows, unit=unit, time_unit="s", label=label)
+    line: Any = {"color": plot.BLACK, "linewidth": 1, "linestyle": ":"}
+    axes[0].axhline(table["buffer"][0], label="buffer", **line)
+    load = metrics.at(table, metric=OFFERED, seed=table["seed"].min())
+    axes[1].axhline(load * 100, label="offered load, of these flows", **line)
+    for place in axes:
+        place.set_ylim(bottom=0)
+        plot.legend(place)
+
+
+def longest_full_s(table: pl.DataFrame) -> float:
+    """Return for how long at a stretch the samples show at least 95 % of the buffer in use."""
+    queue = settled(table, TCP, WAITING)
+    # Seeds follow one another: a stretch ends with its seed.
+    full = pl.col("value") >= 0.95 * pl.col("buffer")
+    stretches = queue.group_by("seed", full=full, number=full.rle_id()).len()
+    longest: Any = stretches.filter("full")["len"].max()
+    interval: Any = queue["time_s"].diff().median()
+    return float(interval * (longest or 0))
+
+
+@figure.claim("the queue is full (95 % of the buffer) for stretches of a round trip and more")
+def fills(table: pl.DataFrame) -> Verdict:
+    return at_least(longest_full_s(table), BACKBONE.link.rtt_s, "the longest stretch, in s,")
+
+
+@figure.claim("utilisation is close to the offered load (within 10 %)")
+def as_offered(table: pl.DataFrame) -> Verdict:
+    used = mean_of(table, TCP, UTILISATION)
+    load: Any = table.filter(metric=OFFERED)["value"].mean()
+    return at_most(abs(used / load - 1), 0.1, f"the distance of {used:.3f} from {load:.3f}")

@@ -1,0 +1,79 @@
+"""Figure B9: the queues of HighSpeed TCP and TCP fill and drain."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, every, plot
+
+from .paper import (
+    FEW_FLOWS,
+    FEW_FLOWS_SCALES,
+    HIGHSPEED,
+    TCP,
+    UTILISATION,
+    WAITING,
+    first_seed,
+    mean_of,
+    over_time,
+    paper,
+    settled,
+    tcp,
+)
+
+figure = Figure(
+    paper,
+    id="b9",
+    title="Queues of HighSpeed TCP and TCP",
+    source="Figure 9",
+    scales=FEW_FLOWS_SCALES,
+    panels=(2, 1),
+    size=(8, 6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    setting = FEW_FLOWS.at(scale)
+    link = setting.link
+    yield from setting.runs(scale, {TCP: tcp(link), HIGHSPEED: tcp(link, "high_speed_tcp")})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return over_time(runs, points=3000)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    queue = first_seed(table, WAITING)
+    for place, scheme in zip(axes, (TCP, HIGHSPEED), strict=True):
+        rows = queue.filter(scheme=scheme)
+        plot.series(place, rows, unit="", time_unit="s", label="queue (packets)")
+        place.set_ylim(0, 1.05 * float(queue["high"].max()))  # type: ignore[arg-type]
+
+
+def swings(table: pl.DataFrame, scheme: str) -> int:
+    """Return how often the queue rose from a twentieth to half of the highest, in a seed's run."""
+    queue = settled(table, scheme, WAITING)
+    top: Any = queue["high"].max()
+    level = pl.when(pl.col("high") >= top / 2).then(1).when(pl.col("value") <= top / 20).then(0)
+    levels = queue.select("seed", level=level).drop_nulls()
+    rises = levels.group_by("seed").agg(rises=(pl.col("level").diff() == 1).sum())
+    least: Any = rises["rises"].min()
+    return int(least)
+
+
+@figure.claim("both queues fill and drain, and do so again")
+def fill_and_drain(table: pl.DataFrame) -> Verdict:
+    return every(
+        at_least(swings(table, scheme), 2, f"the fewest rises of the queue of {scheme}")
+        for scheme in (TCP, HIGHSPEED)
+    )
+
+
+@figure.claim("both use the link alike (within 3 %)")
+def utilised_alike(table: pl.DataFrame) -> Verdict:
+    used = [mean_of(table, scheme, UTILISATION) for scheme in (TCP, HIGHSPEED)]
+    return at_most(max(used) / min(used) - 1, 0.03, f"the difference, of {used[0]:.3f} for TCP,")

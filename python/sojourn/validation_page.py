@@ -1,0 +1,205 @@
+"""What a validation shows: its tables for the screen and for a page, and its picture."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from sojourn import _core, plot
+from sojourn._core import ScenarioError
+from sojourn.validate import Outcome, apart
+
+Looks = Sequence[tuple[Outcome, plot.Look]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of texts, for the screen and for pages."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def every_table(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
+    """Return all tables, with so many runs side by side where they are compared by size."""
+    by_size = bin_rows(outcomes, max(abreast, 1))
+    return [*by_size, *total_rows(outcomes), verdict_rows(outcomes)]
+
+
+def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
+    """Return a table of each case's runs as a whole, as far as the other's are known."""
+    shown = {
+        "mean, s": ("mean_s", 1, "{:.3f}"),
+        "median, s": ("median_s", 1, "{:.3f}"),
+        "p99, s": ("p99_s", 1, "{:.2f}"),
+        "flows in progress": ("active_flows", 1, "{:.1f}"),
+        "used, %": ("utilisation", 100, "{:.1f}"),
+        "queue, packets": ("queue_packets", 1, "{:.1f}"),
+        "drops, %": ("drop_rate", 100, "{:.2f}"),
+        "time-outs": ("timeouts", 1, "{:.0f}"),
+        "unfinished": ("unfinished", 1, "{:.0f}"),
+    }
+    tables = []
+    for case in _by_case(outcomes):
+        known = [one for one in case if one.theirs["mean_s"] is not None]
+        rows = [
+            [one.replay.label]
+            + [_pair(one.ours[key], one.theirs[key], by, form) for key, by, form in shown.values()]
+            for one in known
+        ]
+        if rows:
+            tables.append(Rows(case[0].replay.title, ["run", *shown], rows))
+    return tables
+
+
+def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
+    """Return tables of mean completion times by size, with so many runs side by side."""
+    tables = []
+    for case in _by_case(outcomes):
+        for first in range(0, len(case), abreast):
+            runs = case[first : first + abreast]
+            bins = [{row["low"]: row for row in one.bins.to_dicts()} for one in runs]
+            rows = [
+                [runs[0].bin_name(row), f"{row['flows_other']}"]
+                + [_bin_cell(of_run.get(row["low"])) for of_run in bins]
+                for row in runs[0].bins.to_dicts()
+            ]
+            columns = ["", "flows", *(one.replay.label for one in runs)]
+            tables.append(Rows(case[0].replay.title, columns, rows))
+    return tables
+
+
+def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
+    """Return every verdict, with its numbers."""
+    rows = [
+        [one.replay.case, one.replay.label, what, verdict.word, verdict.sentence]
+        for one in outcomes
+        for what, verdict in (("FCT", one.completion), ("utilisation", one.utilisation))
+        if verdict.held is not None
+    ]
+    return Rows("verdicts", ["case", "run", "what", "verdict", "numbers"], rows)
+
+
+def _by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
+    cases: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        cases.setdefault(outcome.replay.case, []).append(outcome)
+    return list(cases.values())
+
+
+def _pair(ours: float | None, theirs: float | None, by: float, form: str) -> str:
+    one, other = ("-" if value is None else form.format(by * value) for value in (ours, theirs))
+    return "-" if "-" in (one, other) else f"{one} / {other}"
+
+
+def _bin_cell(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["difference"] is None:
+        return "-"
+    pair = _pair(row["mean_s"], row["mean_s_other"], 1, "{:.3f}")
+    return f"{pair} ({apart(row)})"
+
+
+def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> None:
+    """Draw completion times by size, and below them ours over the other's, a column for a case."""
+    cases = [case for case in _by_case(outcomes) if case[0].replay.settings["by"] == "size"]
+    if not cases:
+        return
+    labels = list(dict.fromkeys(one.replay.label for case in cases for one in case))
+    with plot.canvas(2, len(cases), (7.5 * len(cases), 9)) as (picture, axes):
+        for column, case in enumerate(cases):
+            above, below = axes[:, column] if len(cases) > 1 else axes
+            looks = [(one, _look(labels.index(one.replay.label))) for one in case]
+            _draw_times(above, looks, simulator)
+            _draw_ratios(below, looks, simulator)
+        plot.save(picture, stem)
+
+
+def _draw_times(axes: Axes, looks: Looks, simulator: str) -> None:
+    for one, look in looks:
+        size = _middle(one.bins)
+        line: Any = {"color": look.colour, "marker": look.marker, "linewidth": 1}
+        axes.plot(size, one.bins["mean_s"].to_numpy(), label=one.replay.label, **line)
+        hollow: Any = line | {"markerfacecolor": "none", "linestyle": "--", "alpha": 0.7}
+        axes.plot(size, one.bins["mean_s_other"].to_numpy(), **hollow)
+    axes.plot(
+        [],
+        [],
+        color="#222222",
+        marker="o",
+        markerfacecolor="none",
+        linestyle="--",
+        label=f"{simulator} (hollow)",
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_ylabel("mean flow completion time (s)")
+    plot.legend(axes, columns=3)
+
+
+def _draw_ratios(axes: Axes, looks: Looks, simulator: str) -> None:
+    for one, look in looks:
+        bins = one.judged
+        axes.errorbar(
+            _middle(bins),
+            100 * bins["difference"].to_numpy(),
+            yerr=100 * bins["error"].to_numpy(),
+            color=look.colour,
+            marker=look.marker,
+            linewidth=1,
+            elinewidth=0.8,
+        )
+    allowed = {one.replay.settings["within"] for one, _ in looks if "within" in one.replay.settings}
+    for within in allowed:
+        for side in (-100, 100):
+            axes.axhline(side * within, color=plot.GREY, linewidth=0.8, linestyle=":")
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel(f"flow size (packets)\n{looks[0][0].replay.title}")
+    axes.set_ylabel(f"ours against {simulator} (%), ± 2 standard errors")
+
+
+def _look(number: int) -> plot.Look:
+    """Return a colour and a marker: here a dozen variants of few schemes must differ."""
+    colours = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.RED, plot.PURPLE, plot.SKY, plot.BLACK)
+    return plot.Look(colours[number % 7], "osD^vPX*ph<>"[number % 12])
+
+
+def _middle(bins: pl.DataFrame) -> Any:
+    """Return the middle of each bin on a logarithmic axis."""
+    return np.sqrt(bins["low"].to_numpy() * bins["high"].to_numpy())
+
+
+def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
+    """Write the results into `docs/validation.md`, between the marks of this folder's section."""
+    page = folder.resolve().parents[1] / "docs" / "validation.md"
+    begin, end = (f"<!-- {folder.resolve().name}: {word} -->" for word in ("begin", "end"))
+    text = page.read_text(encoding="utf-8")
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ScenarioError(f"{page}: lacks the lines `{begin}` and `{end}`")
+    stem = page.with_name(f"validation_{folder.resolve().name}")
+    draw(outcomes, simulator, stem)
+    stem.with_suffix(".svg").unlink(missing_ok=True)
+    picture = stem.with_suffix(".png")
+    parts = [
+        f"Made by `sojourn validate {folder.resolve().name} --record`, version {_core.VERSION}.",
+        *([f"![Completion times by size]({picture.name})"] if picture.exists() else []),
+        *_markdown(outcomes, simulator),
+    ]
+    page.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
+    return page
+
+
+def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:
+    parts = [f"Numbers are ours / {simulator}; in brackets the difference ± two standard errors."]
+    for one in every_table(outcomes, abreast=len(outcomes)):
+        header = ["| " + " | ".join(one.columns) + " |", "| --- " * len(one.columns) + "|"]
+        rows = ["| " + " | ".join(row) + " |" for row in one.rows]
+        parts += [f"**{one.title}**", "\n".join(header + rows)]
+    return parts

@@ -1,0 +1,237 @@
+"""Replaying what another simulator ran."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import cli
+from sojourn.cases import read_cases
+from sojourn.validate import Outcome, validate
+
+VALIDATION = Path(__file__).parents[1] / "validation"
+FOLDERS = sorted(file.parent for file in VALIDATION.glob("*/cases.toml"))
+
+CASES = """
+simulator = "other"
+payload_bytes = 1000
+wire_bytes = 1040
+link = "left->right"
+least_flows = 20
+sample_interval = "10 us"
+
+[scenario]
+topology = { kind = "dumbbell", senders = 1, receivers = 1 }
+transport = "dctcp"
+
+[cases.one]
+title = "a few flows"
+flows = "one.parquet"
+measured_s = [0.001, 0.008]
+end_s = 0.01
+quick = { measured_s = [0.001, 0.003], end_s = 0.004 }
+
+[cases.one.runs.dctcp]
+label = "DCTCP"
+within = 0.1
+
+[cases.one.runs.sharing]
+label = "processor sharing"
+like = "dctcp"
+scenario = { model = "processor_sharing", transport = "none" }
+"""
+SHARING = {"model": "processor_sharing"}
+BINS = ((1, 9), (10, 99), (100, 199))
+FLOWS = pl.DataFrame(
+    {
+        "start_us": [45 * i for i in range(200)],
+        "packets": [110 if i == 100 else 5 + 10 * (i % 2) for i in range(200)],
+    }
+)
+
+MakeFolder = Callable[[float], Path]
+
+
+@pytest.fixture
+def make_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeFolder:
+    """Return what makes a folder of cases: the other's results are ours, so many times as long."""
+
+    def make(times: float) -> Path:
+        folder = tmp_path / "validation" / "other"
+        folder.mkdir(parents=True)
+        (folder / "cases.toml").write_text(CASES, encoding="utf-8")
+        runs = {"dctcp": our_fct({"transport": "dctcp"}), "sharing": our_fct(SHARING)}
+        known = FLOWS.with_columns((runs["dctcp"] * times * 1e6).alias("dctcp"))
+        known.write_parquet(folder / "one.parquet")
+        rows = [
+            {"case": "one", "run": run, **row}
+            for run, fct in runs.items()
+            for row in by_size(fct * times)
+        ]
+        pl.DataFrame(rows).write_csv(folder / "bins.csv")
+        totals = {"case": "one", "run": "dctcp", "utilisation": 0.2 * times}
+        pl.DataFrame([totals]).write_csv(folder / "totals.csv")
+        monkeypatch.chdir(tmp_path)
+        return folder
+
+    return make
+
+
+def our_fct(changes: dict[str, Any]) -> pl.Series:
+    flows = [
+        {"source": 0, "target": 1, "start": f"{start} us", "size": f"{packets} KB"}
+        for start, packets in FLOWS.rows()
+    ]
+    base = {"topology": {"kind": "dumbbell", "senders": 1, "receivers": 1}}
+    workload = {"workload": {"kind": "flows", "flows": flows}}
+    return sojourn.run(base | workload | changes).flows["fct_s"]
+
+
+def by_size(fct: pl.Series) -> list[dict[str, Any]]:
+    rows = []
+    flows = FLOWS.with_columns(fct_s=fct)
+    flows = flows.filter(pl.col("start_us") >= 1000, pl.col("start_us") < 8000)
+    for low, high in BINS:
+        times = flows.filter(pl.col("packets") >= low, pl.col("packets") <= high)["fct_s"]
+        row: dict[str, Any] = {"low": low, "high": high, "flows": len(times), "unfinished": 0}
+        numbers = {"mean_s": times.mean(), "median_s": times.median(), "p99_s": times.max()}
+        rows.append(row | {"stderr_s": 0.0} | numbers)
+    return rows
+
+
+def outcomes(folder: Path, **options: Any) -> dict[str, Outcome]:
+    return {one.replay.name: one for one in validate(read_cases(folder, **options))}
+
+
+def test_results_that_agree_are_held(make_folder: MakeFolder) -> None:
+    known = outcomes(make_folder(1.0))
+    assert [one.completion.held for one in known.values()] == [True, True]
+    for one in known.values():
+        assert one.bins["flows"].to_list() == one.bins["flows_other"].to_list() == [76, 78, 1]
+        assert one.bins["difference"].to_list() == pytest.approx([0, 0, 0], abs=1e-6)
+        assert one.bins["mean_s"].to_list() == pytest.approx(one.bins["median_s_other"], rel=0.5)
+
+
+def test_results_that_do_not_agree_are_told_with_the_worst_size(make_folder: MakeFolder) -> None:
+    known = outcomes(make_folder(1.25))
+    for one in known.values():
+        assert one.completion.held is False
+        assert one.completion.sentence.startswith("-20.0")
+        assert one.completion.sentence.endswith("packets, 10 % allowed")
+    assert known["dctcp"].utilisation.held is False
+
+
+def test_sizes_with_few_flows_are_shown_but_not_judged(make_folder: MakeFolder) -> None:
+    one = outcomes(make_folder(1.0))["dctcp"]
+    assert one.bins["low"].to_list() == [1, 10, 100]
+    assert one.judged["low"].to_list() == [1, 10]
+
+
+def test_a_quick_run_compares_the_flows_that_both_finished(make_folder: MakeFolder) -> None:
+    known = outcomes(make_folder(1.0), quick=True)
+    assert list(known) == ["dctcp"]
+    one = known["dctcp"]
+    assert one.bins["flows"].to_list() == one.bins["flows_other"].to_list() == [22, 22]
+    assert one.bins["difference"].abs().max() == pytest.approx(0, abs=1e-6)
+    assert one.ours["active_flows"] == pytest.approx(one.theirs["active_flows"])
+
+
+def test_flows_in_progress_and_utilisation_are_those_of_the_measured_time(
+    make_folder: MakeFolder,
+) -> None:
+    one = outcomes(make_folder(1.0))["dctcp"]
+    fct = our_fct({"transport": "dctcp"})
+    start = FLOWS["start_us"] / 1e6
+    overlap = (start + fct).clip(0.001, 0.01) - start.clip(0.001, 0.01)
+    assert one.ours["active_flows"] == pytest.approx(float(overlap.sum()) / 0.009)
+    sent = 8 * 1040 * int(FLOWS.filter(pl.col("start_us") >= 1000)["packets"].sum())
+    assert one.ours["utilisation"] == pytest.approx(sent / 10e9 / 0.009, rel=0.15)
+    assert one.ours["drop_rate"] == 0
+
+
+def test_the_command_prints_draws_and_records(
+    make_folder: MakeFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_folder(1.0)
+    page = tmp_path / "docs" / "validation.md"
+    page.parent.mkdir()
+    page.write_text("before\n<!-- other: begin -->old<!-- other: end -->\nafter\n")
+    assert cli.invoke(["validate", "other", "--record", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "10 to 99 packets" in printed
+    assert printed.count("✓ held") == 3
+    assert {file.suffix for file in (tmp_path / "out").iterdir()} == {".csv", ".svg", ".png"}
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "| DCTCP |" in text
+    assert (page.parent / "validation_other.png").exists()
+    assert cli.invoke(["validate", "other", "--record", "--out", "out"]) == 0
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["the_other"], "the_other: there is no such folder of cases; did you mean `other`?"),
+        (["other", "--only", "one.dctpc"], "no such run; did you mean `one.dctcp`?"),
+        (["other", "--record", "--quick"], "--record: wants all runs at full length"),
+    ],
+)
+def test_a_wrong_name_is_told_in_one_line(
+    given: list[str],
+    expected: str,
+    make_folder: MakeFolder,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    make_folder(1.0)
+    assert cli.invoke(["validate", *given]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert expected in told.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('label = "DCTCP"', "", "the run `one.dctcp` has no `label`"),
+        ("runs.dctcp]", "runs.reno]", "has no rows of the run `one.reno`"),
+        ('like = "dctcp"', 'like = "two.dctcp"', "there is no 'two'"),
+    ],
+)
+def test_what_a_folder_lacks_is_named(
+    old: str, new: str, expected: str, make_folder: MakeFolder
+) -> None:
+    file = make_folder(1.0) / "cases.toml"
+    file.write_text(CASES.replace(old, new), encoding="utf-8")
+    with pytest.raises(sojourn.ScenarioError, match=expected):
+        read_cases(file.parent)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.name))
+def test_every_case_of_the_repository_is_a_correct_scenario(folder: Path) -> None:
+    replays = read_cases(folder)
+    assert replays
+    for replay in replays:
+        sojourn.check(replay.scenario)
+
+
+def test_the_ideals_are_those_of_ns_2_to_the_last_digit() -> None:
+    replays = read_cases(VALIDATION / "ns2", only=["a.processor_sharing", "c.srpt"])
+    for one in validate(replays):
+        theirs = one.bins["mean_s_other"].to_list()
+        assert one.bins["mean_s"].to_list() == pytest.approx(theirs, abs=1e-5)
+        assert one.bins["flows"].to_list() == one.bins["flows_other"].to_list()
+
+
+def test_short_replays_of_ns_2_come_near_it() -> None:
+    replays = read_cases(VALIDATION / "ns2", quick=True, only=["a"])
+    assert {replay.name for replay in replays} == {"sack", "rcp_as_xcp"}
+    for one in validate(replays):
+        assert one.judged.height >= 4
+        assert one.completion.held, one.completion.sentence
