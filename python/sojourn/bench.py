@@ -27,6 +27,19 @@ DUMBBELL = {
     "time_limit": "100 ms",
 }
 
+LONG_LINK = {
+    "topology": {"kind": "link", "rate": "2.4 Gbps", "delay": "50 ms"},
+    "queue": {"kind": "drop_tail", "capacity": "30000 packets"},
+    "packet": {"payload": "960 B", "header": "40 B", "ack": "40 B"},
+    "workload": {
+        "kind": "poisson",
+        "load": 0.9,
+        "stop": "20 s",
+        "sizes": {"kind": "pareto", "mean": "24 KB", "shape": 1.2, "whole_packets": True},
+    },
+    "time_limit": "20 s",
+}
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "W1": {
         **DUMBBELL,
@@ -61,6 +74,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         **DUMBBELL,
         "name": "W4: 1000 long DCTCP flows on a dumbbell of 10 Gb/s",
         "workload": {"kind": "long_lived", "flows": 1000},
+    },
+    "W5-TCP": {
+        **LONG_LINK,
+        "name": "W5: Pareto flows at load 0.9 on 2.4 Gb/s and 100 ms, TCP SACK",
+        "transport": {"kind": "tcp", "window": {"initial": 2}},
+    },
+    "W5-RCP": {
+        **LONG_LINK,
+        "name": "W5: the same under RCP",
+        "transport": {"kind": "rcp"},
     },
 }
 

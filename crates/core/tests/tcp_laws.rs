@@ -170,3 +170,83 @@ fn random_loss_gives_the_law_of_padhye_and_others() {
         }
     }
 }
+
+// Laws for large windows.
+
+/// The mean window, in packets, of a long-lived TCP that loses one packet in `period`, after `from` seconds.
+fn mean_window(transport: &Value, period: u32, from: f64, to: u32) -> f64 {
+    let results = run(&with(
+        &long_lived(1_000_000, &json!({ "loss_every": period })),
+        json!({
+            "transport": with(transport, json!({ "window": { "initial_ssthresh": 1000 } })),
+            "time_limit": format!("{to} s"),
+        }),
+    ));
+    assert_eq!(count(&results, "timeouts"), 0);
+    delivery_rate(&results, from) * ROUND_TRIP
+}
+
+#[test]
+fn high_speed_tcp_has_the_window_of_its_response_function() {
+    // RFC 3649 §5: 0.12 / p^0.835; up to 38 packets that of TCP.
+    for (period, seconds) in [(1000, 400), (10_000, 400), (100_000, 200)] {
+        let window = mean_window(&json!({ "kind": "high_speed_tcp" }), period, 100.0, seconds);
+        let expected = 0.12 * f64::from(period).powf(0.835);
+        assert_near(window, expected, 0.05, &format!("one loss in {period}"));
+    }
+}
+
+#[test]
+fn scalable_tcp_recovers_in_as_many_round_trips_whatever_its_window() {
+    // From 7/8 of a window to all of it takes ln(8/7) / ln(1.01) = 13.4 round trips, and the repair one: in
+    // so many it sends what is between two losses.
+    for (period, seconds, tolerance) in
+        [(1000, 400, 0.05), (10_000, 400, 0.02), (60_000, 200, 0.01)]
+    {
+        let window = mean_window(&json!({ "kind": "scalable_tcp" }), period, 100.0, seconds);
+        let round_trips = f64::from(period) / window;
+        assert_near(round_trips, 13.42 + 1.0, tolerance, &format!("one loss in {period}"));
+    }
+}
+
+#[test]
+fn cubic_has_the_window_of_its_response_function() {
+    // RFC 9438 §5.1: 1.054 (RTT / p)^0.75, and where that is less than TCP's window, TCP's.
+    let law = |period: u32| 1.054 * (ROUND_TRIP * f64::from(period)).powf(0.75);
+    let cubic = |fast| json!({ "kind": "cubic", "fast_convergence": fast });
+    let window = mean_window(&cubic(true), 1000, 100.0, 400);
+    assert_near(window, 1500_f64.sqrt(), 0.05, "as TCP");
+    let window = mean_window(&cubic(true), 100_000, 50.0, 250);
+    assert_near(window, law(100_000), 0.05, "one loss in 100000");
+    // At its fixed point each loss finds the window on the plateau, where it hardly moves. So without fast
+    // convergence it comes there slowly from above: what is left of a deviation e after n losses is
+    // 1 / sqrt(1.4 n), 5 % after 280 of 5.3 s. With it a window a packet short of the plateau begins a round
+    // well below.
+    let window = mean_window(&cubic(false), 10_000, 1500.0, 2000);
+    assert_near(window, law(10_000), 0.05, "one loss in 10000, without fast convergence");
+    let window = mean_window(&cubic(true), 10_000, 100.0, 600);
+    assert!((0.88..1.0).contains(&(window / law(10_000))), "{window} with fast convergence");
+}
+
+#[test]
+fn hystart_ends_slow_start_before_the_buffer_overflows() {
+    // A pipe of 1000 packets and as large a buffer: what overflows is noticed a round trip later, when the
+    // window has doubled, so as many packets are lost as fit. An eighth of the round trip is 125 packets.
+    let losses = |hystart| {
+        let results = run(&with(
+            &long_lived(10_000, &json!({})),
+            json!({
+                "transport": { "window": { "hystart": hystart } },
+                "queue": { "kind": "drop_tail", "capacity": "1000 packets" },
+                "time_limit": "10 s",
+            }),
+        ));
+        let delivered = delivery_rate(&results, 3.0);
+        (count(&results, "drops"), delivered)
+    };
+    let (without, _) = losses(false);
+    assert_near(without as f64, 2000.0, 0.01, "losses");
+    let (with, delivered) = losses(true);
+    assert_eq!(with, 0);
+    assert_near(delivered, 10_000.0, 0.01, "the link is full nevertheless");
+}
