@@ -509,8 +509,8 @@ mod tests {
         // flight.
         assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
         assert_window(&tcp, 5.0);
-        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which is
-        // lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
+        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which
+        // is lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
         assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
         assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
         assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
