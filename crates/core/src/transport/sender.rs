@@ -509,8 +509,8 @@ mod tests {
         // in flight.
         assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
         assert_window(&tcp, 5.0);
-        // The fourth has three beyond segment 2: it is lost as well. It and the four that have come are not in
-        // flight, which leaves seven of twelve; each further report takes one out.
+        // With the fourth, three have come from beyond segment 2: it is lost as well. It and the four that
+        // have come are not in flight, which leaves seven of twelve; each further report takes one out.
         assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
         assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
         assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
