@@ -12,9 +12,9 @@ const ROUND_TRIP: f64 = 0.1;
 /// Seconds between samples.
 const INTERVAL: f64 = 0.05;
 
-/// Flows over one link of packets of 1000 B, each with its start and stop.
+/// Flows of packets of 1000 B over one link, each with its start and stop.
 fn on_link(transport: &str, spans: &[(String, &str)]) -> Value {
-    let flow = |(start, stop): &(String, &str)| json!({ "source": 0, "target": 1, "start": start, "stop": stop });
+    let flow = |span: &(String, &str)| json!({ "source": 0, "target": 1, "start": span.0, "stop": span.1 });
     json!({
         "topology": { "kind": "link", "rate": "80 Mbps", "delay": "50 ms" },
         "packet": { "payload": "960 B", "header": "40 B" },

@@ -99,25 +99,36 @@ fn delivery_rate(results: &Results, from: f64) -> f64 {
     (delivered.last().unwrap() - delivered[0]) / 1000.0 / seconds
 }
 
+/// How much of a link with a pipe of 200 packets a long-lived TCP uses, and how many packets it loses.
+fn sawtooth(ecn: bool, queue: &Value) -> (f64, u64) {
+    let results = run(&with(
+        &long_lived(2000, &json!({})),
+        json!({
+            "transport": { "ecn": ecn, "window": { "initial_ssthresh": 100 } },
+            "queue": queue,
+            "time_limit": "360 s",
+        }),
+    ));
+    assert_eq!(count(&results, "timeouts"), 0);
+    assert_eq!(count(&results, "retransmits"), count(&results, "drops"));
+    (delivery_rate(&results, 60.0) / 2000.0, count(&results, "drops"))
+}
+
 #[test]
 fn renos_sawtooth_uses_the_link_as_much_as_its_buffer_allows() {
     // A pipe of P packets and a buffer of beta P: the window goes from half of P + beta P to all of it, one
-    // packet a round trip; below P the link idles in part, above P the round trip grows.
+    // packet a round trip; below P the link idles in part, above P the round trip grows. The same if marks
+    // come where packets would be dropped.
     for beta in [0.1, 0.25, 0.5, 1.0_f64] {
-        let buffer = (200.0 * beta) as u64;
-        let results = run(&with(
-            &long_lived(2000, &json!({})),
-            json!({
-                "transport": { "window": { "initial_ssthresh": 100 } },
-                "queue": { "kind": "drop_tail", "capacity": format!("{buffer} packets") },
-                "time_limit": "360 s",
-            }),
-        ));
-        let used = delivery_rate(&results, 60.0) / 2000.0;
         let expected = 0.75 * (1.0 + beta).powi(2) / (1.0 + beta + beta * beta);
+        let full = format!("{} packets", (200.0 * beta) as u64);
+        let (used, lost) = sawtooth(false, &json!({ "kind": "drop_tail", "capacity": full }));
         assert_near(used, expected, 0.01, &format!("utilisation with a buffer of {beta} pipes"));
-        assert_eq!(count(&results, "timeouts"), 0);
-        assert_eq!(count(&results, "retransmits"), count(&results, "drops"));
+        assert!(lost > 5);
+        let marking = json!({ "kind": "ecn_threshold", "threshold": full });
+        let (used, lost) = sawtooth(true, &marking);
+        assert_near(used, expected, 0.01, &format!("with marks beyond {beta} pipes"));
+        assert_eq!(lost, 0);
     }
 }
 

@@ -305,3 +305,112 @@ impl Scoreboard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of a hundred segments that has sent the first `sent`.
+    fn board(recovery: Recovery, duplicate_acks: Option<u32>, sent: u32) -> Scoreboard {
+        let reliability =
+            Reliability { recovery, duplicate_acks, ..Reliability::selective_repeat() };
+        let mut board = Scoreboard::new(100, &reliability);
+        send(&mut board, sent);
+        board
+    }
+
+    /// Sends so many segments; says which.
+    fn send(board: &mut Scoreboard, segments: u32) -> Vec<u32> {
+        let next = |_| {
+            let (sequence, _) = board.candidate().unwrap();
+            board.sent(sequence);
+            sequence
+        };
+        (0..segments).map(next).collect()
+    }
+
+    #[test]
+    fn segments_beyond_a_gap_are_counted_not_acks() {
+        let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
+        // The same two, told four times, are no sign; a third is.
+        for _ in 0..4 {
+            assert!(!board.on_ack(0, (1, 3)).loss);
+        }
+        assert_eq!(board.in_flight(), 8);
+        let told = board.on_ack(0, (1, 4));
+        assert_eq!((told.loss, told.received, told.advanced), (true, 1, 0));
+        assert_eq!(board.candidate(), Some((0, true)), "at once");
+        assert_eq!(board.in_flight(), 6, "of ten three have come and one is lost");
+        assert!(board.sent(0), "it had been sent before");
+        assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
+        // A second gap is a loss when as many lie beyond it.
+        board.on_ack(0, (7, 9));
+        assert_eq!(board.candidate(), Some((10, false)));
+        board.on_ack(0, (7, 10));
+        assert_eq!(send(&mut board, 4), [4, 5, 6, 10]);
+    }
+
+    #[test]
+    fn a_repair_ends_when_all_that_was_sent_before_it_is_acknowledged() {
+        for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno] {
+            let mut board = board(recovery, Some(3), 10);
+            for to in 2..5 {
+                board.on_ack(0, (1, to));
+            }
+            assert!(board.is_recovering());
+            send(&mut board, 3);
+            board.on_ack(9, (0, 0));
+            assert!(board.is_recovering(), "{recovery:?}");
+            board.on_ack(10, (0, 0));
+            assert!(!board.is_recovering(), "{recovery:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_out_declares_lost_what_has_not_come_and_later_news_take_it_back() {
+        let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
+        board.on_ack(2, (5, 7));
+        board.on_timeout();
+        assert_eq!(board.in_flight(), 0);
+        assert_eq!(send(&mut board, 2), [2, 3]);
+        assert_eq!(board.in_flight(), 2);
+        // 8 and 9 were not lost after all.
+        assert!(!board.on_ack(2, (8, 10)).loss, "the time-out has been answered already");
+        assert_eq!(send(&mut board, 3), [4, 7, 10]);
+    }
+
+    #[test]
+    fn without_sack_duplicates_after_a_time_out_start_no_repair() {
+        for recovery in [Recovery::NewReno, Recovery::Reno] {
+            let mut board = board(recovery, Some(3), 10);
+            board.on_timeout();
+            assert_eq!(send(&mut board, 2), [0, 1], "{recovery:?}");
+            // The receiver has 1 to 9: what is sent again comes as a duplicate.
+            board.on_ack(10, (0, 0));
+            send(&mut board, 5);
+            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0)).loss, "{recovery:?}"));
+            assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
+        }
+    }
+
+    #[test]
+    fn go_back_n_starts_again_from_the_gap_and_reduces_once_a_window() {
+        let mut board = board(Recovery::GoBackN, Some(3), 10);
+        assert!(board.on_nack(3).loss);
+        assert_eq!(send(&mut board, 3), [3, 4, 5]);
+        assert!(!board.on_nack(4).loss, "within the same window");
+        assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
+        board.on_ack(11, (0, 0));
+        send(&mut board, 5);
+        assert!(board.on_nack(12).loss, "the next window");
+    }
+
+    #[test]
+    fn no_number_of_duplicates_is_a_loss_if_that_is_what_was_asked() {
+        for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
+            let mut board = board(recovery, None, 10);
+            (0..8).for_each(|i| assert!(!board.on_ack(0, (1, 2 + i)).loss, "{recovery:?}"));
+            assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
+        }
+    }
+}

@@ -508,12 +508,12 @@ mod tests {
         // Segments 0 and 2 are lost. The first two reports let one new segment go each (RFC 3042).
         assert_eq!(tcp.sack(100, 0, (1, 2)), [10]);
         assert_eq!(tcp.sack(101, 0, (3, 4)), [11]);
-        // The third tells of the loss: half the window, and the first segment at once, although nine are in
-        // flight.
+        // The third tells of the loss: half the window, and the first segment at once, although nine are
+        // in flight.
         assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
         assert_window(&tcp, 5.0);
-        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which
-        // is lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
+        // With the fourth, three have come from beyond segment 2: it is lost as well. It and the four that
+        // have come are not in flight, which leaves seven of twelve; each further report takes one out.
         assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
         assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
         assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
