@@ -190,3 +190,60 @@ fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
         with(&lone(true), json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }));
     assert_eq!(count(&run(&lossy), "finished"), 1);
 }
+
+#[test]
+fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
+    // Every tenth packet is lost: the first flow's SYN and eight segments pass, the second's SYN does not.
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 10 },
+        "transport": "tcp",
+        "workload": flows(&[(0.0, 0, 1, 8_000), (0.1, 0, 1, 3_000)]),
+    }));
+    assert_eq!((count(&results, "losses"), count(&results, "timeouts")), (1, 1));
+    // 40 B last 32 ns, 1040 B 832 ns. A second, a round trip of the SYN, one of a packet, and two more.
+    let (syn, packet, delay) = (32e-9, 832e-9, 1e-3);
+    let round_trip = 2.0 * delay + packet + syn;
+    let by_hand = 1.0 + 2.0 * (delay + syn) + round_trip + 2.0 * packet + delay;
+    assert!((results.flows.fct_s[1] - by_hand).abs() < 1e-12, "{}", results.flows.fct_s[1]);
+}
+
+#[test]
+fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
+    // Segments 9 and 19 of 30 are lost, of a window that holds them all. SACK sends both again in the round
+    // trip after, NewReno in the two after; Reno waits for the time-out of 200 ms.
+    let fct = |recovery| {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 11 },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 30 }, "reliability": { "recovery": recovery },
+            },
+            "workload": flows(&[(0.0, 0, 1, 29_000)]),
+        }));
+        let counts = ["losses", "retransmits", "timeouts"].map(|name| count(&results, name));
+        (fct(&results) / 2e-3, counts)
+    };
+    let (sack, counts) = fct("selective_repeat");
+    assert_eq!(counts, [2, 2, 0]);
+    assert!((sack - 2.5).abs() < 0.05, "{sack} round trips");
+    let (new_reno, counts) = fct("new_reno");
+    assert_eq!(counts, [2, 2, 0]);
+    assert!((new_reno - 3.5).abs() < 0.05, "{new_reno} round trips");
+    let (reno, counts) = fct("reno");
+    assert_eq!(counts[2], 1);
+    assert!(reno > 100.0, "{reno} round trips");
+}
+
+#[test]
+fn marks_slow_tcp_down_and_cost_no_packet() {
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
+        "transport": { "kind": "tcp", "ecn": true },
+        "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
+        "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
+    }));
+    assert!(count(&results, "marks") > 20);
+    assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
+    // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
+    assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
+    assert!(link(&results, "left->right", "utilisation") > 0.9);
+}

@@ -229,24 +229,21 @@ fn cubic_has_the_window_of_its_response_function() {
 }
 
 #[test]
-fn hystart_ends_slow_start_before_the_buffer_overflows() {
-    // A pipe of 1000 packets and as large a buffer: what overflows is noticed a round trip later, when the
-    // window has doubled, so as many packets are lost as fit. An eighth of the round trip is 125 packets.
-    let losses = |hystart| {
+fn hystart_slows_down_when_a_queue_stands_and_stops_five_rounds_later() {
+    // A pipe of 1000 packets without end of buffer. The windows of 10 to 640 packets leave no queue behind,
+    // 1280 leaves 280, which is more than an eighth of the round trip; that is measured a round later, at
+    // 2560. Then five rounds by a quarter each, and one packet a round trip.
+    let windows = |hystart| {
         let results = run(&with(
             &long_lived(10_000, &json!({})),
-            json!({
-                "transport": { "window": { "hystart": hystart } },
-                "queue": { "kind": "drop_tail", "capacity": "1000 packets" },
-                "time_limit": "10 s",
-            }),
+            json!({ "transport": { "window": { "hystart": hystart } }, "time_limit": "8 s" }),
         ));
-        let delivered = delivery_rate(&results, 3.0);
-        (count(&results, "drops"), delivered)
+        let bytes = samples(&results, "window_bytes flow 0", 0.0);
+        bytes.into_iter().map(|bytes| bytes / 1000.0).collect::<Vec<_>>()
     };
-    let (without, _) = losses(false);
-    assert_near(without as f64, 2000.0, 0.01, "losses");
-    let (with, delivered) = losses(true);
-    assert_eq!(with, 0);
-    assert_near(delivered, 10_000.0, 0.01, "the link is full nevertheless");
+    let with = windows(true);
+    let last = with.last().unwrap();
+    assert_near(*last, 2560.0 * 1.25_f64.powi(5), 0.01, "window at the end of slow start");
+    assert!(last - with[with.len() - 10] < 3.0, "it grows by one packet a round trip");
+    assert!(*windows(false).last().unwrap() > 50_000.0, "and without, by one an ACK");
 }

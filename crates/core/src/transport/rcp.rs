@@ -96,3 +96,63 @@ impl Controller for Rcp {
         vec![("rate_bps", self.rate.bps())]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::defaults;
+    use crate::units::{Bytes, Time};
+
+    fn flow() -> Box<dyn Controller> {
+        let config: Config = defaults();
+        config.controller(&Path {
+            line_rate: Rate::from_gbps(1),
+            base_rtt: Duration::from_millis(100),
+            format: Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
+            others: 0,
+            initial_rate: None,
+        })
+    }
+
+    fn ack(feedback: f32) -> Ack {
+        Ack {
+            now: Time::ZERO,
+            bytes: Bytes(960),
+            advanced: 1,
+            rtt: Duration::from_millis(120),
+            marked: false,
+            feedback,
+            cumulative: 1,
+            next: 2,
+            is_recovering: false,
+        }
+    }
+
+    #[test]
+    fn it_sends_at_what_routers_offer_and_no_faster_than_its_line() {
+        let mut flow = flow();
+        let header = |rtt| Header::Rcp { rtt, rate: f32::INFINITY };
+        assert_eq!(flow.header(), header(0.0), "the SYN has no round-trip time to tell");
+        let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
+        flow.on_open(&Opened { now, rtt, feedback: 1e6, syn_was_lost: false });
+        assert_eq!(flow.allowance(), Allowance::rate(8e6));
+        assert_eq!(flow.header(), header(0.1));
+        flow.on_ack(&ack(2e6));
+        assert_eq!(flow.allowance(), Allowance::rate(16e6));
+        assert_eq!(flow.header(), header(0.12), "queueing and all");
+        flow.on_ack(&ack(f32::INFINITY));
+        assert_eq!(flow.allowance(), Allowance::rate(1e9));
+    }
+
+    #[test]
+    fn it_asks_routers_once_a_round_trip_while_it_is_slower_than_a_packet_in_one() {
+        let mut flow = flow();
+        let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
+        flow.on_open(&Opened { now, rtt, feedback: 10_000.0, syn_was_lost: false });
+        assert_eq!(flow.allowance().probe, None, "a packet of 1000 B in 100 ms");
+        flow.on_ack(&ack(9_990.0));
+        assert_eq!(flow.allowance().probe, Some(Duration::from_millis(120)), "as it is now");
+        flow.on_ack(&ack(0.0));
+        assert!(flow.allowance().rate > Some(Rate(0)), "and never stops");
+    }
+}

@@ -221,3 +221,132 @@ impl Receiver {
         Reply { ack, notification, is_new: false }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Format;
+    use crate::parameters::defaults;
+    use crate::transport::sender::Segment;
+    use crate::transport::window;
+    use crate::transport::{Recovery, Reliability};
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn mechanism(delayed_ack: Option<Duration>) -> Mechanism {
+        window::mechanism(&Reliability { delayed_ack, ..Reliability::internet() }, true)
+    }
+
+    /// A segment that was sent 50 ms before it comes.
+    fn data(mechanism: &Mechanism, ms: u64, sequence: u32, flags: Flags) -> Packet {
+        let format: Format = defaults();
+        let segment = Segment {
+            sequence,
+            payload: 1000,
+            wants_ack: true,
+            is_retransmit: false,
+            has_reduced: flags.has(Flags::REDUCED),
+        };
+        let mut packet = mechanism.data(&format, 0, at(ms - 50), segment);
+        if flags.has(Flags::MARKED) {
+            assert!(packet.mark(), "it is ECN-capable");
+        }
+        packet
+    }
+
+    /// What the receiver of TCP answers to a segment: what it lacks, and its block.
+    fn answer(receiver: &mut Receiver, ms: u64, sequence: u32) -> Option<(u32, (u32, u32))> {
+        let mechanism = mechanism(None);
+        let reply = receiver.on_data(at(ms), &data(&mechanism, ms, sequence, Flags::NONE));
+        assert!(!reply.notification);
+        reply.ack.map(|ack| (ack.cumulative, ack.block))
+    }
+
+    #[test]
+    fn an_ack_is_delayed_to_the_second_segment_or_by_its_time() {
+        let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
+        assert_eq!(answer(&mut receiver, 100, 0), None);
+        assert_eq!(receiver.deadline(), at(140));
+        assert_eq!(answer(&mut receiver, 101, 1), Some((2, (0, 0))));
+        assert_eq!(receiver.deadline(), Time::NEVER);
+        assert_eq!(answer(&mut receiver, 110, 2), None);
+        assert_eq!(receiver.on_time(at(149)).ack, None, "not yet");
+        let late = receiver.on_time(at(150)).ack.unwrap();
+        // With the time stamp of the segment, so that the sample has the delay (RFC 7323 §4.3).
+        assert_eq!((late.cumulative, late.sent_at), (3, at(60)));
+        assert_eq!(receiver.on_time(at(160)).ack, None, "only once");
+    }
+
+    #[test]
+    fn a_gap_is_told_at_once_and_so_is_what_fills_it() {
+        let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
+        assert_eq!(answer(&mut receiver, 100, 0), None);
+        assert_eq!(answer(&mut receiver, 101, 2), Some((1, (2, 3))));
+        assert_eq!(receiver.deadline(), Time::NEVER, "and tells of segment 0, too");
+        assert_eq!(answer(&mut receiver, 102, 4), Some((1, (4, 5))));
+        assert_eq!(answer(&mut receiver, 103, 3), Some((1, (2, 5))), "the run it now belongs to");
+        assert_eq!(answer(&mut receiver, 104, 1), Some((5, (0, 0))));
+        assert_eq!(
+            answer(&mut receiver, 105, 1),
+            Some((5, (0, 0))),
+            "a copy, at once (RFC 5681 §4.2)"
+        );
+        assert_eq!(answer(&mut receiver, 106, 5), None);
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reduced() {
+        let mechanism = mechanism(None);
+        let mut receiver = Receiver::new(&mechanism);
+        let mut echoes = |sequence, flags| {
+            let packet = data(&mechanism, 100, sequence, flags);
+            receiver.on_data(at(100), &packet).ack.unwrap().marked
+        };
+        assert!(!echoes(0, Flags::NONE));
+        assert!(echoes(1, Flags::MARKED));
+        assert!(echoes(2, Flags::NONE), "until the sender says so");
+        assert!(!echoes(3, Flags::REDUCED));
+        assert!(!echoes(4, Flags::NONE));
+        assert!(echoes(5, Flags::MARKED));
+        let both = Flags::MARKED.with_if(Flags::REDUCED, true);
+        assert!(echoes(6, both), "the answer to one mark may be marked again");
+    }
+
+    #[test]
+    fn a_marked_segment_is_not_delayed() {
+        let mechanism = mechanism(Some(Duration::from_millis(40)));
+        let mut receiver = Receiver::new(&mechanism);
+        let packet = data(&mechanism, 100, 0, Flags::MARKED);
+        assert!(receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.marked));
+    }
+
+    #[test]
+    fn delayed_feedback_adds_up_if_it_is_a_change_and_is_the_newest_if_it_is_a_rate() {
+        let sum = |header: fn(f32) -> Header| {
+            let mechanism = mechanism(Some(Duration::from_millis(40)));
+            let mut receiver = Receiver::new(&mechanism);
+            let mut reply = |sequence, feedback| {
+                let plain = data(&mechanism, 100, sequence, Flags::NONE);
+                let ack = receiver.on_data(at(100), &Packet { header: header(feedback), ..plain });
+                ack.ack.map(|ack| ack.feedback)
+            };
+            assert_eq!(reply(0, 3.0), None);
+            reply(1, 4.0)
+        };
+        assert_eq!(sum(|feedback| Header::Xcp { rtt: 0.1, spacing: 0.01, feedback }), Some(7.0));
+        assert_eq!(sum(|rate| Header::Rcp { rtt: 0.1, rate }), Some(4.0));
+    }
+
+    #[test]
+    fn go_back_n_throws_away_what_comes_early_and_reports_the_gap_once() {
+        let reliability =
+            Reliability { recovery: Recovery::GoBackN, ..Reliability::selective_repeat() };
+        let mut receiver = Receiver::new(&window::mechanism(&reliability, true));
+        assert_eq!(answer(&mut receiver, 100, 0), Some((1, (0, 0))));
+        assert_eq!(answer(&mut receiver, 100, 2), Some((1, (0, 0))));
+        assert_eq!(answer(&mut receiver, 100, 3), None);
+        assert_eq!(answer(&mut receiver, 100, 1), Some((2, (0, 0))), "2 and 3 are gone");
+    }
+}

@@ -409,7 +409,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn tcp(recovery: &str, rest: Value) -> Tcp {
+    fn tcp(recovery: &str, rest: &Value) -> Tcp {
         let mut table = json!({
             "kind": "tcp",
             "reliability": { "recovery": recovery, "handshake": false },
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn sack_resends_the_first_loss_at_once_and_then_keeps_the_pipe_full() {
-        let mut tcp = tcp("selective_repeat", json!({}));
+        let mut tcp = tcp("selective_repeat", &json!({}));
         assert_eq!(tcp.sent(0), (0..10).collect::<Vec<_>>());
         // Segments 0 and 2 are lost. The first two reports let one new segment go each (RFC 3042).
         assert_eq!(tcp.sack(100, 0, (1, 2)), [10]);
@@ -509,8 +509,8 @@ mod tests {
         // flight.
         assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
         assert_window(&tcp, 5.0);
-        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which is
-        // lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
+        // The second loss is known, with three beyond it, after the fourth report. Of 0 to 11 then 2, which
+        // is lost, and 1 and 3 to 5 are not in flight: seven are. Each further report takes one out.
         assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
         assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
         assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
@@ -526,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_second_loss_in_a_window_reduces_no_further_and_one_after_it_does() {
-        let mut tcp = tcp("selective_repeat", json!({}));
+        let mut tcp = tcp("selective_repeat", &json!({}));
         tcp.sent(0);
         tcp.sack(100, 0, (1, 4));
         assert_window(&tcp, 5.0);
@@ -543,7 +543,7 @@ mod tests {
 
     #[test]
     fn a_lost_repair_waits_for_the_time_out_whatever_sacks_tell_of_new_data() {
-        let mut tcp = tcp("selective_repeat", json!({}));
+        let mut tcp = tcp("selective_repeat", &json!({}));
         tcp.sent(0);
         tcp.ack(100, 1);
         assert_eq!(tcp.sack(102, 1, (2, 5)), [1], "and it is lost again");
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn new_reno_repairs_one_loss_a_round_trip() {
-        let mut tcp = tcp("new_reno", json!({}));
+        let mut tcp = tcp("new_reno", &json!({}));
         tcp.sent(0);
         // Segments 0, 3 and 7 are lost.
         assert_eq!(tcp.ack(100, 0), [10]);
@@ -582,7 +582,7 @@ mod tests {
 
     #[test]
     fn reno_stops_at_the_first_new_ack_and_a_second_loss_waits_for_the_time_out() {
-        let mut tcp = tcp("reno", json!({}));
+        let mut tcp = tcp("reno", &json!({}));
         tcp.sent(0);
         // Segments 0 and 3 are lost.
         for ms in 100..102 {
@@ -602,7 +602,7 @@ mod tests {
     #[test]
     fn after_a_time_out_the_window_grows_from_one_packet_through_slow_start() {
         for recovery in ["selective_repeat", "new_reno", "reno"] {
-            let mut tcp = tcp(recovery, json!({}));
+            let mut tcp = tcp(recovery, &json!({}));
             tcp.sent(0);
             assert_eq!(tcp.times_out(), 1000, "{recovery}: the initial time-out");
             assert_eq!(tcp.time_out(), [0], "{recovery}");
@@ -620,7 +620,7 @@ mod tests {
 
     #[test]
     fn time_outs_double_and_end_slow_start_no_earlier_than_the_first() {
-        let mut tcp = tcp("selective_repeat", json!({}));
+        let mut tcp = tcp("selective_repeat", &json!({}));
         tcp.sent(0);
         for due in [1000, 3000, 7000, 15_000, 31_000, 63_000, 123_000, 183_000] {
             assert_eq!(tcp.times_out(), due);
@@ -635,7 +635,7 @@ mod tests {
     fn without_time_stamps_what_was_sent_twice_is_no_sample() {
         for timestamps in [true, false] {
             let mut tcp =
-                tcp("selective_repeat", json!({ "reliability": { "timestamps": timestamps } }));
+                tcp("selective_repeat", &json!({ "reliability": { "timestamps": timestamps } }));
             tcp.sent(0);
             tcp.time_out();
             tcp.ack(1100, 1);
@@ -653,7 +653,7 @@ mod tests {
     #[test]
     fn a_lost_syn_leaves_a_window_of_one_packet() {
         for lost in [0, 1, 2] {
-            let mut tcp = tcp("selective_repeat", json!({ "reliability": { "handshake": true } }));
+            let mut tcp = tcp("selective_repeat", &json!({ "reliability": { "handshake": true } }));
             for _ in 0..lost {
                 let allowance = tcp.controller.allowance();
                 assert_eq!(tcp.sender.next(at(0), allowance), Some(Output::Syn));
@@ -672,7 +672,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_answered_once_a_window_and_the_receiver_is_told() {
-        let mut tcp = tcp("selective_repeat", json!({ "ecn": true }));
+        let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
         tcp.sent(0);
         tcp.hear(100, 1, (0, 0), Flags::MARKED);
         assert_window(&tcp, 5.0);
@@ -697,7 +697,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_is_not_ecn_capable_and_what_is_new_is() {
-        let mut tcp = tcp("selective_repeat", json!({ "ecn": true }));
+        let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
         let mut segments = tcp.segments(0);
         tcp.hear(100, 0, (1, 4), Flags::NONE);
         segments.extend(tcp.segments(100));
@@ -713,7 +713,7 @@ mod tests {
 
     #[test]
     fn no_more_is_sent_than_the_receiver_takes() {
-        let mut tcp = tcp("selective_repeat", json!({ "reliability": { "receive_window": 4 } }));
+        let mut tcp = tcp("selective_repeat", &json!({ "reliability": { "receive_window": 4 } }));
         assert_eq!(tcp.sent(0), [0, 1, 2, 3]);
         assert_eq!(tcp.ack(100, 1), [4]);
         // Segment 1 is lost: what lies beyond the window waits for it, and it does not.
@@ -724,7 +724,7 @@ mod tests {
     #[test]
     fn a_coarse_sender_needs_three_duplicates_and_no_fewer() {
         for recovery in ["selective_repeat", "new_reno", "reno"] {
-            let mut tcp = tcp(recovery, json!({}));
+            let mut tcp = tcp(recovery, &json!({}));
             tcp.sent(0);
             // Reordering: 0 comes after 1 and 2.
             assert_eq!(tcp.sack(100, 0, (1, 2)), [10], "{recovery}");

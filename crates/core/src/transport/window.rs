@@ -159,3 +159,136 @@ impl<L> Controlled<L> {
         self.window + slowed / steps
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Format;
+    use crate::parameters::defaults;
+    use crate::units::{Bytes, Duration, Rate, Time};
+
+    /// A law that shows when it is asked: ten packets more an ACK, and a quarter is left by a loss.
+    struct Plain;
+
+    impl Law for Plain {
+        fn increase(&mut self, window: f64, acked: f64, _ack: &Ack) -> f64 {
+            window + 10.0 * acked
+        }
+
+        fn decrease(&mut self, window: f64, _loss: &Loss) -> f64 {
+            window / 4.0
+        }
+    }
+
+    fn flow(window: &Window) -> Box<dyn Controller> {
+        let format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+        let (line_rate, base_rtt) = (Rate::from_gbps(1), Duration::from_millis(100));
+        let path = Path { line_rate, base_rtt, format, others: 0, initial_rate: None };
+        controller(window, Plain, &path)
+    }
+
+    fn plain() -> Window {
+        defaults()
+    }
+
+    fn ack(advanced: u32) -> Ack {
+        Ack {
+            now: Time::ZERO,
+            bytes: Bytes(1000),
+            advanced,
+            rtt: Duration::from_millis(100),
+            marked: false,
+            feedback: 0.0,
+            cumulative: 1,
+            next: 100,
+            is_recovering: false,
+        }
+    }
+
+    fn loss(sign: Sign, packets: u64) -> Loss {
+        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), sign }
+    }
+
+    fn assert_window(flow: &dyn Controller, packets: f64) {
+        let window = flow.gauges()[0].1 / 1000.0;
+        assert!((window - packets).abs() < 1e-9, "{window} is not {packets}");
+        // What is allowed is whole packets.
+        assert_eq!(flow.allowance().window.0 / 1000, packets as u64);
+    }
+
+    #[test]
+    fn slow_start_counts_acks_up_to_its_limit_and_ends_at_ssthresh() {
+        for (count_limit, grown) in [(1, 11.0), (2, 12.0), (9, 13.0)] {
+            let mut flow = flow(&Window { count_limit, ..plain() });
+            flow.on_ack(&ack(0));
+            assert_window(&*flow, 10.0);
+            flow.on_ack(&ack(3));
+            assert_window(&*flow, grown);
+        }
+        let mut flow = flow(&Window { initial_ssthresh: Some(11), max: Some(30), ..plain() });
+        for packets in [11.0, 21.0, 30.0, 30.0] {
+            flow.on_ack(&ack(1));
+            assert_window(&*flow, packets);
+        }
+    }
+
+    #[test]
+    fn limited_slow_start_grows_by_half_its_threshold_a_round_trip() {
+        // RFC 3742 §2: above 100 packets at most 50 a round trip, in steps.
+        let mut flow = flow(&Window { initial: 100, max_ssthresh: Some(100), ..plain() });
+        (0..100).for_each(|_| flow.on_ack(&ack(1)));
+        assert_window(&*flow, 150.0);
+        (0..150).for_each(|_| flow.on_ack(&ack(1)));
+        assert_window(&*flow, 200.0);
+        (0..200).for_each(|_| flow.on_ack(&ack(1)));
+        assert_window(&*flow, 250.0);
+    }
+
+    #[test]
+    fn nothing_grows_while_a_gap_is_repaired_or_a_mark_is_told() {
+        let mut flow = flow(&plain());
+        flow.on_ack(&Ack { is_recovering: true, ..ack(1) });
+        flow.on_ack(&Ack { marked: true, ..ack(1) });
+        assert_window(&*flow, 10.0);
+    }
+
+    #[test]
+    fn a_loss_starts_from_what_is_in_flight_and_leaves_two_packets_at_least() {
+        for (sign, in_flight, left) in [
+            (Sign::Gap, 100, 10.0),
+            (Sign::Gap, 16, 4.0),
+            (Sign::Gap, 2, 2.0),
+            (Sign::Mark, 16, 4.0),
+            (Sign::Mark, 2, 1.0),
+            (Sign::Timeout, 100, 1.0),
+        ] {
+            let mut flow = flow(&Window { initial: 40, ..plain() });
+            flow.on_loss(&loss(sign, in_flight));
+            assert_window(&*flow, left);
+        }
+    }
+
+    #[test]
+    fn after_a_time_out_slow_start_ends_where_the_law_says() {
+        let mut flow = flow(&Window { initial: 12, ..plain() });
+        // Three quarters are gone; the second time, for the same segment, changes nothing.
+        flow.on_loss(&loss(Sign::Timeout, 12));
+        flow.on_loss(&loss(Sign::Timeout, 12));
+        for packets in [2.0, 3.0, 13.0] {
+            flow.on_ack(&ack(1));
+            assert_window(&*flow, packets);
+        }
+        flow.on_loss(&loss(Sign::Timeout, 13));
+        flow.on_ack(&ack(1));
+        flow.on_ack(&ack(1));
+        assert_window(&*flow, 3.0);
+    }
+
+    #[test]
+    fn a_lost_syn_leaves_one_packet() {
+        let mut flow = flow(&plain());
+        let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
+        flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: true });
+        assert_window(&*flow, 1.0);
+    }
+}

@@ -108,3 +108,76 @@ impl Controller for Xcp {
         vec![("window_bytes", self.window * self.packet)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::defaults;
+    use crate::units::{Bytes, Rate, Time};
+
+    fn flow() -> Box<dyn Controller> {
+        let config: Config = defaults();
+        let mut flow = config.controller(&Path {
+            line_rate: Rate::from_gbps(1),
+            base_rtt: Duration::from_millis(100),
+            format: Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
+            others: 0,
+            initial_rate: None,
+        });
+        let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
+        flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
+        flow
+    }
+
+    fn assert_window(flow: &dyn Controller, packets: f64) {
+        let window = flow.gauges()[0].1 / 960.0;
+        assert!((window / packets - 1.0).abs() < 1e-6, "{window} is not {packets}");
+    }
+
+    fn ack(advanced: u32, feedback: f32) -> Ack {
+        Ack {
+            now: Time::ZERO,
+            bytes: Bytes(960),
+            advanced,
+            rtt: Duration::from_millis(100),
+            marked: false,
+            feedback,
+            cumulative: 1,
+            next: 2,
+            is_recovering: false,
+        }
+    }
+
+    #[test]
+    fn a_change_of_throughput_is_one_of_the_window_over_a_round_trip() {
+        let mut flow = flow();
+        assert_window(&*flow, 2.0);
+        // 30 KB/s more for 100 ms are three packets of 1000 B on the wire.
+        flow.on_ack(&ack(1, 30_000.0));
+        assert_window(&*flow, 5.0);
+        flow.on_ack(&ack(1, -10_000.0));
+        assert_window(&*flow, 4.0);
+        flow.on_ack(&ack(0, 10_000.0));
+        assert_window(&*flow, 4.0);
+        flow.on_ack(&ack(1, -1e9));
+        assert_window(&*flow, 1.0);
+    }
+
+    #[test]
+    fn packets_say_how_far_apart_they_are() {
+        let mut flow = flow();
+        flow.on_ack(&ack(1, 80_000.0));
+        let expected = Header::Xcp { rtt: 0.1, spacing: 0.01, feedback: f32::INFINITY };
+        assert_eq!(flow.header(), expected, "ten packets in 100 ms");
+    }
+
+    #[test]
+    fn losses_halve_the_window_and_time_outs_leave_one_packet() {
+        let mut flow = flow();
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), sign };
+        flow.on_loss(&loss(Sign::Gap));
+        assert_window(&*flow, 5.0);
+        flow.on_loss(&loss(Sign::Timeout));
+        assert_window(&*flow, 1.0);
+    }
+}
