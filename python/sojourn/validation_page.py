@@ -110,7 +110,7 @@ def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> None:
     if not cases:
         return
     labels = list(dict.fromkeys(one.replay.label for case in cases for one in case))
-    with plot.canvas(2, len(cases), (7.5 * len(cases), 9)) as (picture, axes):
+    with plot.canvas(2, len(cases), (6.4 * len(cases), 8)) as (picture, axes):
         for column, case in enumerate(cases):
             above, below = axes[:, column] if len(cases) > 1 else axes
             looks = [(one, _look(labels.index(one.replay.label))) for one in case]
