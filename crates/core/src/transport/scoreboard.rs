@@ -222,12 +222,12 @@ impl Scoreboard {
             return Told::default();
         }
         let Some(wanted) = self.duplicate_acks else { return Told::default() };
-        let is_guarded = self.cumulative < self.recovery_ends;
+        let is_guarded = self.recovery_ends > 0 && self.cumulative <= self.recovery_ends;
         match self.phase {
             Phase::Recovering => self.duplicates += 1,
-            // The first duplicates let new data go (RFC 3042). If the window of the last repair is not
-            // acknowledged yet they may come from what was sent twice, and no more follows from them
-            // (RFC 6582 §3.2 step 2).
+            // The first duplicates let new data go (RFC 3042). Unless more than the window of the last
+            // repair is acknowledged they may come from what was sent twice, and no more follows from
+            // them (RFC 6582 §3.2 step 2).
             Phase::Open if self.duplicates + 1 < wanted || !is_guarded => self.duplicates += 1,
             Phase::Open | Phase::TimedOut => {}
         }
