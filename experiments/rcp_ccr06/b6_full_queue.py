@@ -31,6 +31,7 @@ figure = Figure(
     scales=b2.scales,
     deviations=(
         "The buffer is not stated in the caption; ours is one bandwidth-delay product.",
+        "At the scale `quick` the link has 300 Mb/s, as in B2.",
         "With sizes of such heavy tails the load that flows really offer differs from 0.84; it is "
         "what utilisation is compared with.",
     ),

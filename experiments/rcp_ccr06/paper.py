@@ -35,8 +35,8 @@ paper = Paper(
         "Means are those of the flows that start after the first tenth of the run and before its "
         "last fifth. A flow that had not finished at the end counts as long as it had waited; its "
         "bin of sizes is drawn hollow and is a lower bound.",
-        "The scale `quick` has the published rates but runs of seconds instead of five minutes; "
-        "XCP, which gathers flows for longer than that, is there faster than in the long run.",
+        "The scale `quick` has the published rates, but for B2 and B6, and shorter runs than "
+        "five minutes; XCP gathers flows for longer, and is slower in the long run.",
     ),
 )
 

@@ -97,7 +97,7 @@ fn dcqcn(senders: usize, delay: &str, mark_at: &str, seed: u64) -> Results {
             "seed": seed,
             "topology": { "rate": "40 Gbps", "delay": delay },
             "transport": "dcqcn",
-            "queue": { "kind": "red", "mark_at": mark_at },
+            "queue": { "kind": "dcqcn_red", "mark_at": mark_at },
             "time_limit": "150 ms",
         }),
     ))
@@ -291,4 +291,38 @@ fn patched_timely_settles_at_its_fixed_point() {
         // Four links of 1 us hold 5 KB in the queue's stead.
         assert_near(settled("1 us"), fixed_point - 5_000.0, tolerance, &what);
     }
+}
+
+// RED.
+
+/// The mean queueing delay in milliseconds, and the bottleneck's utilisation, once long TCP flows over 50
+/// Mb/s and 50 ms have settled.
+fn under_red(flows: u32, discipline: &Value) -> (f64, f64) {
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "50 Mbps", "delay": "25 ms" },
+        "transport": { "kind": "tcp", "ecn": true },
+        "workload": { "kind": "long_lived", "flows": flows, "stagger": "100 ms" },
+        "queue": with(
+            &json!({ "kind": "red", "target_delay": "20 ms", "mean_packet": "1040 B" }),
+            discipline.clone(),
+        ),
+        "samples": { "interval": "10 ms", "queues": ["left->right"] },
+        "time_limit": "90 s",
+        "warm_up": "30 s",
+    }));
+    let bytes = mean(queue(&results, 30.0));
+    (bytes * 8.0 / 50e6 * 1e3, link(&results, "left->right", "utilisation"))
+}
+
+#[test]
+fn adaptive_red_holds_its_target_whatever_the_load() {
+    // The target is 18 to 22 ms, 0.4 to 0.6 of the way from one threshold to the other ([floyd01]). A fixed
+    // profile lets the queue grow with the number of flows.
+    let fixed = [10, 30, 60].map(|flows| {
+        let (queue, utilisation) = under_red(flows, &json!({ "adaptive": true }));
+        assert_near(queue, 20.0, 0.10, &format!("delay of {flows} flows"));
+        assert!(utilisation > 0.98, "{utilisation}");
+        under_red(flows, &json!({ "adaptive": false })).0
+    });
+    assert!(fixed[0] < 0.9 * fixed[1] && fixed[1] < 0.9 * fixed[2], "{fixed:?}");
 }

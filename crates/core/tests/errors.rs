@@ -76,7 +76,17 @@ fn mistakes() -> Vec<Value> {
         // What must fit together.
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
-        json!({ "queue": { "kind": "red", "kmin": "300 KB" } }),
+        json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
+        json!({ "queue": {
+            "kind": "red", "min_threshold": "62.5 packets", "max_threshold": "50 KB",
+        } }),
+        json!({ "queue": { "kind": "red", "min_threshold": "0 packets" } }),
+        json!({ "queue": { "kind": "red", "weight": 0 } }),
+        json!({ "queue": { "kind": "red", "weight": 1.5 } }),
+        json!({ "queue": { "kind": "red", "bottom": 0.6 } }),
+        json!({ "queue": { "kind": "red", "max_p": 0.6, "adaptive": true } }),
+        json!({ "queue": { "kind": "red", "max_p": 0.1, "bottom": 0.2, "adaptive": true } }),
+        json!({ "queue": { "kind": "red", "count_in": "packet" } }),
         json!({ "queue": { "kind": "drop_tail", "capacity": "1 KB" } }),
         json!({ "host_queue": { "kind": "drop_tail", "capacity": "0 packets" } }),
         json!({ "switch": { "pause": {} } }),

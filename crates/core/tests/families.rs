@@ -189,7 +189,18 @@ fn disciplines(capacity: &str) -> Vec<queue::Config> {
         match *name {
             "drop_tail" => vec![json!({ "kind": name })],
             "ecn_threshold" => marking(json!({ "kind": name, "threshold": "3 packets" })).to_vec(),
-            "red" => marking(json!({ "kind": name, "kmin": "1 KB", "kmax": "5 KB", "pmax": 0.5 }))
+            "dcqcn_red" => {
+                marking(json!({ "kind": name, "kmin": "1 KB", "kmax": "5 KB", "pmax": 0.5 }))
+                    .to_vec()
+            }
+            "red" => ["packets", "bytes"]
+                .map(|unit| {
+                    json!({
+                        "kind": name, "count_in": unit, "min_threshold": "0.5 packets",
+                        "max_threshold": "4 KB", "weight": 0.5, "ecn": unit == "bytes",
+                        "wait": unit == "bytes",
+                    })
+                })
                 .to_vec(),
             other => panic!("say here how to build a small `{other}`, and whether it keeps order"),
         }
@@ -216,6 +227,7 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
 
 /// Runs `visits` through one queue and empties it, beside a plain line of the packets that should be in it.
 fn visit_queue(config: &queue::Config, capacity: Capacity, visits: &[Visit]) {
+    let drops_early = matches!(config, queue::Config::red(_));
     let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
         Behaviour::OnArrival(admission) => Box::new(Fifo::new(admission)),
         Behaviour::OnDeparture(queue) => queue,
@@ -231,11 +243,14 @@ fn visit_queue(config: &queue::Config, capacity: Capacity, visits: &[Visit]) {
             Visit::Push { bytes, ecn_capable } => {
                 let packet = data(sequence, bytes, ecn_capable);
                 queue.push(packet, &mut context);
-                if capacity.fits(before, bytes) {
+                let gone = dropped.pop();
+                if gone.is_none() {
                     line.push_back(packet);
-                } else {
-                    assert_eq!(dropped.pop(), Some(packet), "there was no room");
                 }
+                if gone.is_none() || !drops_early {
+                    assert_eq!(gone.is_none(), capacity.fits(before, bytes), "only if it fits");
+                }
+                assert!(gone.is_none_or(|gone| gone == packet), "what comes is dropped");
             }
             Visit::Pop => {
                 let popped = queue.pop(&mut context);
@@ -247,7 +262,7 @@ fn visit_queue(config: &queue::Config, capacity: Capacity, visits: &[Visit]) {
                 seen += u64::from(is_marked);
             }
         }
-        assert_eq!(*dropped, [], "there was room");
+        assert_eq!(*dropped, [], "at most what comes is dropped");
         let backlog = queue.backlog();
         let bytes: u64 = line.iter().map(|packet| u64::from(packet.bytes)).sum();
         assert_eq!((backlog.packets as usize, backlog.bytes), (line.len(), bytes));

@@ -72,9 +72,17 @@ fn discipline(random: &mut Random) -> Value {
             "kind": "ecn_threshold", "capacity": capacity, "mark_at": mark_at,
             "threshold": pick(random, &["0 B", "5 packets", "10 KB"]),
         }),
-        "red" => json!({
-            "kind": "red", "capacity": capacity, "mark_at": mark_at,
+        "dcqcn_red" => json!({
+            "kind": "dcqcn_red", "capacity": capacity, "mark_at": mark_at,
             "kmin": "1 KB", "kmax": "20 KB", "pmax": 0.3,
+        }),
+        "red" => json!({
+            "kind": "red", "capacity": capacity, "count_in": pick(random, &["packets", "bytes"]),
+            "min_threshold": "2.5 packets", "max_threshold": pick(random, &["none", "20 KB"]),
+            "weight": pick(random, &[json!("none"), json!(0.1)]), "max_p": 0.3,
+            "gentle": random.below(2) == 0, "adaptive": random.below(2) == 0,
+            "wait": random.below(2) == 0, "ecn": random.below(2) == 0,
+            "mark_up_to": pick(random, &[0.1, 1.0]),
         }),
         other => panic!("say here how to draw a `{other}`"),
     }

@@ -11,6 +11,7 @@ use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
 
+pub mod dcqcn_red;
 pub mod drop_tail;
 pub mod ecn_threshold;
 pub mod marking;
@@ -18,7 +19,7 @@ pub mod red;
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
-    pub enum Config as dyn Discipline { drop_tail, ecn_threshold, red }
+    pub enum Config as dyn Discipline { dcqcn_red, drop_tail, ecn_threshold, red }
 }
 
 /// A kind of queue.

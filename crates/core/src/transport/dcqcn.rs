@@ -132,7 +132,7 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> queue::Config {
-        queue::Config::red(queue::red::Config {
+        queue::Config::dcqcn_red(queue::dcqcn_red::Config {
             kmin: Bytes(5_000),
             kmax: Bytes(200_000),
             pmax: 0.01,

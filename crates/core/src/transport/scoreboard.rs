@@ -110,6 +110,11 @@ impl Scoreboard {
         self.phase == Phase::Recovering
     }
 
+    /// Whether what a time-out has declared lost is being sent again.
+    pub fn has_timed_out(&self) -> bool {
+        self.phase == Phase::TimedOut
+    }
+
     /// Sends nothing new from now on.
     pub fn stop(&mut self) {
         self.total = self.highest;

@@ -185,8 +185,11 @@ impl Sender {
         }
         let ends_group = (sequence + 1).is_multiple_of(self.ack_every);
         let wants_ack = ends_group || is_retransmit || is_last;
-        let has_reduced = self.owes_notice && !is_retransmit;
-        self.owes_notice &= is_retransmit;
+        // RFC 3168 §6.1.2 asks for the first new packet. Deviation: after a time-out the first packet will
+        // do. New data is then far off, and the echoes of an answered mark would keep the window from
+        // growing until it comes.
+        let has_reduced = self.owes_notice && (!is_retransmit || self.board.has_timed_out());
+        self.owes_notice &= !has_reduced;
         Some(Segment { sequence, payload, wants_ack, is_retransmit, has_reduced })
     }
 
