@@ -14,7 +14,10 @@ const INTERVAL: f64 = 0.05;
 
 /// Flows of packets of 1000 B over one link, each with its start and stop.
 fn on_link(transport: &str, spans: &[(String, &str)]) -> Value {
-    let flow = |span: &(String, &str)| json!({ "source": 0, "target": 1, "start": span.0, "stop": span.1 });
+    let flow = |span: &(String, &str)| {
+        let (start, stop) = span;
+        json!({ "source": 0, "target": 1, "start": start, "stop": stop })
+    };
     json!({
         "topology": { "kind": "link", "rate": "80 Mbps", "delay": "50 ms" },
         "packet": { "payload": "960 B", "header": "40 B" },

@@ -551,6 +551,7 @@ mod tests {
         tcp.ack(100, 1);
         assert_eq!(tcp.sack(102, 1, (2, 5)), [1], "and it is lost again");
         let due = tcp.times_out();
+        assert_eq!(at(due), at(102) + tcp.sender.timeout(), "the repair has a whole time-out");
         for (ms, end) in [(110, 8), (120, 10), (210, 11), (220, 12)] {
             tcp.sack(ms, 1, (2, end));
             assert!(tcp.times_out() <= due, "{} ms after {ms} ms", tcp.times_out());
@@ -654,6 +655,18 @@ mod tests {
     }
 
     #[test]
+    fn without_time_stamps_a_repair_takes_the_clock_off_its_segment() {
+        let plain = json!({ "reliability": { "timestamps": false } });
+        let mut tcp = tcp("selective_repeat", &plain);
+        tcp.sent(0);
+        assert_eq!(tcp.sack(100, 0, (1, 4)), [0], "which is timed");
+        tcp.ack(200, 10);
+        assert_eq!(tcp.sender.timeout(), Duration::from_millis(1000), "no sample yet");
+        tcp.ack(300, 11);
+        assert_eq!(tcp.sender.timeout(), Duration::from_millis(100 + 4 * 50));
+    }
+
+    #[test]
     fn a_lost_syn_leaves_a_window_of_one_packet() {
         for lost in [0, 1, 2] {
             let mut tcp = tcp("selective_repeat", &json!({ "reliability": { "handshake": true } }));
@@ -685,10 +698,9 @@ mod tests {
             tcp.hear(100, cumulative, (0, 0), Flags::MARKED);
         }
         assert_eq!(tcp.segments(100), []);
-        tcp.hear(101, 6, (0, 0), Flags::MARKED);
+        tcp.hear(101, 8, (0, 0), Flags::MARKED);
         let told: Vec<_> = tcp.segments(101).iter().map(|s| (s.sequence, s.has_reduced)).collect();
-        assert_eq!(told[0], (10, true), "the first new segment says so");
-        assert!(told[1..].iter().all(|(_, has_reduced)| !has_reduced));
+        assert_eq!(told, [(10, true), (11, false), (12, false)], "the first new segment says so");
         tcp.hear(102, 10, (0, 0), Flags::MARKED);
         let before = tcp.window();
         assert!((5.0..6.5).contains(&before), "{before}: still the first answer");
