@@ -1,5 +1,6 @@
 """One run's result: flow records, samples and summary, as they are written to files."""
 
+import functools
 import json
 import os
 import shutil
@@ -35,16 +36,26 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
 class Result:
     """What one run produced."""
 
-    flows: pl.DataFrame
-    """One row a flow, with the columns of `COLUMNS`."""
-    samples: pl.DataFrame
-    """Sampled queues and rates in long form: `time_s`, `probe`, `value`."""
     summary: dict[str, Any]
     """Scenario, seed, version, counts, links, load, and what the run took."""
+
+    def __init__(self, flows: pl.DataFrame, samples: pl.DataFrame, summary: dict[str, Any]) -> None:
+        """Take the tables and the summary."""
+        self._tables = flows, samples
+        self.summary = summary
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row a flow, with the columns of `COLUMNS`."""
+        return self._tables[0]
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """Sampled queues and rates in long form: `time_s`, `probe`, `value`."""
+        return self._tables[1]
 
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
@@ -85,17 +96,26 @@ class Result:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
-    @classmethod
-    def read(cls, directory: str | Path) -> "Result":
-        """Read what `write` wrote."""
-        directory = Path(directory)
-        summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
-        samples = directory / "samples.parquet"
-        return cls(
-            pl.read_parquet(directory / "flows.parquet"),
-            pl.read_parquet(samples) if samples.exists() else _no_samples(),
-            summary,
-        )
+    @staticmethod
+    def read(directory: str | Path) -> "Result":
+        """Read what `write` wrote; tables stay on disk until they are looked at."""
+        return _Stored(Path(directory).absolute())
+
+
+class _Stored(Result):
+    """A result on disk. A sweep can have more tables than fit in memory: only the last stays."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        return _read_tables(self._directory)[0]
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        return _read_tables(self._directory)[1]
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,15 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
         name for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s") if name in flows
     ]
     return table.with_columns(pl.col(may_be_absent).fill_nan(None))
+
+
+@functools.lru_cache(maxsize=1)
+def _read_tables(directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    samples = directory / "samples.parquet"
+    return (
+        pl.read_parquet(directory / "flows.parquet"),
+        pl.read_parquet(samples) if samples.exists() else _no_samples(),
+    )
 
 
 def _names(indices: Any, names: Any) -> pl.Series:

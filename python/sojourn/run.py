@@ -63,9 +63,11 @@ def run_many(
     known = {name: result for name, result in results.items() if result is not None}
 
     def keep(name: str, result: Result) -> None:
-        known[name] = result
-        if cache is not None:
+        if cache is None:
+            known[name] = result
+        else:
             result.write_whole(cache / name)
+            known[name] = Result.read(cache / name)
 
     missing = {name: text for name, text in texts.items() if name not in known}
     if missing:
@@ -132,7 +134,7 @@ def _cached(directory: Path) -> Result | None:
 
 
 def _collect(
-    futures: Mapping[Future[Result], str],
+    futures: dict[Future[Result], str],
     keep: Callable[[str, Result], None],
     stop: _core.Stop,
     what: str,
@@ -140,12 +142,15 @@ def _collect(
     """Keep results as they finish; on any error stop the rest, but keep what has finished."""
     pending = set(futures)
     try:
-        with _progress(len(futures), what) as advance:
+        total = len(futures)
+        with _progress(total, what) as advance:
             while pending:
                 done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
-                    keep(futures[future], future.result())
-                advance(len(futures) - len(pending))
+                    # Forgotten at once: the tables of a sweep may not fit in memory.
+                    keep(futures.pop(future), future.result())
+                del done
+                advance(total - len(pending))
     except BaseException:
         whole = {future for future in pending if future.done() and not future.cancelled()}
         stop.set()

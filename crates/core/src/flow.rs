@@ -58,3 +58,104 @@ pub struct FlowRecord {
     /// Retransmission time-outs.
     pub timeouts: u32,
 }
+
+/// Flows as columns, for analysis; the names are those of `flows.parquet`. A flow that has ended is kept as
+/// a row of this and nothing else: long runs have millions.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Number of the flow.
+    pub flow: Vec<u64>,
+    /// Host that sends.
+    pub source: Vec<u32>,
+    /// Host that receives.
+    pub target: Vec<u32>,
+    /// Payload; of a long-lived flow what was delivered.
+    pub size_bytes: Vec<u64>,
+    /// Start, in seconds.
+    pub start_s: Vec<f64>,
+    /// Completion time in seconds; NaN if there is none.
+    pub fct_s: Vec<f64>,
+    /// Completion time alone in the network, in seconds; NaN for long-lived flows.
+    pub ideal_fct_s: Vec<f64>,
+    /// `fct_s / ideal_fct_s`.
+    pub slowdown: Vec<f64>,
+    /// Data packets sent again.
+    pub retransmits: Vec<u32>,
+    /// Time-outs.
+    pub timeouts: Vec<u32>,
+    /// Index of the class.
+    pub class: Vec<u16>,
+    /// Deadline in seconds; NaN if there is none.
+    pub deadline_s: Vec<f64>,
+    /// Payload delivered.
+    pub delivered_bytes: Vec<u64>,
+    /// 0 finished, 1 unfinished, 2 long-lived.
+    pub outcome: Vec<u8>,
+}
+
+impl Columns {
+    /// What a flow takes: eight numbers of eight bytes, four of four, a class and an outcome.
+    pub const BYTES_PER_FLOW: usize = 8 * 8 + 4 * 4 + 2 + 1;
+
+    /// Appends a record.
+    ///
+    /// # Panics
+    /// If a flow was faster than alone in the network, which is impossible.
+    pub fn push(&mut self, record: &FlowRecord) {
+        let spec = &record.spec;
+        if let Some(fct) = record.fct {
+            assert!(
+                fct.0 + 1 >= record.ideal_fct.0,
+                "flow {} took {fct}, less than alone in the network: {}",
+                spec.id,
+                record.ideal_fct
+            );
+        }
+        let fct = record.fct.map_or(f64::NAN, Duration::seconds);
+        let ideal = spec.size.map_or(f64::NAN, |_| record.ideal_fct.seconds());
+        self.flow.push(spec.id);
+        self.source.push(spec.source);
+        self.target.push(spec.target);
+        self.size_bytes.push(spec.size.unwrap_or(record.delivered).0);
+        self.start_s.push(spec.start.seconds());
+        self.fct_s.push(fct);
+        self.ideal_fct_s.push(ideal);
+        self.slowdown.push(fct / ideal);
+        self.retransmits.push(record.retransmits);
+        self.timeouts.push(record.timeouts);
+        self.class.push(spec.class);
+        self.deadline_s.push(spec.deadline.map_or(f64::NAN, Duration::seconds));
+        self.delivered_bytes.push(record.delivered.0);
+        self.outcome.push(record.outcome as u8);
+    }
+    /// Puts the rows in order of their flows' numbers.
+    pub fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
+        order.sort_unstable_by_key(|row| self.flow[*row as usize]);
+        let order = &order[..];
+        arrange(&mut self.flow, order);
+        arrange(&mut self.source, order);
+        arrange(&mut self.target, order);
+        arrange(&mut self.size_bytes, order);
+        arrange(&mut self.start_s, order);
+        arrange(&mut self.fct_s, order);
+        arrange(&mut self.ideal_fct_s, order);
+        arrange(&mut self.slowdown, order);
+        arrange(&mut self.retransmits, order);
+        arrange(&mut self.timeouts, order);
+        arrange(&mut self.class, order);
+        arrange(&mut self.deadline_s, order);
+        arrange(&mut self.delivered_bytes, order);
+        arrange(&mut self.outcome, order);
+    }
+
+    /// How many flows had this outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.outcome.iter().map(|known| usize::from(*known == outcome as u8)).sum()
+    }
+}
+
+/// Puts a column in the given order.
+fn arrange<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
+    *column = order.iter().map(|row| column[*row as usize]).collect();
+}

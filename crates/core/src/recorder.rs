@@ -1,6 +1,6 @@
 //! What is kept of a run: flow records, and samples over time.
 
-use crate::flow::FlowRecord;
+use crate::flow::Columns;
 use crate::parameters::{Problem, did_you_mean, positive};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Duration, Time};
@@ -53,7 +53,7 @@ impl Samples {
 /// Collects records and samples.
 pub struct Recorder {
     /// The flows that have ended.
-    pub records: Vec<FlowRecord>,
+    pub records: Columns,
     /// The samples taken.
     pub samples: Samples,
     interval: Option<Duration>,
@@ -71,7 +71,7 @@ impl Recorder {
     /// A recorder for `graph`.
     pub fn new(config: Option<&Config>, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
-            records: Vec::new(),
+            records: Columns::default(),
             samples: Samples::default(),
             interval: config.map(|config| config.interval),
             queues: Vec::new(),

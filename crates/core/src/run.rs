@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use crate::buffer::Buffers;
-use crate::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem};
@@ -14,7 +14,7 @@ use crate::port::{Control, Port};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::routes::Routes;
-use crate::scenario::{Columns, Model, Scenario};
+use crate::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
@@ -154,12 +154,7 @@ impl Scenario {
         let elapsed = totals.ended.since(Time::ZERO);
         let link = |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, elapsed);
         summary["links"] = network.ports.iter().enumerate().map(link).collect();
-        Ok(Results {
-            flows: columns(&recorder.records),
-            classes,
-            samples: recorder.samples,
-            summary,
-        })
+        Ok(Results { flows: recorder.records, classes, samples: recorder.samples, summary })
     }
 
     fn idealise(
@@ -180,7 +175,8 @@ impl Scenario {
         if stop.load(Ordering::Relaxed) {
             return Err(Problem::new("", "interrupted"));
         }
-        let mut summary = self.summary(graph, &outcome.records, outcome.end, &load, &[]);
+        let flows = columns(&outcome.records);
+        let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.seconds();
         summary["links"] = (0..graph.links.len())
             .map(|id| {
@@ -194,7 +190,6 @@ impl Scenario {
                 })
             })
             .collect();
-        let flows = columns(&outcome.records);
         Ok(Results { flows, classes, samples: Samples::default(), summary })
     }
 
@@ -202,14 +197,12 @@ impl Scenario {
     fn summary(
         &self,
         graph: &Graph,
-        records: &[FlowRecord],
+        flows: &Columns,
         ended: Time,
         load: &str,
         stuck: &[String],
     ) -> Value {
-        let count = |outcome| records.iter().filter(|record| record.outcome == outcome).count();
-        let sum =
-            |of: fn(&FlowRecord) -> u32| records.iter().map(|r| u64::from(of(r))).sum::<u64>();
+        let sum = |column: &[u32]| column.iter().map(|count| u64::from(*count)).sum::<u64>();
         json!({
             "version": VERSION,
             "seed": self.seed,
@@ -218,12 +211,12 @@ impl Scenario {
             "load_reference": { "rate_bps": graph.load.rate.0, "what": graph.load.what },
             "simulated_s": ended.seconds(),
             "counts": {
-                "flows": records.len(),
-                "finished": count(Outcome::Finished),
-                "unfinished": count(Outcome::Unfinished),
-                "long_lived": count(Outcome::LongLived),
-                "retransmits": sum(|record| record.retransmits),
-                "timeouts": sum(|record| record.timeouts),
+                "flows": flows.flow.len(),
+                "finished": flows.count(Outcome::Finished),
+                "unfinished": flows.count(Outcome::Unfinished),
+                "long_lived": flows.count(Outcome::LongLived),
+                "retransmits": sum(&flows.retransmits),
+                "timeouts": sum(&flows.timeouts),
             },
             "stuck": stuck,
         })

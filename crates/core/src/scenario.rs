@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::flow::FlowRecord;
 use crate::packet::Format;
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
 use crate::routes::Routing;
@@ -186,71 +185,4 @@ pub fn catalogue() -> Value {
         (name.to_owned(), Value::Array(parts))
     };
     Value::Object(families.into_iter().map(of_family).collect())
-}
-
-/// Flows as columns, for analysis; the names are those of `flows.parquet`.
-#[derive(Clone, Debug, Default)]
-pub struct Columns {
-    /// Number of the flow.
-    pub flow: Vec<u64>,
-    /// Host that sends.
-    pub source: Vec<u32>,
-    /// Host that receives.
-    pub target: Vec<u32>,
-    /// Payload; of a long-lived flow what was delivered.
-    pub size_bytes: Vec<u64>,
-    /// Start, in seconds.
-    pub start_s: Vec<f64>,
-    /// Completion time in seconds; NaN if there is none.
-    pub fct_s: Vec<f64>,
-    /// Completion time alone in the network, in seconds; NaN for long-lived flows.
-    pub ideal_fct_s: Vec<f64>,
-    /// `fct_s / ideal_fct_s`.
-    pub slowdown: Vec<f64>,
-    /// Data packets sent again.
-    pub retransmits: Vec<u32>,
-    /// Time-outs.
-    pub timeouts: Vec<u32>,
-    /// Index of the class.
-    pub class: Vec<u16>,
-    /// Deadline in seconds; NaN if there is none.
-    pub deadline_s: Vec<f64>,
-    /// Payload delivered.
-    pub delivered_bytes: Vec<u64>,
-    /// 0 finished, 1 unfinished, 2 long-lived.
-    pub outcome: Vec<u8>,
-}
-
-impl Columns {
-    /// Appends a record.
-    ///
-    /// # Panics
-    /// If a flow was faster than alone in the network, which is impossible.
-    pub fn push(&mut self, record: &FlowRecord) {
-        let spec = &record.spec;
-        if let Some(fct) = record.fct {
-            assert!(
-                fct.0 + 1 >= record.ideal_fct.0,
-                "flow {} took {fct}, less than alone in the network: {}",
-                spec.id,
-                record.ideal_fct
-            );
-        }
-        let fct = record.fct.map_or(f64::NAN, crate::units::Duration::seconds);
-        let ideal = spec.size.map_or(f64::NAN, |_| record.ideal_fct.seconds());
-        self.flow.push(spec.id);
-        self.source.push(spec.source);
-        self.target.push(spec.target);
-        self.size_bytes.push(spec.size.unwrap_or(record.delivered).0);
-        self.start_s.push(spec.start.seconds());
-        self.fct_s.push(fct);
-        self.ideal_fct_s.push(ideal);
-        self.slowdown.push(fct / ideal);
-        self.retransmits.push(record.retransmits);
-        self.timeouts.push(record.timeouts);
-        self.class.push(spec.class);
-        self.deadline_s.push(spec.deadline.map_or(f64::NAN, crate::units::Duration::seconds));
-        self.delivered_bytes.push(record.delivered.0);
-        self.outcome.push(record.outcome as u8);
-    }
 }

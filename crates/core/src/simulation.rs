@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::Event;
-use crate::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::network::{Agenda, Network};
 use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
@@ -403,7 +403,7 @@ impl<'a> Simulation<'a> {
             (Some(_), Some(_)) => Outcome::Finished,
             (Some(_), None) => Outcome::Unfinished,
         };
-        self.recorder.records.push(FlowRecord {
+        self.recorder.records.push(&FlowRecord {
             spec: flow.spec,
             outcome,
             fct: flow.fct,
@@ -471,7 +471,7 @@ impl<'a> Simulation<'a> {
         for slot in 0..self.flows.len() as FlowSlot {
             self.record(slot);
         }
-        self.recorder.records.sort_by_key(|record| record.spec.id);
+        self.recorder.records.sort();
         if let (0, Some(buffers)) = (in_ports, &self.network.buffers) {
             buffers.assert_empty();
         }
@@ -520,5 +520,5 @@ impl<'a> Simulation<'a> {
     /// What a flow in progress takes in memory, besides its controller.
     pub const BYTES_PER_LIVE_FLOW: usize = size_of::<Option<Flow>>();
     /// What a flow that has ended takes in memory.
-    pub const BYTES_PER_IDLE_FLOW: usize = size_of::<FlowRecord>();
+    pub const BYTES_PER_IDLE_FLOW: usize = Columns::BYTES_PER_FLOW;
 }

@@ -10,10 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use common::{count, try_run};
 use serde_json::{Value, json};
+use sojourn_core::flow::Columns;
 use sojourn_core::queue;
 use sojourn_core::random::Random;
 use sojourn_core::run::Results;
-use sojourn_core::scenario::Columns;
 use sojourn_core::topology;
 use sojourn_core::transport;
 

@@ -8,9 +8,10 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_core::flow::Columns;
 use sojourn_core::parameters::{Parameter, Problem};
 use sojourn_core::run::Results;
-use sojourn_core::scenario::{Columns, Scenario, catalogue};
+use sojourn_core::scenario::{Scenario, catalogue};
 
 create_exception!(
     sojourn._core,
