@@ -1,6 +1,6 @@
 //! A constant rate, whatever happens: no congestion control.
 
-use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
+use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::positive_if_given;
 use crate::units::Rate;
@@ -23,13 +23,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism {
-            reliability: self.reliability.clone(),
-            ecn_capable: false,
-            burst: 1,
-            ack_every: 1,
-            feedback: Feedback::Echo,
-        }
+        Mechanism::plain(&self.reliability)
     }
 }
 

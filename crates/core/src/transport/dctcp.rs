@@ -4,9 +4,7 @@
 //! TCP's (RFC 5681). Every packet is acknowledged and its mark echoed, so the receiver's two-state
 //! machine for delayed ACKs (RFC 8257 §3.2) has nothing to do.
 
-use super::{
-    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Path, Reliability, Sign, Transport,
-};
+use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
 use crate::packet::Format;
 use crate::parameters::{fraction, positive, positive_fraction, positive_if_given};
 use crate::queue;
@@ -51,13 +49,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism {
-            reliability: self.reliability.clone(),
-            ecn_capable: true,
-            burst: 1,
-            ack_every: 1,
-            feedback: Feedback::Echo,
-        }
+        Mechanism { ecn_capable: true, ..Mechanism::plain(&self.reliability) }
     }
 
     fn queue(&self) -> queue::Config {

@@ -213,6 +213,17 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
+    /// Packets one by one, each of them acknowledged, none of them marked by routers.
+    pub fn plain(reliability: &Reliability) -> Self {
+        Self {
+            reliability: reliability.clone(),
+            ecn_capable: false,
+            burst: 1,
+            ack_every: 1,
+            feedback: Feedback::Echo,
+        }
+    }
+
     /// A data packet of a flow, whose way is still to be filled in.
     pub fn data(
         &self,

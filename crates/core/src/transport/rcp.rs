@@ -5,9 +5,7 @@
 //! below a packet a round trip, probes ask for a higher one. Lost packets are sent again after a
 //! time-out: RCP has no sign of loss but silence.
 
-use super::{
-    Ack, Allowance, Controller, Feedback, Mechanism, Opened, Path, Reliability, Transport,
-};
+use super::{Ack, Allowance, Controller, Mechanism, Opened, Path, Reliability, Transport};
 use crate::packet::{Format, Header};
 use crate::router;
 use crate::units::{Duration, Rate};
@@ -38,13 +36,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism {
-            reliability: self.reliability.clone(),
-            ecn_capable: false,
-            burst: 1,
-            ack_every: 1,
-            feedback: Feedback::Echo,
-        }
+        Mechanism::plain(&self.reliability)
     }
 
     fn router(&self) -> Option<router::Config> {

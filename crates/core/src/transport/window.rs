@@ -49,11 +49,9 @@ pub trait Law: Send {
 /// The mechanism of a TCP.
 pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
-        reliability: reliability.clone(),
         ecn_capable: ecn,
-        burst: 1,
-        ack_every: 1,
         feedback: Feedback::EchoUntilReduced,
+        ..Mechanism::plain(reliability)
     }
 }
 

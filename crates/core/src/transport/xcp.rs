@@ -4,8 +4,7 @@
 //! Losses, which routers mean to prevent, are answered as TCP does.
 
 use super::{
-    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
-    Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
 };
 use crate::packet::{Format, Header};
 use crate::parameters::{positive, positive_if_given};
@@ -37,13 +36,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism {
-            reliability: self.reliability.clone(),
-            ecn_capable: false,
-            burst: 1,
-            ack_every: 1,
-            feedback: Feedback::Echo,
-        }
+        Mechanism::plain(&self.reliability)
     }
 
     fn router(&self) -> Option<router::Config> {
