@@ -129,11 +129,12 @@ pub struct Port {
     /// event a link and not one a packet (docs/performance.md).
     wire: VecDeque<Flight>,
     /// So many of them have started.
-    started: usize,
+    started: u32,
+    /// Whether there is a router, and whether the link loses packets: both lie further off.
+    is_routed: bool,
+    is_lossy: bool,
     /// When the transmitter is free.
     busy_until: Time,
-    /// When the last transmission starts.
-    left: Time,
     delay: Duration,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
@@ -144,6 +145,8 @@ pub struct Port {
     /// What has passed.
     pub counters: Counters,
     lane: Lane,
+    /// When the last packet starts that the discipline was asked about and let in.
+    left: Time,
     router: Option<Box<dyn Router>>,
     rate: Rate,
     loss: Loss,
@@ -179,14 +182,16 @@ impl Port {
         Self {
             wire: VecDeque::new(),
             started: 0,
+            is_routed: router.is_some(),
+            is_lossy: link.loss != Loss::None,
             busy_until: Time::ZERO,
-            left: Time::ZERO,
             delay: link.delay,
             quiet_below,
             known: [(0, Duration::ZERO); 2],
             backlog: Backlog::default(),
             counters: Counters::default(),
             lane,
+            left: Time::ZERO,
             router,
             rate: link.rate,
             loss: link.loss,
@@ -198,8 +203,8 @@ impl Port {
     pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        if let Some(router) = &mut self.router {
-            router.on_arrive(&packet, now);
+        if self.is_routed {
+            self.router.as_mut().into_iter().for_each(|router| router.on_arrive(&packet, now));
         }
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
@@ -216,6 +221,7 @@ impl Port {
                     return Handed::Dropped;
                 }
             }
+            self.left = self.busy_until.max(now);
         }
         let starts = self.busy_until.max(now);
         if starts > now {
@@ -295,18 +301,23 @@ impl Port {
             self.wire.clear();
             None
         };
-        let is_lost = match self.loss {
+        let is_lost = self.is_lossy && self.loses(&packet);
+        self.counters.lost += u64::from(is_lost);
+        Some(Arrival { packet, is_lost, next })
+    }
+
+    /// Whether the packet that has come to the end of the link is lost.
+    fn loses(&mut self, packet: &Packet) -> bool {
+        match self.loss {
             Loss::None => false,
             // PFC frames are protected: a lost one would stop the link for ever.
             Loss::Random(_) | Loss::Every(_) if packet.kind.is_frame() => false,
             Loss::Random(probability) => self.random.uniform() < probability,
             // What has departed and is not on the wire any more has come.
             Loss::Every(period) => {
-                (self.counters.departed - self.started as u64).is_multiple_of(period)
+                (self.counters.departed - u64::from(self.started)).is_multiple_of(period)
             }
-        };
-        self.counters.lost += u64::from(is_lost);
-        Some(Arrival { packet, is_lost, next })
+        }
     }
 
     /// PFC: data must wait from now on.
@@ -369,7 +380,7 @@ impl Port {
         let waiting = self.backlog(now);
         self.account(now);
         self.resume(now);
-        for Flight { starts, packet } in self.wire.range(self.started..) {
+        for Flight { starts, packet } in self.wire.range(self.started as usize..) {
             self.counters.queue_area -= u128::from(packet.bytes) * u128::from((*starts - now).0);
         }
         let Counters { arrived, departed, dropped, .. } = self.counters;
@@ -404,15 +415,16 @@ impl Port {
 
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
-        while let Some(Flight { starts, packet }) = self.wire.get_mut(self.started) {
+        while let Some(Flight { starts, packet }) = self.wire.get_mut(self.started as usize) {
             if *starts > now {
                 return;
             }
             self.backlog.take(packet.bytes);
             self.started += 1;
             self.counters.depart(packet);
-            if let Some(router) = &mut self.router {
-                router.on_depart(packet, View { now: *starts, waiting: self.backlog.bytes });
+            if self.is_routed {
+                let view = View { now: *starts, waiting: self.backlog.bytes };
+                self.router.as_mut().into_iter().for_each(|r| r.on_depart(packet, view));
             }
         }
     }
@@ -421,12 +433,11 @@ impl Port {
     fn transmit(&mut self, mut packet: Packet, starts: Time, now: Time) -> Sent {
         let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
-        self.left = starts;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
         if starts == now {
             self.started += 1;
             self.counters.depart(&packet);
-            if self.router.is_some() {
+            if self.is_routed {
                 let waiting = self.waiting().bytes;
                 let view = View { now, waiting };
                 self.router.as_mut().into_iter().for_each(|r| r.on_depart(&mut packet, view));
