@@ -2,7 +2,7 @@
 
 use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
-use crate::packet::{Flags, FlowSlot, Header, Kind, Packet};
+use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
 use crate::port::{Arrival, Handed, Port, Sent};
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
@@ -230,7 +230,7 @@ impl Network {
             flow: FlowSlot::MAX,
             next_hop: 0,
             sequence: link,
-            header: Header::None,
+            packed: Packed::default(),
             bytes: PAUSE_FRAME.0 as u16,
             kind,
             flags: Flags::NONE,

@@ -83,7 +83,7 @@ struct Flight {
     packet: Packet,
 }
 
-const _: () = assert!(size_of::<Flight>() <= 48, "wires outgrow the caches (docs/performance.md)");
+const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
 
 /// What has come to the end of a link.
 #[derive(Clone, Copy, Debug)]

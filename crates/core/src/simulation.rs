@@ -248,7 +248,8 @@ impl<'a> Simulation<'a> {
             let next_hop = flow.there.start(&mut self.spray);
             flow.packets.sent += 1;
             let header = flow.controller.header();
-            let ends = self.network.send(Packet { next_hop, header, ..packet }, &mut self.agenda);
+            let ends =
+                self.network.send(Packet { next_hop, ..packet }.saying(header), &mut self.agenda);
             if let Output::Segment(_) = output {
                 flow.sender.on_handed(ends);
                 flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
@@ -338,19 +339,20 @@ impl<'a> Simulation<'a> {
 
     /// Sends back what routers wrote into a packet without payload.
     fn echo(&mut self, packet: &Packet, kind: Kind) {
-        let header = Header::Ack { block: (0, 0), feedback: packet.header.feedback() };
+        let header = Header::Ack { block: (0, 0), feedback: packet.header().feedback() };
         let answer = self.format.control(kind, packet.flow, packet.sent_at);
-        self.send_back(Packet { header, ..answer });
+        self.send_back(answer.saying(header));
     }
 
     /// Sends an acknowledgement back.
     fn answer(&mut self, slot: FlowSlot, answer: Answer) {
-        self.send_back(Packet {
-            sequence: answer.cumulative,
-            header: Header::Ack { block: answer.block, feedback: answer.feedback },
-            flags: Flags::NONE.with_if(Flags::MARKED, answer.marked),
-            ..self.format.control(answer.kind, slot, answer.sent_at)
-        });
+        let Answer { kind, cumulative, block, sent_at, marked, feedback } = answer;
+        let plain = Packet {
+            sequence: cumulative,
+            flags: Flags::NONE.with_if(Flags::MARKED, marked),
+            ..self.format.control(kind, slot, sent_at)
+        };
+        self.send_back(plain.saying(Header::Ack { block, feedback }));
     }
 
     /// Sends a packet back from its flow's receiver.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sojourn_core::packet::{Flags, Format, Header, Kind, Packet};
+use sojourn_core::packet::{Flags, Format, Kind, Packed, Packet};
 use sojourn_core::parameters::Parameter;
 use sojourn_core::queue::{
     self, Backlog, Behaviour, Capacity, Context, Fifo, Found, Queue, Verdict,
@@ -218,7 +218,7 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
         flow: 0,
         next_hop: 1,
         sequence,
-        header: Header::None,
+        packed: Packed::default(),
         bytes,
         kind: Kind::Data,
         flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, ecn_capable),

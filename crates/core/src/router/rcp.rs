@@ -158,7 +158,7 @@ impl Router for Rcp {
         let now_bytes = bytes.min(left * self.capacity);
         self.arrived += now_bytes;
         self.early += bytes - now_bytes;
-        if let Header::Rcp { rtt, .. } = packet.header
+        if let Header::Rcp { rtt, .. } = packet.header()
             && rtt > 0.0
         {
             self.rtt_bytes += f64::from(rtt) * bytes;
@@ -167,8 +167,8 @@ impl Router for Rcp {
     }
 
     fn on_depart(&mut self, packet: &mut Packet, _view: View) {
-        if let Header::Rcp { rate, .. } = &mut packet.header {
-            *rate = rate.min(self.rate as f32);
+        if let Header::Rcp { rate, .. } = packet.header() {
+            packet.write_feedback(rate.min(self.rate as f32));
         }
     }
 
@@ -214,7 +214,7 @@ impl Rcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Flags, Kind};
+    use crate::packet::{Flags, Kind, Packed};
     use crate::parameters::Parameter;
     use serde_json::json;
 
@@ -228,11 +228,12 @@ mod tests {
             flow: 0,
             next_hop: 0,
             sequence: 0,
-            header: Header::Rcp { rtt, rate: f32::INFINITY },
+            packed: Packed::default(),
             bytes: 1000,
             kind: Kind::Data,
             flags: Flags::NONE,
         }
+        .saying(Header::Rcp { rtt, rate: f32::INFINITY })
     }
 
     fn rate(router: &dyn Router) -> f64 {
@@ -255,12 +256,12 @@ mod tests {
         assert!((rate(&*router) / expected - 1.0).abs() < 1e-6);
         let mut packet = data(0.1);
         router.on_depart(&mut packet, View { now: start, waiting: 0 });
-        let carried = f64::from(packet.header.feedback());
+        let carried = f64::from(packet.header().feedback());
         assert!((carried / (expected / 8.0) - 1.0).abs() < 1e-6);
-        packet.header = Header::Rcp { rtt: 0.1, rate: 1.0 };
+        packet = packet.saying(Header::Rcp { rtt: 0.1, rate: 1.0 });
         router.on_depart(&mut packet, View { now: start, waiting: 0 });
         assert!(
-            (packet.header.feedback() - 1.0).abs() < f32::EPSILON,
+            (packet.header().feedback() - 1.0).abs() < f32::EPSILON,
             "another router offers less"
         );
     }

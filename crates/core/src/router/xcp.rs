@@ -139,7 +139,7 @@ struct Xcp {
 impl Router for Xcp {
     fn on_arrive(&mut self, packet: &Packet, _now: Time) {
         self.bytes += f64::from(packet.bytes);
-        if let Header::Xcp { rtt, spacing, .. } = packet.header
+        if let Header::Xcp { rtt, spacing, .. } = packet.header()
             && rtt > 0.0
         {
             self.spacing += f64::from(spacing);
@@ -150,12 +150,13 @@ impl Router for Xcp {
     fn on_depart(&mut self, packet: &mut Packet, view: View) {
         self.least = self.least.min(view.waiting as f64);
         let bytes = f64::from(packet.bytes);
-        if let Header::Xcp { rtt, spacing, feedback } = &mut packet.header
-            && *rtt > 0.0
-        {
-            *feedback = self.allot(f64::from(*spacing), bytes, f64::from(*feedback)) as f32;
-        } else if let Header::Xcp { feedback, .. } = &mut packet.header {
-            *feedback = feedback.min(0.0);
+        if let Header::Xcp { rtt, spacing, feedback } = packet.header() {
+            let allotted = if rtt > 0.0 {
+                self.allot(f64::from(spacing), bytes, f64::from(feedback)) as f32
+            } else {
+                feedback.min(0.0)
+            };
+            packet.write_feedback(allotted);
         }
     }
 
@@ -230,7 +231,7 @@ impl Xcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Flags, Kind};
+    use crate::packet::{Flags, Kind, Packed};
     use crate::parameters::Parameter;
     use serde_json::json;
 
@@ -240,11 +241,12 @@ mod tests {
             flow: 0,
             next_hop: 0,
             sequence: 0,
-            header: Header::Xcp { rtt, spacing, feedback: f32::INFINITY },
+            packed: Packed::default(),
             bytes: 1000,
             kind: Kind::Data,
             flags: Flags::NONE,
         }
+        .saying(Header::Xcp { rtt, spacing, feedback: f32::INFINITY })
     }
 
     /// The feedback that `go` equal packets get in the interval after one in which `came` filled a part of
@@ -260,7 +262,7 @@ mod tests {
         let depart = |_| {
             let mut packet = data(0.1, 0.01);
             router.on_depart(&mut packet, View { now: Time::ZERO, waiting: 0 });
-            f64::from(packet.header.feedback())
+            f64::from(packet.header().feedback())
         };
         (0..go).map(depart).collect()
     }

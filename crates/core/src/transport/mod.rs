@@ -1,7 +1,7 @@
 //! Transports: a congestion controller each, over one sender and one receiver that all of them
 //! share.
 
-use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
+use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packed, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
@@ -106,7 +106,7 @@ pub trait Controller: Send {
 
     /// What the next packet says to routers.
     fn header(&self) -> Header {
-        Header::None
+        Header::NONE
     }
 
     /// Named numbers for traces over time, such as a window in bytes; always the same names in the
@@ -239,7 +239,7 @@ impl Mechanism {
             flow,
             next_hop: 0,
             sequence: segment.sequence,
-            header: Header::None,
+            packed: Packed::default(),
             bytes: (segment.payload + format.header.0 as u32) as u16,
             kind: Kind::Data,
             flags: Flags::NONE

@@ -120,7 +120,7 @@ impl Receiver {
             Some(delay)
                 if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
             {
-                let feedback = packet.header.feedback();
+                let feedback = packet.header().feedback();
                 let (sent_at, until) = (packet.sent_at, now + delay);
                 self.pending = Some(Pending { sent_at, feedback, until });
                 None
@@ -144,7 +144,7 @@ impl Receiver {
     /// The acknowledgement that `packet` causes, for it and for one that is still to be acknowledged.
     pub fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
         let pending = self.pending.take();
-        let feedback = match (pending, packet.header) {
+        let feedback = match (pending, packet.header()) {
             // XCP's feedback is a change, and adds up; a rate is replaced by the next.
             (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
             (_, header) => header.feedback(),
@@ -329,7 +329,7 @@ mod tests {
             let mut receiver = Receiver::new(&mechanism);
             let mut reply = |sequence, feedback| {
                 let plain = data(&mechanism, 100, sequence, Flags::NONE);
-                let ack = receiver.on_data(at(100), &Packet { header: header(feedback), ..plain });
+                let ack = receiver.on_data(at(100), &plain.saying(header(feedback)));
                 ack.ack.map(|ack| ack.feedback)
             };
             assert_eq!(reply(0, 3.0), None);

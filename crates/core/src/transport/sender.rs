@@ -304,15 +304,16 @@ impl Sender {
             self.rtt.sample(packet.sent_at, now);
         }
         self.probed = now;
-        let (rtt, feedback) = (now.since(packet.sent_at), packet.header.feedback());
+        let (rtt, feedback) = (now.since(packet.sent_at), packet.header().feedback());
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
     /// Takes an ACK or NACK in and tells the controller.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, controller: &mut dyn Controller) {
-        let block = match packet.header {
+        let header = packet.header();
+        let block = match header {
             Header::Ack { block, .. } => block,
-            Header::None | Header::Rcp { .. } | Header::Xcp { .. } => (0, 0),
+            Header::Rcp { .. } | Header::Xcp { .. } => (0, 0),
         };
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {
@@ -337,7 +338,7 @@ impl Sender {
             advanced: told.advanced,
             rtt: now.since(packet.sent_at),
             marked: packet.is_marked(),
-            feedback: packet.header.feedback(),
+            feedback: header.feedback(),
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
             is_recovering: self.board.is_recovering(),
@@ -458,10 +459,10 @@ mod tests {
             let sent_at = at(ms.saturating_sub(100));
             let ack = Packet {
                 sequence: cumulative,
-                header: Header::Ack { block, feedback: 0.0 },
                 flags,
                 ..self.format.control(Kind::Ack, 0, sent_at)
             };
+            let ack = ack.saying(Header::Ack { block, feedback: 0.0 });
             self.sender.on_ack(at(ms), &ack, &mut *self.controller);
         }
 
