@@ -17,7 +17,7 @@ BUILT := $(VENV)/.built
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: build ## run the published experiment at quick scale, and write report/index.html
+demo: build ## run the published experiments at quick scale, and write report/index.html
 	$(BIN)/sojourn figure all --scale quick
 	$(BIN)/sojourn report --scale quick --out report/index.html
 

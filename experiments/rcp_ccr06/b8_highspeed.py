@@ -28,11 +28,7 @@ figure = Figure(
     title="HighSpeed TCP and TCP with drop-tail queues",
     source="Figure 8",
     scales=FEW_FLOWS_SCALES,
-    deviations=(
-        "The shape of the sizes is not stated; ours is 1.2, as in other figures.",
-        "HighSpeed TCP leaves slow start by its own rule, with a quarter less of its window; ns-2 "
-        "halves a window that was in slow start, which overflows the buffer less.",
-    ),
+    deviations=("The shape of the sizes is not stated; ours is 1.2, as in other figures.",),
 )
 
 

@@ -19,7 +19,8 @@ paper = Paper(
         "packets of 1000 B on the wire, of which 40 B are headers. The load counts headers too. A "
         "completion time begins with the SYN and ends with the last packet received, so that no "
         "flow takes less than 1.5 round trips. TCP starts with a window of 2 packets, slow start "
-        "and the window end at 4 bandwidth-delay products, the buffer holds one; time-outs are 3 s "
+        "and the window end at 4 bandwidth-delay products, a loss in slow start halves the window "
+        "(of HighSpeed TCP too, as in ns-2), and the buffer holds one product; time-outs are 3 s "
         "at first, then at least 0.2 s in ticks of 10 ms, without timestamps. RCP's gains are 0.1 "
         "and 1, its buffer has no limit."
     ),
@@ -148,7 +149,12 @@ def tcp(
     return {
         "transport": {
             "kind": kind,
-            "window": {"initial": 2, "initial_ssthresh": most, "max": most},
+            "window": {
+                "initial": 2,
+                "initial_ssthresh": most,
+                "max": most,
+                "slow_start_decrease": 0.5,
+            },
             "reliability": {**RELIABILITY, "recovery": recovery},
         },
         "queue": {"kind": "drop_tail", "capacity": f"{packets(link)} packets"},

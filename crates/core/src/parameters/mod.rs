@@ -213,6 +213,11 @@ pub fn fraction(value: &f64) -> Result<(), &'static str> {
     if (0.0..=1.0).contains(value) { Ok(()) } else { Err("from 0 to 1") }
 }
 
+/// A share of one, if given at all.
+pub fn fraction_if_given(value: &Option<f64>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), fraction)
+}
+
 /// A share of one that is not nothing: above 0, up to 1.
 pub fn positive_fraction(value: &f64) -> Result<(), &'static str> {
     if *value > 0.0 && *value <= 1.0 { Ok(()) } else { Err("above 0 and at most 1") }

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::{Admission, Behaviour, Capacity, Discipline, Found, Verdict};
 use crate::packet::{Flags, Packet};
-use crate::parameters::{Parameter, Problem, fraction, positive, positive_fraction, wrong};
+use crate::parameters::{
+    Parameter, Problem, fraction, fraction_if_given, positive, positive_fraction, wrong,
+};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Duration, Rate, Time, parse_quantity};
 
@@ -53,7 +55,7 @@ crate::parameters! {
         pub interval: Duration = Duration::from_millis(500), where positive;
         /// Least `max_p` that it adapts to; none takes 0.01 ([floyd01]) or, on fast links, one packet of
         /// 1000 B in 100 ms (ns-2).
-        pub bottom: Option<f64> = None, where |bottom| bottom.as_ref().map_or(Ok(()), fraction);
+        pub bottom: Option<f64> = None, where fraction_if_given;
         /// Most `max_p` that it adapts to ([floyd01]: 0.5).
         pub top: f64 = 0.5, where positive_fraction;
         /// Whether marks keep their distance: from one to the next it is uniform between 1/p and 2/p

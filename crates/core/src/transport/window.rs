@@ -7,7 +7,7 @@ use super::hystart::HyStart;
 use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
-use crate::parameters::{positive, positive_if_given};
+use crate::parameters::{fraction_if_given, positive, positive_if_given};
 
 crate::parameters! {
     /// How a congestion window begins, grows in slow start and is bounded.
@@ -24,6 +24,9 @@ crate::parameters! {
         /// How many packets an ACK counts for at most, however many it acknowledges (RFC 5681: 1; RFC
         /// 3465: 2).
         pub count_limit: u32 = 1, where positive;
+        /// Share of the window that a loss or mark in slow start takes; none leaves it to the law. RFC 3649
+        /// and RFC 9438 make no difference; ns-2 has TCP's 0.5 for all.
+        pub slow_start_decrease: Option<f64> = None, where fraction_if_given;
         /// Whether the first slow start ends when round-trip times grow (HyStart++, RFC 9406).
         pub hystart: bool = false;
     }
@@ -66,6 +69,7 @@ pub fn controller(window: &Window, law: impl Law + 'static, path: &Path) -> Box<
         most: packets(window.max),
         max_ssthresh: packets(window.max_ssthresh),
         count_limit: window.count_limit,
+        slow_start_decrease: window.slow_start_decrease,
         hystart: window.hystart.then(HyStart::default),
         timed_out: false,
     })
@@ -80,6 +84,7 @@ struct Controlled<L> {
     most: f64,
     max_ssthresh: f64,
     count_limit: u32,
+    slow_start_decrease: Option<f64>,
     /// Until the first slow start is over.
     hystart: Option<HyStart>,
     /// Nothing has been acknowledged since a time-out.
@@ -121,7 +126,11 @@ impl<L: Law> Controller for Controlled<L> {
         // RFC 5681 §3.1 eq. 4 starts from what is in flight, which may be less than the window; but after
         // a time-out what is not acknowledged yet may be far more.
         let window = self.window.min(loss.flight.0 as f64 / self.packet);
-        let reduced = self.law.decrease(window, loss);
+        let by_law = self.law.decrease(window, loss);
+        let reduced = match self.slow_start_decrease {
+            Some(taken) if self.window < self.ssthresh => (1.0 - taken) * window,
+            _ => by_law,
+        };
         self.ssthresh = reduced.max(2.0);
         self.window = match loss.sign {
             Sign::Gap => self.ssthresh,
