@@ -27,6 +27,8 @@ pub struct Network {
     pub ports: Vec<Port>,
     /// Whether a link leads from a host's own port, by [`LinkId`].
     pub from_host: Vec<bool>,
+    /// Whether ports have routers, which read what packets say.
+    pub is_routed: bool,
     /// The ways through.
     pub routes: Routes,
     /// Shared buffers of the switches, if they have any.
@@ -53,6 +55,7 @@ impl Network {
         control_priority: bool,
     ) -> Self {
         Self {
+            is_routed: ports.iter().any(|port| port.next_tick() < Time::NEVER),
             ports,
             from_host,
             routes,

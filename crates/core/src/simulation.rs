@@ -240,16 +240,17 @@ impl<'a> Simulation<'a> {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let mut allowance = flow.controller.allowance();
         while let Some(output) = flow.sender.next(now, allowance) {
-            let packet = match output {
+            let mut packet = match output {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
                 Output::Probe => self.format.control(Kind::Probe, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };
-            let next_hop = flow.there.start(&mut self.spray);
+            packet.next_hop = flow.there.start(&mut self.spray);
+            if self.network.is_routed {
+                packet = packet.saying(flow.controller.header());
+            }
             flow.packets.sent += 1;
-            let header = flow.controller.header();
-            let ends =
-                self.network.send(Packet { next_hop, ..packet }.saying(header), &mut self.agenda);
+            let ends = self.network.send(packet, &mut self.agenda);
             if let Output::Segment(_) = output {
                 flow.sender.on_handed(ends);
                 flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));

@@ -35,6 +35,9 @@ impl Ranges {
 
     /// The run that holds `segment`.
     pub fn run_of(&self, segment: u32) -> Option<(u32, u32)> {
+        if self.is_empty() {
+            return None;
+        }
         let after = self.runs.partition_point(|run| run.0 <= segment);
         let run = *self.runs.get(after.checked_sub(1)?)?;
         (segment < run.1).then_some(run)
@@ -65,6 +68,9 @@ impl Ranges {
 
     /// Takes the segments from `from` up to `to` away; says how many were there.
     pub fn remove(&mut self, from: u32, to: u32) -> u32 {
+        if self.is_empty() {
+            return 0;
+        }
         let before = self.count;
         let begin = self.runs.partition_point(|run| run.1 <= from);
         let end = self.runs.partition_point(|run| run.0 < to);
