@@ -50,6 +50,24 @@ def test_a_comparison_is_printed_and_drawn(
     assert printed.count("dcqcn") >= 2
 
 
+def test_unwise_parameters_are_warned_of(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "wild.toml").write_text(
+        """
+        time_limit = "2 s"
+        topology = { kind = "link", rate = "10 Mbps", delay = "5 ms" }
+        transport = "rcp"
+        router = { kind = "rcp", alpha = 1.0, beta = 0.9 }
+        workload = { kind = "flows", flows = [{ source = 0, target = 1, size = "10 KB" }] }
+        """
+    )
+    for command in (["run"], ["compare", "--vary", "time_limit=2 s,3 s"]):
+        assert cli.invoke([*command, "wild.toml", "--out", "out"]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert printed.count("warning: router: alpha = 1, beta = 0.9 is outside the region") == 1
+
+
 def test_a_figure_and_its_report_are_made(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +135,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
 ) -> None:
     assert old in SCENARIO_FILE
     (directory / "scenario.toml").write_text(SCENARIO_FILE.replace(old, new), encoding="utf-8")
-    options = {"run": ["--out", "out"], "compare": ["--vary", "seed=1,2", "--out", "out"]}
+    options = {"run": ["--out", "out"], "compare": ["--vary", "load=0.2,0.4", "--out", "out"]}
     assert cli.invoke([command, "scenario.toml", *options.get(command, [])]) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -136,6 +154,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["run", "scenario.toml", "--away", "x"], "No such option"),
         (["run", "scenario.toml", "--out", "scenario.toml"], "scenario.toml: is not a directory"),
         (["compare", "scenario.toml", "--vary", "load"], "expected NAME=VALUE"),
+        (["compare", "scenario.toml", "--vary", "seed=1,2"], "`--seeds N` runs N of them"),
         (["compare", "scenario.toml", "--vary", "laod=1"], "did you mean `workload.load`?"),
         (["compare", "scenario.toml", "--vary", "load=2,x"], "workload.load"),
         (["parts", "dctpc"], "did you mean `dctcp`?"),

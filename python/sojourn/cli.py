@@ -135,9 +135,11 @@ def compare(
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-        table, _ = comparison.compare(base, variations, seeds=seeds, what=path.name, **options)
+        table, runs = comparison.compare(base, variations, seeds=seeds, what=path.name, **options)
     screen.console.print(*screen.comparison_tables(table, variations), sep="\n")
     print("means over seeds ± 95 % confidence; slowdown over the same flow alone in the network")
+    for line in screen.warnings(run.result for run in runs):
+        print(line)
     out.mkdir(parents=True, exist_ok=True)
     table.write_csv(out / "comparison.csv")
     comparison.draw(table, variations, out / "comparison")

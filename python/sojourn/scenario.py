@@ -185,6 +185,8 @@ def parse_variation(text: str) -> tuple[str, list[Any]]:
     items = [item.strip() for item in re.split(r",(?![^\[{]*[\]}])", values)]
     if not (equals and name.strip() and all(items)):
         raise ScenarioError(f"--vary {text}: expected NAME=VALUE,VALUE, such as load=0.2,0.8")
+    if name.strip() == "seed":
+        raise ScenarioError(f"--vary {text}: expected no seeds; `--seeds N` runs N of them")
     return name.strip(), [_parse_value(item) for item in items]
 
 

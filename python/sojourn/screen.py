@@ -95,9 +95,15 @@ def _notes(result: Result) -> list[Text]:
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
     notes.append("slowdown: over the same flow alone in the same network")
-    notes += [f"warning: {line}" for line in result.summary.get("warnings", [])]
+    notes += warnings([result])
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
+
+
+def warnings(results: Iterable[Result]) -> list[str]:
+    """Return what is allowed but unwise in what these runs were asked, each once."""
+    lines = (line for result in results for line in result.summary.get("warnings", []))
+    return [f"warning: {line}" for line in dict.fromkeys(lines)]
 
 
 def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]:
