@@ -203,8 +203,10 @@ impl Port {
     pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        if self.is_routed {
-            self.router.as_mut().into_iter().for_each(|router| router.on_arrive(&packet, now));
+        if self.is_routed
+            && let Some(router) = &mut self.router
+        {
+            router.on_arrive(&packet, now);
         }
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
@@ -415,36 +417,48 @@ impl Port {
 
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
-        while let Some(Flight { starts, packet }) = self.wire.get_mut(self.started as usize) {
+        while let Some(Flight { starts, packet }) = self.wire.get(self.started as usize) {
             if *starts > now {
                 return;
             }
+            let starts = *starts;
             self.backlog.take(packet.bytes);
-            self.started += 1;
             self.counters.depart(packet);
-            if self.is_routed {
-                let view = View { now: *starts, waiting: self.backlog.bytes };
-                self.router.as_mut().into_iter().for_each(|r| r.on_depart(packet, view));
-            }
+            self.start(starts);
         }
     }
 
     /// Puts a packet onto the wire.
-    fn transmit(&mut self, mut packet: Packet, starts: Time, now: Time) -> Sent {
+    fn transmit(&mut self, packet: Packet, starts: Time, now: Time) -> Sent {
         let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        if starts == now {
-            self.started += 1;
-            self.counters.depart(&packet);
-            if self.is_routed {
-                let waiting = self.waiting().bytes;
-                let view = View { now, waiting };
-                self.router.as_mut().into_iter().for_each(|r| r.on_depart(&mut packet, view));
-            }
-        }
         self.wire.push_back(Flight { starts, packet });
+        if starts == now {
+            self.counters.depart(&packet);
+            self.start(starts);
+        }
         Sent { packet, ends, arrives_first }
+    }
+
+    /// The next transmission starts.
+    fn start(&mut self, starts: Time) {
+        if self.is_routed {
+            self.stamp(starts);
+        }
+        self.started += 1;
+    }
+
+    /// Shows the packet whose transmission starts to the router. Apart, because ports without routers
+    /// should not pay for it.
+    #[cold]
+    fn stamp(&mut self, starts: Time) {
+        let view = View { now: starts, waiting: self.waiting().bytes };
+        if let Some(router) = &mut self.router
+            && let Some(flight) = self.wire.get_mut(self.started as usize)
+        {
+            router.on_depart(&mut flight.packet, view);
+        }
     }
 
     /// How long `bytes` take at line rate.
