@@ -33,7 +33,8 @@ impl Preset {
 
 crate::parameters! {
     /// RCP's router: offers all flows one rate, which grows with spare capacity and shrinks with the
-    /// queue ([rcp06] eq. 2).
+    /// queue ([rcp06] eq. 2). The defaults are for wide-area networks: where round trips are short, give
+    /// `initial_rtt` and perhaps `initial_share`, since the average falls slowly.
     pub struct Config {
         /// The gains, unless they are given one by one.
         pub preset: Preset = Preset::FlowSizes;
