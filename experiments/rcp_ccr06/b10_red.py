@@ -12,13 +12,12 @@ from .paper import (
     DROP_TAIL,
     FEW_FLOWS,
     FEW_FLOWS_SCALES,
-    FORMULA,
     RED_ECN,
-    formula_table,
+    along_size,
+    drawn_formulas,
     paper,
     queues,
     ratios,
-    size_table,
 )
 
 figure = Figure(
@@ -42,14 +41,12 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    sizes = size_table(runs)
-    forms = formula_table(FEW_FLOWS, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
-    return pl.concat([sizes, forms], how="diagonal")
+    return along_size(FEW_FLOWS, runs)
 
 
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
+    forms = drawn_formulas(table)
     plot.along_sizes(axes, table.filter(metric=BY_SIZE), curves=forms, limits=(50, 2e5))
 
 

@@ -20,23 +20,19 @@ from sojourn import (
 
 from .paper import (
     BY_SIZE,
-    FORMULA,
+    MANY_FLOWS_SCALES,
     RCP,
-    RCP_AS_XCP,
     SHARING,
     SRPT,
     TCP,
     XCP,
     Setting,
+    all_schemes,
+    along_size,
     at_sizes,
-    formula_table,
-    ideals,
+    drawn_formulas,
     paper,
     ratios,
-    rcp,
-    size_table,
-    tcp,
-    xcp,
 )
 
 SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(25, 1.2))
@@ -46,11 +42,7 @@ figure = Figure(
     id="b12",
     title="RCP against TCP, XCP and processor sharing",
     source="Figure 12",
-    scales={
-        "smoke": {"rate_bps": 50e6, "length_s": 10},
-        "quick": {"rate_bps": 2.4e9, "length_s": 30},
-        "paper": {"rate_bps": 2.4e9, "length_s": 300},
-    },
+    scales=MANY_FLOWS_SCALES,
     deviations=(
         "TCP is Reno, as in the authors' script. RCP is drawn with the gains of that script, on "
         "which the claims are judged, and with those of XCP.",
@@ -64,26 +56,18 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
-    transports = {
-        TCP: tcp(setting.link, recovery="reno"),
-        XCP: xcp(setting.link),
-        RCP: rcp(),
-        RCP_AS_XCP: rcp("as_xcp"),
-    }
-    yield from setting.runs(scale, transports | ideals)
+    yield from setting.runs(scale, all_schemes(setting.link, "reno"))
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    sizes = size_table(runs)
-    forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
-    return pl.concat([sizes, forms], how="diagonal")
+    return along_size(SETTING, runs)
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != SRPT)
-    forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
+    forms = drawn_formulas(table)
     plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2000), log_sizes=False)
     plot.along_sizes(axes[1], by_size, curves=forms, limits=(2000, 1e4), log_sizes=False)
     shared = forms.filter(pl.col("scheme").str.starts_with(SHARING))

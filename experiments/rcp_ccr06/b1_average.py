@@ -23,23 +23,19 @@ from .paper import (
     ACTIVE,
     BY_SIZE,
     FORMULA,
-    RCP,
+    MANY_FLOWS_SCALES,
     RCP_AS_XCP,
     SHARING,
     SRPT,
     TCP,
     XCP,
     Setting,
-    formula_table,
-    ideals,
+    all_schemes,
+    along_size,
     mean_of,
     over_time,
     paper,
     ratios,
-    rcp,
-    size_table,
-    tcp,
-    xcp,
 )
 
 SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(30, 1.4))
@@ -49,11 +45,7 @@ figure = Figure(
     id="b1",
     title="Completion time by size, and flows in progress",
     source="Figure 1",
-    scales={
-        "smoke": {"rate_bps": 50e6, "length_s": 10},
-        "quick": {"rate_bps": 2.4e9, "length_s": 30},
-        "paper": {"rate_bps": 2.4e9, "length_s": 300},
-    },
+    scales=MANY_FLOWS_SCALES,
     deviations=(
         "With an initial window of 2, slow start alone makes flows of 10 packets only 2.3 times as "
         "slow as processor sharing; with 1, as in the paper's formula, it would be 3 times.",
@@ -66,21 +58,13 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
-    transports = {
-        TCP: tcp(setting.link),
-        XCP: xcp(setting.link),
-        RCP: rcp(),
-        RCP_AS_XCP: rcp("as_xcp"),
-    }
-    yield from setting.runs(scale, transports | ideals)
+    yield from setting.runs(scale, all_schemes(setting.link, "selective_repeat"))
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    sizes = size_table(runs)
-    forms = formula_table(SETTING, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
     active = over_time(runs).filter(metric=ACTIVE)
-    return pl.concat([sizes, forms, active], how="diagonal")
+    return pl.concat([along_size(SETTING, runs), active], how="diagonal")
 
 
 @figure.draw

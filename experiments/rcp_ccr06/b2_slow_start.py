@@ -24,16 +24,16 @@ from .paper import (
     ACTIVE,
     BACKBONE,
     BY_SIZE,
-    FORMULA,
     PAYLOAD,
     SHARING,
     TCP,
     UTILISATION,
     WAITING,
     XCP,
+    along_size,
     at_sizes,
+    drawn_formulas,
     first_seed,
-    formula_table,
     ideals,
     mean_of,
     over_time,
@@ -94,16 +94,14 @@ def lossless(runs: list[Run]) -> pl.DataFrame:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    sizes = size_table(runs)
-    forms = formula_table(BACKBONE, runs, float(sizes["size"].max()))  # type: ignore[arg-type]
     times = over_time(runs).filter(pl.col("metric") != WAITING)
-    return pl.concat([sizes, lossless(runs), forms, times], how="diagonal")
+    return pl.concat([along_size(BACKBONE, runs), lossless(runs), times], how="diagonal")
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != EXPECTED)
-    forms = table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with("SRPT"))
+    forms = drawn_formulas(table)
     plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
     for place, metric, unit in ((axes[1], ACTIVE, ""), (axes[2], UTILISATION, "%")):
         rows = first_seed(table, metric).drop("high")

@@ -115,6 +115,12 @@ FEW_FLOWS_SCALES = {
     "paper": {"rate_bps": 1e9, "length_s": 300, "seeds": 6},
 }
 
+MANY_FLOWS_SCALES = {
+    "smoke": {"rate_bps": 50e6, "length_s": 10},
+    "quick": {"rate_bps": 2.4e9, "length_s": 30},
+    "paper": {"rate_bps": 2.4e9, "length_s": 300},
+}
+
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
 
 
@@ -211,6 +217,18 @@ def rcp(preset: str = "flow_sizes") -> dict[str, Any]:
 
 RCP_AS_XCP = "RCP, gains of XCP"
 
+
+def all_schemes(link: theory.Link, recovery: str) -> dict[str, dict[str, Any]]:
+    """Return TCP with a recovery, XCP, RCP with both pairs of gains, and the ideals."""
+    return {
+        TCP: tcp(link, recovery=recovery),
+        XCP: xcp(link),
+        RCP: rcp(),
+        RCP_AS_XCP: rcp("as_xcp"),
+        **ideals,
+    }
+
+
 ideals: dict[str, dict[str, Any]] = {
     SHARING: {"model": "processor_sharing"},
     SRPT: {"model": "srpt"},
@@ -261,6 +279,18 @@ def formula_table(setting: Setting, runs: Sequence[Run], largest: float) -> pl.D
         .filter(pl.col("size") <= largest)
         for name, times in forms.items()
     )
+
+
+def along_size(setting: Setting, runs: Sequence[Run]) -> pl.DataFrame:
+    """Return completion times along flow size, and the closed forms as far as there are sizes."""
+    sizes = size_table(runs)
+    largest: Any = sizes["size"].max()
+    return pl.concat([sizes, formula_table(setting, runs, float(largest))], how="diagonal")
+
+
+def drawn_formulas(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the closed forms of a table, without SRPT's, which few pictures have room for."""
+    return table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with(SRPT))
 
 
 def over_time(runs: Sequence[Run], points: int = 400) -> pl.DataFrame:

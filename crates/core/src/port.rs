@@ -208,6 +208,7 @@ impl Port {
         {
             router.on_arrive(&packet, now);
         }
+        let starts = self.busy_until.max(now);
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
             let Lane::Arrival(admission) = &mut self.lane else {
@@ -223,9 +224,8 @@ impl Port {
                     return Handed::Dropped;
                 }
             }
-            self.left = self.busy_until.max(now);
+            self.left = starts;
         }
-        let starts = self.busy_until.max(now);
         if starts > now {
             self.backlog.add(packet.bytes);
             self.counters.queue_max = self.counters.queue_max.max(after);

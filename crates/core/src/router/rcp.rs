@@ -215,8 +215,8 @@ impl Rcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Flags, Kind, Packed};
-    use crate::parameters::Parameter;
+    use crate::packet::{Format, Kind};
+    use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {
@@ -224,17 +224,9 @@ mod tests {
     }
 
     fn data(rtt: f32) -> Packet {
-        Packet {
-            sent_at: Time::ZERO,
-            flow: 0,
-            next_hop: 0,
-            sequence: 0,
-            packed: Packed::default(),
-            bytes: 1000,
-            kind: Kind::Data,
-            flags: Flags::NONE,
-        }
-        .saying(Header::Rcp { rtt, rate: f32::INFINITY })
+        let format: Format = defaults();
+        Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) }
+            .saying(Header::Rcp { rtt, rate: f32::INFINITY })
     }
 
     fn rate(router: &dyn Router) -> f64 {

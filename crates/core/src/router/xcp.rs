@@ -231,22 +231,17 @@ impl Xcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Flags, Kind, Packed};
-    use crate::parameters::Parameter;
+    use crate::packet::{Format, Kind};
+    use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 
     fn data(rtt: f32, spacing: f32) -> Packet {
-        Packet {
-            sent_at: Time::ZERO,
-            flow: 0,
-            next_hop: 0,
-            sequence: 0,
-            packed: Packed::default(),
-            bytes: 1000,
-            kind: Kind::Data,
-            flags: Flags::NONE,
-        }
-        .saying(Header::Xcp { rtt, spacing, feedback: f32::INFINITY })
+        let format: Format = defaults();
+        Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) }.saying(Header::Xcp {
+            rtt,
+            spacing,
+            feedback: f32::INFINITY,
+        })
     }
 
     /// The feedback that `go` equal packets get in the interval after one in which `came` filled a part of
