@@ -318,6 +318,9 @@ impl Sender {
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {
             self.board.on_nack(packet.sequence)
+        } else if packet.kind == Kind::ProbeAck {
+            // It acknowledges nothing, and so is no duplicate ACK.
+            Told::default()
         } else {
             self.board.on_ack(packet.sequence, block)
         };
