@@ -13,6 +13,7 @@ use crate::parameters::{Parameter, Problem};
 use crate::port::{Control, Port};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
+use crate::router::Place;
 use crate::routes::Routes;
 use crate::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
@@ -99,8 +100,9 @@ impl Scenario {
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;
+            let place = Place { link: link as LinkId, rate };
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
-            let router = router.as_ref().map(|router| router.build(rate, random("router")));
+            let router = router.as_ref().map(|router| router.build(place, random("router")));
             let behaviour = discipline.build(rate);
             Port::new(&graph.links[link], behaviour, router, control, random("port"))
         };
@@ -215,6 +217,7 @@ impl Scenario {
                 "finished": flows.count(Outcome::Finished),
                 "unfinished": flows.count(Outcome::Unfinished),
                 "long_lived": flows.count(Outcome::LongLived),
+                "terminated": flows.count(Outcome::Terminated),
                 "retransmits": sum(&flows.retransmits),
                 "timeouts": sum(&flows.timeouts),
             },
