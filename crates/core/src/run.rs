@@ -44,7 +44,16 @@ impl Scenario {
     /// Opens the workload.
     fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
         let context = Context { graph, format: &self.packet, seed: self.seed };
-        self.workload.open(&context).map_err(|problem| problem.within("workload"))
+        let flows = self.workload.open(&context).map_err(|problem| problem.within("workload"))?;
+        match &self.transport {
+            Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
+                let name = transport.name();
+                let message =
+                    format!("no flow has a deadline, without which `{name}` has no purpose");
+                Err(Problem::new("workload", message))
+            }
+            _ => Ok(flows),
+        }
     }
 
     /// The workload as flows that have not run.
@@ -165,7 +174,7 @@ impl Scenario {
         ideal: &dyn Ideal,
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
-        let Flows { flows, load, classes } = self.flows(graph)?;
+        let Flows { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed);
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {

@@ -51,10 +51,34 @@ pub trait Transport {
         None
     }
 
+    /// What priorities its packets have.
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(1)
+    }
+
+    /// Whether it has no purpose without deadlines.
+    fn needs_deadlines(&self) -> bool {
+        false
+    }
+
+    /// Whether all packets of a flow must take one path, and what answers them the same path back.
+    fn needs_one_path(&self) -> bool {
+        false
+    }
+
     /// The queue at hosts' own ports; a scenario may choose another.
     fn host_queue(&self) -> queue::Config {
         queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
     }
+}
+
+/// What priorities a transport's packets have; 0 goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priorities {
+    /// So many, counted from 0.
+    Classes(u32),
+    /// Any number.
+    Numbers,
 }
 
 /// What a flow may know of its way when it starts.
