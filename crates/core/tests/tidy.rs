@@ -68,6 +68,7 @@ const MECHANISM: &[&str] = &[
     "sender",
     "state",
     "tests",
+    "tournament",
     "window",
 ];
 
