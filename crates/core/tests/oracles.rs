@@ -35,6 +35,8 @@ fn at_line_rate() -> Vec<Value> {
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
         // It sends at the rate that routers have come to offer.
         "rcp" => Vec::new(),
+        // It asks routers before it sends.
+        "pdq" => Vec::new(),
         other => {
             panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
         }
@@ -333,7 +335,7 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
         let router = match *transport {
             // These laws know times of their own, such as seconds cubed.
             "cubic" | "xcp" => continue,
-            "rcp" => json!("rcp"),
+            "rcp" | "pdq" => json!(transport),
             _ => json!("none"),
         };
         let scheme = json!({ "transport": at_a_gigabit(transport), "router": router });

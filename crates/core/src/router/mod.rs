@@ -4,12 +4,13 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::{Rate, Time};
 
+pub mod pdq;
 pub mod rcp;
 pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { rcp, xcp }
+    pub enum Config as dyn Design { pdq, rcp, xcp }
 }
 
 /// A kind of router.
