@@ -33,10 +33,8 @@ fn at_line_rate() -> Vec<Value> {
         }
         // As much as its queue takes, which is more than a round trip on these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
-        // It sends at the rate that routers have come to offer.
-        "rcp" => Vec::new(),
-        // It asks routers before it sends.
-        "pdq" => Vec::new(),
+        // They send at what routers have come to offer, and ask before they send.
+        "rcp" | "pdq" => Vec::new(),
         other => {
             panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
         }

@@ -18,6 +18,11 @@ pub trait Design {
     /// The router at one port, drawing from a stream of its own.
     fn build(&self, place: Place, random: Random) -> Box<dyn Router>;
 
+    /// How many links a network may have at most.
+    fn most_links(&self) -> usize {
+        usize::MAX
+    }
+
     /// What a user should know of these parameters, although they are allowed.
     fn warning(&self) -> Option<String> {
         None

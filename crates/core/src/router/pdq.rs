@@ -30,6 +30,11 @@ crate::parameters! {
 }
 
 impl Design for Config {
+    /// Packets name a router in sixteen bits.
+    fn most_links(&self) -> usize {
+        1 << 16
+    }
+
     fn build(&self, place: Place, _random: Random) -> Box<dyn Router> {
         let line = place.rate.bps() / 8.0;
         Box::new(Pdq {
