@@ -22,16 +22,27 @@ pub struct Departure {
     pub ends: Time,
 }
 
+/// What routers at ports read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Routers {
+    /// There are none.
+    None,
+    /// What is handed to their ports.
+    ReadOnTheWayThere,
+    /// Also what answers it.
+    ReadBothWays,
+}
+
 /// The network with all that is in it.
 pub struct Network {
     /// By [`LinkId`].
     pub ports: Vec<Port>,
     /// Whether a link leads from a host's own port, by [`LinkId`].
     pub from_host: Vec<bool>,
-    /// Whether ports have routers, which read what packets say.
-    pub is_routed: bool,
-    /// Whether they also want to see what comes back.
-    hears_returns: bool,
+    /// What of the traffic routers read.
+    routers: Routers,
+    /// Whether senders pace what they send, and wait until their host's port has sent it.
+    is_paced: bool,
     /// What routers may know of the flows in progress, by slot.
     about: Vec<About>,
     /// The ways through.
@@ -58,10 +69,17 @@ impl Network {
         routes: Routes,
         buffers: Option<Buffers>,
         control_priority: bool,
+        is_paced: bool,
     ) -> Self {
         Self {
-            is_routed: ports.iter().any(Port::is_routed),
-            hears_returns: ports.iter().any(Port::hears_returns),
+            routers: if ports.iter().any(Port::hears_returns) {
+                Routers::ReadBothWays
+            } else if ports.iter().any(Port::is_routed) {
+                Routers::ReadOnTheWayThere
+            } else {
+                Routers::None
+            },
+            is_paced,
             about: Vec::new(),
             ports,
             from_host,
@@ -80,8 +98,11 @@ impl Network {
         !(self.losses.is_empty() && self.departures.is_empty())
     }
 
-    /// Tells routers about the flow that a slot holds from now on.
+    /// Tells routers, if there are any, about the flow that a slot holds from now on.
     pub fn introduce(&mut self, slot: FlowSlot, about: About) {
+        if self.routers == Routers::None {
+            return;
+        }
         let slot = slot as usize;
         if slot >= self.about.len() {
             self.about.resize(slot + 1, about);
@@ -104,7 +125,7 @@ impl Network {
             self.obey(&packet, agenda);
             return None;
         }
-        if self.hears_returns && packet.kind.is_answer() {
+        if self.routers == Routers::ReadBothWays && packet.kind.is_answer() {
             let about = &self.about[packet.flow as usize];
             self.ports[link as usize ^ 1].show_return(&mut packet, about, agenda.now());
         }
@@ -119,11 +140,11 @@ impl Network {
 
     /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
     /// keeps its flow waiting, if that is settled already; otherwise a [`Departure`] will. Where hosts are
-    /// routers, nobody waits.
+    /// routers or senders do not pace, nobody waits.
     pub fn send(&mut self, packet: Packet, agenda: &mut Agenda) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
         let ends = self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, link, agenda);
-        if self.from_host[link as usize] { ends } else { Some(agenda.now()) }
+        if self.is_paced && self.from_host[link as usize] { ends } else { Some(agenda.now()) }
     }
 
     /// Starts the clocks of all routers.
@@ -154,7 +175,7 @@ impl Network {
             return None;
         }
         let port = &mut self.ports[link as usize];
-        if self.is_routed && !packet.kind.is_frame() {
+        if self.routers != Routers::None && !packet.kind.is_frame() {
             let about = &self.about[packet.flow as usize];
             port.show(&mut packet, about, agenda.now());
         }
@@ -200,7 +221,7 @@ impl Network {
 
     /// Notes that data has left its host's port.
     fn note_departure(&mut self, packet: &Packet, link: LinkId, ends: Time) {
-        if self.from_host[link as usize] && !packet.kind.is_control() {
+        if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
             self.departures.push(Departure { flow: packet.flow, ends });
         }
     }

@@ -50,6 +50,15 @@ pub enum Control {
     First,
 }
 
+/// How a port is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// What control packets do.
+    pub control: Control,
+    /// Whether it matters to somebody at once when a packet leaves.
+    pub is_watched: bool,
+}
+
 /// How a port serves its queue.
 enum Lane {
     /// The discipline decides on arrival, so the departure is known at once and the packet goes straight
@@ -63,8 +72,6 @@ enum Lane {
 struct Served {
     control: Option<Line>,
     data: Box<dyn Queue>,
-    /// Whether a packet that finds nothing waiting and the transmitter free goes straight onto the wire.
-    takes_short_way: bool,
     /// Up to when `queue_area` is known.
     accounted: Time,
     /// Whether the port has asked to be called when the transmitter is free.
@@ -137,6 +144,10 @@ pub struct Port {
     /// Whether there is a router, and whether the link loses packets: both lie further off.
     is_routed: bool,
     is_lossy: bool,
+    /// Whether the queue is served late: not when the transmitter becomes free, but when somebody next
+    /// looks, which is before the packet being sent has arrived. That spares an event for every packet that
+    /// waits.
+    is_served_late: bool,
     /// When the transmitter is free.
     busy_until: Time,
     delay: Duration,
@@ -163,13 +174,14 @@ impl Port {
         link: &Link,
         behaviour: Behaviour,
         router: Option<Box<dyn Router>>,
-        control: Control,
+        service: Service,
         random: Random,
     ) -> Self {
+        let Service { control, is_watched } = service;
+        let may_be_late = control == Control::WithData && !is_watched;
         let served = |data: Box<dyn Queue>| {
             Lane::Departure(Box::new(Served {
                 control: (control == Control::First).then(Line::default),
-                takes_short_way: control == Control::WithData && data.ignores_passing(),
                 data,
                 accounted: Time::ZERO,
                 called: false,
@@ -184,11 +196,13 @@ impl Port {
             Behaviour::OnArrival(admission) => (served(Box::new(Fifo::new(admission))), 0),
             Behaviour::OnDeparture(queue) => (served(queue), 0),
         };
+        let is_patient = matches!(&lane, Lane::Departure(served) if served.data.is_patient());
         Self {
             wire: VecDeque::new(),
             started: 0,
             is_routed: router.is_some(),
             is_lossy: link.loss != Loss::None,
+            is_served_late: may_be_late && is_patient,
             busy_until: Time::ZERO,
             delay: link.delay,
             quiet_below,
@@ -213,11 +227,8 @@ impl Port {
         if after >= self.quiet_below {
             let admission = match &mut self.lane {
                 Lane::Arrival(admission) => admission,
-                Lane::Departure(served)
-                    if served.takes_short_way
-                        && self.busy_until <= now
-                        && served.data.backlog().packets == 0 =>
-                {
+                Lane::Departure(served) if self.is_served_late && self.busy_until <= now => {
+                    served.data.pass(&packet);
                     return Handed::Sent(self.transmit(packet, now, now));
                 }
                 Lane::Departure(_) => {
@@ -263,7 +274,7 @@ impl Port {
 
     /// Starts the next transmission of a port that is served, if it is free and something may go.
     pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
-        if self.busy_until > now {
+        if self.busy_until > now || self.is_served_late {
             return None;
         }
         self.account(now);
@@ -282,6 +293,9 @@ impl Port {
 
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
     pub fn call(&mut self, now: Time) -> Option<Time> {
+        if self.is_served_late {
+            return None;
+        }
         let Lane::Departure(served) = &mut self.lane else { return None };
         let urgent = served.control.as_ref().is_some_and(|line| line.backlog().packets > 0);
         let may_go = urgent || (served.paused_since.is_none() && served.data.backlog().packets > 0);
@@ -301,7 +315,7 @@ impl Port {
 
     /// Takes the packet that has come to the end of the link.
     pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
-        if self.started == 0 {
+        if self.started == 0 || self.is_served_late {
             self.settle(now);
         }
         let Flight { packet, .. } = self.wire.pop_front()?;
@@ -458,8 +472,30 @@ impl Port {
         }
     }
 
+    /// Starts the transmissions that should have started by `now`, on a port that is served late.
+    fn catch_up(&mut self, now: Time) {
+        while self.busy_until <= now {
+            let starts = self.busy_until;
+            if self.waiting().packets == 0 {
+                return;
+            }
+            self.account(starts);
+            let Lane::Departure(served) = &mut self.lane else { return };
+            let (random, marks) = (&mut self.random, &mut self.counters.marked);
+            let mut dropped = Vec::new();
+            let mut context = Context { now: starts, random, dropped: &mut dropped, marks };
+            let Some(packet) = served.data.pop(&mut context) else { return };
+            debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
+            self.transmit(packet, starts, starts);
+        }
+    }
+
     /// Counts the transmissions that have started by `now`.
     fn settle(&mut self, now: Time) {
+        if self.is_served_late {
+            self.catch_up(now);
+            return;
+        }
         while let Some(Flight { starts, packet }) = self.wire.get(self.started as usize) {
             if *starts > now {
                 return;

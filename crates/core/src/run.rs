@@ -10,7 +10,7 @@ use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem};
-use crate::port::{Control, Port};
+use crate::port::{Control, Port, Service};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::router::Place;
@@ -114,6 +114,7 @@ impl Scenario {
                 format!("`{}` serves networks of up to {most} links, not {links}", router.name());
             return Err(Problem::new("router", message));
         }
+        let is_paced = transport.mechanism(&self.packet).burst.is_some();
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;
@@ -121,11 +122,15 @@ impl Scenario {
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
             let router = router.as_ref().map(|router| router.build(place, random("router")));
             let behaviour = discipline.build(rate);
-            Port::new(&graph.links[link], behaviour, router, control, random("port"))
+            // Senders that pace want to know when their hosts have sent.
+            let is_watched = from_host[link] && is_paced;
+            let service = Service { control, is_watched };
+            Port::new(&graph.links[link], behaviour, router, service, random("port"))
         };
+
         let ports = (0..graph.links.len()).map(port).collect();
         let routes = Routes::new(graph, self.routing, self.seed);
-        Ok(Network::new(ports, from_host, routes, buffers, control_priority))
+        Ok(Network::new(ports, from_host, routes, buffers, control_priority, is_paced))
     }
 
     fn simulate(

@@ -190,9 +190,7 @@ impl<'a> Simulation<'a> {
             self.flows.push(Some(flow));
             self.flows.len() as FlowSlot - 1
         };
-        if self.network.is_routed {
-            self.network.introduce(slot, about);
-        }
+        self.network.introduce(slot, about);
         self.live += 1;
         self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);

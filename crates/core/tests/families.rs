@@ -137,6 +137,7 @@ proptest! {
         for name in transport::Config::NAMES {
             let config = transport::Config::read(&json!(name)).unwrap();
             let mut controller = config.controller(&path);
+            let is_paced = config.mechanism(&FORMAT).burst.is_some();
             let gauges = names(&*controller);
             let mut flow =
                 Flow { controller: &mut *controller, now: Time::ZERO, sent: 0, acknowledged: 0 };
@@ -149,6 +150,7 @@ proptest! {
                     prop_assert!(rate <= path.line_rate, "{name}: {allowance:?}");
                     let goes_on = rate.0 > 0 || allowance.probe.is_some();
                     prop_assert!(goes_on, "{name} is paused and does not ask: {allowance:?}");
+                    prop_assert!(rate.0 == 0 || is_paced, "{name} does not say that it paces");
                 }
                 prop_assert_eq!(names(flow.controller), gauges.clone(), "{}", name);
                 for (gauge, value) in flow.controller.gauges() {

@@ -134,10 +134,14 @@ pub trait Queue: Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
-    /// Whether a packet that finds nothing waiting and the transmitter free may be sent without asking.
-    fn ignores_passing(&self) -> bool {
+    /// Whether what [`pop`](Self::pop) gives depends only on what waits, is never dropped and does not
+    /// draw: ports may then ask for it later than they send it, and let what need not wait pass by.
+    fn is_patient(&self) -> bool {
         false
     }
+
+    /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
+    fn pass(&mut self, _packet: &Packet) {}
 
     /// What has come and was dropped, by priority, if that is counted.
     fn census(&self) -> Option<&Census> {

@@ -90,8 +90,14 @@ impl Queue for PFabric {
         self.backlog
     }
 
-    fn ignores_passing(&self) -> bool {
-        self.census.is_none()
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    fn pass(&mut self, packet: &Packet) {
+        if let Some(census) = &mut self.census {
+            census.note_arrival(packet);
+        }
     }
 
     fn census(&self) -> Option<&Census> {

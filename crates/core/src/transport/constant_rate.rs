@@ -23,7 +23,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::plain(&self.reliability)
+        Mechanism::paced(&self.reliability)
     }
 }
 

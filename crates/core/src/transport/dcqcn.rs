@@ -126,7 +126,7 @@ impl Transport for Config {
                 NotifyAt::Mark => Feedback::Notify { interval },
                 NotifyAt::Tick => Feedback::NotifyAtTicks { interval },
             },
-            ..Mechanism::plain(&self.reliability)
+            ..Mechanism::paced(&self.reliability)
         }
     }
 

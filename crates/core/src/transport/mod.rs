@@ -269,8 +269,9 @@ pub struct Mechanism {
     pub reliability: Reliability,
     /// Whether routers may mark its data.
     pub ecn_capable: bool,
-    /// How many packets a rate-limited sender hands to its host at once.
-    pub burst: u32,
+    /// How many packets the sender hands to its host at once, if it sends at a rate; none if a window
+    /// alone rules.
+    pub burst: Option<u32>,
     /// The receiver acknowledges every so many packets.
     pub ack_every: u32,
     /// What the receiver makes of marks.
@@ -282,17 +283,22 @@ pub struct Mechanism {
 }
 
 impl Mechanism {
-    /// Packets one by one, each of them acknowledged, none of them marked by routers.
+    /// Packets as a window lets them go, each of them acknowledged, none of them marked by routers.
     pub fn plain(reliability: &Reliability) -> Self {
         Self {
             reliability: reliability.clone(),
             ecn_capable: false,
-            burst: 1,
+            burst: None,
             ack_every: 1,
             feedback: Feedback::Echo,
             speaks: false,
             says_goodbye: false,
         }
+    }
+
+    /// Packets one by one at a rate, otherwise plain.
+    pub fn paced(reliability: &Reliability) -> Self {
+        Self { burst: Some(1), ..Self::plain(reliability) }
     }
 
     /// A data packet of a flow, whose way is still to be filled in.

@@ -41,7 +41,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, says_goodbye: true, ..Mechanism::plain(&self.reliability) }
+        Mechanism { speaks: true, says_goodbye: true, ..Mechanism::paced(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {

@@ -36,7 +36,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..Mechanism::plain(&self.reliability) }
+        Mechanism { speaks: true, ..Mechanism::paced(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {

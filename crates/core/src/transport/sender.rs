@@ -115,7 +115,7 @@ impl Sender {
             full,
             last,
             header: format.header.0 as u32,
-            burst: mechanism.burst,
+            burst: mechanism.burst.unwrap_or(1),
             ack_every: mechanism.ack_every,
             receive_window: reliability.receive_window.unwrap_or(u32::MAX),
             answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,

@@ -105,7 +105,7 @@ impl Segments {
     pub(super) fn mechanism(&self, reliability: &Reliability, format: &Format) -> Mechanism {
         let packets = self.packets(format);
         Mechanism {
-            burst: if self.pacing == Pacing::PerBurst { packets } else { 1 },
+            burst: Some(if self.pacing == Pacing::PerBurst { packets } else { 1 }),
             ack_every: packets,
             ..Mechanism::plain(reliability)
         }
