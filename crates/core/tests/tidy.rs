@@ -13,6 +13,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("parameters", &["units"]),
     ("flow", &["units"]),
     ("packet", &["parameters", "units"]),
+    ("alone", &["packet", "units"]),
     ("table", &["parameters"]),
     ("topology", &["flow", "parameters", "table", "units"]),
     ("event", &["packet", "topology"]),
@@ -20,10 +21,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("router", &["packet", "parameters", "random", "units"]),
     ("transport", &["packet", "parameters", "queue", "router", "units"]),
     ("workload", &["flow", "packet", "parameters", "random", "table", "topology", "units"]),
-    ("ideal", &["flow", "packet", "parameters", "topology", "units"]),
+    ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "router", "topology", "units"]),
-    ("routes", &["flow", "ideal", "packet", "parameters", "random", "topology", "units"]),
+    ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
     ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (
@@ -31,7 +32,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "event",
             "flow",
-            "ideal",
             "network",
             "packet",
             "parameters",
@@ -53,6 +53,7 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 const MECHANISM: &[&str] = &[
     "arrivals",
     "fixture",
+    "fluid",
     "hystart",
     "marking",
     "pairs",
