@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::packet::Packet;
 use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Found, Line, Queue, Verdict};
 use crate::random::Random;
-use crate::router::{Router, View};
+use crate::router::{About, Router, View};
 use crate::topology::{Link, Loss};
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -203,11 +203,6 @@ impl Port {
     pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        if self.is_routed
-            && let Some(router) = &mut self.router
-        {
-            router.on_arrive(&packet, now);
-        }
         let starts = self.busy_until.max(now);
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
@@ -339,6 +334,31 @@ impl Port {
         {
             self.counters.paused += now - since;
         }
+    }
+
+    /// Shows a packet that is about to be handed in to the router.
+    pub fn show(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        self.settle(now);
+        if let Some(router) = &mut self.router {
+            router.on_arrive(packet, about, now);
+        }
+    }
+
+    /// Shows the router what has come back over the same cable.
+    pub fn show_return(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        if let Some(router) = &mut self.router {
+            router.on_return(packet, about, now);
+        }
+    }
+
+    /// Whether there is a router.
+    pub fn is_routed(&self) -> bool {
+        self.is_routed
+    }
+
+    /// Whether the router wants to see what comes back.
+    pub fn hears_returns(&self) -> bool {
+        self.router.as_ref().is_some_and(|router| router.hears_returns())
     }
 
     /// When the router's time comes next; never, if there is none.

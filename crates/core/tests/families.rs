@@ -60,11 +60,9 @@ fn path() -> impl Strategy<Value = Path> {
     let rate = (1_000_000_u64..400_000_000_000).prop_map(Rate);
     (rate.clone(), 1_u64..10_000, 0_u32..50, prop::option::of(rate)).prop_map(
         |(line_rate, rtt_us, others, initial_rate)| Path {
-            line_rate,
-            base_rtt: Duration::from_micros(rtt_us),
-            format: FORMAT,
             others,
             initial_rate,
+            ..Path::new(line_rate, Duration::from_micros(rtt_us), FORMAT)
         },
     )
 }

@@ -20,12 +20,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("queue", &["packet", "parameters", "random", "units"]),
     ("router", &["packet", "parameters", "random", "units"]),
     ("transport", &["packet", "parameters", "queue", "router", "units"]),
-    ("workload", &["flow", "packet", "parameters", "random", "table", "topology", "units"]),
+    (
+        "workload",
+        &["alone", "flow", "packet", "parameters", "random", "table", "topology", "units"],
+    ),
     ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "router", "topology", "units"]),
     ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
-    ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
+    (
+        "network",
+        &["buffer", "event", "packet", "port", "router", "routes", "schedule", "topology", "units"],
+    ),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (
         "simulation",
@@ -37,6 +43,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "parameters",
             "random",
             "recorder",
+            "router",
             "routes",
             "topology",
             "transport",

@@ -29,6 +29,11 @@ pub trait Discipline {
 
     /// The most it holds, if it has a limit of its own.
     fn capacity(&self) -> Option<Capacity>;
+
+    /// How many priorities it tells apart, if it looks at them and that is limited.
+    fn classes(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// How a discipline works, which decides what a hop costs.
