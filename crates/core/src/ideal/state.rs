@@ -197,6 +197,7 @@ impl<'a> State<'a> {
         self.outcome.records.push(FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },
             fct: None,
+            acked: None,
             ideal_fct: if is_sized { fct } else { Duration::ZERO },
             delivered: Bytes::ZERO,
             retransmits: 0,
