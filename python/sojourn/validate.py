@@ -182,7 +182,7 @@ def _their_flows(replay: Replay) -> pl.DataFrame | None:
 
 def _time(replay: Replay, fct: pl.Expr) -> pl.Expr:
     """Return what is compared of a completion time: itself, or its multiple of that alone."""
-    return fct.truediv(pl.col("alone_s")) if replay.is_slowdown else fct
+    return fct.__truediv__(pl.col("alone_s")) if replay.is_slowdown else fct
 
 
 def _packets(replay: Replay, size: pl.Expr) -> pl.Expr:

@@ -49,7 +49,7 @@ impl Scenario {
             Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
                 let name = transport.name();
                 let message =
-                    format!("no flow has a deadline, without which `{name}` has no purpose");
+                    format!("no flow has a deadline, and this `{name}` is made for deadlines");
                 Err(Problem::new("workload", message))
             }
             _ => Ok(flows),
@@ -270,7 +270,7 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
     let rate = graph.links[id as usize].rate;
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    json!({
+    let mut link = json!({
         "name": graph.link_name(id),
         "rate_bps": rate.0,
         "utilisation": per_second(counters.bytes as f64 * 8.0 / rate.bps()),
@@ -283,5 +283,9 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
         "paused_s": counters.paused.seconds(),
         "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
         "queue_max_bytes": counters.queue_max,
-    })
+    });
+    if let Some(census) = port.census() {
+        link["census"] = json!({ "arrived": census.arrived, "dropped": census.dropped });
+    }
+    link
 }

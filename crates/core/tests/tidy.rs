@@ -72,6 +72,7 @@ const MECHANISM: &[&str] = &[
     "sender",
     "state",
     "tests",
+    "tournament",
     "window",
 ];
 

@@ -13,6 +13,7 @@ pub mod dctcp;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
+pub mod pfabric;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
@@ -28,7 +29,7 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, rcp, scalable_tcp, tcp,
+        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, pfabric, rcp, scalable_tcp, tcp,
         timely, xcp,
     }
 }
@@ -426,9 +427,22 @@ impl Reliability {
 
 #[cfg(test)]
 mod tests {
-    use super::Leaving;
+    use super::{Ack, Leaving};
     use crate::packet::Kind;
-    use crate::units::{Bytes, Time};
+    use crate::units::{Bytes, Duration, Time};
+
+    /// One new packet of a thousand bytes in order.
+    pub(super) const ACK: Ack = Ack {
+        now: Time::ZERO,
+        bytes: Bytes(1000),
+        advanced: 1,
+        rtt: Duration::from_micros(100),
+        marked: false,
+        feedback: 0.0,
+        cumulative: 1,
+        next: 2,
+        is_recovering: false,
+    };
 
     /// The first packet of a flow without end.
     pub(super) const LEAVING: Leaving = Leaving {
