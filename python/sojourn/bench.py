@@ -97,6 +97,12 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "name": "W5: the same under RCP",
         "transport": {"kind": "rcp"},
     },
+    "W6": {
+        **FABRIC,
+        "name": "W6: pFabric, 5000 flows of web search at load 0.8 on 144 hosts",
+        "transport": "pfabric",
+        "workload": {**WEB_SEARCH, "flows": 5000},
+    },
     "W7": {
         **FABRIC,
         "name": "W7: the omniscient scheduler, 1 M flows of web search at load 0.8 on 144 hosts",

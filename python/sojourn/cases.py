@@ -44,8 +44,8 @@ DEFAULTS: Mapping[str, Any] = {
 }
 """What need not: whether bins are of sizes, of single flows or of groups; what is added to our
 completion times, and to the time that a flow is in progress; where times end, and in what they are
-measured; the names of groups; how a percentile is found between two flows; and flows that a bin must
-have to be judged."""
+measured; the names of groups; how a percentile is found between two flows; and how many flows a
+bin must have to be judged."""
 
 TOTALS = (
     "flows",

@@ -152,7 +152,7 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
     if replay.settings["until"] == "acked":
         # Ideals have no ACKs: theirs come back over an empty network.
         way_back = pl.col("alone_s") - pl.col("ideal_fct_s")
-        fct = fct.add(way_back) if replay.is_ideal else pl.col("acked_s")
+        fct = fct + way_back if replay.is_ideal else pl.col("acked_s")
     by_flow = replay.settings["by"] == "flow"
     key = pl.col("flow") if by_flow else _packets(replay, pl.col("size_bytes"))
     return flows.select(
@@ -182,11 +182,11 @@ def _their_flows(replay: Replay) -> pl.DataFrame | None:
 
 def _time(replay: Replay, fct: pl.Expr) -> pl.Expr:
     """Return what is compared of a completion time: itself, or its multiple of that alone."""
-    return fct.__truediv__(pl.col("alone_s")) if replay.is_slowdown else fct
+    return fct / pl.col("alone_s") if replay.is_slowdown else fct
 
 
 def _packets(replay: Replay, size: pl.Expr) -> pl.Expr:
-    payload = replay.settings["payload_bytes"]
+    payload: int = replay.settings["payload_bytes"]
     return (size + payload - 1) // payload
 
 
