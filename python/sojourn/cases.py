@@ -5,12 +5,17 @@ A folder holds the other's results and `cases.toml`, which says what each run wa
 * `simulator`, its name; `scenario`, what all runs have in common; `cases`, by name, each with its
   own `scenario` on top of that and with `runs`, by name, each with its own on top of both.
 * A run has a `label` and says `within` which share of the other's mean completion time ours should
-  be. `like` names a run (`run`, or `case.run`) whose table it changes.
+  be in every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`. `like` names a
+  run (`run`, or `case.run`) whose table it changes.
 * `flows` names a Parquet file with one row a flow: `start_us`, `packets`, if wanted `source` and
   `target`, and the other's completion times in microseconds in columns named after runs.
 * `measured_s` bounds the arrivals of the flows that count; at `end_s` the run ends; `quick` may
   give other values of both for a short run, which is compared flow by flow.
+* Times end when the receiver has everything, or `until = "acked"` when the sender knows; they are
+  seconds, or `over = "alone"` multiples of what the flow takes alone, which the Parquet file then
+  has as `alone_us`.
 * Beside it, `bins.csv` has the other's completion times by size and `totals.csv` its other numbers.
+  Bins may overlap; `groups` gives those of `by = "group"` names, as in `small = [1, 68]`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,27 +35,34 @@ DEFAULTS: Mapping[str, Any] = {
     "by": "size",
     "adds_s": 0,
     "ack_s": 0,
+    "until": "received",
+    "over": "second",
+    "groups": {},
+    "p99": "higher",
     "least_flows": 100,
     "sample_interval": "10 ms",
 }
-"""What need not: whether bins are of sizes or of single flows; what is added to our completion
-times, and to the time that a flow is in progress; flows that a bin must have to be judged."""
+"""What need not: whether bins are of sizes, of single flows or of groups; what is added to our
+completion times, and to the time that a flow is in progress; where times end, and in what they are
+measured; the names of groups; how a percentile is found between two flows; and how many flows a
+bin must have to be judged."""
 
 TOTALS = (
     "flows",
     "unfinished",
-    "mean_s",
-    "median_s",
-    "p99_s",
+    "mean",
+    "median",
+    "p99",
     "active_flows",
     "utilisation",
     "queue_packets",
     "drop_rate",
+    "retransmit_rate",
     "timeouts",
 )
 """What is compared of a run as a whole, with the names of `totals.csv`."""
 
-BINS = ("low", "high", "flows", "unfinished", "mean_s", "stderr_s", "median_s", "p99_s")
+BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p99")
 """What is compared of the flows whose size (or number) is from `low` to `high`."""
 
 
@@ -82,6 +94,11 @@ class Replay:
     def end_s(self) -> float:
         """When the run ends."""
         return float(self.settings["end_s"])
+
+    @property
+    def is_slowdown(self) -> bool:
+        """Whether completion times are multiples of what flows take alone, instead of seconds."""
+        return str(self.settings["over"]) == "alone"
 
     @property
     def is_ideal(self) -> bool:
@@ -225,4 +242,4 @@ def _trace(flows: pl.DataFrame, payload_bytes: int) -> str:
     start = pl.col("start_us").cast(pl.Float64) / 1e6
     size = pl.col("packets") * payload_bytes
     table = flows.select(start.alias("start_s"), *ends, size.alias("size_bytes"))
-    return table.write_csv(float_precision=6)
+    return table.write_csv(float_precision=9)

@@ -282,8 +282,8 @@ def validate(
     out.mkdir(parents=True, exist_ok=True)
     validation.bins_table(outcomes).write_csv(out / "bins.csv")
     validation.totals_table(outcomes).write_csv(out / "totals.csv")
-    validation_page.draw(outcomes, other, out / "validation")
-    print(f"written to {out}: bins.csv, totals.csv, validation.svg, validation.png")
+    drawn = validation_page.draw(outcomes, other, out / "validation")
+    print(f"written to {out}: {', '.join(['bins.csv', 'totals.csv', *drawn])}")
     if record:
         print(f"written to {validation_page.record(outcomes, other, folder)}")
 
@@ -291,7 +291,7 @@ def validate(
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP.")
+        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6, W7.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,

@@ -60,6 +60,7 @@ LOOKS = {
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
+    "omniscient": Look(BLACK, ".", "--"),
     "processor sharing": Look(BLACK, ".", "--"),
     "srpt": Look(GREY, ".", "-."),
     "drop tail": Look(BLUE, "o"),

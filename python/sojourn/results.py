@@ -33,6 +33,7 @@ COLUMNS = (
     "deadline_s",
     "delivered_bytes",
     "outcome",
+    "acked_s",
 )
 
 
@@ -134,7 +135,9 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
         flows["outcome"] = _names(flows["outcome"], OUTCOMES)
     table = pl.DataFrame({name: flows[name] for name in COLUMNS if name in flows})
     may_be_absent = [
-        name for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s") if name in flows
+        name
+        for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s", "acked_s")
+        if name in flows
     ]
     return table.with_columns(pl.col(may_be_absent).fill_nan(None))
 

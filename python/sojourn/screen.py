@@ -212,6 +212,7 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
 def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Return the benchmark's measurements, and what each of them ran."""
     columns = (
+        "CPU s",
         "Mhops / CPU s",
         "ns / hop",
         "events / hop",
@@ -222,12 +223,14 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
     )
     table = _table("scenario", *columns)
     for row in measured:
-        per_flow = [row["bytes_per_live_flow"], row["bytes_per_idle_flow"]]
+        has_packets = "packet_hops" in row
+        per_flow = [row.get("bytes_per_live_flow"), row.get("bytes_per_idle_flow")]
         table.add_row(
             row["name"],
-            f"{row['packet_hops_per_cpu_second'] / 1e6:.2f}",
-            f"{row['ns_per_packet_hop']:.1f}",
-            f"{row['events_per_packet_hop']:.3f}",
+            f"{row['cpu_seconds']:.2f}",
+            f"{row['packet_hops_per_cpu_second'] / 1e6:.2f}" if has_packets else "-",
+            f"{row['ns_per_packet_hop']:.1f}" if has_packets else "-",
+            f"{row['events_per_packet_hop']:.3f}" if has_packets else "-",
             size(row["peak_memory_bytes"]),
             size(row["memory_before_bytes"]),
             *("-" if amount is None else size(amount) for amount in per_flow),

@@ -26,7 +26,7 @@ class Outcome:
     """The columns of `BINS`; those that end in `_other` are the other's. `difference` is ours over
     the other's mean less one, `error` two standard errors of it: from the differences of single
     flows where the other's are known, else as if both means were independent, which is too much.
-    Ideals have none: they are exact."""
+    Ideals have none: they are exact. `p99_difference` is that of the percentiles."""
     ours: Mapping[str, float | None]
     theirs: Mapping[str, float | None]
     """The numbers of `TOTALS`."""
@@ -40,16 +40,36 @@ class Outcome:
         )
 
     @property
-    def completion(self) -> Verdict:
-        """Whether mean completion times are near enough in every bin that is judged."""
+    def completions(self) -> list[tuple[str, Verdict]]:
+        """Whether completion times are near enough: in all bins, or by statistic and group."""
         within = self.replay.settings.get("within")
-        if within is None or self.judged.is_empty():
-            return not_judged("no bin has enough flows")
-        worst = self.judged.sort(pl.col("difference").abs(), descending=True).row(0, named=True)
-        distance = abs(worst["difference"])
-        chance = " (no more than chance)" if distance <= worst["error"] else ""
-        what = f"{apart(worst)}{chance} at {self.bin_name(worst)}"
-        return Verdict(bool(distance <= within), f"{what}, {100 * within:g} % allowed")
+        rows = self.judged.to_dicts()
+        if within is None or not rows:
+            return [("FCT", not_judged("no bin has enough flows"))]
+        if not isinstance(within, Mapping):
+            worst = max(rows, key=lambda row: abs(row["difference"]))
+            return [("FCT", self._near("mean", worst, within))]
+        return [
+            (f"{statistic}, {self.bin_name(row)}", self._near(statistic, row, limit))
+            for statistic, limits in within.items()
+            for row in rows
+            if (limit := limits.get(self.bin_name(row))) is not None
+        ]
+
+    @property
+    def completion(self) -> Verdict:
+        """Whether all completion times are near enough that are judged: the first that is not."""
+        verdicts = [verdict for _, verdict in self.completions]
+        return next((one for one in verdicts if one.held is False), verdicts[0])
+
+    def _near(self, statistic: str, row: Mapping[str, Any], within: float) -> Verdict:
+        if statistic == "mean":
+            distance, what = abs(row["difference"]), apart(row)
+            what += " (no more than chance)" if distance <= row["error"] else ""
+        else:
+            distance, what = abs(row["p99_difference"]), f"{100 * row['p99_difference']:+.1f} %"
+        sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
+        return Verdict(bool(distance <= within), sentence)
 
     @property
     def utilisation(self) -> Verdict:
@@ -63,6 +83,9 @@ class Outcome:
         """Return the name of a bin, such as `8 to 11 packets`."""
         if self.replay.settings["by"] == "flow":
             return f"flow {row['low']}"
+        for name, bounds in self.replay.settings["groups"].items():
+            if bounds == [row["low"], row["high"]]:
+                return str(name)
         return f"{row['low']} to {row['high']} packets"
 
 
@@ -100,30 +123,45 @@ def _beside(replay: Replay, result: Result, beginning: Result | None) -> Outcome
         bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left"
     )
     if theirs is not None:
-        differences = ours.with_columns(fct_s=ours["fct_s"] - theirs["fct_s"])
-        errors = _binned(replay, differences)["stderr_s"]
+        differences = ours.with_columns(time=ours["time"] - theirs["time"])
+        errors = _binned(replay, differences)["stderr"]
     elif replay.is_ideal:
         errors = pl.zeros(pairs.height, eager=True)
     else:
-        errors = (pairs["stderr_s"] ** 2 + pairs["stderr_s_other"] ** 2).sqrt()
+        errors = (pairs["stderr"] ** 2 + pairs["stderr_other"] ** 2).sqrt()
     pairs = pairs.with_columns(
-        difference=pl.col("mean_s") / pl.col("mean_s_other") - 1,
-        error=2 * errors.fill_null(0) / pl.col("mean_s_other"),
+        difference=pl.col("mean") / pl.col("mean_other") - 1,
+        p99_difference=pl.col("p99") / pl.col("p99_other") - 1,
+        error=2 * errors.fill_null(0) / pl.col("mean_other"),
     )
     nothing: dict[str, float | None] = dict.fromkeys(TOTALS)
     measured = nothing | _flow_totals(replay, ours)
     if beginning is not None:
         measured |= _link_totals(replay, result, beginning)
+    elif not replay.is_ideal:
+        measured |= _network_totals(replay, result)
     return Outcome(replay, pairs, measured, nothing | dict(totals))
 
 
 def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
-    payload = replay.settings["payload_bytes"]
-    packets = (pl.col("size_bytes") + payload - 1) // payload
-    key = pl.col("flow") if replay.settings["by"] == "flow" else packets
     flows = result.flows.filter(pl.col("outcome") != "long_lived")
+    if replay.flows is not None and "alone_us" in replay.flows.columns:
+        alone = pl.col("flow").cast(pl.UInt64), (pl.col("alone_us") / 1e6).alias("alone_s")
+        flows = flows.join(replay.flows.with_row_index("flow").select(alone), on="flow")
     fct = pl.col("fct_s") + replay.settings["adds_s"]
-    return flows.select(key.cast(pl.Int64).alias("key"), "start_s", fct, "timeouts")
+    if replay.settings["until"] == "acked":
+        # Ideals have no ACKs: theirs come back over an empty network.
+        way_back = pl.col("alone_s") - pl.col("ideal_fct_s")
+        fct = fct + way_back if replay.is_ideal else pl.col("acked_s")
+    by_flow = replay.settings["by"] == "flow"
+    key = pl.col("flow") if by_flow else _packets(replay, pl.col("size_bytes"))
+    return flows.select(
+        key.cast(pl.Int64).alias("key"),
+        "start_s",
+        fct.alias("fct_s"),
+        _time(replay, fct).alias("time"),
+        "timeouts",
+    )
 
 
 def _their_flows(replay: Replay) -> pl.DataFrame | None:
@@ -131,12 +169,25 @@ def _their_flows(replay: Replay) -> pl.DataFrame | None:
     if replay.flows is None or replay.name not in replay.flows.columns:
         return None
     start, fct = pl.col("start_us") / 1e6, pl.col(replay.name) / 1e6
-    return replay.flows.select(
+    fct = pl.when(start + fct <= replay.end_s).then(fct)
+    alone = [(pl.col("alone_us") / 1e6).alias("alone_s")] if replay.is_slowdown else []
+    return replay.flows.with_columns(alone).select(
         pl.col("packets").cast(pl.Int64).alias("key"),
         start.alias("start_s"),
-        pl.when(start + fct <= replay.end_s).then(fct).alias("fct_s"),
+        fct.alias("fct_s"),
+        _time(replay, fct).alias("time"),
         pl.lit(None, pl.UInt32).alias("timeouts"),
     )
+
+
+def _time(replay: Replay, fct: pl.Expr) -> pl.Expr:
+    """Return what is compared of a completion time: itself, or its multiple of that alone."""
+    return fct / pl.col("alone_s") if replay.is_slowdown else fct
+
+
+def _packets(replay: Replay, size: pl.Expr) -> pl.Expr:
+    payload: int = replay.settings["payload_bytes"]
+    return (size + payload - 1) // payload
 
 
 def _measured(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
@@ -145,29 +196,25 @@ def _measured(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
-    edges = replay.bins.select("low", "high").sort("low")
-    fct = pl.col("fct_s")
-    return (
-        _measured(replay, flows)
-        .sort("key")
-        .join_asof(edges, left_on="key", right_on="low")
-        .filter(pl.col("key") <= pl.col("high"))
-        .group_by("low", "high")
-        .agg(
+    measured, time = _measured(replay, flows), pl.col("time")
+    bins = [
+        measured.filter(pl.col("key").is_between(low, high)).select(
+            low=pl.lit(low, pl.Int64),
+            high=pl.lit(high, pl.Int64),
             flows=pl.len(),
-            unfinished=fct.null_count(),
-            mean_s=fct.mean(),
-            stderr_s=fct.std() / fct.count().sqrt(),
-            median_s=fct.median(),
-            p99_s=fct.quantile(0.99, "higher"),
+            unfinished=time.null_count(),
+            mean=time.mean(),
+            stderr=time.std() / time.count().sqrt(),
+            median=time.median(),
+            p99=time.quantile(0.99, replay.settings["p99"]),
         )
-        .sort("low")
-        .select(BINS)
-    )
+        for low, high in replay.bins.select("low", "high").iter_rows()
+    ]
+    return pl.concat(bins).filter(pl.col("flows") > 0).select(BINS)
 
 
 def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]:
-    measured = _measured(replay, flows)["fct_s"]
+    measured = _measured(replay, flows)["time"]
     since, end = replay.settings["measured_s"][0], replay.end_s
     # A flow is active until its sender knows that it is done.
     done = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings["ack_s"]
@@ -176,9 +223,9 @@ def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]
     return {
         "flows": len(measured),
         "unfinished": measured.null_count(),
-        "mean_s": _number(measured.mean()),
-        "median_s": _number(measured.median()),
-        "p99_s": _number(measured.quantile(0.99, "higher")),
+        "mean": _number(measured.mean()),
+        "median": _number(measured.median()),
+        "p99": _number(measured.quantile(0.99, replay.settings["p99"])),
         "active_flows": float(active.sum()) / (end - since),
         "timeouts": None if timeouts.null_count() else float(timeouts.sum()),
     }
@@ -206,6 +253,14 @@ def _link_totals(replay: Replay, result: Result, beginning: Result) -> dict[str,
         "queue_packets": float(queue["value"].to_numpy().mean()) / replay.settings["wire_bytes"],
         "drop_rate": dropped / arrivals if arrivals else 0.0,
     }
+
+
+def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
+    """Return what all links together dropped of the data sent, and what was sent again."""
+    flows, drops = result.flows, result.summary["counts"]["drops"]
+    needed = int(flows.select(_packets(replay, pl.col("size_bytes"))).sum().item())
+    again = int(flows["retransmits"].sum())
+    return {"drop_rate": drops / (needed + again), "retransmit_rate": again / needed}
 
 
 def bins_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:

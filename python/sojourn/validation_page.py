@@ -34,26 +34,29 @@ def every_table(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
 def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
     """Return a table of each case's runs as a whole, as far as the other's are known."""
     shown = {
-        "mean, s": ("mean_s", 1, "{:.3f}"),
-        "median, s": ("median_s", 1, "{:.3f}"),
-        "p99, s": ("p99_s", 1, "{:.2f}"),
+        "mean": ("mean", 1, "{:.3f}"),
+        "median": ("median", 1, "{:.3f}"),
+        "p99": ("p99", 1, "{:.2f}"),
         "flows in progress": ("active_flows", 1, "{:.1f}"),
         "used, %": ("utilisation", 100, "{:.1f}"),
         "queue, packets": ("queue_packets", 1, "{:.1f}"),
         "drops, %": ("drop_rate", 100, "{:.2f}"),
+        "sent again, %": ("retransmit_rate", 100, "{:.2f}"),
         "time-outs": ("timeouts", 1, "{:.0f}"),
         "unfinished": ("unfinished", 1, "{:.0f}"),
     }
     tables = []
     for case in _by_case(outcomes):
-        known = [one for one in case if one.theirs["mean_s"] is not None]
-        rows = [
-            [one.replay.label]
-            + [_pair(one.ours[key], one.theirs[key], by, form) for key, by, form in shown.values()]
-            for one in known
-        ]
-        if rows:
-            tables.append(Rows(case[0].replay.title, ["run", *shown], rows))
+        known = [one for one in case if one.theirs["mean"] is not None]
+        cells = {
+            name: [_pair(one.ours[key], one.theirs[key], by, form) for one in known]
+            for name, (key, by, form) in shown.items()
+        }
+        cells = {name: column for name, column in cells.items() if {*column} != {"-"}}
+        if known:
+            rows = zip((one.replay.label for one in known), *cells.values(), strict=True)
+            columns = ["run", *(_titled(case[0], name) for name in cells)]
+            tables.append(Rows(case[0].replay.title, columns, [list(row) for row in rows]))
     return tables
 
 
@@ -63,12 +66,16 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
     for case in _by_case(outcomes):
         for first in range(0, len(case), abreast):
             runs = case[first : first + abreast]
-            bins = [{row["low"]: row for row in one.bins.to_dicts()} for one in runs]
+            bins = [{(r["low"], r["high"]): r for r in one.bins.to_dicts()} for one in runs]
+            by_group = runs[0].replay.settings["by"] == "group"
+            cells = {"": _bin_cell} | ({", p99": _p99_cell} if by_group else {})
             rows = [
-                [runs[0].bin_name(row), f"{row['flows_other']}"]
-                + [_bin_cell(of_run.get(row["low"])) for of_run in bins]
+                [runs[0].bin_name(row) + ending, f"{row['flows_other']}"]
+                + [cell(of_run.get((row["low"], row["high"]))) for of_run in bins]
                 for row in runs[0].bins.to_dicts()
+                for ending, cell in cells.items()
             ]
+            rows = [row for row in rows if {*row[2:]} != {"-"}]
             columns = ["", "flows", *(one.replay.label for one in runs)]
             tables.append(Rows(case[0].replay.title, columns, rows))
     return tables
@@ -79,7 +86,7 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
     rows = [
         [one.replay.case, one.replay.label, what, verdict.word, verdict.sentence]
         for one in outcomes
-        for what, verdict in (("FCT", one.completion), ("utilisation", one.utilisation))
+        for what, verdict in (*one.completions, ("utilisation", one.utilisation))
         if verdict.held is not None
     ]
     return Rows("verdicts", ["case", "run", "what", "verdict", "numbers"], rows)
@@ -100,15 +107,31 @@ def _pair(ours: float | None, theirs: float | None, by: float, form: str) -> str
 def _bin_cell(row: Mapping[str, Any] | None) -> str:
     if row is None or row["difference"] is None:
         return "-"
-    pair = _pair(row["mean_s"], row["mean_s_other"], 1, "{:.3f}")
+    pair = _pair(row["mean"], row["mean_other"], 1, "{:.3f}")
     return f"{pair} ({apart(row)})"
 
 
-def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> None:
-    """Draw completion times by size, and below them ours over the other's, a column for a case."""
+def _p99_cell(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["p99_difference"] is None:
+        return "-"
+    pair = _pair(row["p99"], row["p99_other"], 1, "{:.3f}")
+    return f"{pair} ({100 * row['p99_difference']:+.1f} %)"
+
+
+def _titled(one: Outcome, name: str) -> str:
+    """Return the title of a column, with the unit of times."""
+    is_time = name in ("mean", "median", "p99")
+    return f"{name}, s" if is_time and not one.replay.is_slowdown else name
+
+
+def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:
+    """Draw completion times by size, and below them ours over the other's, a column for a case.
+
+    Return the names of the files: none where no case goes by size.
+    """
     cases = [case for case in _by_case(outcomes) if case[0].replay.settings["by"] == "size"]
     if not cases:
-        return
+        return []
     labels = list(dict.fromkeys(one.replay.label for case in cases for one in case))
     with plot.canvas(2, len(cases), (6.4 * len(cases), 8)) as (picture, axes):
         for column, case in enumerate(cases):
@@ -117,15 +140,16 @@ def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> None:
             _draw_times(above, looks, simulator)
             _draw_ratios(below, looks, simulator)
         plot.save(picture, stem)
+    return [f"{stem.name}{ending}" for ending in (".svg", ".png")]
 
 
 def _draw_times(axes: Axes, looks: Looks, simulator: str) -> None:
     for one, look in looks:
         size = _middle(one.bins)
         line: Any = {"color": look.colour, "marker": look.marker, "linewidth": 1}
-        axes.plot(size, one.bins["mean_s"].to_numpy(), label=one.replay.label, **line)
+        axes.plot(size, one.bins["mean"].to_numpy(), label=one.replay.label, **line)
         hollow: Any = line | {"markerfacecolor": "none", "linestyle": "--", "alpha": 0.7}
-        axes.plot(size, one.bins["mean_s_other"].to_numpy(), **hollow)
+        axes.plot(size, one.bins["mean_other"].to_numpy(), **hollow)
     axes.plot(
         [],
         [],
@@ -184,12 +208,11 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
     if not (found and closed):
         raise ScenarioError(f"{page}: lacks the lines `{begin}` and `{end}`")
     stem = page.with_name(f"validation_{folder.resolve().name}")
-    draw(outcomes, simulator, stem)
+    drawn = draw(outcomes, simulator, stem)
     stem.with_suffix(".svg").unlink(missing_ok=True)
-    picture = stem.with_suffix(".png")
     parts = [
         f"Made by `sojourn validate {folder.resolve().name} --record`, version {_core.VERSION}.",
-        *([f"![Completion times by size]({picture.name})"] if picture.exists() else []),
+        *([f"![Completion times by size]({stem.name}.png)"] if drawn else []),
         *_markdown(outcomes, simulator),
     ]
     page.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")

@@ -51,6 +51,9 @@ pub struct FlowRecord {
     /// From the first packet sent (a SYN, if there is one) to the last payload byte at the
     /// receiver.
     pub fct: Option<Duration>,
+    /// From the same instant to the sender's knowledge that the receiver has all; none where there
+    /// are no acknowledgements.
+    pub acked: Option<Duration>,
     /// The same flow alone in the same network.
     pub ideal_fct: Duration,
     /// Payload that the receiver has.
@@ -93,11 +96,14 @@ pub struct Columns {
     pub delivered_bytes: Vec<u64>,
     /// 0 finished, 1 unfinished, 2 long-lived, 3 terminated.
     pub outcome: Vec<u8>,
+    /// Completion time as the sender sees it, with the way back of the last acknowledgement, in
+    /// seconds; NaN if there is none.
+    pub acked_s: Vec<f64>,
 }
 
 impl Columns {
-    /// What a flow takes: eight numbers of eight bytes, four of four, a class and an outcome.
-    pub const BYTES_PER_FLOW: usize = 8 * 8 + 4 * 4 + 2 + 1;
+    /// What a flow takes: nine numbers of eight bytes, four of four, a class and an outcome.
+    pub const BYTES_PER_FLOW: usize = 9 * 8 + 4 * 4 + 2 + 1;
 
     /// Appends a record.
     ///
@@ -129,6 +135,7 @@ impl Columns {
         self.deadline_s.push(spec.deadline.map_or(f64::NAN, Duration::seconds));
         self.delivered_bytes.push(record.delivered.0);
         self.outcome.push(record.outcome as u8);
+        self.acked_s.push(record.acked.map_or(f64::NAN, Duration::seconds));
     }
     /// Puts the rows in order of their flows' numbers.
     pub fn sort(&mut self) {
@@ -149,6 +156,7 @@ impl Columns {
         arrange(&mut self.deadline_s, order);
         arrange(&mut self.delivered_bytes, order);
         arrange(&mut self.outcome, order);
+        arrange(&mut self.acked_s, order);
     }
 
     /// How many flows had this outcome.

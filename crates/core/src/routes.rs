@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::alone::{alone, alone_spread};
 use crate::flow::HostId;
-use crate::ideal::alone::{alone, alone_spread};
 use crate::packet::Format;
 use crate::random::{Random, mix};
 use crate::topology::{Graph, Link, LinkId, Paths};

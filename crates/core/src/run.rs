@@ -269,6 +269,7 @@ fn untouched(spec: FlowSpec) -> FlowRecord {
         spec,
         outcome,
         fct: None,
+        acked: None,
         ideal_fct: Duration::ZERO,
         delivered: Bytes::ZERO,
         retransmits: 0,

@@ -36,8 +36,8 @@ struct Flow {
     ideal_fct: Duration,
     fct: Option<Duration>,
     delivered: u64,
-    /// Whether the sender has nothing left to do.
-    is_closed: bool,
+    /// How long after its start the sender had nothing left to do.
+    closed: Option<Duration>,
     /// Packets of the flow, of any kind: put into the network, taken out, lost in it.
     packets: Tally,
 }
@@ -234,7 +234,7 @@ impl<'a> Simulation<'a> {
             ideal_fct,
             fct: None,
             delivered: 0,
-            is_closed: false,
+            closed: None,
             packets: Tally::default(),
             spec,
         };
@@ -404,8 +404,8 @@ impl<'a> Simulation<'a> {
         if !flow.sender.is_done() {
             return;
         }
-        if !flow.is_closed {
-            flow.is_closed = true;
+        if flow.closed.is_none() {
+            flow.closed = Some(self.agenda.now() - flow.spec.start);
             self.sending[flow.spec.source as usize] -= 1;
         }
         if flow.packets.in_network() == 0 {
@@ -429,6 +429,8 @@ impl<'a> Simulation<'a> {
             spec: flow.spec,
             outcome,
             fct: flow.fct,
+            // Of a flow that ends otherwise its sender does not learn that all has arrived.
+            acked: flow.closed.filter(|_| outcome == Outcome::Finished),
             ideal_fct: flow.ideal_fct,
             delivered: Bytes(flow.delivered),
             retransmits: flow.sender.retransmits,
@@ -440,7 +442,7 @@ impl<'a> Simulation<'a> {
         let now = self.agenda.now();
         let Self { graph, recorder, network, flows, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
-        let in_progress = flows.iter().flatten().filter(|flow| !flow.is_closed).count();
+        let in_progress = flows.iter().flatten().filter(|flow| flow.closed.is_none()).count();
         samples.push(now, *active, in_progress as f64);
         for (link, probe) in queues {
             let port = &mut network.ports[*link as usize];

@@ -92,7 +92,11 @@ fn a_lone_flow_takes_the_time_worked_out_by_hand() {
         "transport": { "kind": "constant_rate" },
         "workload": flows(&[(0.0, 0, 10, 12_345)]),
     });
-    assert_eq!(run(&scenario).flows.fct_s, [by_hand * 1e-9]);
+    let columns = run(&scenario).flows;
+    assert_eq!(columns.fct_s, [by_hand * 1e-9]);
+    // An ACK of 40 B lasts 32 ns on each link back.
+    let acked = by_hand + 3.0 * 32.0 + 3_000.0;
+    assert!((columns.acked_s[0] - acked * 1e-9).abs() < 1e-15, "{:?}", columns.acked_s);
     // Through a bottleneck of 2.5 Gb/s, where a byte lasts 3.2 ns: the first packet comes to it after
     // 832 ns, all of them take 12865 * 3.2 = 41168 ns, and the last takes 385 * 0.8 = 308 ns more.
     let by_hand = 832.0 + 41_168.0 + 308.0 + 3_000.0;

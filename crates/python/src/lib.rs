@@ -126,6 +126,7 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
             deadline_s,
             delivered_bytes,
             outcome,
+            acked_s,
         ]
     ))
 }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Allocation, Flow, Ideal, Links};
+use super::fluid::Fluid;
+use super::{Allocation, Flow, Ideal, Links, Service};
 use crate::topology::LinkId;
 
 crate::parameters! {
@@ -15,8 +16,8 @@ crate::parameters! {
 }
 
 impl Ideal for Config {
-    fn open(&self, links: usize) -> Box<dyn Allocation> {
-        Box::new(MaxMin::new(links))
+    fn open(&self, links: usize) -> Box<dyn Service> {
+        Box::new(Fluid::new(MaxMin::new(links)))
     }
 }
 

@@ -1,19 +1,26 @@
 //! Ideals: the completion times that an allocation of rates alone would give, without packets or
 //! control.
 //!
-//! Flows are fluid. At every arrival and departure an [`Allocation`] gives each active flow a rate,
-//! at once and at no cost. What a flow needs of the network besides (propagation, storing and
-//! forwarding) is added as if it were alone, so that a flow that meets nobody takes exactly
-//! [`alone`](alone::alone). Left out: losses of links, acknowledgements, handshakes.
+//! Flows are fluid. A [`Service`] says at every instant at what rate each active flow is served, and
+//! changes its mind only when a flow comes or leaves, at once and at no cost. What a flow needs of the
+//! network besides (propagation, storing and forwarding) is added as if it were alone, so that a flow
+//! that meets nobody takes exactly [`alone`](crate::alone::alone). Left out: losses of links,
+//! acknowledgements, handshakes.
+//!
+//! Most ideals are an [`Allocation`], which gives all flows new rates each time. One under which a
+//! change concerns few of many flows is a service of its own.
 
 pub mod alone;
 #[cfg(test)]
 mod fixture;
+mod fluid;
 pub mod max_min;
+pub mod omniscient;
 pub mod processor_sharing;
 pub mod srpt;
 mod state;
 
+pub use fluid::Allocation;
 pub use state::{Flow, Links};
 
 use crate::flow::{FlowRecord, FlowSpec};
@@ -24,19 +31,26 @@ use state::{State, picoseconds};
 
 crate::family! {
     /// Every ideal, by the name a scenario gives it.
-    pub enum Config as dyn Ideal { alone, processor_sharing, srpt, max_min }
+    pub enum Config as dyn Ideal { alone, processor_sharing, srpt, max_min, omniscient }
 }
 
 /// A kind of ideal.
 pub trait Ideal {
-    /// Its allocation for a network of that many links.
-    fn open(&self, links: usize) -> Box<dyn Allocation>;
+    /// Its service in a network of that many links.
+    fn open(&self, links: usize) -> Box<dyn Service>;
 }
 
-/// A rule by which the active flows share the links.
-pub trait Allocation {
-    /// Sets the rate of every active flow; none above its bottleneck's. May sort the flows.
-    fn allocate(&mut self, flows: &mut [Flow], links: &Links);
+/// Serves active flows. Instants are in picoseconds.
+pub trait Service {
+    /// Takes in a flow that starts `now`.
+    fn admit(&mut self, flow: Flow, now: f64);
+
+    /// Serves its flows from `now` on, until the first of them leaves, which is given with the instant;
+    /// none if all stay `until` then.
+    fn serve(&mut self, links: &Links, now: f64, until: f64) -> Option<(Flow, f64)>;
+
+    /// Gives up the flows that are left, as they are `now`.
+    fn close(&mut self, now: f64) -> Vec<Flow>;
 }
 
 /// What an ideal runs on.
@@ -68,13 +82,12 @@ pub fn run(
     flows: impl IntoIterator<Item = FlowSpec>,
     mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
 ) -> Outcome {
-    let mut allocation = ideal.open(setting.graph.links.len());
-    let mut state = State::new(setting);
+    let mut state = State::new(setting, ideal.open(setting.graph.links.len()));
     for spec in flows.into_iter().take_while(|spec| spec.start < setting.limit) {
-        state.serve_until(picoseconds(spec.start), allocation.as_mut());
+        state.serve_until(picoseconds(spec.start));
         state.admit(spec, &mut route);
     }
-    state.serve_until(picoseconds(setting.limit), allocation.as_mut());
+    state.serve_until(picoseconds(setting.limit));
     state.close()
 }
 

@@ -1,6 +1,7 @@
 //! Processor sharing: every link is shared equally among the flows on it.
 
-use super::{Allocation, Flow, Ideal, Links};
+use super::fluid::Fluid;
+use super::{Allocation, Flow, Ideal, Links, Service};
 
 crate::parameters! {
     /// Every link shares its rate equally among the flows on it, and a flow gets the least of its
@@ -10,8 +11,8 @@ crate::parameters! {
 }
 
 impl Ideal for Config {
-    fn open(&self, _links: usize) -> Box<dyn Allocation> {
-        Box::new(ProcessorSharing)
+    fn open(&self, _links: usize) -> Box<dyn Service> {
+        Box::new(Fluid::new(ProcessorSharing))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Shortest remaining processing time: the flow with the least left to send goes first.
 
-use super::{Allocation, Flow, Ideal, Links};
+use super::fluid::Fluid;
+use super::{Allocation, Flow, Ideal, Links, Service};
 
 crate::parameters! {
     /// Shortest remaining processing time, as an omniscient scheduler: flows in order of what they
@@ -11,8 +12,8 @@ crate::parameters! {
 }
 
 impl Ideal for Config {
-    fn open(&self, links: usize) -> Box<dyn Allocation> {
-        Box::new(Srpt { left: vec![0.0; links] })
+    fn open(&self, links: usize) -> Box<dyn Service> {
+        Box::new(Fluid::new(Srpt { left: vec![0.0; links] }))
     }
 }
 

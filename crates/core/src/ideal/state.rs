@@ -1,6 +1,7 @@
-//! The state of an ideal's run: active flows as fluid, and the events at which their rates change.
+//! The state of an ideal's run: flows as fluid, from their start to their record.
 
-use super::{Allocation, Outcome, Setting, alone};
+use super::{Outcome, Service, Setting};
+use crate::alone::alone;
 use crate::flow::{self, FlowRecord, FlowSpec};
 use crate::topology::LinkId;
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -60,9 +61,9 @@ pub struct Flow {
     /// Rate of its slowest link.
     pub bottleneck: f64,
     /// Index of its record.
-    record: usize,
+    pub(super) record: usize,
     /// All it has to send, headers included; infinite for a long-lived flow.
-    wire: f64,
+    pub(super) wire: f64,
     sent: f64,
     /// When a long-lived flow leaves; never, for others.
     stop: f64,
@@ -87,19 +88,29 @@ impl Flow {
     }
 
     /// The time until it leaves at its present rate.
-    fn time_left(&self, now: f64) -> f64 {
+    pub(super) fn time_left(&self, now: f64) -> f64 {
         (self.remaining() / self.rate).min((self.stop - now).max(0.0))
     }
 
-    fn advance(&mut self, span: f64) {
+    /// What it will have left after a while at its present rate.
+    pub(super) fn remaining_after(&self, span: f64) -> f64 {
+        self.wire - self.sent_after(span)
+    }
+
+    fn sent_after(&self, span: f64) -> f64 {
+        // Rounding may carry it past its end.
+        (self.sent + self.rate * span).min(self.wire)
+    }
+
+    /// Serves it for a while at its present rate.
+    pub(super) fn advance(&mut self, span: f64) {
         let rate = self.rate;
         assert!(
             (0.0..=self.bottleneck).contains(&rate),
             "flow {} cannot be served at {rate} b/s",
             self.record
         );
-        // Rounding may carry it past its end.
-        self.sent = (self.sent + self.rate * span).min(self.wire);
+        self.sent = self.sent_after(span);
         // What it sends over its bottleneck's rate is the time it would have taken alone. The sum
         // never decreases and is exactly zero for an undisturbed flow, so that no slowdown is below
         // one.
@@ -121,50 +132,38 @@ pub(super) struct State<'a> {
     setting: Setting<'a>,
     now: f64,
     links: Links,
-    active: Vec<Flow>,
+    service: Box<dyn Service>,
+    /// How many flows are active.
+    active: usize,
     /// Routes of flows that left, to be used again.
     spare: Vec<Vec<LinkId>>,
     outcome: Outcome,
 }
 
 impl<'a> State<'a> {
-    pub(super) fn new(setting: Setting<'a>) -> Self {
+    pub(super) fn new(setting: Setting<'a>, service: Box<dyn Service>) -> Self {
         let links = Links::new(setting.graph.links.iter().map(|link| link.rate));
         let link_bytes = vec![0.0; links.capacity.len()];
         let outcome = Outcome { records: Vec::new(), link_bytes, end: Time::ZERO };
-        Self { setting, now: 0.0, links, active: Vec::new(), spare: Vec::new(), outcome }
+        Self { setting, now: 0.0, links, service, active: 0, spare: Vec::new(), outcome }
     }
 
     /// Serves the active flows, of which some may leave, until a flow comes or the run ends.
-    pub(super) fn serve_until(&mut self, until: f64, allocation: &mut dyn Allocation) {
-        while self.now < until && !self.active.is_empty() {
-            allocation.allocate(&mut self.active, &self.links);
-            let times = self.active.iter().map(|flow| flow.time_left(self.now)).enumerate();
-            let first = times.min_by(|a, b| a.1.total_cmp(&b.1));
-            match first.filter(|(_, span)| span.is_finite() && self.now + span <= until) {
-                Some((index, span)) => {
-                    self.advance(span);
-                    let mut flow = self.active.remove(index);
-                    if flow.wire.is_finite() {
-                        flow.sent = flow.wire;
-                    }
-                    self.settle(flow);
-                }
-                None if until.is_finite() => self.advance(until - self.now),
-                // Only flows that never stop are left.
-                None => return,
+    pub(super) fn serve_until(&mut self, until: f64) {
+        while self.now < until && self.active > 0 {
+            let Some((mut flow, now)) = self.service.serve(&self.links, self.now, until) else {
+                break;
+            };
+            self.now = now;
+            // Rounding may have left a little.
+            if flow.wire.is_finite() {
+                flow.sent = flow.wire;
             }
+            self.settle(flow);
         }
         if until.is_finite() {
             self.now = self.now.max(until);
         }
-    }
-
-    fn advance(&mut self, span: f64) {
-        for flow in &mut self.active {
-            flow.advance(span);
-        }
-        self.now += span;
     }
 
     /// Lets a flow start, over the links that `route` appends for it.
@@ -182,7 +181,7 @@ impl<'a> State<'a> {
         let hops = hops.map(|link| (link.rate, link.delay));
         // The first packet of a long-lived flow is under way as long as any other.
         let size = spec.size.unwrap_or(format.payload);
-        let (fct, wire) = (alone::alone(hops, format, size), format.on_wire(size).0 as f64 * BYTE);
+        let (fct, wire) = (alone(hops, format, size), format.on_wire(size).0 as f64 * BYTE);
 
         let is_sized = spec.size.is_some();
         let mut flow = self.links.join(links);
@@ -193,10 +192,12 @@ impl<'a> State<'a> {
         } else {
             flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         }
-        self.active.push(flow);
+        self.service.admit(flow, self.now);
+        self.active += 1;
         self.outcome.records.push(FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },
             fct: None,
+            acked: None,
             ideal_fct: if is_sized { fct } else { Duration::ZERO },
             delivered: Bytes::ZERO,
             retransmits: 0,
@@ -207,6 +208,7 @@ impl<'a> State<'a> {
 
     /// Completes the record of a flow that is served no more.
     fn settle(&mut self, mut flow: Flow) {
+        self.active -= 1;
         for link in &flow.links {
             self.links.flows[*link as usize] -= 1;
             self.outcome.link_bytes[*link as usize] += flow.sent / BYTE;
@@ -236,7 +238,7 @@ impl<'a> State<'a> {
 
     /// Ends the run.
     pub(super) fn close(mut self) -> Outcome {
-        for flow in std::mem::take(&mut self.active) {
+        for flow in self.service.close(self.now) {
             self.settle(flow);
         }
         self.outcome

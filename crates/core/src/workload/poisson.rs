@@ -3,17 +3,24 @@
 use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
 use super::pairs::{Ends, Pairs};
 use super::{Context, Flows, Workload, plain, sizes};
+use crate::alone::alone;
 use crate::flow::FlowSpec;
-use crate::parameters::{Problem, positive, positive_if_given};
+use crate::packet::Format;
+use crate::parameters::{Problem, not_negative, positive, positive_if_given};
+use crate::random::Random;
+use crate::topology::{Graph, Paths};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {
     /// Deadlines drawn from an exponential distribution, as in [d311] and [pdq12].
     pub struct Deadlines {
-        /// Mean, before `minimum` is applied.
+        /// Mean, before anything that is drawn too short is made longer.
         pub mean: Duration, where positive;
         /// Shortest deadline: what is drawn below becomes this.
         pub minimum: Duration = Duration::ZERO;
+        /// Shortest deadline as a multiple of what the flow takes alone in the network, on the first
+        /// of its paths; 1.25 in [pfabric13].
+        pub minimum_slowdown: f64 = 0.0, where not_negative;
         /// Only flows smaller than this have a deadline; if not given, all have.
         pub below: Option<Bytes> = None;
     }
@@ -64,21 +71,17 @@ impl Workload for Config {
         let (arrivals, load) = load.arrivals(context, "flows")?;
         let mut ends = Ends::new(self.pairs, context.graph, context.random("pairs"))?;
         let mut size_stream = context.random("sizes");
-        let mut deadline_stream = context.random("deadlines");
-        let deadlines = self.deadlines.clone();
+        let mut deadlines =
+            self.deadlines.as_ref().map(|deadlines| DrawnDeadlines::new(deadlines, context));
         let gap = Gap::Poisson(1.0 / arrivals, context.random("arrivals"));
         let instants = Instants { now: self.start, gap };
         let flows = (0..).zip(bounded(instants, self.start, self.stop, self.flows));
         let flows = flows.map(move |(id, start)| {
             let (source, target) = ends.draw();
             let size = sizes.sample(&mut size_stream);
-            // Drawn for every flow, so that who has a deadline does not move the others'.
-            let deadline = deadlines.as_ref().and_then(|deadlines| {
-                let drawn = deadline_stream.exponential(deadlines.mean.seconds());
-                let deadline = Duration::from_seconds(drawn).max(deadlines.minimum);
-                deadlines.below.is_none_or(|below| size < below).then_some(deadline)
-            });
-            FlowSpec { id, size: Some(size), deadline, ..plain(source, target, start) }
+            let mut spec = FlowSpec { id, size: Some(size), ..plain(source, target, start) };
+            spec.deadline = deadlines.as_mut().and_then(|deadlines| deadlines.draw(&spec, size));
+            spec
         });
         Ok(Flows {
             classes: vec![self.class.clone()],
@@ -86,5 +89,52 @@ impl Workload for Config {
             has_deadlines: self.deadlines.is_some(),
             flows: Box::new(flows),
         })
+    }
+}
+
+/// Draws one deadline after another.
+struct DrawnDeadlines {
+    deadlines: Deadlines,
+    random: Random,
+    paths: Paths,
+    graph: Graph,
+    format: Format,
+}
+
+impl DrawnDeadlines {
+    fn new(deadlines: &Deadlines, context: &Context<'_>) -> Self {
+        Self {
+            deadlines: deadlines.clone(),
+            random: context.random("deadlines"),
+            paths: Paths::new(context.graph),
+            graph: context.graph.clone(),
+            format: context.format.clone(),
+        }
+    }
+
+    fn draw(&mut self, flow: &FlowSpec, size: Bytes) -> Option<Duration> {
+        // Drawn for every flow, so that who has a deadline does not move the others'.
+        let drawn = self.random.exponential(self.deadlines.mean.seconds());
+        let Deadlines { minimum, minimum_slowdown, below, .. } = self.deadlines;
+        if below.is_some_and(|below| size >= below) {
+            return None;
+        }
+        let mut deadline = Duration::from_seconds(drawn).max(minimum);
+        if minimum_slowdown > 0.0 {
+            let alone = self.alone(flow, size).seconds();
+            deadline = deadline.max(Duration::from_seconds(minimum_slowdown * alone));
+        }
+        Some(deadline)
+    }
+
+    /// What the flow takes if it meets nobody.
+    fn alone(&mut self, flow: &FlowSpec, size: Bytes) -> Duration {
+        let mut path = Vec::new();
+        self.paths.append(flow.source, flow.target, 0, &mut path);
+        let hop = |link| {
+            let link = &self.graph.links[link as usize];
+            (link.rate, link.delay)
+        };
+        alone(path.into_iter().map(hop), &self.format, size)
     }
 }

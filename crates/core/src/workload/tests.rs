@@ -137,6 +137,36 @@ fn changing_the_load_or_the_sizes_leaves_the_rest_as_it_was() {
 }
 
 #[test]
+fn no_deadline_is_shorter_than_a_multiple_of_the_time_alone() {
+    let graph = network(&json!({
+        "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "host_rate": "10 Gbps",
+        "fabric_rate": "40 Gbps", "host_delay": "2 us", "fabric_delay": "1 us",
+    }));
+    let drawn = |mean: &str, least: f64, size: &str| {
+        let deadlines = json!({"mean": mean, "minimum_slowdown": least, "below": "5 KB"});
+        let workload = json!({
+            "kind": "poisson", "load": 0.5, "sizes": {"kind": "fixed", "size": size}, "flows": 500,
+            "deadlines": deadlines,
+        });
+        flows(&workload, &graph, 3)
+    };
+    // A packet of 1040 B lasts 0.832 us at 10 Gb/s and 0.208 us at 40 Gb/s.
+    for flow in drawn("1 ps", 1.25, "2 KB") {
+        let near = 4.0 + 3.0 * 0.832;
+        let far = 6.0 + 3.0 * 0.832 + 2.0 * 0.208;
+        let alone = if flow.source / 2 == flow.target / 2 { near } else { far };
+        let deadline = flow.deadline.unwrap().seconds();
+        assert!((deadline - 1.25e-6 * alone).abs() <= 1e-12, "{deadline}, alone {alone} us");
+    }
+    assert!(drawn("1 ps", 1.25, "5 KB").iter().all(|flow| flow.deadline.is_none()));
+    // What is drawn longer stays as it is.
+    let (free, bounded) = (drawn("10 us", 0.0, "2 KB"), drawn("10 us", 1.25, "2 KB"));
+    assert!(free.iter().zip(&bounded).all(|(free, bounded)| free.deadline <= bounded.deadline));
+    let same = free.iter().zip(&bounded).filter(|(free, bounded)| free == bounded).count();
+    assert!((100..400).contains(&same), "{same}");
+}
+
+#[test]
 fn pairs_follow_the_topology_unless_told_otherwise() {
     let graph = network(&json!({"kind": "dumbbell", "senders": 3, "receivers": 3}));
     let drawn = |pairs: &str| {
