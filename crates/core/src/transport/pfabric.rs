@@ -158,7 +158,10 @@ impl PFabric {
                 AFTER_DEADLINES + number.0.min(AFTER_DEADLINES)
             }
             Deadlines::First => {
-                let ends = leaving.now + self.line_rate.transmit(leaving.remaining);
+                // What is in flight needs no more time.
+                let size = self.size.unwrap_or(Bytes(u64::MAX));
+                let unsent = Bytes(size.0 - leaving.offset.0).min(leaving.remaining);
+                let ends = leaving.now + self.line_rate.transmit(unsent);
                 let microsecond = Duration::from_micros(1).0;
                 if ends > self.deadline { HOPELESS } else { self.deadline.0 / microsecond }
             }
@@ -247,10 +250,12 @@ mod tests {
     #[test]
     fn deadlines_go_first_while_they_can_be_met() {
         let flow = flow(&json!({ "deadlines": "first" }));
-        // 100 us of data, with 500 us and with 90 us to go.
-        let early = said(&*flow, Duration::ZERO, 125_000, 0);
-        let late = said(&*flow, Duration::from_micros(410), 125_000, 0);
-        assert_eq!((early, late), (Header::Priority(500), Header::Priority(HOPELESS)));
+        // 100 us of data, with 500 us and with 90 us to go; then 90 us of it, the rest being in flight.
+        let early = said(&*flow, Duration::ZERO, 125_000, 21_000);
+        let late = said(&*flow, Duration::from_micros(410), 125_000, 21_000);
+        let in_flight = said(&*flow, Duration::from_micros(410), 125_000, 33_500);
+        let (in_time, hopeless) = (Header::Priority(500), Header::Priority(HOPELESS));
+        assert_eq!([early, late, in_flight], [in_time, hopeless, in_time]);
     }
 
     #[test]
