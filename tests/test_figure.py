@@ -164,6 +164,23 @@ def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
         assert axes.lines[1].get_markerfacecolor() == "white"
 
 
+def test_closed_forms_are_lines_without_marks() -> None:
+    table = pl.DataFrame({"scheme": ["a", "a", "b"], "x": [2.0, 1.0, 1.0], "value": [4, 3, 5]})
+    with plot.canvas() as (_, axes):
+        plot.curves(axes, table, x="x")
+        first, second = axes.get_lines()
+    assert first.get_xydata().tolist() == [[1, 3], [2, 4]]
+    assert (first.get_label(), first.get_marker()) == ("a", "None")
+    assert second.get_color() == plot.look("b").colour
+
+
+def test_values_may_stand_on_bars() -> None:
+    table = pl.DataFrame({"scheme": ["a", "b"], "value": [1.234, 2.0]})
+    with plot.canvas() as (_, axes):
+        plot.bars(axes, table, values="{:.2f}")
+        assert [text.get_text() for text in axes.texts] == ["1.23", "2.00"]
+
+
 def test_a_dumbbell_is_drawn_as_one() -> None:
     cables = [("l", "r"), *((f"a{i}", "l") for i in range(3)), *((f"b{i}", "r") for i in range(3))]
     places, switches = layout(cables)

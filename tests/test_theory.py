@@ -315,6 +315,24 @@ def test_a_packet_that_is_being_sent_delays_the_first_queue_by_half_of_it() -> N
     assert coarse - smooth == pytest.approx(0.5 * wait / 10)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "late"),
+    [(DATA_MINING, (22.9, 5.1, 2.6)), (WEB_SEARCH, (19.3, 4.5, 2.3))],
+)
+def test_a_round_trip_of_start_up_makes_as_many_late_as_worked_out_apart(
+    sizes: Sizes, late: tuple[float, ...]
+) -> None:
+    packets = np.arange(137)
+    shares = np.diff(sizes.moments(0, packets))
+    for mean_s, expected in zip((100e-6, 500e-6, 1e-3), late, strict=True):
+        between, within = (
+            theory.late_by_start_up(added + 1.2e-6 * packets[1:], start_up, mean_s, 1.25)
+            for added, start_up in ((13.48e-6, 11.76e-6), (12.064e-6, 10.93e-6))
+        )
+        missed = (128 * between + 15 * within) / 143
+        assert 100 * (missed * shares).sum() / shares.sum() == pytest.approx(expected, abs=0.1)
+
+
 @given(st.floats(1e-6, 1e-2), st.floats(1e-6, 1e-2), st.floats(1e-5, 1e-1))
 def test_a_start_up_makes_fewer_flows_late_the_longer_deadlines_are(
     alone: float, start_up: float, mean: float

@@ -57,6 +57,11 @@ LOOKS = {
     "rcp": Look(GREEN, "p"),
     "pdq": Look(SKY, "h"),
     "pfabric": Look(YELLOW, "*"),
+    "pfabric edf": Look(RED, "P"),
+    "bytessent": Look(GREEN, "^"),
+    "flowsize": Look(RED, "s"),
+    "remainingflowsize": Look(YELLOW, "*"),
+    "pdq at best": Look(SKY, ".", ":"),
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
@@ -268,6 +273,14 @@ def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> No
     axes.plot(sizes[bound], values[bound], marker=style.marker, color=style.colour, **hollow)
 
 
+def curves(axes: Axes, table: pl.DataFrame, *, x: str, by: str = "scheme") -> None:
+    """Draw `value` against `x` as lines without marks, one for each `by`: closed forms."""
+    for name, part in _parts(table.sort(x, maintain_order=True), by):
+        style = look(name)
+        line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
+        axes.plot(part[x].to_numpy(), part["value"].to_numpy(), label=name, **line)
+
+
 def cdf(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
@@ -347,12 +360,13 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     published: pl.DataFrame | None = None,
     source: str = "published",
     label: str = "",
+    values: str = "",
     log: bool = False,
 ) -> None:
     """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
 
     Bars stand together by `group`; without one, each stands over its own name. `source` says where
-    the outlines come from.
+    the outlines come from, `values` is a format such as `{:.2f}` by which values stand on bars.
     """
     scale = UNITS[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -364,19 +378,23 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
         return [groups.index(at) + (shift[name] if group else 0.0) for at in part[group or by]]
 
     for name, part in parts:
-        values = part["value"].to_numpy() * scale
+        heights = part["value"].to_numpy() * scale
         said = name if group else None
-        axes.bar(places(name, part), values, width * 0.92, color=look(name).colour, label=said)
+        drawn = axes.bar(
+            places(name, part), heights, width * 0.92, color=look(name).colour, label=said
+        )
         if "low" in part.columns and part["low"].is_not_nan().any():
-            reach = np.nan_to_num(part["high"].to_numpy() * scale - values)
+            reach = np.nan_to_num(part["high"].to_numpy() * scale - heights)
             at = places(name, part)
-            axes.errorbar(at, values, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+            axes.errorbar(at, heights, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+        if values:
+            axes.bar_label(drawn, [values.format(height) for height in heights], fontsize=8)
     known = [] if published is None else _parts(published, by)
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(known):
-        values = part["value"].to_numpy() * scale
+        heights = part["value"].to_numpy() * scale
         said = None if number else f"{source} (dashed)"
-        axes.bar(places(name, part), values, width * 0.92, label=said, **outline)
+        axes.bar(places(name, part), heights, width * 0.92, label=said, **outline)
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlabel(group.replace("_", " ") if group else "")
     axes.set_ylabel(with_unit(label, unit))

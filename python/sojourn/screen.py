@@ -34,17 +34,16 @@ MARKS = {
 def result_tables(result: Result) -> RenderableType:
     """Return what `sojourn run` prints."""
     return Group(
-        _flow_table(result, "fct_s", duration, "flow completion time"),
-        _flow_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        by_size_table(result, "fct_s", duration, "flow completion time"),
+        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
         _link_table(result),
         _counts(result),
         *_notes(result),
     )
 
 
-def _flow_table(
-    result: Result, column: str, show: Callable[[float], str], title: str
-) -> RenderableType:
+def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
+    """Return statistics of completion times or slowdowns by size."""
     rows = metrics.by_size(result, column)
     # Few schemes give flows up: only then there is something to tell.
     given_up = ["terminated"] if rows["terminated"].sum() else []
