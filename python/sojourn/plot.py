@@ -62,6 +62,17 @@ LOOKS = {
     "flowsize": Look(RED, "s"),
     "remainingflowsize": Look(YELLOW, "*"),
     "pdq at best": Look(SKY, ".", ":"),
+    "rto 2 rtt": Look(SKY, "o"),
+    "rto 3 rtt": Look(YELLOW, "*"),
+    "rto 6 rtt": Look(ORANGE, "D"),
+    "rto 10 rtt": Look(RED, "^"),
+    "rto 20 rtt": Look(PURPLE, "v"),
+    "first hop": Look(BLUE, "o"),
+    "last hop": Look(ORANGE, "s"),
+    "load 0.6": Look(BLUE, "o"),
+    "load 0.8": Look(RED, "s"),
+    "web search": Look(BLUE, "o"),
+    "data mining": Look(ORANGE, "s"),
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
@@ -164,6 +175,12 @@ def legend(axes: Axes, columns: int = 4) -> None:
         )
 
 
+def one_legend(panels: Any) -> None:
+    """Keep the legend of the first panel only: the others show the same schemes."""
+    for axes in np.ravel(panels)[1:]:
+        axes.get_legend().remove()
+
+
 def against(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
@@ -174,6 +191,7 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     published: pl.DataFrame | None = None,
     labels: tuple[str, str] = ("load", ""),
     log: bool = False,
+    log_x: bool = False,
 ) -> None:
     """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
 
@@ -203,6 +221,10 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     axes.set_xlabel(labels[0])
     axes.set_ylabel(with_unit(labels[1], unit))
     _scale(axes, log=log)
+    if log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain_numbers())
+        axes.xaxis.set_minor_formatter(NullFormatter())
     legend(axes)
 
 
