@@ -235,7 +235,7 @@ def priority_queues(
     return float(_queue_adds(load, sizes, bounds[:-1], bounds[1:], packet).sum())
 
 
-def best_thresholds(load: float, sizes: Sizes, queues: int, points: int = 1000) -> Floats:
+def best_thresholds(load: float, sizes: Sizes, queues: int, points: int = 400) -> Floats:
     """Return the thresholds between so many priority queues that make `priority_queues` least."""
     grid = np.geomspace(sizes.low[0], sizes.high[-1], points)
     best = _best_of(load, sizes, queues, grid)
