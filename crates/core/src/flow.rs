@@ -37,6 +37,8 @@ pub enum Outcome {
     Unfinished,
     /// A long-lived flow, which has no completion time.
     LongLived,
+    /// Its sender gave it up, because it could not meet its deadline.
+    Terminated,
 }
 
 /// One row of the result: a flow and how it fared.
@@ -89,7 +91,7 @@ pub struct Columns {
     pub deadline_s: Vec<f64>,
     /// Payload delivered.
     pub delivered_bytes: Vec<u64>,
-    /// 0 finished, 1 unfinished, 2 long-lived.
+    /// 0 finished, 1 unfinished, 2 long-lived, 3 terminated.
     pub outcome: Vec<u8>,
 }
 

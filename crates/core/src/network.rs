@@ -4,6 +4,7 @@ use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
 use crate::port::{Arrival, Handed, Port, Sent};
+use crate::router::About;
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
@@ -29,6 +30,10 @@ pub struct Network {
     pub from_host: Vec<bool>,
     /// Whether ports have routers, which read what packets say.
     pub is_routed: bool,
+    /// Whether they also want to see what comes back.
+    hears_returns: bool,
+    /// What routers may know of the flows in progress, by slot.
+    about: Vec<About>,
     /// The ways through.
     pub routes: Routes,
     /// Shared buffers of the switches, if they have any.
@@ -55,7 +60,9 @@ impl Network {
         control_priority: bool,
     ) -> Self {
         Self {
-            is_routed: ports.iter().any(|port| port.next_tick() < Time::NEVER),
+            is_routed: ports.iter().any(Port::is_routed),
+            hears_returns: ports.iter().any(Port::hears_returns),
+            about: Vec::new(),
             ports,
             from_host,
             routes,
@@ -73,9 +80,19 @@ impl Network {
         !(self.losses.is_empty() && self.departures.is_empty())
     }
 
+    /// Tells routers about the flow that a slot holds from now on.
+    pub fn introduce(&mut self, slot: FlowSlot, about: About) {
+        let slot = slot as usize;
+        if slot >= self.about.len() {
+            self.about.resize(slot + 1, about);
+        }
+        self.about[slot] = about;
+    }
+
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
     pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<Packet> {
-        let Arrival { packet, is_lost, next } = self.ports[link as usize].arrive(agenda.now())?;
+        let Arrival { mut packet, is_lost, next } =
+            self.ports[link as usize].arrive(agenda.now())?;
         if let Some(time) = next {
             agenda.push(time, Event::Arrive(link));
         }
@@ -86,6 +103,10 @@ impl Network {
         if packet.kind.is_frame() {
             self.obey(&packet, agenda);
             return None;
+        }
+        if self.hears_returns && packet.kind.is_answer() {
+            let about = &self.about[packet.flow as usize];
+            self.ports[link as usize ^ 1].show_return(&mut packet, about, agenda.now());
         }
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
@@ -128,11 +149,15 @@ impl Network {
     }
 
     /// Hands a packet to a port.
-    fn offer(&mut self, packet: Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+    fn offer(&mut self, mut packet: Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
         if self.buffers.is_some() && !self.admit(&packet, link, agenda) {
             return None;
         }
         let port = &mut self.ports[link as usize];
+        if self.is_routed && !packet.kind.is_frame() {
+            let about = &self.about[packet.flow as usize];
+            port.show(&mut packet, about, agenda.now());
+        }
         match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::packet::Packet;
-use crate::queue::{Admission, Backlog, Behaviour, Context, Fifo, Found, Line, Queue, Verdict};
+use crate::queue::{
+    Admission, Backlog, Behaviour, Census, Context, Fifo, Found, Line, Queue, Verdict,
+};
 use crate::random::Random;
-use crate::router::{Router, View};
+use crate::router::{About, Router, View};
 use crate::topology::{Link, Loss};
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -61,6 +63,8 @@ enum Lane {
 struct Served {
     control: Option<Line>,
     data: Box<dyn Queue>,
+    /// Whether a packet that finds nothing waiting and the transmitter free goes straight onto the wire.
+    takes_short_way: bool,
     /// Up to when `queue_area` is known.
     accounted: Time,
     /// Whether the port has asked to be called when the transmitter is free.
@@ -165,6 +169,7 @@ impl Port {
         let served = |data: Box<dyn Queue>| {
             Lane::Departure(Box::new(Served {
                 control: (control == Control::First).then(Line::default),
+                takes_short_way: control == Control::WithData && data.ignores_passing(),
                 data,
                 accounted: Time::ZERO,
                 called: false,
@@ -203,17 +208,22 @@ impl Port {
     pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        if self.is_routed
-            && let Some(router) = &mut self.router
-        {
-            router.on_arrive(&packet, now);
-        }
         let starts = self.busy_until.max(now);
         let after = self.backlog.bytes + u64::from(packet.bytes);
         if after >= self.quiet_below {
-            let Lane::Arrival(admission) = &mut self.lane else {
-                self.queue(packet, now, dropped);
-                return Handed::Queued;
+            let admission = match &mut self.lane {
+                Lane::Arrival(admission) => admission,
+                Lane::Departure(served)
+                    if served.takes_short_way
+                        && self.busy_until <= now
+                        && served.data.backlog().packets == 0 =>
+                {
+                    return Handed::Sent(self.transmit(packet, now, now));
+                }
+                Lane::Departure(_) => {
+                    self.queue(packet, now, dropped);
+                    return Handed::Queued;
+                }
             };
             let found = Found { now, backlog: self.backlog, left: self.left };
             match admission.admit(&packet, &found, &mut self.random) {
@@ -341,6 +351,31 @@ impl Port {
         }
     }
 
+    /// Shows a packet that is about to be handed in to the router.
+    pub fn show(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        self.settle(now);
+        if let Some(router) = &mut self.router {
+            router.on_arrive(packet, about, now);
+        }
+    }
+
+    /// Shows the router what has come back over the same cable.
+    pub fn show_return(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        if let Some(router) = &mut self.router {
+            router.on_return(packet, about, now);
+        }
+    }
+
+    /// Whether there is a router.
+    pub fn is_routed(&self) -> bool {
+        self.is_routed
+    }
+
+    /// Whether the router wants to see what comes back.
+    pub fn hears_returns(&self) -> bool {
+        self.router.as_ref().is_some_and(|router| router.hears_returns())
+    }
+
     /// When the router's time comes next; never, if there is none.
     pub fn next_tick(&self) -> Time {
         self.router.as_ref().map_or(Time::NEVER, |router| router.next_tick())
@@ -351,6 +386,14 @@ impl Port {
         let waiting = self.backlog(now).bytes;
         if let Some(router) = &mut self.router {
             router.on_tick(View { now, waiting });
+        }
+    }
+
+    /// What its queue has counted by priority.
+    pub fn census(&self) -> Option<&Census> {
+        match &self.lane {
+            Lane::Arrival(_) => None,
+            Lane::Departure(served) => served.data.census(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::parameters::{Parameter, Problem};
 use crate::port::{Control, Port};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
+use crate::router::Place;
 use crate::routes::Routes;
 use crate::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
@@ -43,7 +44,16 @@ impl Scenario {
     /// Opens the workload.
     fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
         let context = Context { graph, format: &self.packet, seed: self.seed };
-        self.workload.open(&context).map_err(|problem| problem.within("workload"))
+        let flows = self.workload.open(&context).map_err(|problem| problem.within("workload"))?;
+        match &self.transport {
+            Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
+                let name = transport.name();
+                let message =
+                    format!("no flow has a deadline, and this `{name}` is made for deadlines");
+                Err(Problem::new("workload", message))
+            }
+            _ => Ok(flows),
+        }
     }
 
     /// The workload as flows that have not run.
@@ -99,8 +109,9 @@ impl Scenario {
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;
+            let place = Place { link: link as LinkId, rate };
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
-            let router = router.as_ref().map(|router| router.build(rate, random("router")));
+            let router = router.as_ref().map(|router| router.build(place, random("router")));
             let behaviour = discipline.build(rate);
             Port::new(&graph.links[link], behaviour, router, control, random("port"))
         };
@@ -163,7 +174,7 @@ impl Scenario {
         ideal: &dyn Ideal,
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
-        let Flows { flows, load, classes } = self.flows(graph)?;
+        let Flows { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed);
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
@@ -215,6 +226,7 @@ impl Scenario {
                 "finished": flows.count(Outcome::Finished),
                 "unfinished": flows.count(Outcome::Unfinished),
                 "long_lived": flows.count(Outcome::LongLived),
+                "terminated": flows.count(Outcome::Terminated),
                 "retransmits": sum(&flows.retransmits),
                 "timeouts": sum(&flows.timeouts),
             },
@@ -257,7 +269,7 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
     let rate = graph.links[id as usize].rate;
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
-    json!({
+    let mut link = json!({
         "name": graph.link_name(id),
         "rate_bps": rate.0,
         "utilisation": per_second(counters.bytes as f64 * 8.0 / rate.bps()),
@@ -270,5 +282,9 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
         "paused_s": counters.paused.seconds(),
         "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
         "queue_max_bytes": counters.queue_max,
-    })
+    });
+    if let Some(census) = port.census() {
+        link["census"] = json!({ "arrived": census.arrived, "dropped": census.dropped });
+    }
+    link
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::packet::Format;
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
 use crate::routes::Routing;
+use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
 use crate::{buffer, ideal, queue, recorder, router, topology, transport, workload};
 
@@ -84,6 +85,7 @@ crate::parameters! {
             return Err(Problem::new("transport", message));
         }
         check_router(scenario)?;
+        check_transport(scenario)?;
         let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
         for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
             let capacity = queue.as_ref().and_then(|queue| queue.capacity());
@@ -120,6 +122,29 @@ fn check_router(scenario: &Scenario) -> Result<(), Problem> {
         None => format!("must be left out: `{}` asks nothing of routers", transport.name()),
     };
     Err(Problem::new("router", format!("{message}, not `{}`", router.name())))
+}
+
+/// What a transport asks of queues and routes.
+fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
+    let Some(transport) = &scenario.transport else { return Ok(()) };
+    let name = transport.name();
+    if transport.needs_one_path() && scenario.routing != Routing::FlowHash {
+        let message =
+            format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
+        return Err(Problem::new("routing", message));
+    }
+    let fields = ["queue", "host_queue"];
+    for (field, queue) in fields.into_iter().zip(scenario.queues(transport)) {
+        let Some(classes) = queue.classes() else { continue };
+        let message = match transport.priorities() {
+            Priorities::Classes(used) if used <= classes => continue,
+            Priorities::Classes(used) => format!("`{name}` uses {used} priorities"),
+            Priorities::Numbers => format!("`{name}` uses any number as a priority"),
+        };
+        let message = format!("tells only {classes} priorities apart, but {message}");
+        return Err(Problem::new(format!("{field}.classes"), message));
+    }
+    Ok(())
 }
 
 impl Scenario {

@@ -12,11 +12,12 @@ use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::random::Random;
 use crate::recorder::Recorder;
+use crate::router::About;
 use crate::routes::Way;
 use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::{Output, Sender};
-use crate::transport::{Config as Transport, Controller, Mechanism, Path};
+use crate::transport::{Config as Transport, Controller, Leaving, Mechanism, Path};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::Flows;
 
@@ -181,7 +182,7 @@ impl<'a> Simulation<'a> {
 
     fn start_flow(&mut self) -> Result<(), Problem> {
         let Some(spec) = self.upcoming.take() else { return Ok(()) };
-        let flow = self.open(spec)?;
+        let (flow, about) = self.open(spec)?;
         let slot = if let Some(slot) = self.free.pop() {
             self.flows[slot as usize] = Some(flow);
             slot
@@ -189,6 +190,9 @@ impl<'a> Simulation<'a> {
             self.flows.push(Some(flow));
             self.flows.len() as FlowSlot - 1
         };
+        if self.network.is_routed {
+            self.network.introduce(slot, about);
+        }
         self.live += 1;
         self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);
@@ -196,8 +200,8 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Prepares a flow that starts now.
-    fn open(&mut self, spec: FlowSpec) -> Result<Flow, Problem> {
+    /// Prepares a flow that starts now, and what routers may know of it.
+    fn open(&mut self, spec: FlowSpec) -> Result<(Flow, About), Problem> {
         let (there, back) = self.network.routes.ways(spec.source, spec.target, spec.id);
         let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
         if let Some(size) = spec.size
@@ -214,10 +218,14 @@ impl<'a> Simulation<'a> {
             format: format.clone(),
             others: self.sending[spec.source as usize],
             initial_rate: spec.initial_rate,
+            size: spec.size,
+            start: now,
+            deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
         };
+        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
         self.sending[spec.source as usize] += 1;
-        Ok(Flow {
+        let flow = Flow {
             sender: Sender::new(spec.size, &self.mechanism, format, now),
             receiver: Receiver::new(&self.mechanism),
             controller: self.transport.controller(&path),
@@ -231,7 +239,8 @@ impl<'a> Simulation<'a> {
             is_closed: false,
             packets: Tally::default(),
             spec,
-        })
+        };
+        Ok((flow, about))
     }
 
     /// Sends what a flow may send now, and arranges for it to be woken.
@@ -239,15 +248,25 @@ impl<'a> Simulation<'a> {
         let now = self.agenda.now();
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let mut allowance = flow.controller.allowance();
+        if allowance.gives_up {
+            flow.sender.give_up();
+        }
         while let Some(output) = flow.sender.next(now, allowance) {
             let mut packet = match output {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
                 Output::Probe => self.format.control(Kind::Probe, slot, now),
+                Output::Fin => self.format.control(Kind::Fin, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };
             packet.next_hop = flow.there.start(&mut self.spray);
-            if self.network.is_routed {
-                packet = packet.saying(flow.controller.header());
+            if self.mechanism.speaks {
+                let leaving = Leaving {
+                    now,
+                    kind: packet.kind,
+                    remaining: flow.sender.remaining(),
+                    offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
+                };
+                packet = packet.saying(flow.controller.header(&leaving));
             }
             flow.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
@@ -295,6 +314,7 @@ impl<'a> Simulation<'a> {
         flow.packets.delivered += 1;
         match packet.kind {
             Kind::Data => self.receive(&packet),
+            Kind::Fin => self.release_if_over(packet.flow),
             Kind::Syn => self.echo(&packet, Kind::SynAck),
             Kind::Probe => self.echo(&packet, Kind::ProbeAck),
             Kind::SynAck | Kind::ProbeAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
@@ -404,6 +424,7 @@ impl<'a> Simulation<'a> {
         let outcome = match (flow.spec.size, flow.fct) {
             (None, _) => Outcome::LongLived,
             (Some(_), Some(_)) => Outcome::Finished,
+            (Some(_), None) if flow.sender.has_given_up() => Outcome::Terminated,
             (Some(_), None) => Outcome::Unfinished,
         };
         self.recorder.records.push(&FlowRecord {

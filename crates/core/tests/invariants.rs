@@ -84,6 +84,11 @@ fn discipline(random: &mut Random) -> Value {
             "wait": random.below(2) == 0, "ecn": random.below(2) == 0,
             "mark_up_to": pick(random, &[0.1, 1.0]),
         }),
+        "pfabric" => json!({
+            "kind": "pfabric", "capacity": capacity,
+            "starvation_prevention": random.below(2) == 0,
+            "census": pick(random, &[json!([]), json!(["1 KB", "20 KB"])]),
+        }),
         other => panic!("say here how to draw a `{other}`"),
     }
 }
@@ -101,13 +106,14 @@ fn switch(random: &mut Random) -> Value {
 }
 
 fn workload(random: &mut Random, hosts: u32) -> Value {
-    let mut text = "start_s,source,target,size_bytes\n".to_owned();
+    let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
     let mut start = 0.0;
     for _ in 0..=random.below(20) {
         let source = random.below(u64::from(hosts));
         let target = (source + 1 + random.below(u64::from(hosts) - 1)) % u64::from(hosts);
         let size = pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
-        writeln!(text, "{start:.12},{source},{target},{size}").unwrap();
+        let deadline = pick(random, &["", "0.0001", "0.001", "0.1"]);
+        writeln!(text, "{start:.12},{source},{target},{size},{deadline}").unwrap();
         let gap = pick(random, &[0.0, 1e-5, 1e-3]);
         start += random.exponential(gap);
     }
@@ -123,6 +129,12 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
             "initial": pick(random, &[1, 10]), "hystart": random.below(2) == 0,
             "max_ssthresh": pick(random, &[json!("none"), json!(8)]),
         });
+    }
+    if kind == "pfabric" {
+        transport["priority"] = pick(random, &["remaining_size", "size", "bytes_sent"]).into();
+        transport["thresholds"] = pick(random, &[json!([]), json!([3, 20])]);
+        transport["reliability"]["fixed_rto"] = pick(random, &["none", "45 us", "2 ms"]).into();
+        transport["probe_after"] = pick(random, &[json!("none"), json!(2), json!(5)]);
     }
     transport
 }

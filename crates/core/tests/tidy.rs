@@ -24,7 +24,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("buffer", &["parameters", "topology", "units"]),
     ("port", &["packet", "queue", "random", "router", "topology", "units"]),
     ("routes", &["flow", "ideal", "packet", "parameters", "random", "topology", "units"]),
-    ("network", &["buffer", "event", "packet", "port", "routes", "schedule", "topology", "units"]),
+    (
+        "network",
+        &["buffer", "event", "packet", "port", "router", "routes", "schedule", "topology", "units"],
+    ),
     ("recorder", &["flow", "parameters", "topology", "units"]),
     (
         "simulation",
@@ -37,6 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "parameters",
             "random",
             "recorder",
+            "router",
             "routes",
             "topology",
             "transport",
@@ -64,6 +68,7 @@ const MECHANISM: &[&str] = &[
     "sender",
     "state",
     "tests",
+    "tournament",
     "window",
 ];
 

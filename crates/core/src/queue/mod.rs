@@ -15,11 +15,13 @@ pub mod dcqcn_red;
 pub mod drop_tail;
 pub mod ecn_threshold;
 pub mod marking;
+pub mod pfabric;
 pub mod red;
+pub mod tournament;
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
-    pub enum Config as dyn Discipline { dcqcn_red, drop_tail, ecn_threshold, red }
+    pub enum Config as dyn Discipline { dcqcn_red, drop_tail, ecn_threshold, pfabric, red }
 }
 
 /// A kind of queue.
@@ -29,6 +31,11 @@ pub trait Discipline {
 
     /// The most it holds, if it has a limit of its own.
     fn capacity(&self) -> Option<Capacity>;
+
+    /// How many priorities it tells apart, if it looks at them and that is limited.
+    fn classes(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// How a discipline works, which decides what a hop costs.
@@ -126,6 +133,55 @@ pub trait Queue: Send {
 
     /// What waits.
     fn backlog(&self) -> Backlog;
+
+    /// Whether a packet that finds nothing waiting and the transmitter free may be sent without asking.
+    fn ignores_passing(&self) -> bool {
+        false
+    }
+
+    /// What has come and was dropped, by priority, if that is counted.
+    fn census(&self) -> Option<&Census> {
+        None
+    }
+}
+
+/// Arrivals and drops of packets with a priority, counted by it.
+#[derive(Clone, Debug)]
+pub struct Census {
+    /// Ends of all ranges but the last, ascending; each belongs to the range that it ends.
+    bounds: Vec<u64>,
+    /// How many came, a range each.
+    pub arrived: Vec<u64>,
+    /// How many of them were dropped.
+    pub dropped: Vec<u64>,
+}
+
+impl Census {
+    /// Counts nothing yet; none if there are no bounds.
+    pub fn new(bounds: &[Bytes]) -> Option<Self> {
+        let ranges = bounds.len() + 1;
+        let bounds: Vec<u64> = bounds.iter().map(|bound| bound.0).collect();
+        (ranges > 1).then(|| Self { bounds, arrived: vec![0; ranges], dropped: vec![0; ranges] })
+    }
+
+    fn range(&self, packet: &Packet) -> Option<usize> {
+        let priority = packet.priority();
+        (priority > 0).then(|| self.bounds.partition_point(|bound| *bound < priority))
+    }
+
+    /// A packet has come.
+    pub fn note_arrival(&mut self, packet: &Packet) {
+        if let Some(range) = self.range(packet) {
+            self.arrived[range] += 1;
+        }
+    }
+
+    /// A packet that had come was dropped.
+    pub fn note_drop(&mut self, packet: &Packet) {
+        if let Some(range) = self.range(packet) {
+            self.dropped[range] += 1;
+        }
+    }
 }
 
 /// Packets in a line.

@@ -14,13 +14,22 @@ crate::family! {
 
 /// A kind of router.
 pub trait Design {
-    /// The router at one port whose link has the given rate, drawing from a stream of its own.
-    fn build(&self, rate: Rate, random: Random) -> Box<dyn Router>;
+    /// The router at one port, drawing from a stream of its own.
+    fn build(&self, place: Place, random: Random) -> Box<dyn Router>;
 
     /// What a user should know of these parameters, although they are allowed.
     fn warning(&self) -> Option<String> {
         None
     }
+}
+
+/// Where a router stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The number of the port's link.
+    pub link: u32,
+    /// Rate of the link.
+    pub rate: Rate,
 }
 
 /// What a router sees of its port.
@@ -32,13 +41,32 @@ pub struct View {
     pub waiting: u64,
 }
 
-/// A controller at a port. It may write the headers of packets that depart, and nothing else.
+/// What all packets of a flow would say alike. It is kept once for a flow, so that packets stay small.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct About {
+    /// The number of the flow.
+    pub flow: u64,
+    /// When it should be over; [`Time::NEVER`] if it has no deadline.
+    pub deadline: Time,
+    /// Line rate of its sender.
+    pub line_rate: Rate,
+}
+
+/// A controller at a port. It may write the headers of packets, and nothing else.
 pub trait Router: Send {
-    /// A packet has come, which the queue may yet drop.
-    fn on_arrive(&mut self, packet: &Packet, now: Time);
+    /// A packet has come to the port, which the queue may yet drop.
+    fn on_arrive(&mut self, packet: &mut Packet, about: &About, now: Time);
 
     /// The transmission of a packet starts.
-    fn on_depart(&mut self, packet: &mut Packet, view: View);
+    fn on_depart(&mut self, _packet: &mut Packet, _view: View) {}
+
+    /// Whether [`on_return`](Self::on_return) is of interest.
+    fn hears_returns(&self) -> bool {
+        false
+    }
+
+    /// What answers a packet of this port has come back over the same cable.
+    fn on_return(&mut self, _packet: &mut Packet, _about: &About, _now: Time) {}
 
     /// When to call [`on_tick`](Self::on_tick).
     fn next_tick(&self) -> Time;
@@ -48,4 +76,17 @@ pub trait Router: Send {
 
     /// Named numbers for traces over time; always the same names in the same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{About, Place};
+    use crate::units::{Rate, Time};
+
+    /// Where the tested routers stand.
+    pub(super) const PLACE: Place = Place { link: 7, rate: Rate(1_000_000_000) };
+
+    /// A flow without deadline.
+    pub(super) const ABOUT: About =
+        About { flow: 0, deadline: Time::NEVER, line_rate: Rate(1_000_000_000) };
 }

@@ -3,11 +3,11 @@
 //! Sources: [rcp06] eq. 2; where the paper is silent, the authors' ns-2 module (their "v4"). Packets are
 //! stamped as their transmission starts, so that they carry the newest rate.
 
-use super::{Design, Router, View};
+use super::{About, Design, Place, Router, View};
 use crate::packet::{Header, Packet};
 use crate::parameters::{not_negative_if_given, positive, positive_fraction};
 use crate::random::Random;
-use crate::units::{Duration, PICOSECONDS, Rate, Time};
+use crate::units::{Duration, PICOSECONDS, Time};
 
 crate::choices! {
     /// A published pair of gains.
@@ -88,9 +88,9 @@ impl Config {
 }
 
 impl Design for Config {
-    fn build(&self, rate: Rate, mut random: Random) -> Box<dyn Router> {
+    fn build(&self, place: Place, mut random: Random) -> Box<dyn Router> {
         let (alpha, beta) = self.gains();
-        let capacity = rate.bps() / 8.0;
+        let capacity = place.rate.bps() / 8.0;
         let slot = self.interval.seconds().min(self.initial_rtt.seconds());
         // The authors' module starts each router's clock at a time of its own.
         let first = random.normal(slot, 0.2 * slot).max(0.1 * slot);
@@ -152,7 +152,7 @@ struct Rcp {
 }
 
 impl Router for Rcp {
-    fn on_arrive(&mut self, packet: &Packet, now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, _about: &About, now: Time) {
         let bytes = f64::from(packet.bytes);
         // What of the packet's transmission would fall past the slot counts in the next.
         let left = self.slot_ends.since(now).0 as f64 / PICOSECONDS as f64;
@@ -214,13 +214,14 @@ impl Rcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{ABOUT, PLACE};
     use super::*;
     use crate::packet::{Format, Kind};
     use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {
-        Config::read(config).unwrap().build(Rate::from_gbps(1), Random::new(1, "router"))
+        Config::read(config).unwrap().build(PLACE, Random::new(1, "router"))
     }
 
     fn data(rtt: f32) -> Packet {
@@ -241,7 +242,7 @@ mod tests {
         let before = rate(&*router);
         // Half the capacity for one slot of 10 ms, and 50 KB waiting, at a round-trip time of 100 ms.
         for _ in 0..625 {
-            router.on_arrive(&data(0.1), start);
+            router.on_arrive(&mut data(0.1), &ABOUT, start);
         }
         router.on_tick(View { now: router.next_tick(), waiting: 50_000 });
         let wanted = 0.4 * 62.5e6 - 0.226 * 50_000.0 / 0.1;

@@ -5,7 +5,7 @@
 //! round-trip time, is a change proportional to the time between the flow's packets (its round-trip time
 //! over its window), and what it takes is one proportional to the packet's size.
 
-use super::{Design, Router, View};
+use super::{About, Design, Place, Router, View};
 use crate::packet::{Header, Packet};
 use crate::parameters::{positive, positive_fraction};
 use crate::random::Random;
@@ -77,8 +77,8 @@ impl Config {
 }
 
 impl Design for Config {
-    fn build(&self, rate: Rate, random: Random) -> Box<dyn Router> {
-        Box::new(self.open(rate, random))
+    fn build(&self, place: Place, random: Random) -> Box<dyn Router> {
+        Box::new(self.open(place.rate, random))
     }
 
     fn warning(&self) -> Option<String> {
@@ -137,7 +137,7 @@ struct Xcp {
 }
 
 impl Router for Xcp {
-    fn on_arrive(&mut self, packet: &Packet, _now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, _about: &About, _now: Time) {
         self.bytes += f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, .. } = packet.header()
             && rtt > 0.0
@@ -230,6 +230,7 @@ impl Xcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::ABOUT;
     use super::*;
     use crate::packet::{Format, Kind};
     use crate::parameters::{Parameter, defaults};
@@ -251,7 +252,7 @@ mod tests {
         let mut router = config.open(Rate::from_gbps(1), Random::new(1, "router"));
         router.interval = 0.1;
         for _ in 0..came {
-            router.on_arrive(&data(0.1, 0.01), Time::ZERO);
+            router.on_arrive(&mut data(0.1, 0.01), &ABOUT, Time::ZERO);
         }
         router.control();
         let depart = |_| {

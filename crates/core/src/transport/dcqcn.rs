@@ -120,14 +120,13 @@ impl Transport for Config {
     fn mechanism(&self, _format: &Format) -> Mechanism {
         let interval = self.notification_interval;
         Mechanism {
-            reliability: self.reliability.clone(),
             ecn_capable: true,
-            burst: 1,
             ack_every: self.ack_every,
             feedback: match self.notify_at {
                 NotifyAt::Mark => Feedback::Notify { interval },
                 NotifyAt::Tick => Feedback::NotifyAtTicks { interval },
             },
+            ..Mechanism::plain(&self.reliability)
         }
     }
 
@@ -265,13 +264,11 @@ mod tests {
     use serde_json::json;
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
-        Config::read(config).unwrap().controller(&Path {
-            line_rate: Rate::from_gbps(10),
-            base_rtt: Duration::from_micros(10),
-            format: Format { payload: Bytes(1000), header: Bytes(48), ack: Bytes(64) },
-            others: 0,
-            initial_rate: None,
-        })
+        Config::read(config).unwrap().controller(&Path::new(
+            Rate::from_gbps(10),
+            Duration::from_micros(10),
+            Format { payload: Bytes(1000), header: Bytes(48), ack: Bytes(64) },
+        ))
     }
 
     /// Rate and target in Gb/s, and alpha.

@@ -151,13 +151,11 @@ mod tests {
 
     fn flow() -> Box<dyn Controller> {
         let config = Config::read(&serde_json::json!({"initial_ssthresh": 10})).unwrap();
-        config.controller(&Path {
-            line_rate: Rate::from_gbps(10),
-            base_rtt: Duration::from_micros(10),
-            format: Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) },
-            others: 0,
-            initial_rate: None,
-        })
+        config.controller(&Path::new(
+            Rate::from_gbps(10),
+            Duration::from_micros(10),
+            Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) },
+        ))
     }
 
     fn ack(cumulative: u32, next: u32, marked: bool) -> Ack {

@@ -13,6 +13,7 @@ pub mod dctcp;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
+pub mod pfabric;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
@@ -28,7 +29,7 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, rcp, scalable_tcp, tcp,
+        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, pfabric, rcp, scalable_tcp, tcp,
         timely, xcp,
     }
 }
@@ -51,10 +52,34 @@ pub trait Transport {
         None
     }
 
+    /// What priorities its packets have.
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(1)
+    }
+
+    /// Whether it has no purpose without deadlines.
+    fn needs_deadlines(&self) -> bool {
+        false
+    }
+
+    /// Whether all packets of a flow must take one path, and what answers them the same path back.
+    fn needs_one_path(&self) -> bool {
+        false
+    }
+
     /// The queue at hosts' own ports; a scenario may choose another.
     fn host_queue(&self) -> queue::Config {
         queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
     }
+}
+
+/// What priorities a transport's packets have; 0 goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priorities {
+    /// So many, counted from 0.
+    Classes(u32),
+    /// Any number.
+    Numbers,
 }
 
 /// What a flow may know of its way when it starts.
@@ -70,6 +95,28 @@ pub struct Path {
     pub others: u32,
     /// A starting rate that the workload asks for.
     pub initial_rate: Option<Rate>,
+    /// Payload to transfer; none for a flow without end.
+    pub size: Option<Bytes>,
+    /// When the flow starts.
+    pub start: Time,
+    /// When it should be over; [`Time::NEVER`] if it has no deadline.
+    pub deadline: Time,
+}
+
+impl Path {
+    /// The way of a flow without end that nothing else is known of.
+    pub fn new(line_rate: Rate, base_rtt: Duration, format: Format) -> Self {
+        Self {
+            line_rate,
+            base_rtt,
+            format,
+            others: 0,
+            initial_rate: None,
+            size: None,
+            start: Time::ZERO,
+            deadline: Time::NEVER,
+        }
+    }
 }
 
 /// What an algorithm is: told of events, it answers how much may be sent.
@@ -104,8 +151,9 @@ pub trait Controller: Send {
     /// How much may be sent.
     fn allowance(&self) -> Allowance;
 
-    /// What the next packet says to routers.
-    fn header(&self) -> Header {
+    /// What a packet that leaves now says to routers and queues; asked only if
+    /// [`Mechanism::speaks`].
+    fn header(&self, _leaving: &Leaving) -> Header {
         Header::NONE
     }
 
@@ -114,27 +162,43 @@ pub trait Controller: Send {
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }
 
+/// A packet that is about to leave, as controllers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    /// The present.
+    pub now: Time,
+    /// What it is for.
+    pub kind: Kind,
+    /// Payload that the receiver is not known to have; without end, if the flow is.
+    pub remaining: Bytes,
+    /// Payload before that of this packet; 0 if it has none.
+    pub offset: Bytes,
+}
+
 /// How much may be sent: what is in flight stays within the window, and leaves no faster than the
 /// rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Payload that may be in flight; one packet always may.
     pub window: Bytes,
-    /// Rate on the wire; none for as fast as ACKs come.
+    /// Rate on the wire, of which 0 pauses; none for as fast as ACKs come.
     pub rate: Option<Rate>,
     /// How often to ask routers while data waits for the rate; none for never.
     pub probe: Option<Duration>,
+    /// Whether the flow is given up: nothing more is sent.
+    pub gives_up: bool,
 }
 
 impl Allowance {
     /// A window without pacing.
     pub fn window(bytes: f64) -> Self {
-        Self { window: Bytes(bytes as u64), rate: None, probe: None }
+        Self { window: Bytes(bytes as u64), rate: None, probe: None, gives_up: false }
     }
 
     /// A rate without a window.
     pub fn rate(bps: f64) -> Self {
-        Self { window: Bytes(u64::MAX), rate: Some(Rate::from_bps(bps)), probe: None }
+        let rate = Some(Rate::from_bps(bps));
+        Self { window: Bytes(u64::MAX), rate, probe: None, gives_up: false }
     }
 }
 
@@ -210,6 +274,10 @@ pub struct Mechanism {
     pub ack_every: u32,
     /// What the receiver makes of marks.
     pub feedback: Feedback,
+    /// Whether its packets say something to routers or queues.
+    pub speaks: bool,
+    /// Whether a last packet tells routers that the flow is over.
+    pub says_goodbye: bool,
 }
 
 impl Mechanism {
@@ -221,6 +289,8 @@ impl Mechanism {
             burst: 1,
             ack_every: 1,
             feedback: Feedback::Echo,
+            speaks: false,
+            says_goodbye: false,
         }
     }
 
@@ -315,6 +385,10 @@ crate::parameters! {
         /// How long the acknowledgement of a segment that comes in order may wait for the next one
         /// (RFC 5681 §4.2: at most 500 ms); none acknowledges every segment at once.
         pub delayed_ack: Option<Duration> = None, where positive_if_given;
+        /// A time-out that never changes; none follows RFC 6298, by the parameters above.
+        pub fixed_rto: Option<Duration> = None, where positive_if_given;
+        /// The least time by which a time-out exceeds the round-trip time (RFC 9002 §6.1.2: 1 ms).
+        pub timer_granularity: Duration = Duration::from_millis(1);
         /// How many segments the receiver takes beyond the first that it lacks; none for any number.
         pub receive_window: Option<u32> = None, where positive_if_given;
     }
@@ -349,4 +423,32 @@ impl Reliability {
     pub fn go_back_n() -> Self {
         Self { recovery: Recovery::GoBackN, ..Self::patient() }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ack, Leaving};
+    use crate::packet::Kind;
+    use crate::units::{Bytes, Duration, Time};
+
+    /// One new packet of a thousand bytes in order.
+    pub(super) const ACK: Ack = Ack {
+        now: Time::ZERO,
+        bytes: Bytes(1000),
+        advanced: 1,
+        rtt: Duration::from_micros(100),
+        marked: false,
+        feedback: 0.0,
+        cumulative: 1,
+        next: 2,
+        is_recovering: false,
+    };
+
+    /// The first packet of a flow without end.
+    pub(super) const LEAVING: Leaving = Leaving {
+        now: Time::ZERO,
+        kind: Kind::Data,
+        remaining: Bytes(u64::MAX),
+        offset: Bytes::ZERO,
+    };
 }

@@ -5,7 +5,7 @@
 //! below a packet a round trip, probes ask for a higher one. Lost packets are sent again after a
 //! time-out: RCP has no sign of loss but silence.
 
-use super::{Ack, Allowance, Controller, Mechanism, Opened, Path, Reliability, Transport};
+use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
 use crate::packet::{Format, Header};
 use crate::router;
 use crate::units::{Duration, Rate};
@@ -36,7 +36,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::plain(&self.reliability)
+        Mechanism { speaks: true, ..Mechanism::plain(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {
@@ -80,7 +80,7 @@ impl Controller for Rcp {
         Allowance { probe, ..Allowance::rate(self.rate.bps()) }
     }
 
-    fn header(&self) -> Header {
+    fn header(&self, _leaving: &Leaving) -> Header {
         Header::Rcp { rtt: self.rtt.seconds() as f32, rate: f32::INFINITY }
     }
 
@@ -91,19 +91,18 @@ impl Controller for Rcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::LEAVING;
     use super::*;
     use crate::parameters::defaults;
     use crate::units::{Bytes, Time};
 
     fn flow() -> Box<dyn Controller> {
         let config: Config = defaults();
-        config.controller(&Path {
-            line_rate: Rate::from_gbps(1),
-            base_rtt: Duration::from_millis(100),
-            format: Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
-            others: 0,
-            initial_rate: None,
-        })
+        config.controller(&Path::new(
+            Rate::from_gbps(1),
+            Duration::from_millis(100),
+            Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
+        ))
     }
 
     fn ack(feedback: f32) -> Ack {
@@ -124,14 +123,14 @@ mod tests {
     fn it_sends_at_what_routers_offer_and_no_faster_than_its_line() {
         let mut flow = flow();
         let header = |rtt| Header::Rcp { rtt, rate: f32::INFINITY };
-        assert_eq!(flow.header(), header(0.0), "the SYN has no round-trip time to tell");
+        assert_eq!(flow.header(&LEAVING), header(0.0), "the SYN has no round-trip time to tell");
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 1e6, syn_was_lost: false });
         assert_eq!(flow.allowance(), Allowance::rate(8e6));
-        assert_eq!(flow.header(), header(0.1));
+        assert_eq!(flow.header(&LEAVING), header(0.1));
         flow.on_ack(&ack(2e6));
         assert_eq!(flow.allowance(), Allowance::rate(16e6));
-        assert_eq!(flow.header(), header(0.12), "queueing and all");
+        assert_eq!(flow.header(&LEAVING), header(0.12), "queueing and all");
         flow.on_ack(&ack(f32::INFINITY));
         assert_eq!(flow.allowance(), Allowance::rate(1e9));
     }

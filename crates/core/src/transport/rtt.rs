@@ -3,10 +3,6 @@
 use super::Reliability;
 use crate::units::{Duration, Time};
 
-/// The least time by which a time-out exceeds the round-trip time, however exact the clock (RFC 9002
-/// §6.1.2). Without it the time-out of a steady path would run out as the very ACK comes.
-const TIMER_GRANULARITY: Duration = Duration::from_millis(1);
-
 /// Smoothed round-trip time and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
@@ -15,6 +11,10 @@ pub struct Rtt {
     least: Duration,
     most: Duration,
     granularity: Duration,
+    /// The least time by which the time-out exceeds the round-trip time, however exact the clock. Without
+    /// it the time-out of a steady path would run out as the very ACK comes.
+    margin: Duration,
+    fixed: Option<Duration>,
     backoff: u32,
 }
 
@@ -27,6 +27,8 @@ impl Rtt {
             least: reliability.min_rto,
             most: reliability.max_rto,
             granularity: reliability.clock_granularity,
+            margin: reliability.timer_granularity,
+            fixed: reliability.fixed_rto,
             backoff: 0,
         }
     }
@@ -56,10 +58,13 @@ impl Rtt {
 
     /// The time-out now in force.
     pub fn timeout(&self) -> Duration {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
         let plain = match self.smoothed {
             None => self.initial,
             Some((smoothed, variation)) => {
-                let margin = (variation * 4).max(self.granularity).max(TIMER_GRANULARITY);
+                let margin = (variation * 4).max(self.granularity).max(self.margin);
                 (smoothed + margin).max(self.least)
             }
         };
@@ -110,6 +115,15 @@ mod tests {
         let mut rtt = rtt(Duration::ZERO);
         (0..200).for_each(|_| rtt.sample(at(0), at(300)));
         assert_eq!(rtt.timeout(), MS(300 + 1));
+    }
+
+    #[test]
+    fn a_fixed_time_out_follows_nothing() {
+        let plain: Reliability = defaults();
+        let mut rtt = Rtt::new(&Reliability { fixed_rto: Some(MS(7)), ..plain });
+        rtt.sample(at(0), at(300));
+        rtt.back_off();
+        assert_eq!(rtt.timeout(), MS(7));
     }
 
     #[test]

@@ -85,6 +85,11 @@ impl Scoreboard {
         self.total
     }
 
+    /// How many segments the receiver is not known to have.
+    pub fn remaining(&self) -> u32 {
+        self.total - self.cumulative - self.received.count()
+    }
+
     /// The receiver has everything before this.
     pub fn cumulative(&self) -> u32 {
         self.cumulative

@@ -18,6 +18,8 @@ pub enum Output {
     Segment(Segment),
     /// A question to routers, without payload.
     Probe,
+    /// The news to routers that the flow is over.
+    Fin,
 }
 
 /// A segment to put into a packet.
@@ -47,6 +49,8 @@ enum Stage {
     Opening,
     /// Data may be sent.
     Open,
+    /// The flow is given up, and nothing is sent any more.
+    GivenUp,
 }
 
 /// State of a sender.
@@ -62,6 +66,8 @@ pub struct Sender {
     /// Marks are answered once a window of data, and the receiver is told (RFC 3168).
     answers_echo: bool,
     stage: Stage,
+    /// What is still to be sent when the flow is over.
+    parting: Option<Output>,
     board: Scoreboard,
 
     rtt: Rtt,
@@ -114,6 +120,7 @@ impl Sender {
             receive_window: reliability.receive_window.unwrap_or(u32::MAX),
             answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,
             stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
+            parting: mechanism.says_goodbye.then_some(Output::Fin),
             board: Scoreboard::new(total, reliability),
             rtt: Rtt::new(reliability),
             timestamps: reliability.timestamps,
@@ -132,9 +139,36 @@ impl Sender {
         }
     }
 
-    /// Whether the receiver is known to have everything.
+    /// Whether nothing is left to do: the receiver is known to have everything, or the flow is given up.
     pub fn is_done(&self) -> bool {
-        self.board.is_done()
+        self.is_over() && self.parting.is_none()
+    }
+
+    fn is_over(&self) -> bool {
+        self.board.is_done() || self.has_given_up()
+    }
+
+    /// Sends no data from now on, whatever the receiver lacks.
+    pub fn give_up(&mut self) {
+        self.stage = Stage::GivenUp;
+    }
+
+    /// Whether the flow was given up.
+    pub fn has_given_up(&self) -> bool {
+        self.stage == Stage::GivenUp
+    }
+
+    /// Payload that the receiver is not known to have; without end, if the flow is.
+    pub fn remaining(&self) -> Bytes {
+        if self.board.total() == ENDLESS {
+            return Bytes(u64::MAX);
+        }
+        // The last segment is acknowledged last, but for losses: then this is off by less than a packet.
+        let segments = self.board.remaining();
+        Bytes(
+            self.bytes(segments).0
+                - u64::from(if segments > 0 { self.full - self.last } else { 0 }),
+        )
     }
 
     /// Sends nothing new from now on: the end of a flow without end.
@@ -148,6 +182,9 @@ impl Sender {
 
     /// What to send now, if the allowance lets anything go.
     pub fn next(&mut self, now: Time, allowance: Allowance) -> Option<Output> {
+        if self.is_over() {
+            return self.parting.take();
+        }
         match self.stage {
             Stage::Open => match self.next_segment(now, allowance) {
                 None if self.next_probe(allowance) <= now => {
@@ -156,7 +193,7 @@ impl Sender {
                 }
                 segment => segment.map(Output::Segment),
             },
-            Stage::Opening => None,
+            Stage::Opening | Stage::GivenUp => None,
             Stage::Closed => {
                 self.stage = Stage::Opening;
                 self.timeout_from = now;
@@ -219,6 +256,9 @@ impl Sender {
     /// the host's port has sent it. So flows that share a port take turns instead of filling it.
     fn paced_until(&self, allowance: Allowance) -> Time {
         let Some(rate) = allowance.rate else { return Time::ZERO };
+        if rate.0 == 0 {
+            return Time::NEVER;
+        }
         let spaced = self.paced_from + rate.transmit(Bytes(u64::from(self.paced_bytes)));
         spaced.max(self.port_free)
     }
@@ -247,6 +287,9 @@ impl Sender {
 
     /// When something happens by itself: the pacing clock, a probe or the time-out.
     pub fn deadline(&self, allowance: Allowance) -> Time {
+        if self.is_over() {
+            return Time::NEVER;
+        }
         let timeout = if self.has_unanswered() {
             self.timeout_from + self.rtt.timeout()
         } else {
@@ -313,7 +356,11 @@ impl Sender {
         let header = packet.header();
         let block = match header {
             Header::Ack { block, .. } => block,
-            Header::Rcp { .. } | Header::Xcp { .. } => (0, 0),
+            Header::Rcp { .. }
+            | Header::Xcp { .. }
+            | Header::Priority(_)
+            | Header::Pdq { .. }
+            | Header::D3 { .. } => (0, 0),
         };
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {
@@ -372,7 +419,7 @@ impl Sender {
     /// Lets time pass: runs the time-out if it is due.
     pub fn on_time(&mut self, now: Time, controller: &mut dyn Controller) {
         let due = self.timeout_from + self.rtt.timeout();
-        if !self.has_unanswered() || now < due {
+        if !self.has_unanswered() || self.is_over() || now < due {
             return;
         }
         self.timeouts += 1;
@@ -431,13 +478,11 @@ mod tests {
         let config = Config::read(&table).unwrap();
         let format: Format = defaults();
         let mechanism = config.mechanism(&format);
-        let controller = config.controller(&Path {
-            line_rate: Rate::from_gbps(1),
-            base_rtt: Duration::from_millis(100),
-            format: format.clone(),
-            others: 0,
-            initial_rate: None,
-        });
+        let controller = config.controller(&Path::new(
+            Rate::from_gbps(1),
+            Duration::from_millis(100),
+            format.clone(),
+        ));
         let sender = Sender::new(Some(Bytes(1_000_000)), &mechanism, &format, Time::ZERO);
         Tcp { sender, controller, mechanism, format }
     }

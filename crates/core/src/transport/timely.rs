@@ -4,7 +4,7 @@
 //! [ecndelay16] restates them. The paper leaves the weight of the moving average open; [ecndelay16]
 //! uses 0.875, the authors' own code fragment 0.02, and the choice matters (docs/design.md).
 
-use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
+use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults, not_negative, positive, positive_fraction};
 use crate::units::{Bytes, Duration, Rate};
@@ -105,11 +105,9 @@ impl Segments {
     pub(super) fn mechanism(&self, reliability: &Reliability, format: &Format) -> Mechanism {
         let packets = self.packets(format);
         Mechanism {
-            reliability: reliability.clone(),
-            ecn_capable: false,
             burst: if self.pacing == Pacing::PerBurst { packets } else { 1 },
             ack_every: packets,
-            feedback: Feedback::Echo,
+            ..Mechanism::plain(reliability)
         }
     }
 }
@@ -252,11 +250,12 @@ pub(super) mod tests {
     /// A flow with 7 others at its host, over 10 Gb/s.
     pub(in super::super) fn path() -> Path {
         Path {
-            line_rate: Rate::from_gbps(10),
-            base_rtt: Duration::from_micros(10),
-            format: Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(64) },
             others: 7,
-            initial_rate: None,
+            ..Path::new(
+                Rate::from_gbps(10),
+                Duration::from_micros(10),
+                Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(64) },
+            )
         }
     }
 

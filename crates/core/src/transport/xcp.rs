@@ -4,7 +4,8 @@
 //! Losses, which routers mean to prevent, are answered as TCP does.
 
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
+    Ack, Allowance, Controller, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
+    Transport,
 };
 use crate::packet::{Format, Header};
 use crate::parameters::{positive, positive_if_given};
@@ -36,7 +37,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::plain(&self.reliability)
+        Mechanism { speaks: true, ..Mechanism::plain(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {
@@ -90,7 +91,7 @@ impl Controller for Xcp {
         Allowance::window(self.window * self.packet + 0.5)
     }
 
-    fn header(&self) -> Header {
+    fn header(&self, _leaving: &Leaving) -> Header {
         let rtt = self.rtt.map_or(0.0, Duration::seconds);
         let spacing = (rtt / self.window) as f32;
         // The sender wishes for all that it can get.
@@ -104,19 +105,18 @@ impl Controller for Xcp {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::LEAVING;
     use super::*;
     use crate::parameters::defaults;
     use crate::units::{Bytes, Rate, Time};
 
     fn flow() -> Box<dyn Controller> {
         let config: Config = defaults();
-        let mut flow = config.controller(&Path {
-            line_rate: Rate::from_gbps(1),
-            base_rtt: Duration::from_millis(100),
-            format: Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
-            others: 0,
-            initial_rate: None,
-        });
+        let mut flow = config.controller(&Path::new(
+            Rate::from_gbps(1),
+            Duration::from_millis(100),
+            Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
+        ));
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
         flow
@@ -161,7 +161,7 @@ mod tests {
         let mut flow = flow();
         flow.on_ack(&ack(1, 80_000.0));
         let expected = Header::Xcp { rtt: 0.1, spacing: 0.01, feedback: f32::INFINITY };
-        assert_eq!(flow.header(), expected, "ten packets in 100 ms");
+        assert_eq!(flow.header(&LEAVING), expected, "ten packets in 100 ms");
     }
 
     #[test]

@@ -55,7 +55,12 @@ impl Workload for Config {
             .flat_map(move |start| event.flows(start, &mut pairs));
         let size = Some(self.size);
         let flows = (0..).zip(flows).map(move |(id, flow)| FlowSpec { id, size, ..flow });
-        Ok(Flows { classes: vec![self.class.clone()], load, flows: Box::new(flows) })
+        Ok(Flows {
+            classes: vec![self.class.clone()],
+            load,
+            has_deadlines: false,
+            flows: Box::new(flows),
+        })
     }
 }
 

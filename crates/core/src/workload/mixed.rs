@@ -21,17 +21,19 @@ impl Workload for Config {
         let mut classes = Vec::new();
         let mut loads = Vec::new();
         let mut parts = Vec::new();
+        let mut has_deadlines = false;
         for (i, part) in self.parts.iter().enumerate() {
             let context = Context { seed: mix(context.seed ^ mix(i as u64)), ..*context };
             let opened = part.open(&context);
             let opened = opened.map_err(|problem| problem.within(&format!("parts[{i}]")))?;
             let renamed =
                 opened.classes.iter().map(|name| class_index(&mut classes, name)).collect();
+            has_deadlines |= opened.has_deadlines;
             loads.extend(Some(opened.load).filter(|load| !load.is_empty()));
             parts.push(Part { classes: renamed, flows: opened.flows.peekable() });
         }
         let flows = (0..).zip(Merged { parts }).map(|(id, flow)| FlowSpec { id, ..flow });
-        Ok(Flows { classes, load: loads.join("; "), flows: Box::new(flows) })
+        Ok(Flows { classes, load: loads.join("; "), has_deadlines, flows: Box::new(flows) })
     }
 }
 

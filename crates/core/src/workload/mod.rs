@@ -45,6 +45,8 @@ pub struct Flows {
     pub classes: Vec<String>,
     /// What load this is, for people: the rate offered, where it is counted; empty if it has none.
     pub load: String,
+    /// Whether flows may have deadlines.
+    pub has_deadlines: bool,
     /// The flows, with ids 0, 1, 2 … and starts that never go back.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
 }
@@ -87,7 +89,8 @@ impl Flows {
         for (id, flow) in (0..).zip(&mut flows) {
             flow.id = id;
         }
-        Self { classes, load: String::new(), flows: Box::new(flows.into_iter()) }
+        let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
+        Self { classes, load: String::new(), has_deadlines, flows: Box::new(flows.into_iter()) }
     }
 }
 

@@ -80,6 +80,11 @@ impl Workload for Config {
             });
             FlowSpec { id, size: Some(size), deadline, ..plain(source, target, start) }
         });
-        Ok(Flows { classes: vec![self.class.clone()], load, flows: Box::new(flows) })
+        Ok(Flows {
+            classes: vec![self.class.clone()],
+            load,
+            has_deadlines: self.deadlines.is_some(),
+            flows: Box::new(flows),
+        })
     }
 }

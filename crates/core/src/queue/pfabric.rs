@@ -1,0 +1,314 @@
+//! pFabric's queue: drops the worst packet, and sends the best flow's earliest.
+//!
+//! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
+//! the better priority. Packets without priority (ACKs, probes) have number 0.
+
+use rustc_hash::FxBuildHasher;
+
+use super::tournament::Tournament;
+use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
+use crate::packet::{FlowSlot, Packet};
+use crate::units::{Bytes, Rate};
+
+crate::parameters! {
+    /// pFabric's queue: when it is full the packet with the worst priority is dropped, and the best flow
+    /// is served first ([pfabric13] §4.2).
+    pub struct Config {
+        /// The most that waits ([pfabric13] §5.4.3: two bandwidth-delay products, 36 KB); none for a queue
+        /// without limit of its own.
+        pub capacity: Option<Capacity> = Some(Capacity::Bytes(36_000));
+        /// Whether the earliest packet of the best flow goes instead of its best packet. Otherwise a flow
+        /// whose priority improves as it shrinks would send its newest packets first; with fixed
+        /// priorities it makes no difference.
+        pub starvation_prevention: bool = true;
+        /// Bounds of priority, as payload, between which the summary counts arrivals and drops of data
+        /// apart; none counts nothing.
+        pub census: Vec<Bytes> = Vec::new();
+    }
+}
+
+impl Discipline for Config {
+    fn build(&self, _rate: Rate) -> Behaviour {
+        Behaviour::OnDeparture(Box::new(PFabric {
+            capacity: self.capacity,
+            chains: self.starvation_prevention.then(Chains::default),
+            ranks: Tournament::default(),
+            packets: Vec::new(),
+            free: Vec::new(),
+            backlog: Backlog::default(),
+            arrivals: 0,
+            census: Census::new(&self.census),
+        }))
+    }
+
+    fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+}
+
+/// The state of a queue: packets in numbered places.
+struct PFabric {
+    capacity: Option<Capacity>,
+    /// Each flow's packets in the order in which they came, if that matters.
+    chains: Option<Chains>,
+    ranks: Tournament,
+    /// By place.
+    packets: Vec<Packet>,
+    /// Places that are empty.
+    free: Vec<u32>,
+    backlog: Backlog,
+    /// How many packets have come: of equal priorities the later is the worse.
+    arrivals: u64,
+    census: Option<Census>,
+}
+
+impl Queue for PFabric {
+    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+        if let Some(census) = &mut self.census {
+            census.note_arrival(&packet);
+        }
+        self.insert(packet);
+        while self.capacity.is_some_and(|most| most.exceeded_by(self.backlog))
+            && let Some(worst) = self.ranks.greatest()
+        {
+            let dropped = self.take(worst);
+            if let Some(census) = &mut self.census {
+                census.note_drop(&dropped);
+            }
+            context.dropped.push(dropped);
+        }
+    }
+
+    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+        let best = self.ranks.least()?;
+        let flow = self.packets[best as usize].flow;
+        let first = self.chains.as_ref().and_then(|chains| chains.first(flow));
+        Some(self.take(first.unwrap_or(best)))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn ignores_passing(&self) -> bool {
+        self.census.is_none()
+    }
+
+    fn census(&self) -> Option<&Census> {
+        self.census.as_ref()
+    }
+}
+
+impl PFabric {
+    fn insert(&mut self, packet: Packet) {
+        let place = if let Some(place) = self.free.pop() {
+            self.packets[place as usize] = packet;
+            place
+        } else {
+            self.packets.push(packet);
+            self.packets.len() as u32 - 1
+        };
+        self.backlog.add(packet.bytes);
+        self.ranks.put(place, (packet.priority(), self.arrivals));
+        self.arrivals += 1;
+        if let Some(chains) = &mut self.chains {
+            chains.append(packet.flow, place);
+        }
+    }
+
+    fn take(&mut self, place: u32) -> Packet {
+        let packet = self.packets[place as usize];
+        self.backlog.take(packet.bytes);
+        self.ranks.clear(place);
+        self.free.push(place);
+        if let Some(chains) = &mut self.chains {
+            chains.remove(packet.flow, place);
+        }
+        packet
+    }
+}
+
+/// Stands for no place.
+const NONE: u32 = u32::MAX;
+
+/// A place's neighbours in its flow's chain; of a chain, its first and last place.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+/// The packets of each flow as a chain of places, in the order in which they came.
+#[derive(Default)]
+struct Chains {
+    /// Looked up, never walked, so that its order does not matter.
+    #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
+    flows: std::collections::HashMap<FlowSlot, Ends, FxBuildHasher>,
+    /// By place: what comes before and after it.
+    around: Vec<Ends>,
+}
+
+impl Chains {
+    /// The place of a flow's earliest packet.
+    fn first(&self, flow: FlowSlot) -> Option<u32> {
+        self.flows.get(&flow).map(|chain| chain.first)
+    }
+
+    fn append(&mut self, flow: FlowSlot, place: u32) {
+        if place as usize >= self.around.len() {
+            self.around.resize(place as usize + 1, Ends { first: NONE, last: NONE });
+        }
+        let alone = Ends { first: place, last: place };
+        let chain = self.flows.entry(flow).or_insert(alone);
+        let before = if chain.last == place { NONE } else { chain.last };
+        chain.last = place;
+        self.around[place as usize] = Ends { first: before, last: NONE };
+        if before != NONE {
+            self.around[before as usize].last = place;
+        }
+    }
+
+    fn remove(&mut self, flow: FlowSlot, place: u32) {
+        let Ends { first: before, last: after } = self.around[place as usize];
+        if before == NONE && after == NONE {
+            self.flows.remove(&flow);
+            return;
+        }
+        if before != NONE {
+            self.around[before as usize].last = after;
+        } else if let Some(chain) = self.flows.get_mut(&flow) {
+            chain.first = after;
+        }
+        if after != NONE {
+            self.around[after as usize].first = before;
+        } else if let Some(chain) = self.flows.get_mut(&flow) {
+            chain.last = before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Format, Header, Kind};
+    use crate::parameters::{Parameter, defaults};
+    use crate::random::Random;
+    use crate::units::Time;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn queue(config: &serde_json::Value) -> Box<dyn Queue> {
+        match Config::read(config).unwrap().build(Rate::from_gbps(10)) {
+            Behaviour::OnDeparture(queue) => queue,
+            Behaviour::OnArrival(_) => panic!("it decides on departure"),
+        }
+    }
+
+    fn packet(flow: FlowSlot, sequence: u32, priority: u64) -> Packet {
+        let format: Format = defaults();
+        let packet =
+            Packet { sequence, bytes: 1000, ..format.control(Kind::Data, flow, Time::ZERO) };
+        packet.saying(Header::Priority(priority))
+    }
+
+    /// Pushes a packet, or pops one; gives what left and what was dropped.
+    fn step(queue: &mut dyn Queue, packet: Option<Packet>) -> (Option<Packet>, Vec<Packet>) {
+        let (mut random, mut dropped, mut marks) = (Random::new(1, "test"), Vec::new(), 0);
+        let mut context = Context {
+            now: Time::ZERO,
+            random: &mut random,
+            dropped: &mut dropped,
+            marks: &mut marks,
+        };
+        let popped = match packet {
+            Some(packet) => {
+                queue.push(packet, &mut context);
+                None
+            }
+            None => queue.pop(&mut context),
+        };
+        (popped, dropped)
+    }
+
+    fn all(queue: &mut dyn Queue) -> Vec<(FlowSlot, u32)> {
+        std::iter::from_fn(|| step(queue, None).0).map(|p| (p.flow, p.sequence)).collect()
+    }
+
+    #[test]
+    fn the_best_flow_goes_first_and_in_order() {
+        let kept = [(1, 0), (1, 1), (1, 2), (0, 0)];
+        let best_first = [(1, 2), (1, 1), (0, 0), (1, 0)];
+        for (prevents, expected) in [(true, kept), (false, best_first)] {
+            let mut queue = queue(&json!({ "starvation_prevention": prevents }));
+            // Flow 1 has less left with each packet, and its oldest is worse than flow 0's.
+            for packet in [packet(0, 0, 50), packet(1, 0, 60), packet(1, 1, 40), packet(1, 2, 20)] {
+                step(&mut *queue, Some(packet));
+            }
+            assert_eq!(all(&mut *queue), expected);
+        }
+    }
+
+    #[test]
+    fn the_worst_is_dropped_and_of_equals_the_latest() {
+        let mut queue = queue(&json!({ "capacity": "3000 B" }));
+        for (flow, priority) in [(0, 5), (1, 9), (2, 9)] {
+            assert!(step(&mut *queue, Some(packet(flow, 0, priority))).1.is_empty());
+        }
+        let dropped = |queue: &mut dyn Queue, packet| step(queue, Some(packet)).1[0].flow;
+        assert_eq!(dropped(&mut *queue, packet(3, 0, 7)), 2);
+        assert_eq!(dropped(&mut *queue, packet(4, 0, 9)), 4, "no better than the worst");
+        assert_eq!(dropped(&mut *queue, packet(5, 0, 1)), 1);
+        assert_eq!(all(&mut *queue), [(5, 0), (0, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn as_many_are_dropped_as_it_takes() {
+        let mut queue = queue(&json!({ "capacity": "1500 B" }));
+        let format: Format = defaults();
+        for _ in 0..37 {
+            step(&mut *queue, Some(format.control(Kind::Ack, 0, Time::ZERO)));
+        }
+        let (_, dropped) = step(&mut *queue, Some(packet(1, 0, 3)));
+        assert_eq!((dropped.len(), dropped[0].flow), (1, 1), "ACKs are better than any data");
+    }
+
+    /// The queue as its authors describe it: a list that is searched.
+    #[derive(Default)]
+    struct Plain(Vec<Packet>);
+
+    impl Plain {
+        fn push(&mut self, packet: Packet, capacity: usize) -> Option<Packet> {
+            self.0.push(packet);
+            let worst = (0..self.0.len()).max_by_key(|i| self.0[*i].priority())?;
+            (self.0.len() > capacity).then(|| self.0.remove(worst))
+        }
+
+        fn pop(&mut self) -> Option<Packet> {
+            let best = self.0.iter().min_by_key(|packet| packet.priority())?.flow;
+            let first = self.0.iter().position(|packet| packet.flow == best)?;
+            Some(self.0.remove(first))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_as_a_list_that_is_searched(
+            capacity in 1_usize..60,
+            steps in prop::collection::vec(prop::option::weighted(0.6, (0_u32..9, 0_u64..12)), 1..400),
+        ) {
+            let mut queue = queue(&json!({ "capacity": format!("{} B", 1000 * capacity) }));
+            let mut plain = Plain::default();
+            for (sequence, drawn) in (0..).zip(steps) {
+                if let Some((flow, priority)) = drawn {
+                    let packet = packet(flow, sequence, priority);
+                    let (_, dropped) = step(&mut *queue, Some(packet));
+                    prop_assert_eq!(dropped.first().copied(), plain.push(packet, capacity));
+                } else {
+                    prop_assert_eq!(step(&mut *queue, None).0, plain.pop());
+                }
+                prop_assert_eq!(queue.backlog().packets as usize, plain.0.len());
+                prop_assert_eq!(queue.backlog().bytes as usize, 1000 * plain.0.len());
+            }
+        }
+    }
+}
