@@ -106,6 +106,14 @@ impl Scenario {
             (false, None) => Control::WithData,
         };
         let router = self.router_in_force(transport);
+        if let Some(router) = &router
+            && graph.links.len() > router.most_links()
+        {
+            let (most, links) = (router.most_links(), graph.links.len());
+            let message =
+                format!("`{}` serves networks of up to {most} links, not {links}", router.name());
+            return Err(Problem::new("router", message));
+        }
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;

@@ -93,6 +93,11 @@ fn mistakes() -> Vec<Value> {
         json!({ "transport": { "kind": "pfabric", "deadlines": "first" } }),
         json!({ "transport": { "kind": "pfabric", "thresholds": [10, 10] } }),
         json!({ "transport": { "kind": "pfabric", "thresholds": [10], "deadlines": "first" } }),
+        json!({ "transport": "pdq", "routing": "spray_random" }),
+        json!({
+            "transport": "pdq", "routing": "flow_hash",
+            "topology": { "kind": "star", "hosts": 32_769 }, "workload": "long_lived",
+        }),
         json!({ "switch": { "pause": {} } }),
         json!({ "switch": { "alpha": 1 } }),
         json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),

@@ -142,7 +142,8 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
 fn scenario(seed: u64) -> Value {
     let random = &mut Random::new(seed, "scenario");
     let (topology, hosts) = network(random);
-    let routing = pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
+    let mut routing =
+        pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
     let reliability = json!({
         "recovery": pick(random, &["selective_repeat", "new_reno", "reno", "go_back_n"]),
@@ -156,11 +157,15 @@ fn scenario(seed: u64) -> Value {
         "delayed_ack": pick(random, &["none", "none", "1 ms"]),
         "receive_window": pick(random, &[json!("none"), json!(1), json!(20)]),
     });
+    let transport = transport(random, &reliability);
+    if transport["kind"] == "pdq" {
+        routing = "flow_hash";
+    }
     let mut scenario = json!({
         "seed": seed,
         "topology": topology.clone(),
         "workload": workload(random, hosts),
-        "transport": transport(random, &reliability),
+        "transport": transport,
         "switch": if topology["kind"] == "link" { json!({}) } else { switch(random) },
         "routing": routing,
         "time_limit": "20 s",

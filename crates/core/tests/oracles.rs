@@ -33,8 +33,8 @@ fn at_line_rate() -> Vec<Value> {
         }
         // As much as its queue takes, which is more than a round trip on these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
-        // It sends at the rate that routers have come to offer.
-        "rcp" => Vec::new(),
+        // They send at what routers have come to offer, and ask before they send.
+        "rcp" | "pdq" => Vec::new(),
         other => {
             panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
         }
@@ -333,7 +333,7 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
         let router = match *transport {
             // These laws know times of their own, such as seconds cubed.
             "cubic" | "xcp" => continue,
-            "rcp" => json!("rcp"),
+            "rcp" | "pdq" => json!(transport),
             _ => json!("none"),
         };
         let scheme = json!({ "transport": at_a_gigabit(transport), "router": router });

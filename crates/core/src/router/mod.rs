@@ -4,18 +4,24 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::{Rate, Time};
 
+pub mod pdq;
 pub mod rcp;
 pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { rcp, xcp }
+    pub enum Config as dyn Design { pdq, rcp, xcp }
 }
 
 /// A kind of router.
 pub trait Design {
     /// The router at one port, drawing from a stream of its own.
     fn build(&self, place: Place, random: Random) -> Box<dyn Router>;
+
+    /// How many links a network may have at most.
+    fn most_links(&self) -> usize {
+        usize::MAX
+    }
 
     /// What a user should know of these parameters, although they are allowed.
     fn warning(&self) -> Option<String> {

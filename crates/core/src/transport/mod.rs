@@ -13,6 +13,7 @@ pub mod dctcp;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
+pub mod pdq;
 pub mod pfabric;
 pub mod ranges;
 pub mod rcp;
@@ -29,8 +30,8 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, pfabric, rcp, scalable_tcp, tcp,
-        timely, xcp,
+        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, pdq, pfabric, rcp,
+        scalable_tcp, tcp, timely, xcp,
     }
 }
 
