@@ -53,6 +53,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         for panel, workload in zip(row, WORKLOADS, strict=True):
             part = table.filter(metric=metric, workload=workload)
             plot.against(panel, part, labels=(f"load ({workload})", metric), log=True)
+            panel.set_ylim(bottom=0.95)
     plot.one_legend(axes)
 
 

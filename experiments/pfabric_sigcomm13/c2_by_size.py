@@ -52,6 +52,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             part = table.filter(metric=metric, workload=workload)
             labels = (f"load ({workload})", f"normalised FCT, {metric}")
             plot.against(panel, part, labels=labels, log=True)
+            panel.set_ylim(bottom=0.95)
     plot.one_legend(axes)
 
 
