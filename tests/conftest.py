@@ -49,9 +49,21 @@ def scenario_file(tmp_path: Path) -> Path:
 
 
 def made_result(
-    fcts: Sequence[float | None], *, simulated_s: float = 1.0, warm_up: str = "0 s"
+    fcts: Sequence[float | None],
+    *,
+    simulated_s: float = 1.0,
+    warm_up: str = "0 s",
+    deadlines: Sequence[float | None] | None = None,
+    terminated: Sequence[int] = (),
 ) -> Result:
-    """Make a result by hand: one flow of 1 KB every millisecond, alone 1 us, with these FCTs."""
+    """Make a result by hand: one flow of 1 KB every millisecond, alone 1 us, with these FCTs.
+
+    `terminated` are the numbers of flows that were given up.
+    """
+    outcomes = [
+        "terminated" if number in terminated else "unfinished" if fct is None else "finished"
+        for number, fct in enumerate(fcts)
+    ]
     flows = pl.DataFrame(
         {
             "flow": range(len(fcts)),
@@ -62,7 +74,8 @@ def made_result(
             "slowdown": pl.Series(
                 [None if fct is None else fct / 1e-6 for fct in fcts], dtype=pl.Float64
             ),
-            "outcome": ["unfinished" if fct is None else "finished" for fct in fcts],
+            "deadline_s": pl.Series(deadlines or [None] * len(fcts), dtype=pl.Float64),
+            "outcome": outcomes,
         }
     )
     summary = {"simulated_s": simulated_s, "scenario": {"warm_up": warm_up}, "links": []}

@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import io
 import json
 import os
 import re
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from polars.testing import assert_frame_equal
+from rich.console import Console
 
 import sojourn
-from conftest import EXPERIMENTS, SCENARIO_FILE
-from sojourn import cli
+from conftest import EXPERIMENTS, SCENARIO_FILE, made_result
+from sojourn import cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "validate", "bench")
@@ -38,6 +40,15 @@ def test_a_run_writes_its_results_and_prints_a_summary(
         assert expected in printed
 
 
+def test_terminated_flows_are_shown_apart() -> None:
+    result = made_result([1e-6, None, None], terminated=[2])
+    shown = Console(record=True, width=200, file=io.StringIO())
+    shown.print(screen.by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"))
+    printed = shown.export_text()
+    assert re.search(r"flows +unfinished +terminated", printed)
+    assert re.search(r"all +2 +1 +1 ", printed)
+
+
 def test_a_comparison_is_printed_and_drawn(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +59,32 @@ def test_a_comparison_is_printed_and_drawn(
     printed = capsys.readouterr().out
     assert "±" in printed
     assert printed.count("dcqcn") >= 2
+
+
+def test_deadlines_are_told_where_there_are_any(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "hurried.toml").write_text(
+        """
+        transport = "dctcp"
+        topology = { kind = "star", hosts = 2 }
+        [workload]
+        kind = "flows"
+        flows = [
+            { source = 0, target = 1, size = "10 KB", deadline = "1 s" },
+            { source = 0, target = 1, size = "1 MB", deadline = "1 us" },
+            { source = 0, target = 1, size = "1 MB" },
+        ]
+        """
+    )
+    assert cli.invoke(["run", "hurried.toml", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "deadlines: 50.00 % of the flows that have one met it" in printed
+    assert "terminated" not in printed
+    assert cli.invoke(["compare", "hurried.toml", "--vary", "gain=0.1,0.2", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "deadlines met" in printed
+    assert "50.0 %" in printed
 
 
 def test_unwise_parameters_are_warned_of(

@@ -9,7 +9,17 @@ import polars as pl
 import pytest
 
 from conftest import EXPERIMENTS
-from sojourn import ScenarioError, Verdict, at_least, every, experiments, not_judged, plot
+from sojourn import (
+    ScenarioError,
+    Verdict,
+    all_at_least,
+    all_at_most,
+    at_least,
+    every,
+    experiments,
+    not_judged,
+    plot,
+)
 from sojourn.documents import experiments_page
 from sojourn.layout import layout
 from sojourn.report import as_toml, write_report
@@ -66,6 +76,14 @@ def test_verdicts_together_are_the_worst_of_them() -> None:
     assert every([good, not_judged("?")]) == not_judged("?")
     assert every([good, good]) == Verdict(True, "good; good")
     assert at_least(float("nan"), 1, "ratio").held is None
+
+
+def test_of_many_values_that_hold_the_nearest_is_told_and_of_others_those_that_do_not() -> None:
+    held = all_at_most({"small": 1.0, "large": 2.0}, 2)
+    assert held == Verdict(True, "the nearest of 2: large is 2, at most 2 wanted")
+    broken = all_at_least({"small": 1.0, "large": 2.0}, 2)
+    assert broken == Verdict(False, "small is 1, at least 2 wanted")
+    assert all_at_least({"unknown": float("nan"), "large": 2.0}, 2).held is None
 
 
 class References(HTMLParser):
@@ -162,6 +180,23 @@ def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
         plot.along_sizes(axes, curve)
         assert list(axes.lines[1].get_xdata()) == [100]
         assert axes.lines[1].get_markerfacecolor() == "white"
+
+
+def test_closed_forms_are_lines_without_marks() -> None:
+    table = pl.DataFrame({"scheme": ["a", "a", "b"], "x": [2.0, 1.0, 1.0], "value": [4, 3, 5]})
+    with plot.canvas() as (_, axes):
+        plot.curves(axes, table, x="x")
+        first, second = axes.get_lines()
+    assert first.get_xydata().tolist() == [[1, 3], [2, 4]]
+    assert (first.get_label(), first.get_marker()) == ("a", "None")
+    assert second.get_color() == plot.look("b").colour
+
+
+def test_values_may_stand_on_bars() -> None:
+    table = pl.DataFrame({"scheme": ["a", "b"], "value": [1.234, 2.0]})
+    with plot.canvas() as (_, axes):
+        plot.bars(axes, table, values="{:.2f}")
+        assert [text.get_text() for text in axes.texts] == ["1.23", "2.00"]
 
 
 def test_a_dumbbell_is_drawn_as_one() -> None:

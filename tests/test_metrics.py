@@ -80,6 +80,44 @@ def test_flows_of_the_warm_up_are_left_out() -> None:
     assert metrics.fct("max")(result) == (2e-6, False)
 
 
+def test_terminated_flows_are_counted_apart_and_have_no_completion_time() -> None:
+    result = made_result([2e-6, None, None, 4e-6], terminated=[1])
+    assert metrics.flows()(result).value == 3
+    assert metrics.terminated()(result).value == 1
+    assert metrics.fct("p50")(result) == (4e-6, False)
+    row = metrics.by_size(result, "slowdown").row(0, named=True)
+    assert (row["flows"], row["unfinished"], row["terminated"]) == (3, 1, 1)
+    given_up = made_result([2e-6, None, 4e-6], terminated=[1])
+    assert metrics.fct("mean")(given_up) == (3e-6, False)
+    assert metrics.cdf([Run({}, given_up)])["fraction"].to_list() == [0.5, 1.0]
+    assert metrics.in_progress([Run({}, given_up)])["value"].to_list()[-1] == 0
+    curve = metrics.size_curve([Run({}, given_up)], payload=1000)
+    assert curve.select("flows", "unfinished", "mean").row(0) == (2, 0, pytest.approx(3e-6))
+
+
+def test_a_deadline_is_met_by_a_flow_that_finishes_by_it() -> None:
+    fcts, deadlines = [1e-6, 3e-6, 2e-6, 5e-6, None], [2e-6, 2e-6, 2e-6, None, 1e-3]
+    result = made_result(fcts, deadlines=deadlines, terminated=[4])
+    assert metrics.deadlines_met()(result) == (0.5, False)
+    assert math.isnan(metrics.deadlines_met()(made_result([1e-6])).value)
+
+
+def test_deadlines_that_have_not_passed_yet_may_still_be_met() -> None:
+    fcts, deadlines = [1e-6, None], [2e-6, 0.5]
+    assert metrics.deadlines_met()(made_result(fcts, deadlines=deadlines)) == (0.5, False)
+    early = made_result(fcts, deadlines=deadlines, simulated_s=0.1)
+    assert metrics.deadlines_met()(early) == (0.5, True)
+
+
+def test_large_flows_weigh_more_in_the_ratio_of_means() -> None:
+    result = made_result([1e-6, 6e-6])
+    alone = pl.Series("ideal_fct_s", [1e-6, 2e-6])
+    flows = result.flows.with_columns(alone, slowdown=pl.col("fct_s") / alone)
+    uneven = Result(flows, result.samples, result.summary)
+    assert metrics.slowdown("mean")(uneven).value == pytest.approx(2.0)
+    assert metrics.ratio_of_means()(uneven).value == pytest.approx(7 / 3)
+
+
 def test_without_flows_there_is_no_number() -> None:
     huge = metrics.Bucket("huge", above=1e9)
     assert math.isnan(metrics.fct("mean", huge)(made_result([1.0])).value)

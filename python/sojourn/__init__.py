@@ -11,7 +11,16 @@ from sojourn.scenario import check, expand, override, parts, read
 
 if TYPE_CHECKING:
     from sojourn import metrics, plot, theory
-    from sojourn.claims import Verdict, at_least, at_most, equals, every, not_judged
+    from sojourn.claims import (
+        Verdict,
+        all_at_least,
+        all_at_most,
+        at_least,
+        at_most,
+        equals,
+        every,
+        not_judged,
+    )
     from sojourn.figure import Figure, Labelled, Paper, Scale
 
 __all__ = [
@@ -24,6 +33,8 @@ __all__ = [
     "ScenarioError",
     "Verdict",
     "__version__",
+    "all_at_least",
+    "all_at_most",
     "at_least",
     "at_most",
     "check",

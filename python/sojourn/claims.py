@@ -1,6 +1,6 @@
 """Claims: statements that a figure's table must bear out, and their verdicts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,29 @@ def at_most(value: float, bound: float, what: str) -> Verdict:
     return _compared(
         value, bound, f"{what} is {value:.3g}, at most {bound:g} wanted", value <= bound
     )
+
+
+def all_at_least(values: Mapping[str, float], bound: float) -> Verdict:
+    """Return whether every named value reaches `bound`; if so, told of the least."""
+    return _all(values, bound, at_least, min)
+
+
+def all_at_most(values: Mapping[str, float], bound: float) -> Verdict:
+    """Return whether every named value stays within `bound`; if so, told of the most."""
+    return _all(values, bound, at_most, max)
+
+
+def _all(
+    values: Mapping[str, float],
+    bound: float,
+    judge: Callable[[float, float, str], Verdict],
+    nearest: Callable[..., str],
+) -> Verdict:
+    verdict = every(judge(value, bound, name) for name, value in values.items())
+    if not verdict.held:
+        return verdict
+    name = nearest(values, key=values.__getitem__)
+    return judge(values[name], bound, f"the nearest of {len(values)}: {name}")
 
 
 def equals(value: object, wanted: object, what: str) -> Verdict:

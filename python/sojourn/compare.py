@@ -25,6 +25,7 @@ def compare(
     The options are those of `run_many`.
     """
     runs = sweep(over_seeds(expand(base, variations), seeds), **options)
+    hurried = any(run.result.flows["deadline_s"].count() for run in runs)
     tables = []
     for bucket in buckets:
         measured = metrics.measure(
@@ -36,6 +37,7 @@ def compare(
                 "FCT p99": metrics.fct("p99", bucket),
                 "slowdown mean": metrics.slowdown("mean", bucket),
                 "slowdown p99": metrics.slowdown("p99", bucket),
+                **(_of_deadlines(bucket) if hurried else {}),
             },
         )
         summary = metrics.across_seeds(measured)
@@ -43,6 +45,14 @@ def compare(
         size = pl.lit(bucket.name).alias("size")
         tables.append(summary.select(*variations, size, *names))
     return pl.concat(tables, how="vertical_relaxed"), runs
+
+
+def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
+    """Return what is told of flows with deadlines."""
+    return {
+        "deadlines met": metrics.deadlines_met(bucket),
+        "terminated": metrics.terminated(bucket),
+    }
 
 
 def draw(table: pl.DataFrame, variations: Mapping[str, Sequence[Any]], stem: Path) -> None:

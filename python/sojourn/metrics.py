@@ -2,7 +2,8 @@
 
 Flows that started during the warm-up and long-lived flows are left out. A flow that did not finish
 is not left out: it is censored. It takes at least as long as it has waited, so every statistic that
-could lie among such flows is a lower bound and marked so.
+could lie among such flows is a lower bound and marked so. A flow that was terminated, given up lest
+it miss its deadline, has no completion time to wait for: it counts only where deadlines do.
 """
 
 import itertools
@@ -84,7 +85,7 @@ def seconds(text: str) -> float:
 
 
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
-    """Return the flows that statistics are made of: after the warm-up, with a size, in `bucket`."""
+    """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
     warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
     size = pl.col("size_bytes")
     return result.flows.filter(
@@ -95,9 +96,14 @@ def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     )
 
 
+def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
+    """Return the flows that statistics of completion times are made of: none was terminated."""
+    return judged(result, bucket).filter(pl.col("outcome") != "terminated")
+
+
 def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
     """Return the values of finished flows, and what those of unfinished ones are at least."""
-    flows = _with_bounds(judged(result, bucket), result, column)
+    flows = _with_bounds(timed(result, bucket), result, column)
     finished = flows.filter(pl.col(column).is_not_null())["value"]
     unfinished = flows.filter(pl.col(column).is_null())["value"]
     return finished.to_numpy(), unfinished.to_numpy()
@@ -168,7 +174,49 @@ def count(name: str) -> Metric:
 
 def flows(bucket: Bucket = ALL) -> Metric:
     """Measure how many flows the statistics of `bucket` are made of."""
-    return lambda result: Statistic(float(judged(result, bucket).height))
+    return lambda result: Statistic(float(timed(result, bucket).height))
+
+
+def terminated(bucket: Bucket = ALL) -> Metric:
+    """Measure how many flows were given up lest they miss their deadlines."""
+
+    def measure_one(result: Result) -> Statistic:
+        return Statistic(float(judged(result, bucket).height - timed(result, bucket).height))
+
+    return measure_one
+
+
+def deadlines_met(bucket: Bucket = ALL) -> Metric:
+    """Measure application throughput: the share of flows with a deadline that finish by it.
+
+    It is a lower bound while a flow is in progress of which the deadline has not passed.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        flows = judged(result, bucket).filter(pl.col("deadline_s").is_not_null())
+        met = (flows["fct_s"] <= flows["deadline_s"]).sum()
+        undecided = flows.filter(
+            pl.col("outcome") == "unfinished",
+            pl.col("start_s") + pl.col("deadline_s") > result.summary["simulated_s"],
+        )
+        share = float(met) / flows.height if flows.height else math.nan
+        return Statistic(share, at_least=not undecided.is_empty())
+
+    return measure_one
+
+
+def ratio_of_means(bucket: Bucket = ALL) -> Metric:
+    """Measure the mean completion time over the mean of the same flows alone in the network.
+
+    Large flows weigh more than in the mean of the ratios, which is `slowdown`.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        value, at_least = mean(*_observed(result, bucket, "fct_s"))
+        alone = timed(result, bucket)["ideal_fct_s"].to_numpy()
+        return Statistic(value / float(alone.mean()) if len(alone) else math.nan, at_least)
+
+    return measure_one
 
 
 def sampled(probe: str, statistic: str) -> Metric:
@@ -200,6 +248,7 @@ def by_size(
     """Return one row a size bucket: flows, unfinished ones, and statistics of `column`.
 
     `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
+    Terminated flows are counted apart.
     """
     rows = []
     for bucket in buckets:
@@ -210,6 +259,7 @@ def by_size(
                 "size": bucket.name,
                 "flows": len(finished) + len(unfinished),
                 "unfinished": len(unfinished),
+                "terminated": int(terminated(bucket)(result).value),
                 **{name: statistic.value for name, statistic in values.items()},
                 "at_least": ",".join(name for name, value in values.items() if value.at_least),
             }
@@ -235,7 +285,7 @@ def size_curve(
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
         labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        flows = _with_bounds(judged(run.result), run.result, column)
+        flows = _with_bounds(timed(run.result), run.result, column)
         flows = flows if where is None else flows.filter(where)
         pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
     return pl.concat(
@@ -410,12 +460,14 @@ def series(
 def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
     """Return the number of flows in progress over time: the labels, `time_s` and `value`.
 
-    It is counted from the flow records, so ideals have it too.
+    It is counted from the flow records, so ideals have it too. Terminated flows are left out: when
+    they were given up is not recorded.
     """
     tables = []
     for run in runs:
         times = np.linspace(0, run.result.summary["simulated_s"], points + 1)[1:]
-        flows = run.result.flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
+        flows = run.result.flows.filter(pl.col("outcome") != "terminated")
+        flows = flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
         begun, ended = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
         count = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
         columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})

@@ -57,6 +57,22 @@ LOOKS = {
     "rcp": Look(GREEN, "p"),
     "pdq": Look(SKY, "h"),
     "pfabric": Look(YELLOW, "*"),
+    "pfabric edf": Look(RED, "P"),
+    "bytessent": Look(GREEN, "^"),
+    "flowsize": Look(RED, "s"),
+    "remainingflowsize": Look(YELLOW, "*"),
+    "pdq at best": Look(SKY, ".", ":"),
+    "rto 2 rtt": Look(SKY, "o"),
+    "rto 3 rtt": Look(YELLOW, "*"),
+    "rto 6 rtt": Look(ORANGE, "D"),
+    "rto 10 rtt": Look(RED, "^"),
+    "rto 20 rtt": Look(PURPLE, "v"),
+    "first hop": Look(BLUE, "o"),
+    "last hop": Look(ORANGE, "s"),
+    "load 0.6": Look(BLUE, "o"),
+    "load 0.8": Look(RED, "s"),
+    "web search": Look(BLUE, "o"),
+    "data mining": Look(ORANGE, "s"),
     "pcp": Look(BLUE, "d"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
@@ -160,6 +176,12 @@ def legend(axes: Axes, columns: int = 4) -> None:
         )
 
 
+def one_legend(panels: Any) -> None:
+    """Keep the legend of the first panel only: the others show the same schemes."""
+    for axes in np.ravel(panels)[1:]:
+        axes.get_legend().remove()
+
+
 def against(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
@@ -170,6 +192,7 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     published: pl.DataFrame | None = None,
     labels: tuple[str, str] = ("load", ""),
     log: bool = False,
+    log_x: bool = False,
 ) -> None:
     """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
 
@@ -199,6 +222,10 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     axes.set_xlabel(labels[0])
     axes.set_ylabel(with_unit(labels[1], unit))
     _scale(axes, log=log)
+    if log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain_numbers())
+        axes.xaxis.set_minor_formatter(NullFormatter())
     legend(axes)
 
 
@@ -267,6 +294,14 @@ def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> No
     bound = part["at_least"].to_numpy()
     hollow: Any = {"markerfacecolor": "white", "markersize": 4, "linestyle": "none"}
     axes.plot(sizes[bound], values[bound], marker=style.marker, color=style.colour, **hollow)
+
+
+def curves(axes: Axes, table: pl.DataFrame, *, x: str, by: str = "scheme") -> None:
+    """Draw `value` against `x` as lines without marks, one for each `by`: closed forms."""
+    for name, part in _parts(table.sort(x, maintain_order=True), by):
+        style = look(name)
+        line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
+        axes.plot(part[x].to_numpy(), part["value"].to_numpy(), label=name, **line)
 
 
 def cdf(  # noqa: PLR0913 - each names one thing to be seen
@@ -348,12 +383,13 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     published: pl.DataFrame | None = None,
     source: str = "published",
     label: str = "",
+    values: str = "",
     log: bool = False,
 ) -> None:
     """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
 
     Bars stand together by `group`; without one, each stands over its own name. `source` says where
-    the outlines come from.
+    the outlines come from, `values` is a format such as `{:.2f}` by which values stand on bars.
     """
     scale = UNITS[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -365,19 +401,23 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
         return [groups.index(at) + (shift[name] if group else 0.0) for at in part[group or by]]
 
     for name, part in parts:
-        values = part["value"].to_numpy() * scale
+        heights = part["value"].to_numpy() * scale
         said = name if group else None
-        axes.bar(places(name, part), values, width * 0.92, color=look(name).colour, label=said)
+        drawn = axes.bar(
+            places(name, part), heights, width * 0.92, color=look(name).colour, label=said
+        )
         if "low" in part.columns and part["low"].is_not_nan().any():
-            reach = np.nan_to_num(part["high"].to_numpy() * scale - values)
+            reach = np.nan_to_num(part["high"].to_numpy() * scale - heights)
             at = places(name, part)
-            axes.errorbar(at, values, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+            axes.errorbar(at, heights, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+        if values:
+            axes.bar_label(drawn, [values.format(height) for height in heights], fontsize=8)
     known = [] if published is None else _parts(published, by)
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(known):
-        values = part["value"].to_numpy() * scale
+        heights = part["value"].to_numpy() * scale
         said = None if number else f"{source} (dashed)"
-        axes.bar(places(name, part), values, width * 0.92, label=said, **outline)
+        axes.bar(places(name, part), heights, width * 0.92, label=said, **outline)
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlabel(group.replace("_", " ") if group else "")
     axes.set_ylabel(with_unit(label, unit))

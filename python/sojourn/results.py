@@ -15,7 +15,8 @@ import polars as pl
 
 from sojourn.scenario import Labels
 
-OUTCOMES = ("finished", "unfinished", "long_lived")
+OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
+"""What became of a flow; a terminated one was given up for it would have missed its deadline."""
 
 # The order of the columns is a promise to readers of `flows.parquet`.
 COLUMNS = (

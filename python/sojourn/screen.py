@@ -21,6 +21,9 @@ if not console.is_terminal:
     console.width = 130
 
 
+COUNTS = ("flows", "terminated")
+"""Metrics that count flows."""
+
 MARKS = {
     "held": "[green]✓ held[/]",
     "not held": "[red]✗ not held[/]",
@@ -31,21 +34,24 @@ MARKS = {
 def result_tables(result: Result) -> RenderableType:
     """Return what `sojourn run` prints."""
     return Group(
-        _flow_table(result, "fct_s", duration, "flow completion time"),
-        _flow_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        by_size_table(result, "fct_s", duration, "flow completion time"),
+        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
         _link_table(result),
         _counts(result),
         *_notes(result),
     )
 
 
-def _flow_table(
-    result: Result, column: str, show: Callable[[float], str], title: str
-) -> RenderableType:
-    table = _table("size", "flows", "unfinished", *metrics.STATISTICS, title=title)
-    for row in metrics.by_size(result, column).to_dicts():
+def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
+    """Return statistics of completion times or slowdowns by size."""
+    rows = metrics.by_size(result, column)
+    # Few schemes give flows up: only then there is something to tell.
+    given_up = ["terminated"] if rows["terminated"].sum() else []
+    counts = ["flows", "unfinished", *given_up]
+    table = _table("size", *counts, *metrics.STATISTICS, title=title)
+    for row in rows.to_dicts():
         cells = [_cell(row, name, show) for name in metrics.STATISTICS]
-        table.add_row(row["size"], number(row["flows"]), number(row["unfinished"]), *cells)
+        table.add_row(row["size"], *(number(row[name]) for name in counts), *cells)
     return table
 
 
@@ -95,6 +101,10 @@ def _notes(result: Result) -> list[Text]:
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
     notes.append("slowdown: over the same flow alone in the same network")
+    met = metrics.deadlines_met()(result)
+    if not math.isnan(met.value):
+        bound = "at least " if met.at_least else ""
+        notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of the flows that have one met it")
     notes += warnings([result])
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
@@ -112,7 +122,7 @@ def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]
     tables = []
     for part in table.partition_by("size", maintain_order=True):
         metrics_here = part["metric"].unique(maintain_order=True).to_list()
-        measured = part.filter(pl.col("metric") != "flows")["value"]
+        measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
         if not measured.is_finite().any():
             continue
         shown = _table(*labels, *metrics_here, title=f"size: {part['size'][0]}")
@@ -128,7 +138,7 @@ def _interval(row: Mapping[str, Any]) -> str:
     value = row["value"]
     if value is None or math.isnan(value):
         return "-"
-    if row.get("metric") == "flows":
+    if row.get("metric") in COUNTS:
         return f"{value:,.3g}" if value < 100 else number(round(value))
     bound = "≥ " if row.get("at_least") else ""
     high = row.get("high")
@@ -143,7 +153,7 @@ def _in_unit(value: float, metric: str) -> str:
         return duration(value)
     if metric.endswith("_bytes"):
         return size(value)
-    if metric.startswith("utilisation"):
+    if metric.startswith(("utilisation", "deadlines")):
         return f"{100 * value:.1f} %"
     return f"{value:.3g}"
 

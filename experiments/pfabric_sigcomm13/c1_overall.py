@@ -1,0 +1,88 @@
+"""Figure C1: normalised completion times of all flows against load."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_least, all_at_most, plot
+
+from .paper import (
+    DCTCP,
+    IDEAL,
+    MEAN,
+    PDQ,
+    PFABRIC,
+    RATIO,
+    SCALES,
+    TCP,
+    WORKLOADS,
+    loads,
+    measured,
+    over_loads,
+    paper,
+    schemes,
+    times,
+)
+
+figure = Figure(
+    paper,
+    id="c1",
+    title="Normalised completion times against load",
+    source="Figure 7",
+    scales=SCALES,
+    panels=(2, 2),
+    size=(11, 8),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    yield from over_loads(scale, schemes)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs, MEAN, RATIO)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for row, metric in zip(axes, (MEAN, RATIO), strict=True):
+        for panel, workload in zip(row, WORKLOADS, strict=True):
+            part = table.filter(metric=metric, workload=workload)
+            plot.against(panel, part, labels=(f"load ({workload})", metric), log=True)
+            panel.set_ylim(bottom=0.95)
+    plot.one_legend(axes)
+
+
+def over(table: pl.DataFrame, workload: str, *pairs: tuple[str, str]) -> dict[str, float]:
+    """Return how many times as long one scheme takes as another, at every load."""
+    return {
+        f"{upper} over {lower} at load {load:g}": times(
+            table, upper, lower, metric=MEAN, workload=workload, load=load
+        )
+        for load in loads(table)
+        for upper, lower in pairs
+    }
+
+
+def in_order(table: pl.DataFrame, workload: str) -> Verdict:
+    pairs = [(PFABRIC, IDEAL), (PDQ, PFABRIC), (DCTCP, PFABRIC), (TCP, PDQ), (TCP, DCTCP)]
+    return all_at_least(over(table, workload, *pairs), 1)
+
+
+def near_ideal(table: pl.DataFrame, workload: str) -> Verdict:
+    return all_at_most(over(table, workload, (PFABRIC, IDEAL)), 1.15)
+
+
+for workload in WORKLOADS:
+    figure.claim(
+        f"{workload}: Ideal is no slower than pFabric, that faster than PDQ and DCTCP, these "
+        "faster than TCP, at every load",
+        stated=False,
+    )(partial(in_order, workload=workload))
+    figure.claim(f"{workload}: pFabric is within 15 % of Ideal at every load", stated=False)(
+        partial(near_ideal, workload=workload)
+    )

@@ -1,0 +1,109 @@
+"""Figure C6: pFabric loses packets of large flows, at the network's edge."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    metrics,
+    override,
+    plot,
+)
+
+from .paper import BUCKETS, PFABRIC, SCALES, WEB_SEARCH, paper, scenario, schemes
+
+figure = Figure(
+    paper,
+    id="c6",
+    title="Where pFabric loses packets, by priority: web search at load 0.8",
+    source="Figure 13",
+    # Losses grow with the length of a run, as large flows gather.
+    scales=SCALES | {"quick": {"flows": {WEB_SEARCH: 10_000}, "seeds": 3}},
+    deviations=(
+        "A loss rate is the share of the packets of a priority that came to a hop and were dropped "
+        "there. Priorities are remaining sizes when a packet is sent.",
+        "Almost all losses count as at least 90 %.",
+    ),
+    panels=(1, 2),
+    size=(12, 4.6),
+)
+
+LOAD = 0.8
+
+FIRST, CORE, LAST = "first hop", "core", "last hop"
+
+RATE, PART, CORE_RATE = "loss rate", "share of all losses", "core losses over packets sent"
+
+SPANS = [f"({low:g}, {high:g}]" for low, high in zip((0, *BUCKETS), BUCKETS, strict=False)]
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    shared = scenario(WEB_SEARCH, LOAD, scale["flows"][WEB_SEARCH])
+    yield {"scheme": PFABRIC}, override(shared, schemes[PFABRIC])
+
+
+def hop(link: str) -> str:
+    """Return which hop of a path a link is."""
+    source, _, target = link.partition("->")
+    if source.startswith("host"):
+        return FIRST
+    return LAST if target.startswith("host") else CORE
+
+
+def census(run: Run) -> pl.DataFrame:
+    """Return how many packets of each priority came to each hop, and were dropped there."""
+    counted = [
+        {"hop": hop(link["name"]), "span": span, "arrived": arrived, "dropped": dropped}
+        for link in run.result.summary["links"]
+        for span, arrived, dropped in zip(SPANS, *link["census"].values(), strict=False)
+    ]
+    hops = pl.DataFrame(counted).group_by("hop", "span", maintain_order=True)
+    return hops.agg(pl.col("arrived", "dropped").sum())
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return metrics.across_seeds(pl.concat(shares(run) for run in runs))
+
+
+def shares(run: Run) -> pl.DataFrame:
+    """Return loss rates and where losses are, of one run."""
+    counted, dropped = census(run), pl.col("dropped")
+    sent = counted.filter(hop=FIRST)["arrived"].sum()
+    rates = counted.with_columns(metric=pl.lit(RATE), value=dropped / pl.col("arrived"))
+    parts = counted.with_columns(metric=pl.lit(PART), value=dropped / counted["dropped"].sum())
+    core = counted.filter(hop=CORE).with_columns(metric=pl.lit(CORE_RATE), value=dropped / sent)
+    rows = pl.concat([rates, parts, core]).filter(pl.col("value").is_not_nan())
+    return rows.select("hop", "span", "metric", "value", seed=run.labels["seed"], at_least=False)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for panel, metric in zip(axes, (RATE, PART), strict=True):
+        part = table.filter(pl.col("metric") == metric, pl.col("hop") != CORE)
+        plot.bars(panel, part, group="span", by="hop", unit="%", label=metric)
+        panel.tick_params(axis="x", labelsize=8)
+        panel.set_xlabel("priority: remaining size (packets)")
+    plot.one_legend(axes)
+
+
+@figure.claim("almost all losses (90 %) are of packets with a priority above 3000 packets")
+def large_flows_lose(table: pl.DataFrame) -> Verdict:
+    large = pl.col("span").is_in(SPANS[BUCKETS.index(3000) + 1 :])
+    found = table.filter(pl.col("metric") == PART, large)["value"].sum()
+    return at_least(float(found), 0.9, "their share")
+
+
+@figure.claim("losses in the core are negligible: less than 0.1 % of the packets sent")
+def core_does_not(table: pl.DataFrame) -> Verdict:
+    found = table.filter(metric=CORE_RATE)["value"].sum()
+    return at_most(float(found), 0.001, "their share")
