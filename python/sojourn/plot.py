@@ -177,9 +177,11 @@ def legend(axes: Axes, columns: int = 4) -> None:
 
 
 def one_legend(panels: Any) -> None:
-    """Keep the legend of the first panel only: the others show the same schemes."""
+    """Keep the legend of the first panel only: the others show the same schemes, or nothing."""
     for axes in np.ravel(panels)[1:]:
-        axes.get_legend().remove()
+        shown = axes.get_legend()
+        if shown is not None:
+            shown.remove()
 
 
 def against(  # noqa: PLR0913 - each names one thing to be seen
