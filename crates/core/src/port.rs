@@ -155,7 +155,7 @@ pub struct Port {
     quiet_below: u64,
     /// How long the two sizes last transmitted take: divisions are slow, and sizes repeat.
     known: [(u16, Duration); 2],
-    /// What waits, on ports that decide on arrival.
+    /// What waits, on ports that decide on arrival or are served late.
     backlog: Backlog,
     /// What has passed.
     pub counters: Counters,
@@ -270,6 +270,16 @@ impl Port {
             }
         }
         self.counters.dropped += (dropped.len() - already) as u64;
+        self.note_backlog();
+    }
+
+    /// Keeps what waits at hand, on a port that is served late.
+    fn note_backlog(&mut self) {
+        if self.is_served_late
+            && let Lane::Departure(served) = &self.lane
+        {
+            self.backlog = served.data.backlog();
+        }
     }
 
     /// Starts the next transmission of a port that is served, if it is free and something may go.
@@ -476,7 +486,7 @@ impl Port {
     fn catch_up(&mut self, now: Time) {
         while self.busy_until <= now {
             let starts = self.busy_until;
-            if self.waiting().packets == 0 {
+            if self.backlog.packets == 0 {
                 return;
             }
             self.account(starts);
@@ -486,6 +496,7 @@ impl Port {
             let mut context = Context { now: starts, random, dropped: &mut dropped, marks };
             let Some(packet) = served.data.pop(&mut context) else { return };
             debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
+            self.note_backlog();
             self.transmit(packet, starts, starts);
         }
     }

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxBuildHasher;
 
-use super::tournament::Tournament;
+use super::tournament::{Tournament, key};
 use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
 use crate::packet::{FlowSlot, Packet};
 use crate::units::{Bytes, Rate};
@@ -115,8 +115,8 @@ impl PFabric {
             self.packets.len() as u32 - 1
         };
         self.backlog.add(packet.bytes);
-        self.ranks.put(place, (packet.priority(), self.arrivals));
         self.arrivals += 1;
+        self.ranks.put(place, key(packet.priority(), self.arrivals));
         if let Some(chains) = &mut self.chains {
             chains.append(packet.flow, place);
         }
