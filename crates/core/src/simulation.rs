@@ -311,7 +311,11 @@ impl<'a> Simulation<'a> {
         };
         flow.packets.delivered += 1;
         match packet.kind {
-            Kind::Data => self.receive(&packet),
+            Kind::Data => {
+                self.receive(&packet);
+                // A receiver may have nothing to say, and a sender that has given up awaits nothing.
+                self.release_if_over(packet.flow);
+            }
             Kind::Fin => self.release_if_over(packet.flow),
             Kind::Syn => self.echo(&packet, Kind::SynAck),
             Kind::Probe => self.echo(&packet, Kind::ProbeAck),

@@ -58,10 +58,14 @@ fn told() -> impl Strategy<Value = (u32, Told)> {
 
 fn path() -> impl Strategy<Value = Path> {
     let rate = (1_000_000_u64..400_000_000_000).prop_map(Rate);
-    (rate.clone(), 1_u64..10_000, 0_u32..50, prop::option::of(rate)).prop_map(
-        |(line_rate, rtt_us, others, initial_rate)| Path {
+    let size = prop::option::of((1_u64..10_000_000).prop_map(Bytes));
+    let deadline = prop_oneof![Just(Time::NEVER), (0_u64..10_u64.pow(12)).prop_map(Time)];
+    (rate.clone(), 1_u64..10_000, 0_u32..50, prop::option::of(rate), size, deadline).prop_map(
+        |(line_rate, rtt_us, others, initial_rate, size, deadline)| Path {
             others,
             initial_rate,
+            size,
+            deadline,
             ..Path::new(line_rate, Duration::from_micros(rtt_us), FORMAT)
         },
     )
@@ -204,6 +208,10 @@ fn disciplines(capacity: &str) -> Vec<queue::Config> {
                         "wait": unit == "bytes",
                     })
                 })
+                .to_vec(),
+            // Packets that say no priority are all of one class.
+            "strict_priority" => ["port", "class"]
+                .map(|by| json!({ "kind": name, "threshold": "3 packets", "mark_by": by }))
                 .to_vec(),
             other => panic!("say here how to build a small `{other}`, and whether it keeps order"),
         }

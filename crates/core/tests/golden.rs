@@ -5,7 +5,7 @@ mod common;
 
 use std::fmt::Write;
 
-use common::{count, mean, run};
+use common::{count, deadlines, mean, run};
 use serde_json::json;
 use sojourn_core::transport;
 
@@ -33,6 +33,7 @@ fn mean_and_tail_slowdowns_of_every_transport() {
                 "workload": {
                     "kind": "poisson", "load": load, "flows": 1_000,
                     "sizes": { "kind": "empirical", "file": { "name": "sizes", "text": SIZES } },
+                    "deadlines": deadlines(&json!(transport)),
                 },
                 "time_limit": "100 s",
             }));

@@ -84,6 +84,12 @@ fn discipline(random: &mut Random) -> Value {
             "wait": random.below(2) == 0, "ecn": random.below(2) == 0,
             "mark_up_to": pick(random, &[0.1, 1.0]),
         }),
+        // As many classes as the transports with most priorities use.
+        "strict_priority" => json!({
+            "kind": "strict_priority", "capacity": capacity, "classes": pick(random, &[8, 64]),
+            "threshold": pick(random, &["none", "5 packets", "10 KB"]),
+            "mark_by": pick(random, &["port", "class"]),
+        }),
         "pfabric" => json!({
             "kind": "pfabric", "capacity": capacity,
             "starvation_prevention": random.below(2) == 0,
@@ -108,11 +114,12 @@ fn switch(random: &mut Random) -> Value {
 fn workload(random: &mut Random, hosts: u32) -> Value {
     let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
     let mut start = 0.0;
-    for _ in 0..=random.below(20) {
+    for i in 0..=random.below(20) {
         let source = random.below(u64::from(hosts));
         let target = (source + 1 + random.below(u64::from(hosts) - 1)) % u64::from(hosts);
         let size = pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
-        let deadline = pick(random, &["", "0.0001", "0.001", "0.1"]);
+        // One at least has a deadline, for transports that ask for some.
+        let deadline = if i == 0 { "0.01" } else { pick(random, &["", "0.0001", "0.001", "0.1"]) };
         writeln!(text, "{start:.12},{source},{target},{size},{deadline}").unwrap();
         let gap = pick(random, &[0.0, 1e-5, 1e-3]);
         start += random.exponential(gap);
@@ -122,7 +129,14 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
 
 fn transport(random: &mut Random, reliability: &Value) -> Value {
     let kind = pick(random, transport::Config::NAMES);
-    let mut transport = json!({ "kind": kind, "reliability": reliability });
+    let dctcp = json!({ "reliability": reliability });
+    let mut transport = match kind {
+        "d2tcp" | "pias" => json!({ "kind": kind, "dctcp": dctcp }),
+        _ => json!({ "kind": kind, "reliability": reliability }),
+    };
+    if kind == "d2tcp" || kind == "d3" {
+        transport["early_termination"] = json!(random.below(2) == 0);
+    }
     if kind == "tcp" || kind.ends_with("_tcp") || kind == "cubic" {
         transport["ecn"] = json!(random.below(2) == 0);
         transport["window"] = json!({
@@ -174,6 +188,15 @@ fn scenario(seed: u64) -> Value {
     if random.below(2) == 0 {
         scenario["queue"] = discipline(random);
     }
+    // Its priorities are numbers without bounds, unless they are put into classes.
+    if scenario["transport"]["kind"] == "pfabric" && scenario["queue"]["kind"] == "strict_priority"
+    {
+        scenario["transport"]["thresholds"] = json!([2, 50]);
+    }
+    // Its routers remember flows, which must not stray.
+    if scenario["transport"]["kind"] == "d3" {
+        scenario["routing"] = json!("flow_hash");
+    }
     scenario
 }
 
@@ -200,8 +223,9 @@ fn random_scenarios_account_for_everything_and_repeat() {
             let unfinished = count(&results, "unfinished");
             let stuck = &results.summary["stuck"];
             let transport = &scenario["transport"];
-            let recovery = &transport["reliability"]["recovery"];
-            let is_paced = ["constant_rate", "dcqcn", "patched_timely", "rcp", "timely"]
+            let dctcp = transport.get("dctcp").unwrap_or(transport);
+            let recovery = &dctcp["reliability"]["recovery"];
+            let is_paced = ["constant_rate", "d3", "dcqcn", "patched_timely", "rcp", "timely"]
                 .iter()
                 .any(|paced| transport["kind"] == *paced);
             if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {

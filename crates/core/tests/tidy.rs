@@ -59,6 +59,7 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 /// What a part's siblings may share: mechanism, not parts.
 const MECHANISM: &[&str] = &[
     "arrivals",
+    "deadline",
     "fixture",
     "fluid",
     "hystart",
@@ -80,7 +81,8 @@ const MECHANISM: &[&str] = &[
 const TESTS: &[&str] = &["fixture", "tests"];
 
 /// Parts that build on another part, with the reason in their own documentation.
-const BUILDS_ON: &[(&str, &str)] = &[("patched_timely", "timely")];
+const BUILDS_ON: &[(&str, &str)] =
+    &[("d2tcp", "dctcp"), ("patched_timely", "timely"), ("pias", "dctcp")];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -17,11 +17,14 @@ pub mod ecn_threshold;
 pub mod marking;
 pub mod pfabric;
 pub mod red;
+pub mod strict_priority;
 pub mod tournament;
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
-    pub enum Config as dyn Discipline { dcqcn_red, drop_tail, ecn_threshold, pfabric, red }
+    pub enum Config as dyn Discipline {
+        dcqcn_red, drop_tail, ecn_threshold, pfabric, red, strict_priority,
+    }
 }
 
 /// A kind of queue.

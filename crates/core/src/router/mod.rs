@@ -4,13 +4,14 @@ use crate::packet::Packet;
 use crate::random::Random;
 use crate::units::{Rate, Time};
 
+pub mod d3;
 pub mod pdq;
 pub mod rcp;
 pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { pdq, rcp, xcp }
+    pub enum Config as dyn Design { d3, pdq, rcp, xcp }
 }
 
 /// A kind of router.

@@ -31,21 +31,7 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let packet = path.format.payload.0 as f64;
-        let packets =
-            |count: Option<u32>| count.map_or(f64::INFINITY, |count| f64::from(count) * packet);
-        Box::new(Dctcp {
-            gain: self.gain,
-            packet,
-            most: packets(self.max_window),
-            window: f64::from(self.initial_window) * packet,
-            ssthresh: packets(self.initial_ssthresh),
-            alpha: self.initial_alpha,
-            acked: Bytes::ZERO,
-            marked: Bytes::ZERO,
-            window_ends: 0,
-            reduced_until: 0,
-        })
+        Box::new(self.open(path))
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
@@ -67,15 +53,36 @@ impl Transport for Config {
     }
 }
 
+impl Config {
+    /// The state of a flow that starts on `path`.
+    pub(super) fn open(&self, path: &Path) -> Dctcp {
+        let packet = path.format.payload.0 as f64;
+        let packets =
+            |count: Option<u32>| count.map_or(f64::INFINITY, |count| f64::from(count) * packet);
+        Dctcp {
+            gain: self.gain,
+            packet,
+            most: packets(self.max_window),
+            window: f64::from(self.initial_window) * packet,
+            ssthresh: packets(self.initial_ssthresh),
+            alpha: self.initial_alpha,
+            acked: Bytes::ZERO,
+            marked: Bytes::ZERO,
+            window_ends: 0,
+            reduced_until: 0,
+        }
+    }
+}
+
 /// The state of one flow; windows in bytes.
-struct Dctcp {
+pub(super) struct Dctcp {
     gain: f64,
     packet: f64,
     most: f64,
-    window: f64,
+    pub(super) window: f64,
     ssthresh: f64,
     /// Running average of the share of marked bytes.
-    alpha: f64,
+    pub(super) alpha: f64,
     /// Acknowledged in this window of data, and what of it was marked.
     acked: Bytes,
     marked: Bytes,
@@ -87,28 +94,7 @@ struct Dctcp {
 
 impl Controller for Dctcp {
     fn on_ack(&mut self, ack: &Ack) {
-        self.acked += ack.bytes;
-        if ack.marked {
-            self.marked += ack.bytes;
-        }
-        if ack.cumulative >= self.window_ends {
-            // [dctcp10] eq. 1, once a window of data.
-            let share =
-                if self.acked.0 == 0 { 0.0 } else { self.marked.bits() / self.acked.bits() };
-            self.alpha += self.gain * (share - self.alpha);
-            (self.acked, self.marked) = (Bytes::ZERO, Bytes::ZERO);
-            self.window_ends = ack.next;
-        }
-        let is_reduced = ack.cumulative < self.reduced_until;
-        if ack.marked && !is_reduced {
-            // [dctcp10] eq. 2, at most once a window (RFC 3168 §6.1.2).
-            self.window = (self.window * (1.0 - self.alpha / 2.0)).max(self.packet);
-            self.ssthresh = self.window;
-            // The ACK of the last segment sent before the cut carries the number of the next.
-            self.reduced_until = ack.next + 1;
-        } else if !is_reduced && !ack.is_recovering {
-            self.grow(ack.bytes.0 as f64);
-        }
+        self.hear(ack, |flow| flow.alpha);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -130,6 +116,33 @@ impl Controller for Dctcp {
 }
 
 impl Dctcp {
+    /// Takes an ACK in. If it is time to answer a mark, half of `penalty` is the share of the window to
+    /// give up; DCTCP's is alpha.
+    pub(super) fn hear(&mut self, ack: &Ack, penalty: impl FnOnce(&Self) -> f64) {
+        self.acked += ack.bytes;
+        if ack.marked {
+            self.marked += ack.bytes;
+        }
+        if ack.cumulative >= self.window_ends {
+            // [dctcp10] eq. 1, once a window of data.
+            let share =
+                if self.acked.0 == 0 { 0.0 } else { self.marked.bits() / self.acked.bits() };
+            self.alpha += self.gain * (share - self.alpha);
+            (self.acked, self.marked) = (Bytes::ZERO, Bytes::ZERO);
+            self.window_ends = ack.next;
+        }
+        let is_reduced = ack.cumulative < self.reduced_until;
+        if ack.marked && !is_reduced {
+            // [dctcp10] eq. 2, at most once a window (RFC 3168 §6.1.2).
+            self.window = (self.window * (1.0 - penalty(self) / 2.0)).max(self.packet);
+            self.ssthresh = self.window;
+            // The ACK of the last segment sent before the cut carries the number of the next.
+            self.reduced_until = ack.next + 1;
+        } else if !is_reduced && !ack.is_recovering {
+            self.grow(ack.bytes.0 as f64);
+        }
+    }
+
     /// Slow start below `ssthresh`, one packet a window above (RFC 5681 §3.1).
     fn grow(&mut self, acked: f64) {
         if self.window < self.ssthresh {

@@ -8,13 +8,17 @@ use crate::{queue, router};
 
 pub mod constant_rate;
 pub mod cubic;
+pub mod d2tcp;
+pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
+pub mod deadline;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
 pub mod pdq;
 pub mod pfabric;
+pub mod pias;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
@@ -30,8 +34,8 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, dcqcn, dctcp, high_speed_tcp, patched_timely, pdq, pfabric, rcp,
-        scalable_tcp, tcp, timely, xcp,
+        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, high_speed_tcp, patched_timely, pdq, pfabric,
+        pias, rcp, scalable_tcp, tcp, timely, xcp,
     }
 }
 
@@ -434,9 +438,9 @@ impl Reliability {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ack, Leaving};
-    use crate::packet::Kind;
-    use crate::units::{Bytes, Duration, Time};
+    use super::{Ack, Leaving, Path};
+    use crate::packet::{Format, Kind};
+    use crate::units::{Bytes, Duration, Rate, Time};
 
     /// One new packet of a thousand bytes in order.
     pub(super) const ACK: Ack = Ack {
@@ -458,4 +462,15 @@ mod tests {
         remaining: Bytes(u64::MAX),
         offset: Bytes::ZERO,
     };
+
+    /// A way of 1 Gb/s and 100 us for packets of 960 B, which are 1000 B on the wire.
+    pub(super) fn path() -> Path {
+        let format = Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) };
+        Path::new(Rate::from_gbps(1), Duration::from_micros(100), format)
+    }
+
+    /// The ACK of one such packet after 100 us.
+    pub(super) fn ack(cumulative: u32, next: u32) -> Ack {
+        Ack { bytes: Bytes(960), cumulative, next, ..ACK }
+    }
 }

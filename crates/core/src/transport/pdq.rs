@@ -35,7 +35,10 @@ impl Transport for Config {
             rtt: Duration::ZERO,
             base_rtt: path.base_rtt,
             unsent: path.size.map_or(f64::INFINITY, on_wire),
-            deadline: if self.early_termination { path.deadline } else { Time::NEVER },
+            deadline: path
+                .size
+                .filter(|_| self.early_termination)
+                .map_or(Time::NEVER, |_| path.deadline),
             gives_up: false,
         })
     }

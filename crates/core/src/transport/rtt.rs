@@ -3,6 +3,11 @@
 use super::Reliability;
 use crate::units::{Duration, Time};
 
+/// The smoothed round-trip time after a new sample (RFC 6298 §2.3, alpha = 1/8).
+pub fn smooth(smoothed: Option<Duration>, rtt: Duration) -> Duration {
+    smoothed.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8)
+}
+
 /// Smoothed round-trip time and what follows from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
@@ -40,12 +45,12 @@ impl Rtt {
             Duration::ZERO => now.since(sent),
             Duration(tick) => Duration((now.0 / tick - sent.0 / tick).max(1) * tick),
         };
-        // RFC 6298 §2.2 and §2.3, alpha = 1/8 and beta = 1/4.
+        // RFC 6298 §2.2 and §2.3, beta = 1/4.
         self.smoothed = Some(match self.smoothed {
             None => (rtt, rtt / 2),
             Some((smoothed, variation)) => {
                 let error = Duration(smoothed.0.abs_diff(rtt.0));
-                ((smoothed * 7 + rtt) / 8, (variation * 3 + error) / 4)
+                (smooth(Some(smoothed), rtt), (variation * 3 + error) / 4)
             }
         });
         self.backoff = 0;

@@ -3,6 +3,7 @@
 //! Sources: [xcp02] §3.4 and the later internet-draft, in which feedback is a change of throughput.
 //! Losses, which routers mean to prevent, are answered as TCP does.
 
+use super::rtt::smooth;
 use super::{
     Ack, Allowance, Controller, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
     Transport,
@@ -58,8 +59,7 @@ struct Xcp {
 
 impl Xcp {
     fn sample(&mut self, rtt: Duration) {
-        // As the time-out's (RFC 6298 §2.3).
-        self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
+        self.rtt = Some(smooth(self.rtt, rtt));
     }
 }
 

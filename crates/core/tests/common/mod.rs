@@ -6,8 +6,10 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
+use sojourn_core::parameters::Parameter;
 use sojourn_core::run::Results;
 use sojourn_core::scenario::Scenario;
+use sojourn_core::transport;
 
 /// Runs a scenario given as JSON.
 pub fn run(scenario: &Value) -> Results {
@@ -36,13 +38,20 @@ pub fn with(base: &Value, change: Value) -> Value {
     }
 }
 
-/// A workload of flows, each its start in seconds, source, target and size in bytes.
+/// A workload of flows, each its start in seconds, source, target and size in bytes. They have a second to
+/// finish, if their transport asks for deadlines.
 pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
-    let mut text = "start_s,source,target,size_bytes\n".to_owned();
+    let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
     for (start, source, target, size) in flows {
-        writeln!(text, "{start:.12},{source},{target},{size}").unwrap();
+        writeln!(text, "{start:.12},{source},{target},{size},1").unwrap();
     }
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+}
+
+/// Deadlines for the flows of a transport that asks for some, of 10 ms on average; none for others.
+pub fn deadlines(transport: &Value) -> Value {
+    let needs = transport::Config::read(transport).unwrap().needs_deadlines();
+    if needs { json!({ "mean": "10 ms" }) } else { Value::Null }
 }
 
 /// One count of a run's summary.
