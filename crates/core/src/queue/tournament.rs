@@ -77,15 +77,15 @@ impl Tournament {
     /// Sets a leaf and decides again what hangs on it, up to where it makes no difference.
     fn settle(&mut self, place: u32, leaf: Leaf) {
         self.leaves[place as usize] = leaf;
-        let mut node = (place as usize + self.leaves.len()) / 2;
-        while node > 0 {
+        let mut node = place as usize + self.leaves.len();
+        while node > 1 {
+            node /= 2;
             let winners = self.decide(node);
             let is_concerned = winners.least == place || winners.greatest == place;
             if winners == self.nodes[node] && !is_concerned {
                 return;
             }
             self.nodes[node] = winners;
-            node /= 2;
         }
     }
 
