@@ -47,7 +47,7 @@ figure = Figure(
     scales={
         "smoke": SCALES["smoke"] | {"products": (0.5, 2), "rtos": (3,)},
         "quick": SCALES["quick"]
-        | {"seeds": 2, "products": (0.5, 1, 2, 3, 5), "rtos": (2, 3, 6, 20)},
+        | {"seeds": 3, "products": (0.5, 1, 2, 5), "rtos": (2, 3, 20)},
         "paper": SCALES["paper"] | {"products": PRODUCTS, "rtos": RTOS},
     },
     deviations=(

@@ -60,7 +60,7 @@ figure = Figure(
     source="Appendix",
     scales={
         "smoke": {"flows": 500, "seeds": 2},
-        "quick": {"flows": 40_000, "seeds": 12},
+        "quick": {"flows": 30_000, "seeds": 6},
         "paper": {"flows": 500_000, "seeds": 20},
     },
     deviations=(

@@ -26,9 +26,8 @@ paper = Paper(
         "time of the same flow alone."
     ),
     deviations=(
-        "The simulator's completion times end when the receiver has the last byte, the authors' "
-        "when the sender has its last ACK: what an ACK takes on an idle network is added to all, "
-        "also to the time alone. With deadlines nothing is added.",
+        "Completion times end when the sender has the last ACK, as the authors' do, and the times "
+        "alone include an ACK; whether a deadline is met is decided at the receiver.",
         "Parameters that the text leaves open are those of the authors' scripts for ns-2. Flows "
         "have no handshake, but for PDQ's, as there. An ACK for every packet.",
         "Whether the figures plot the mean of normalised completion times or the ratio of the mean "
@@ -95,9 +94,9 @@ EVERYWHERE = ("smoke", "quick", "paper")
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"flows": {WEB_SEARCH: 200, DATA_MINING: 40}, "loads": (0.6,)},
     "quick": {
-        "flows": {WEB_SEARCH: 3000, DATA_MINING: 1000},
-        "loads": (0.2, 0.4, 0.6, 0.8),
-        "seeds": 3,
+        "flows": {WEB_SEARCH: 1200, DATA_MINING: 250},
+        "loads": (0.2, 0.6, 0.8),
+        "seeds": 4,
     },
     "paper": {
         "flows": {WEB_SEARCH: 100_000, DATA_MINING: 100_000},
@@ -119,7 +118,7 @@ base: dict[str, Any] = {
     "topology": {"kind": "leaf_spine", "host_delay": "2.7 us", "fabric_delay": "200 ns"},
     "packet": {"payload": f"{PAYLOAD} B", "header": "40 B", "ack": "40 B"},
     "routing": "spray_round_robin",
-    "time_limit": "30 s",
+    "time_limit": "1000 s",
 }
 
 
@@ -228,10 +227,15 @@ ACK_BETWEEN_RACKS_S, ACK_WITHIN_RACK_S = 5.88e-6, 5.464e-6
 
 
 def at_sender(run: Run) -> Run:
-    """Return a run with completion times as the authors count them: until the last ACK is back."""
+    """Return a run with completion times as the authors count them: until the last ACK is back.
+
+    Ideals have no ACKs: theirs take what they do on an idle network.
+    """
     within = pl.col("source") // HOSTS_PER_RACK == pl.col("target") // HOSTS_PER_RACK
     back = pl.when(within).then(ACK_WITHIN_RACK_S).otherwise(ACK_BETWEEN_RACKS_S)
-    flows = run.result.flows.with_columns(pl.col("fct_s", "ideal_fct_s") + back)
+    until_acked = pl.coalesce("acked_s", pl.col("fct_s") + back).alias("acked_s")
+    flows = run.result.flows.with_columns(until_acked, pl.col("ideal_fct_s") + back)
+    flows = flows.with_columns(fct_s=pl.col("acked_s"))
     flows = flows.with_columns(slowdown=pl.col("fct_s") / pl.col("ideal_fct_s"))
     return Run(run.labels, Result(flows, run.result.samples, run.result.summary))
 

@@ -184,7 +184,7 @@ def figure(
         print(f"{out / one.id}.svg  {one.title} ({made[-1].seconds} s)", flush=True)
     screen.console.print(screen.claim_table(made))
     if record:
-        documents.record(root, {one.id: one.claims for one in made})
+        documents.record(root, scale, {one.id: one.claims for one in made})
 
 
 @app.command()

@@ -131,7 +131,7 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
         "# Figures and their claims",
         "",
         "One folder a paper, one file a figure. `sojourn figure ID --scale paper` makes one again;"
-        " the verdicts are those at `paper` scale.",
+        " the verdicts are those at `paper` scale where nothing else is said.",
     ]
     paper = ""
     for figure in figures.values():
@@ -141,7 +141,10 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
             lines += [f"\nDeviation: {deviation}" for deviation in figure.paper.deviations]
         lines += ["", f"### `{figure.id}`: {figure.title}", ""]
         lines += [f"Deviation: {deviation}\n" for deviation in figure.deviations]
-        verdicts = {claim["statement"]: claim for claim in state.get(figure.id, [])}
+        kept = state.get(figure.id, {"scale": "paper", "claims": []})
+        verdicts = {claim["statement"]: claim for claim in kept["claims"]}
+        if kept["scale"] != "paper":
+            lines += [f"Verdicts at `{kept['scale']}` scale.", ""]
         lines += ["| claim | verdict | numbers |", "| --- | --- | --- |"]
         for claim in figure.claims:
             judged = verdicts.get(claim.statement, {"verdict": "not judged", "numbers": ""})
@@ -150,15 +153,16 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
     return "\n".join(lines) + "\n"
 
 
-def record(experiments: Path, verdicts: Mapping[str, Any]) -> None:
-    """Keep the verdicts of figures beside the experiments, for their page."""
+def record(experiments: Path, scale: str, verdicts: Mapping[str, Any]) -> None:
+    """Keep the verdicts of figures at a scale beside the experiments, for their page."""
     file = experiments / STATE
-    text = json.dumps(dict(sorted({**read_state(experiments), **verdicts}.items())), indent=1)
+    new = {figure: {"scale": scale, "claims": claims} for figure, claims in verdicts.items()}
+    text = json.dumps(dict(sorted({**read_state(experiments), **new}.items())), indent=1)
     file.write_text(text + "\n", encoding="utf-8")
 
 
 def read_state(experiments: Path) -> dict[str, Any]:
-    """Return the verdicts kept beside the experiments."""
+    """Return the verdicts kept beside the experiments, and at which scale they were found."""
     file = experiments / STATE
     state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return state

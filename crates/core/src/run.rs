@@ -156,7 +156,10 @@ impl Scenario {
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
         let router = self.router_in_force(transport);
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
-        summary["warnings"] = router.iter().filter_map(|router| router.warning()).collect();
+        let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
+        let of_router = router.iter().filter_map(|router| router.warning());
+        let warnings = of_router.chain(transport.warning(slowest, &self.packet));
+        summary["warnings"] = warnings.collect();
         summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
         merge(
             &mut summary["counts"],

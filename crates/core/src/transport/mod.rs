@@ -62,6 +62,12 @@ pub trait Transport {
         Priorities::Classes(1)
     }
 
+    /// What a user should know of these parameters on a network whose slowest link has this rate,
+    /// although they are allowed.
+    fn warning(&self, _slowest: Rate, _format: &Format) -> Option<String> {
+        None
+    }
+
     /// Whether it has no purpose without deadlines.
     fn needs_deadlines(&self) -> bool {
         false

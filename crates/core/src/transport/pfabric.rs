@@ -110,6 +110,19 @@ impl Transport for Config {
         }
     }
 
+    fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
+        let rto = self.reliability.fixed_rto?;
+        let packets = self.max_window.unwrap_or(self.initial_window);
+        let packet = format.payload + format.header;
+        let takes = slowest.transmit(Bytes(u64::from(packets) * packet.0));
+        (takes > rto).then(|| {
+            format!(
+                "transport: a window of {packets} packets takes {takes} on the slowest link, longer than \
+                 the time-out of {rto}: what only waits is sent again, and may crowd out the rest"
+            )
+        })
+    }
+
     fn needs_deadlines(&self) -> bool {
         self.deadlines == Deadlines::First
     }
@@ -225,6 +238,17 @@ mod tests {
     fn said(flow: &dyn Controller, now: Duration, remaining: u64, offset: u64) -> Header {
         let (now, remaining, offset) = (Time::ZERO + now, Bytes(remaining), Bytes(offset));
         flow.header(&Leaving { now, remaining, offset, ..LEAVING })
+    }
+
+    #[test]
+    fn a_time_out_shorter_than_its_window_is_warned_of() {
+        let config = Config::read(&json!({})).unwrap();
+        assert_eq!(config.warning(Rate::from_gbps(10), &FORMAT), None);
+        let warning = config.warning(Rate::from_gbps(1), &FORMAT).unwrap();
+        assert!(warning.contains("23 packets takes 276 us"), "{warning}");
+        let patient = json!({ "reliability": { "fixed_rto": "1 ms" } });
+        let config = Config::read(&patient).unwrap();
+        assert_eq!(config.warning(Rate::from_gbps(1), &FORMAT), None);
     }
 
     #[test]
