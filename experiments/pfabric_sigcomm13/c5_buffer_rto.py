@@ -84,6 +84,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     for panel, metric in zip(axes, (MEAN, SMALL_P99), strict=True):
         labels = ("queue (bandwidth-delay products of 18 KB)", f"normalised FCT, {metric}")
         plot.against(panel, table.filter(metric=metric), x="products", labels=labels)
+        panel.set_ylim(bottom=0.95)
     plot.one_legend(axes)
 
 

@@ -84,6 +84,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         for panel, (workload, metric) in zip(row, shown, strict=True):
             part = table.filter(metric=metric, workload=workload)
             plot.against(panel, part, labels=(f"load ({workload})", metric))
+            panel.set_ylim(bottom=0.95)
     plot.one_legend(axes)
 
 

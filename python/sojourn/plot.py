@@ -405,15 +405,15 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     for name, part in parts:
         heights = part["value"].to_numpy() * scale
         said = name if group else None
-        drawn = axes.bar(
-            places(name, part), heights, width * 0.92, color=look(name).colour, label=said
-        )
+        at = places(name, part)
+        axes.bar(at, heights, width * 0.92, color=look(name).colour, label=said)
+        reach = np.zeros(len(at))
         if "low" in part.columns and part["low"].is_not_nan().any():
             reach = np.nan_to_num(part["high"].to_numpy() * scale - heights)
-            at = places(name, part)
             axes.errorbar(at, heights, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
-        if values:
-            axes.bar_label(drawn, [values.format(height) for height in heights], fontsize=8)
+        for x, height, top in zip(at, heights, heights + reach, strict=True) if values else ():
+            given: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(values.format(height), (x, top), fontsize=8, **given)
     known = [] if published is None else _parts(published, by)
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
     for number, (name, part) in enumerate(known):
