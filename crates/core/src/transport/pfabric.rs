@@ -184,6 +184,10 @@ impl PFabric {
 
 impl Controller for PFabric {
     fn on_ack(&mut self, ack: &Ack) {
+        if self.is_probing() {
+            // [pfabric13] §4.3: an answer to a probe begins slow start anew.
+            self.ssthresh = f64::INFINITY;
+        }
         self.timeouts = 0;
         if ack.advanced > 0 {
             self.window += if self.window < self.ssthresh { 1.0 } else { 1.0 / self.window };
@@ -206,7 +210,10 @@ impl Controller for PFabric {
     }
 
     fn header(&self, leaving: &Leaving) -> Header {
-        if leaving.kind == Kind::Data {
+        // A probe stands for the data of its flow. Deviation: in the authors' module it has the best priority
+        // of all, so it is answered while the flow is starved; and the queue, which serves the best flow's
+        // earliest packet first, then lets all that waits of that flow go before everybody else.
+        if matches!(leaving.kind, Kind::Data | Kind::Probe) {
             Header::Priority(self.priority(leaving))
         } else {
             Header::NONE
@@ -298,5 +305,7 @@ mod tests {
         assert_eq!((rate, probe), (Some(Rate(0)), Some(Duration::from_micros(45))));
         flow.on_ack(&Ack { advanced: 0, ..ACK });
         assert_eq!((flow.allowance().rate, window(&*flow)), (None, 1), "any answer ends it");
+        (0..10).for_each(|_| flow.on_ack(&ACK));
+        assert_eq!(window(&*flow), 11, "and begins slow start");
     }
 }
