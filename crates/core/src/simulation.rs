@@ -252,7 +252,11 @@ impl<'a> Simulation<'a> {
         while let Some(output) = flow.sender.next(now, allowance) {
             let mut packet = match output {
                 Output::Syn => self.format.control(Kind::Syn, slot, now),
-                Output::Probe => self.format.control(Kind::Probe, slot, now),
+                // It asks for the first segment that is not acknowledged.
+                Output::Probe => Packet {
+                    sequence: flow.sender.cumulative(),
+                    ..self.format.control(Kind::Probe, slot, now)
+                },
                 Output::Fin => self.format.control(Kind::Fin, slot, now),
                 Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
             };

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
@@ -173,7 +173,7 @@ impl Census {
 
     fn range(&self, packet: &Packet) -> Option<usize> {
         let priority = packet.priority();
-        (priority > 0).then(|| self.bounds.partition_point(|bound| *bound < priority))
+        (packet.kind == Kind::Data).then(|| self.bounds.partition_point(|bound| *bound < priority))
     }
 
     /// A packet has come.

@@ -1,7 +1,7 @@
 //! pFabric's queue: drops the worst packet, and sends the best flow's earliest.
 //!
 //! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
-//! the better priority. Packets without priority (ACKs, probes) have number 0.
+//! the better priority. Packets without priority (ACKs) have number 0.
 
 use rustc_hash::FxBuildHasher;
 

@@ -193,7 +193,8 @@ impl Controller for PFabric {
     }
 
     fn header(&self, leaving: &Leaving) -> Header {
-        if leaving.kind == Kind::Data {
+        // A probe is as good as the data it stands for, so that none is answered while the flow is starved.
+        if matches!(leaving.kind, Kind::Data | Kind::Probe) {
             Header::Priority(self.priority(leaving))
         } else {
             Header::NONE
@@ -236,6 +237,14 @@ mod tests {
             let said = said(&*flow, Duration::ZERO, 14_600, 29_200);
             assert_eq!(said, Header::Priority(expected), "{priority}");
         }
+    }
+
+    #[test]
+    fn a_probe_has_the_priority_of_its_flows_data() {
+        let flow = flow(&json!({}));
+        let said = |kind| flow.header(&Leaving { kind, remaining: Bytes(14_600), ..LEAVING });
+        assert_eq!(said(Kind::Probe), said(Kind::Data));
+        assert_eq!(said(Kind::Syn), Header::NONE);
     }
 
     #[test]

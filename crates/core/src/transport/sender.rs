@@ -171,6 +171,11 @@ impl Sender {
         )
     }
 
+    /// All segments before this one have been acknowledged.
+    pub fn cumulative(&self) -> u32 {
+        self.board.cumulative()
+    }
+
     /// Sends nothing new from now on: the end of a flow without end.
     pub fn stop(&mut self) {
         self.board.stop();
