@@ -210,9 +210,9 @@ impl Controller for PFabric {
     }
 
     fn header(&self, leaving: &Leaving) -> Header {
-        // A probe stands for the data of its flow. Deviation: in the authors' module it has the best priority
-        // of all, so it is answered while the flow is starved; and the queue, which serves the best flow's
-        // earliest packet first, then lets all that waits of that flow go before everybody else.
+        // A probe stands for the data of its flow: in the authors' module it is data of one byte. With the
+        // best priority of all it would be answered however starved its flow is; and the queue, which serves
+        // the best flow's earliest packet first, would let all that waits of that flow go before the others.
         if matches!(leaving.kind, Kind::Data | Kind::Probe) {
             Header::Priority(self.priority(leaving))
         } else {
@@ -267,6 +267,14 @@ mod tests {
             let said = said(&*flow, Duration::ZERO, 14_600, 29_200);
             assert_eq!(said, Header::Priority(expected), "{priority}");
         }
+    }
+
+    #[test]
+    fn a_probe_has_the_priority_of_its_flows_data() {
+        let flow = flow(&json!({}));
+        let said = |kind| flow.header(&Leaving { kind, remaining: Bytes(14_600), ..LEAVING });
+        assert_eq!(said(Kind::Probe), said(Kind::Data));
+        assert_eq!(said(Kind::Syn), Header::NONE);
     }
 
     #[test]
