@@ -148,9 +148,14 @@ def test_scenarios_are_shown_as_their_files_would_be() -> None:
 
 def test_the_list_of_figures_has_every_claim() -> None:
     claims = [{"statement": "nothing is ever slow", "verdict": "not held", "numbers": "it is 2"}]
-    page = experiments_page(experiments.discover(EXPERIMENTS), {"t1": claims})
+    figures = experiments.discover(EXPERIMENTS)
+    page = experiments_page(figures, {"t1": {"scale": "paper", "claims": claims}})
     assert "| slower when there is more load | not judged |  |" in page
     assert "| nothing is ever slow | not held | it is 2 |" in page
+    assert "Verdicts at" not in page
+    assert "`quick` scale" in experiments_page(
+        figures, {"t1": {"scale": "quick", "claims": claims}}
+    )
 
 
 def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:
