@@ -31,8 +31,8 @@ figure = Figure(
         "A loss rate is the share of the packets of a priority that came to a hop and were dropped "
         "there. Priorities are remaining sizes when a packet is sent.",
         "Almost all losses count as at least 90 %. At the scale `paper` 85 % are above 3000 "
-        "packets. A flow larger than that also loses packets when less of it remains: where priorities are "
-        "flow sizes, 85 instead of 70 % of the losses of 6000 flows are above. Which of the two "
+        "packets. A flow larger than that also loses packets when less of it remains: where "
+        "priorities are flow sizes, 85 instead of 70 % of the losses of 6000 flows are above. Which of the two "
         "the text means is open.",
     ),
     panels=(1, 2),
