@@ -32,8 +32,8 @@ figure = Figure(
         "there. Priorities are remaining sizes when a packet is sent.",
         "Almost all losses count as at least 90 %. At the scale `paper` 85 % are above 3000 "
         "packets. A flow larger than that also loses packets when less of it remains: where "
-        "priorities are flow sizes, 85 instead of 70 % of the losses of 6000 flows are above. Which of the two "
-        "the text means is open.",
+        "priorities are flow sizes, 85 instead of 70 % of the losses of 6000 flows are above. "
+        "Which of the two the text means is open.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
