@@ -1,5 +1,6 @@
 //! CUBIC: the window follows a cubic function of the time since the last loss (RFC 9438).
 
+use super::rtt::smooth;
 use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
 use crate::packet::Format;
@@ -90,7 +91,7 @@ impl Cubic {
 
 impl Law for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
-        self.rtt = Some(self.rtt.map_or(ack.rtt, |smoothed| (smoothed * 7 + ack.rtt) / 8));
+        self.rtt = Some(smooth(self.rtt, ack.rtt));
     }
 
     fn increase(&mut self, window: f64, acked: f64, ack: &Ack) -> f64 {

@@ -14,6 +14,8 @@ pub struct Deadline {
     acked: Bytes,
     /// Packets that have been sent.
     sent: u32,
+    /// For so long nothing more can be sent.
+    held: Duration,
     terminates_early: bool,
     is_given_up: bool,
 }
@@ -34,6 +36,7 @@ impl Deadline {
             format: path.format.clone(),
             acked: Bytes::ZERO,
             sent: 0,
+            held: Duration::ZERO,
             terminates_early,
             is_given_up: false,
         }
@@ -51,13 +54,19 @@ impl Deadline {
         self.sent = ack.next;
     }
 
+    /// Nothing more can be sent for so long.
+    pub fn hold(&mut self, held: Duration) {
+        self.held = held;
+    }
+
     /// Payload not yet acknowledged, and the time there is for it; none without a deadline.
     pub fn left(&self, now: Time) -> Option<(Bytes, Duration)> {
         let left = |terms: Terms| (without(terms.size, self.acked), terms.at.since(now));
         self.terms.map(left)
     }
 
-    /// From when on the deadline cannot be met: what has never been sent takes longer at line rate.
+    /// From when on the deadline cannot be met: what has never been sent takes longer at line rate, or the
+    /// flow is held for longer.
     fn is_hopeless_from(&self) -> Time {
         self.terms.map_or(Time::NEVER, |terms| {
             let sent = Bytes(u64::from(self.sent) * self.format.payload.0);
@@ -65,7 +74,7 @@ impl Deadline {
                 Bytes::ZERO => Duration::ZERO,
                 unsent => self.line_rate.transmit(self.format.on_wire(unsent)),
             };
-            Time(terms.at.0.saturating_sub(takes.0))
+            Time(terms.at.0.saturating_sub(takes.max(self.held).0))
         })
     }
 
@@ -134,6 +143,17 @@ mod tests {
         deadline.on_timer(at(144));
         assert!(deadline.is_given_up());
         assert_eq!(deadline.next_timer(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_flow_that_is_held_for_longer_than_there_is_time_is_given_up() {
+        let mut deadline = deadline(true);
+        deadline.hold(Duration::from_micros(50));
+        assert_eq!(deadline.next_timer(), at(120), "the rest takes longer");
+        deadline.hold(Duration::from_micros(90));
+        assert_eq!(deadline.next_timer(), at(110));
+        deadline.hold(Duration::ZERO);
+        assert_eq!(deadline.next_timer(), at(120));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Source: [pdq12] §3. A SYN asks before any data is sent, which costs a round trip.
 
+use super::deadline::Deadline;
+use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
 use crate::packet::{Format, Grant, Header};
 use crate::router;
@@ -27,19 +29,13 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let on_wire = |size| path.format.on_wire(size).bits() / 8.0;
         Box::new(Pdq {
             most: path.line_rate.bps() / 8.0,
             // Until routers have spoken, or where nobody asks them, the line's rate.
             grant: Grant::Rate((path.line_rate.bps() / 8.0) as f32),
-            rtt: Duration::ZERO,
+            rtt: None,
             base_rtt: path.base_rtt,
-            unsent: path.size.map_or(f64::INFINITY, on_wire),
-            deadline: path
-                .size
-                .filter(|_| self.early_termination)
-                .map_or(Time::NEVER, |_| path.deadline),
-            gives_up: false,
+            deadline: Deadline::new(path, self.early_termination),
         })
     }
 
@@ -60,67 +56,48 @@ impl Transport for Config {
 struct Pdq {
     most: f64,
     grant: Grant,
-    /// Smoothed; zero before the first sample.
-    rtt: Duration,
+    /// Smoothed round-trip time, once there is a sample.
+    rtt: Option<Duration>,
     base_rtt: Duration,
-    /// Bytes on the wire that have never been sent, if nothing is sent twice.
-    unsent: f64,
-    /// The deadline that decides whether to give up.
-    deadline: Time,
-    gives_up: bool,
+    deadline: Deadline,
 }
 
 impl Pdq {
-    fn take_in(&mut self, now: Time, rtt: Duration, feedback: f32) {
-        // As the time-out's (RFC 6298 §2.3).
-        self.rtt = if self.rtt == Duration::ZERO { rtt } else { (self.rtt * 7 + rtt) / 8 };
+    fn take_in(&mut self, rtt: Duration, feedback: f32) {
+        let rtt = smooth(self.rtt, rtt);
+        self.rtt = Some(rtt);
         // Zero is what nobody has written.
         if feedback != 0.0 {
             self.grant = Grant::of(feedback);
         }
-        self.consider(now);
-    }
-
-    fn is_paused(&self) -> bool {
-        matches!(self.grant, Grant::Pause { .. })
-    }
-
-    /// How long what is left takes at the best: the rest of the data, or an answer to a probe.
-    fn least_left(&self) -> Duration {
-        let rest = if self.unsent > 0.0 { self.unsent / self.most } else { 0.0 };
-        let rest = Duration::from_seconds(rest);
-        if self.is_paused() { rest.max(self.rtt) } else { rest }
-    }
-
-    /// Gives up if the deadline cannot be met ([pdq12] §3, early termination).
-    fn consider(&mut self, now: Time) {
-        self.gives_up |= self.deadline != Time::NEVER && now + self.least_left() > self.deadline;
+        // [pdq12] §3, early termination: a paused flow has to ask and be answered before it sends.
+        self.deadline.hold(match self.grant {
+            Grant::Rate(_) => Duration::ZERO,
+            Grant::Pause { .. } => rtt,
+        });
     }
 }
 
 impl Controller for Pdq {
     fn on_open(&mut self, opened: &Opened) {
-        self.take_in(opened.now, opened.rtt, opened.feedback);
+        self.take_in(opened.rtt, opened.feedback);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.take_in(ack.now, ack.rtt, ack.feedback);
+        self.deadline.on_ack(ack);
+        self.take_in(ack.rtt, ack.feedback);
     }
 
-    fn on_sent(&mut self, _now: Time, bytes: Bytes) {
-        self.unsent -= bytes.bits() / 8.0;
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+        self.deadline.on_sent();
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.consider(now);
+        self.deadline.on_timer(now);
     }
 
     fn next_timer(&self) -> Time {
-        if self.deadline == Time::NEVER || self.gives_up {
-            return Time::NEVER;
-        }
-        // A picosecond after the last moment at which it could still be met.
-        Time((self.deadline.0 + 1).saturating_sub(self.least_left().0))
+        self.deadline.next_timer()
     }
 
     fn allowance(&self) -> Allowance {
@@ -128,14 +105,14 @@ impl Controller for Pdq {
             Grant::Rate(rate) => f64::from(rate).min(self.most) * 8.0,
             Grant::Pause { .. } => 0.0,
         };
-        let rtt = self.rtt.max(self.base_rtt);
+        let rtt = self.rtt.map_or(self.base_rtt, |rtt| rtt.max(self.base_rtt));
         let probe = match self.grant {
             Grant::Rate(_) => None,
             // Once a round trip, or less often if routers say so.
             Grant::Pause { probe_after, .. } => Some(rtt.max(rtt * u64::from(probe_after) / 5)),
         };
         let rate = Some(if rate > 0.0 { Rate::from_bps(rate).max(Rate(1)) } else { Rate(0) });
-        Allowance { window: Bytes(u64::MAX), rate, probe, gives_up: self.gives_up }
+        Allowance { window: Bytes(u64::MAX), rate, probe, gives_up: self.deadline.is_given_up() }
     }
 
     fn header(&self, leaving: &Leaving) -> Header {
@@ -147,7 +124,7 @@ impl Controller for Pdq {
             // What is in flight counts until it is acknowledged: flows that follow then start a little
             // later, and meet less of a queue.
             remaining: (leaving.remaining.bits() / 8.0 / self.most) as f32,
-            rtt: self.rtt.seconds() as f32,
+            rtt: self.rtt.map_or(0.0, Duration::seconds) as f32,
         }
     }
 
