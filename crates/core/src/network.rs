@@ -3,7 +3,7 @@
 use crate::buffer::{Buffers, Order, PAUSE_FRAME};
 use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
-use crate::port::{Arrival, Handed, Port, Sent};
+use crate::port::{Handed, Port, Sent};
 use crate::router::About;
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
@@ -112,12 +112,12 @@ impl Network {
 
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
     pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<Packet> {
-        let Arrival { mut packet, is_lost, next } =
-            self.ports[link as usize].arrive(agenda.now())?;
-        if let Some(time) = next {
+        let port = &mut self.ports[link as usize];
+        let mut packet = port.arrive(agenda.now());
+        if let Some(time) = port.next_arrival() {
             agenda.push(time, Event::Arrive(link));
         }
-        if is_lost {
+        if port.loses(&packet) {
             self.lose(&packet);
             return None;
         }
@@ -132,7 +132,7 @@ impl Network {
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
             onward => {
-                self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, onward, agenda);
+                self.offer(&mut packet, onward, agenda);
                 None
             }
         }
@@ -141,9 +141,9 @@ impl Network {
     /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
     /// keeps its flow waiting, if that is settled already; otherwise a [`Departure`] will. Where hosts are
     /// routers or senders do not pace, nobody waits.
-    pub fn send(&mut self, packet: Packet, agenda: &mut Agenda) -> Option<Time> {
+    pub fn send(&mut self, mut packet: Packet, agenda: &mut Agenda) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
-        let ends = self.offer(Packet { next_hop: packet.next_hop + 1, ..packet }, link, agenda);
+        let ends = self.offer(&mut packet, link, agenda);
         if self.is_paced && self.from_host[link as usize] { ends } else { Some(agenda.now()) }
     }
 
@@ -170,14 +170,14 @@ impl Network {
     }
 
     /// Hands a packet to a port.
-    fn offer(&mut self, mut packet: Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
-        if self.buffers.is_some() && !self.admit(&packet, link, agenda) {
+    fn offer(&mut self, packet: &mut Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+        if self.buffers.is_some() && !self.admit(packet, link, agenda) {
             return None;
         }
         let port = &mut self.ports[link as usize];
         if self.routers != Routers::None && !packet.kind.is_frame() {
             let about = &self.about[packet.flow as usize];
-            port.show(&mut packet, about, agenda.now());
+            port.show(packet, about, agenda.now());
         }
         match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
@@ -185,7 +185,7 @@ impl Network {
                 Some(sent.ends)
             }
             Handed::Dropped => {
-                self.discard(&packet, link, agenda);
+                self.discard(packet, link, agenda);
                 None
             }
             Handed::Queued => {
@@ -202,9 +202,9 @@ impl Network {
         while let Some(packet) = self.rejects.pop() {
             self.discard(&packet, link, agenda);
         }
-        if let Some(sent) = sent {
-            self.release(&sent.packet, link, agenda);
-            self.note_departure(&sent.packet, link, sent.ends);
+        if let Some((packet, sent)) = sent {
+            self.release(&packet, link, agenda);
+            self.note_departure(&packet, link, sent.ends);
             depart(sent, link, agenda);
         }
         if let Some(time) = self.ports[link as usize].call(now) {
@@ -234,7 +234,7 @@ impl Network {
     fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LinkId> {
         let passes = self.control_priority && packet.kind.is_control();
         let is_counted = !self.from_host[link as usize] && !passes;
-        is_counted.then(|| self.routes.link(packet.next_hop - 2))
+        is_counted.then(|| self.routes.link(packet.next_hop - 1))
     }
 
     /// Finds room for a packet in its switch's buffer, or drops it.
@@ -274,7 +274,7 @@ impl Network {
             Some(Order::Resume) => Kind::Resume,
         };
         self.pause_frames += 1;
-        let frame = Packet {
+        let mut frame = Packet {
             sent_at: agenda.now(),
             flow: FlowSlot::MAX,
             next_hop: 0,
@@ -284,7 +284,7 @@ impl Network {
             kind,
             flags: Flags::NONE,
         };
-        self.offer(frame, link ^ 1, agenda);
+        self.offer(&mut frame, link ^ 1, agenda);
     }
 
     /// Obeys a pause frame that has arrived.

@@ -353,7 +353,7 @@ pub struct Packet {
     pub sent_at: Time,
     /// The flow it belongs to.
     pub flow: FlowSlot,
-    /// Where it is on its way: index into the routes of its next port.
+    /// Where it is on its way: index into the routes of the port that is to send it next.
     pub next_hop: u32,
     /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Frames: the link meant.
     pub sequence: u32,

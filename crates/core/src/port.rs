@@ -96,22 +96,9 @@ struct Flight {
 
 const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
 
-/// What has come to the end of a link.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    /// The packet.
-    pub packet: Packet,
-    /// Whether it was lost on the way.
-    pub is_lost: bool,
-    /// When the next one comes, if one is on its way.
-    pub next: Option<Time>,
-}
-
 /// A transmission that has been settled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sent {
-    /// The packet.
-    pub packet: Packet,
     /// When its transmission ends.
     pub ends: Time,
     /// When it arrives, if nothing was on the link before it: then the link's next arrival is to be
@@ -219,7 +206,7 @@ impl Port {
     }
 
     /// Takes a packet in.
-    pub fn hand(&mut self, mut packet: Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
+    pub fn hand(&mut self, packet: &mut Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
         let starts = self.busy_until.max(now);
@@ -228,16 +215,16 @@ impl Port {
             let admission = match &mut self.lane {
                 Lane::Arrival(admission) => admission,
                 Lane::Departure(served) if self.is_served_late && self.busy_until <= now => {
-                    served.data.pass(&packet);
+                    served.data.pass(packet);
                     return Handed::Sent(self.transmit(packet, now, now));
                 }
                 Lane::Departure(_) => {
-                    self.queue(packet, now, dropped);
+                    self.queue(*packet, now, dropped);
                     return Handed::Queued;
                 }
             };
             let found = Found { now, backlog: self.backlog, left: self.left };
-            match admission.admit(&packet, &found, &mut self.random) {
+            match admission.admit(packet, &found, &mut self.random) {
                 Verdict::Mark => self.counters.marked += u64::from(packet.mark()),
                 Verdict::Accept => {}
                 Verdict::Drop => {
@@ -283,7 +270,7 @@ impl Port {
     }
 
     /// Starts the next transmission of a port that is served, if it is free and something may go.
-    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<(Packet, Sent)> {
         if self.busy_until > now || self.is_served_late {
             return None;
         }
@@ -298,7 +285,7 @@ impl Port {
             urgent => urgent,
         };
         self.counters.dropped += (dropped.len() - already) as u64;
-        packet.map(|packet| self.transmit(packet, now, now))
+        packet.map(|packet| (packet, self.transmit(&packet, now, now)))
     }
 
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
@@ -324,36 +311,44 @@ impl Port {
     }
 
     /// Takes the packet that has come to the end of the link.
-    pub fn arrive(&mut self, now: Time) -> Option<Arrival> {
+    pub fn arrive(&mut self, now: Time) -> Packet {
         if self.started == 0 || self.is_served_late {
             self.settle(now);
         }
-        let Flight { packet, .. } = self.wire.pop_front()?;
-        self.started -= 1;
-        let next = if let Some(Flight { starts, packet }) = self.wire.front().copied() {
-            Some(starts + self.transmission(packet.bytes) + self.delay)
-        } else {
-            // Starts over at the beginning of its memory, which is still in the cache.
-            self.wire.clear();
-            None
+        let Some(&Flight { packet, .. }) = self.wire.front() else {
+            unreachable!("an arrival is scheduled for a packet on the wire")
         };
-        let is_lost = self.is_lossy && self.loses(&packet);
-        self.counters.lost += u64::from(is_lost);
-        Some(Arrival { packet, is_lost, next })
+        self.wire.pop_front();
+        self.started -= 1;
+        packet
     }
 
-    /// Whether the packet that has come to the end of the link is lost.
-    fn loses(&mut self, packet: &Packet) -> bool {
-        match self.loss {
-            Loss::None => false,
+    /// When the first packet on the wire comes to its end, if one is on its way.
+    pub fn next_arrival(&mut self) -> Option<Time> {
+        let Some(Flight { starts, packet }) = self.wire.front() else {
+            // Starts over at the beginning of its memory, which is still in the cache.
+            self.wire.clear();
+            return None;
+        };
+        let (starts, bytes) = (*starts, packet.bytes);
+        Some(starts + self.transmission(bytes) + self.delay)
+    }
+
+    /// Whether the packet that has just come to the end of the link is lost.
+    pub fn loses(&mut self, packet: &Packet) -> bool {
+        let is_lost = self.is_lossy
             // PFC frames are protected: a lost one would stop the link for ever.
-            Loss::Random(_) | Loss::Every(_) if packet.kind.is_frame() => false,
-            Loss::Random(probability) => self.random.uniform() < probability,
-            // What has departed and is not on the wire any more has come.
-            Loss::Every(period) => {
-                (self.counters.departed - u64::from(self.started)).is_multiple_of(period)
-            }
-        }
+            && !packet.kind.is_frame()
+            && match self.loss {
+                Loss::None => false,
+                Loss::Random(probability) => self.random.uniform() < probability,
+                // What has departed and is not on the wire any more has come.
+                Loss::Every(period) => {
+                    (self.counters.departed - u64::from(self.started)).is_multiple_of(period)
+                }
+            };
+        self.counters.lost += u64::from(is_lost);
+        is_lost
     }
 
     /// PFC: data must wait from now on.
@@ -497,7 +492,7 @@ impl Port {
             let Some(packet) = served.data.pop(&mut context) else { return };
             debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
             self.note_backlog();
-            self.transmit(packet, starts, starts);
+            self.transmit(&packet, starts, starts);
         }
     }
 
@@ -519,16 +514,17 @@ impl Port {
     }
 
     /// Puts a packet onto the wire.
-    fn transmit(&mut self, packet: Packet, starts: Time, now: Time) -> Sent {
+    fn transmit(&mut self, packet: &Packet, starts: Time, now: Time) -> Sent {
         let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        self.wire.push_back(Flight { starts, packet });
+        let onward = Packet { next_hop: packet.next_hop + 1, ..*packet };
+        self.wire.push_back(Flight { starts, packet: onward });
         if starts == now {
-            self.counters.depart(&packet);
+            self.counters.depart(packet);
             self.start(starts);
         }
-        Sent { packet, ends, arrives_first }
+        Sent { ends, arrives_first }
     }
 
     /// The next transmission starts.

@@ -315,11 +315,7 @@ impl<'a> Simulation<'a> {
         };
         flow.packets.delivered += 1;
         match packet.kind {
-            Kind::Data => {
-                self.receive(&packet);
-                // A receiver may have nothing to say, and a sender that has given up awaits nothing.
-                self.release_if_over(packet.flow);
-            }
+            Kind::Data => self.receive(&packet),
             Kind::Fin => self.release_if_over(packet.flow),
             Kind::Syn => self.echo(&packet, Kind::SynAck),
             Kind::Probe => self.echo(&packet, Kind::ProbeAck),
@@ -351,7 +347,12 @@ impl<'a> Simulation<'a> {
                 flow.fct = Some(now - flow.spec.start);
             }
         }
+        let says_nothing = reply.ack.is_none() && !reply.notification;
         self.reply(slot, reply);
+        // A sender that has given up awaits no answer.
+        if says_nothing {
+            self.release_if_over(slot);
+        }
     }
 
     /// Sends what a flow's receiver has to say.

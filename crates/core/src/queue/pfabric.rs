@@ -31,6 +31,7 @@ impl Discipline for Config {
     fn build(&self, _rate: Rate) -> Behaviour {
         Behaviour::OnDeparture(Box::new(PFabric {
             capacity: self.capacity,
+            lone: None,
             chains: self.starvation_prevention.then(Chains::default),
             ranks: Tournament::default(),
             packets: Vec::new(),
@@ -49,6 +50,8 @@ impl Discipline for Config {
 /// The state of a queue: packets in numbered places.
 struct PFabric {
     capacity: Option<Capacity>,
+    /// The only packet that waits, if it came to an empty queue: many do, and need no place.
+    lone: Option<Packet>,
     /// Each flow's packets in the order in which they came, if that matters.
     chains: Option<Chains>,
     ranks: Tournament,
@@ -67,8 +70,16 @@ impl Queue for PFabric {
         if let Some(census) = &mut self.census {
             census.note_arrival(&packet);
         }
+        self.backlog.add(packet.bytes);
+        if self.backlog.packets == 1 && !self.is_over_full() {
+            self.lone = Some(packet);
+            return;
+        }
+        if let Some(lone) = self.lone.take() {
+            self.insert(lone);
+        }
         self.insert(packet);
-        while self.capacity.is_some_and(|most| most.exceeded_by(self.backlog))
+        while self.is_over_full()
             && let Some(worst) = self.ranks.greatest()
         {
             let dropped = self.take(worst);
@@ -80,6 +91,10 @@ impl Queue for PFabric {
     }
 
     fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+        if let Some(lone) = self.lone.take() {
+            self.backlog.take(lone.bytes);
+            return Some(lone);
+        }
         let best = self.ranks.least()?;
         let flow = self.packets[best as usize].flow;
         let first = self.chains.as_ref().and_then(|chains| chains.first(flow));
@@ -106,6 +121,10 @@ impl Queue for PFabric {
 }
 
 impl PFabric {
+    fn is_over_full(&self) -> bool {
+        self.capacity.is_some_and(|most| most.exceeded_by(self.backlog))
+    }
+
     fn insert(&mut self, packet: Packet) {
         let place = if let Some(place) = self.free.pop() {
             self.packets[place as usize] = packet;
@@ -114,7 +133,6 @@ impl PFabric {
             self.packets.push(packet);
             self.packets.len() as u32 - 1
         };
-        self.backlog.add(packet.bytes);
         self.arrivals += 1;
         self.ranks.put(place, key(packet.priority(), self.arrivals));
         if let Some(chains) = &mut self.chains {
