@@ -7,7 +7,7 @@ use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean,
 use crate::routes::Routing;
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{buffer, ideal, queue, recorder, router, topology, transport, workload};
+use crate::{buffer, host, ideal, queue, recorder, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +71,8 @@ crate::parameters! {
         pub router: Option<router::Config> = None;
         /// How switches buffer, and whether they pause their neighbours.
         pub switch: buffer::Config = defaults();
+        /// How hosts measure round-trip times.
+        pub host: host::Config = defaults();
         /// How packets spread over paths of equal cost.
         pub routing: Routing = Routing::FlowHash;
         /// Sizes of packets on the wire.
@@ -189,6 +191,8 @@ pub fn catalogue() -> Value {
         ("queue", queue::Config::catalogue()),
         ("router", router::Config::catalogue()),
         ("switch", alone(table("switch", buffer::Config::ABOUT, buffer::Config::entries()))),
+        ("host", alone(table("host", host::Config::ABOUT, host::Config::entries()))),
+        ("rtt_noise", host::noise::Config::catalogue()),
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
         ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),
         ("model", ideal::Config::catalogue()),
