@@ -77,7 +77,7 @@ impl Scenario {
         if let Some(transport) = &self.transport {
             self.network(&graph, transport)?;
         }
-        Recorder::new(self.samples.as_ref(), &graph)
+        Recorder::new(self.samples.as_ref(), self.warm_up, &graph)
             .map_err(|problem| problem.within("samples"))?;
         Ok(())
     }
@@ -146,8 +146,8 @@ impl Scenario {
         let network = self.network(graph, transport)?;
         let flows = self.flows(graph)?;
         let load = flows.load.clone();
-        let recorder =
-            Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
+        let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
+            .map_err(|p| p.within("samples"))?;
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let setting = simulation::Setting { graph, transport, host, format, seed };
         let mut simulation = Simulation::new(setting, network, flows, recorder);
