@@ -213,6 +213,7 @@ impl<'a> Simulation<'a> {
         let path = Path {
             line_rate: routes.line_rate(graph, there),
             base_rtt: time_alone(format.payload) + routes.ack_time(graph, back, format),
+            hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
             others: self.sending[spec.source as usize],
             initial_rate: spec.initial_rate,
