@@ -33,9 +33,9 @@ crate::parameters! {
         /// taken hold before the next ([fast04]'s prototype: 20 ms).
         pub period: Option<Duration> = None, where positive_if_given;
         /// While the least queueing delay of a period is no more than this, the window doubles
-        /// instead. Deviation: [fast06] asks that no delay is seen on average; packets that leave
-        /// together always delay each other.
-        pub multiplicative_below: Duration = Duration::ZERO;
+        /// instead; none for never. Deviation: [fast06] asks that no delay is seen on average; packets
+        /// that leave together always delay each other.
+        pub multiplicative_below: Option<Duration> = Some(Duration::ZERO);
         /// Initial window, in packets (RFC 6928: 10). FAST* starts at a rate instead.
         pub initial_window: u32 = 10, where positive;
         /// Most that the window may be, in packets; none for no bound.
@@ -150,21 +150,14 @@ impl Law {
         // If the base has fallen since the last step the queue is falling, which does not say that it
         // is empty.
         let least_delay = delays.least - delays.known_base;
-        let is_empty = (0.0..=multiplicative_below.seconds()).contains(&least_delay);
+        let is_empty = multiplicative_below
+            .is_some_and(|below| (0.0..=below.seconds()).contains(&least_delay));
         (delays.known_base, delays.least) = (delays.base, f64::INFINITY);
         let aim = delays.base / delays.average * window + alpha;
         let steered = (1.0 - gamma) * window + gamma * aim;
         let doubled = 2.0 * window;
         let stepped = if is_empty { doubled } else { doubled.min(steered) };
-        stepped.min(self.most).max(1.0)
-    }
-
-    /// The window after a loss.
-    fn cut(window: f64, loss: &Loss) -> f64 {
-        match loss.sign {
-            Sign::Gap | Sign::Mark => (window / 2.0).max(1.0),
-            Sign::Timeout => 1.0,
-        }
+        stepped.min(self.most)
     }
 
     fn gauges(&self, window_bytes: f64) -> Vec<(&'static str, f64)> {
@@ -190,12 +183,15 @@ impl Controller for Windowed {
         // [fast06]: an average over a third of a window, and at least over four packets.
         self.law.sample(ack.rtt.seconds(), (3.0 / self.window).min(0.25));
         if self.law.is_due(ack) && !ack.is_recovering {
-            self.window = self.law.step(self.window);
+            self.window = self.law.step(self.window).max(1.0);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.window = Law::cut(self.window, loss);
+        self.window = match loss.sign {
+            Sign::Gap | Sign::Mark => (self.window / 2.0).max(1.0),
+            Sign::Timeout => 1.0,
+        };
     }
 
     fn allowance(&self) -> Allowance {
@@ -299,6 +295,8 @@ mod tests {
         // Far above alpha it still doubles, if one packet has not waited.
         let mut flow = fast(&json!({ "alpha": 1, "initial_window": 64 }));
         assert_eq!(windows(&mut *flow, &[100, 100, 100, 130])[1..], [64.5, 64.5, 129.0]);
+        let never = json!({ "alpha": 1, "initial_window": 64, "multiplicative_below": "none" });
+        assert_eq!(windows(&mut *fast(&never), &[100; 4])[3..], [65.0]);
         // A base that falls is no sign of that.
         let mut flow = fast(&json!({ "alpha": 1, "initial_window": 64 }));
         let last = windows(&mut *flow, &[200, 200, 180, 160])[3];
