@@ -50,7 +50,7 @@ measures: dict[str, metrics.Metric] = {
 }
 
 
-def testbed(scale: Mapping[str, Any], connections: int = CONNECTIONS) -> dict[str, Any]:
+def rack(scale: Mapping[str, Any], connections: int = CONNECTIONS) -> dict[str, Any]:
     """Return the scenario of so many connections a client, which start at their fair share."""
     flows = CLIENTS * connections
     return override(
@@ -70,13 +70,7 @@ def measured(runs: list[Run]) -> pl.DataFrame:
 
 
 def draw_sweep(
-    panels: Any,
-    table: pl.DataFrame,
-    x: str,
-    label: str,
-    *,
-    log_x: bool = False,
-    log_rtt: bool = False,
+    panels: Any, table: pl.DataFrame, x: str, label: str, *, log_x: bool = False
 ) -> None:
     """Draw throughput on one panel, and mean and p99 RTT on the other."""
     left, right = panels
@@ -88,8 +82,6 @@ def draw_sweep(
     times = table.filter(pl.col("metric").is_in([MEAN, TAIL])).with_columns(
         scheme=pl.when(pl.col("metric") == TAIL).then(tail).otherwise("scheme")
     )
-    plot.against(
-        right, times, x=x, unit="us", labels=(label, "RTT"), log_x=log_x, log=log_rtt
-    )
+    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=log_x)
     if throughput["scheme"].n_unique() == 1:
         left.get_legend().remove()

@@ -75,9 +75,7 @@ def flow_rates(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
     The labels, `flow`, `time_s` (the window's end) and `value` in bits a second. The scenario must
     sample the flows (`samples.flows`), at least once a window.
     """
-    return pl.concat(
-        labelled(run.labels, _delivery_rates(run.result, window_s)) for run in runs
-    )
+    return pl.concat(labelled(run.labels, _delivery_rates(run.result, window_s)) for run in runs)
 
 
 def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
@@ -100,7 +98,7 @@ def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
 
 
 def goodput() -> Metric:
-    """Measure what all sampled flows together were delivered, in bits a second after the warm-up."""
+    """Measure what all sampled flows were delivered together after the warm-up, in bits a second."""
     return lambda result: Statistic(float(_mean_rates(result).sum()))
 
 
@@ -145,6 +143,6 @@ def jain_over_time(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
 
 
 def time_to_reach(table: pl.DataFrame, level: float, from_s: float = 0.0) -> float:
-    """Return how long after `from_s` a `value` over `time_s` first reaches `level`; infinite if not."""
+    """Return how long after `from_s` the `value` first reaches `level`; infinite if never."""
     reached = table.filter(pl.col("time_s") >= from_s, pl.col("value") >= level)["time_s"]
     return float(reached.min()) - from_s if len(reached) else math.inf  # type: ignore[arg-type]
