@@ -97,8 +97,8 @@ def told(run: Run, flow: int) -> pl.DataFrame:
 
     queueing = probe("measured_rtt_s") - probe("rtt_fixed_s")
     error = (queueing - probe("rtt_forward_queueing_s")).abs()
-    labels = {name: pl.lit(value) for name, value in run.labels.items()}
-    return pl.DataFrame({"value": error}).select(**labels, metric=pl.lit(ERROR), value="value")
+    table = pl.DataFrame({"value": error}).select("value", metric=pl.lit(ERROR))
+    return metrics.labelled(run.labels, table)
 
 
 @figure.draw

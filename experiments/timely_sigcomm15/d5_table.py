@@ -22,9 +22,9 @@ from sojourn import (
 from .paper import paper
 from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, measured, rack
 
-DCTCP, OFFLOAD, PAUSE, TIMELY = "DCTCP", "DCTCP, 32 KB at once", "Pause alone", "TIMELY"
+DCTCP, OFFLOAD, PAUSE, TIMELY = "DCTCP", "DCTCP, bursts", "Pause alone", "TIMELY"
 
-ALPHAS = (0.05, 0.25, 1, 2, 4, 6, 8, 16)
+ALPHAS = (0.05, 0.25, 0.5, 1, 2, 4, 5, 6, 8, 16)
 
 FAST = "FAST*"
 
@@ -59,7 +59,8 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         yield {"scheme": scheme}, override(rack(scale), change)
     segments = {"pacing": "per_burst"}
     for alpha in ALPHAS if scale["name"] != "smoke" else ALPHAS[:2]:
-        transport = {"kind": "fast", "alpha": alpha, "segments": segments}
+        never = {"multiplicative_below": "none"}
+        transport = {"kind": "fast", "alpha": alpha, "segments": segments, **never}
         yield {"scheme": fast(alpha)}, override(rack(scale), {"transport": transport})
 
 
@@ -83,7 +84,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             label=metric,
             published=recalled.filter(metric=metric),
             source=source,
-            values="{:.3g}",
+            values="{:.0f}" if metric == MEAN else "{:.1f}",
             log=metric == MEAN,
         )
     wide = table.select("scheme", "metric", "value").pivot("metric", index="scheme")
@@ -92,6 +93,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     marks = wide.filter(~is_fast).select("scheme", x=pl.col(MEAN) * 1e6, value=THROUGHPUT)
     labels = ("mean RTT (µs)", "throughput, payload")
     plot.against(trade, pl.concat([line, marks]), x="x", unit="Gb/s", labels=labels, log_x=True)
+    trade.set_ylim(15, 20.5)
 
 
 def value(table: pl.DataFrame, scheme: str, metric: str) -> float:

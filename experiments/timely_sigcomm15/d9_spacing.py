@@ -89,7 +89,7 @@ def lowers_tail(table: pl.DataFrame) -> Verdict:
     return lowers(table, TAIL)
 
 
-@figure.claim("and so is the mean RTT")
+@figure.claim("a lower pacing rate lowers the mean RTT as well")
 def lowers_mean(table: pl.DataFrame) -> Verdict:
     return lowers(table, MEAN)
 
