@@ -438,9 +438,9 @@ def tradeoff(
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
         line: Any = {"marker": style.marker, "color": style.colour, "linewidth": 0.8}
         axes.plot(*spots, label=scheme, **line)
-        for name, *spot in zip(part["name"], *spots, strict=True):
+        for name, right, top in zip(part["name"], *spots, strict=True):
             place: Any = {"xytext": (4, -11), "textcoords": "offset points", "fontsize": 8}
-            axes.annotate(name, spot, color=style.colour, **place)
+            axes.annotate(name, (right, top), color=style.colour, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)
     axes.set_xlabel(with_unit(labels[0], units[0]))
