@@ -85,6 +85,8 @@ LOOKS = {
     "max min": Look(BLACK, ".", ":"),
     "fast*": Look(GREEN, "d"),
     "one target": Look(BLUE, "o"),
+    "with priority": Look(BLUE, "o"),
+    "without priority": Look(RED, "s"),
     "weight 0.02": Look(RED, "^"),
     "weight 0.05": Look(BLUE, "o"),
     "k = 20 kb": Look(SKY, "o"),
@@ -433,13 +435,15 @@ def tradeoff(
     The points of a line are in the order of the table; those with a `name` bear it.
     """
     across, up = (UNITS[unit] if unit else 1.0 for unit in units)
-    for scheme, part in _parts(table, by):
+    for number, (scheme, part) in enumerate(_parts(table, by)):
         style = look(scheme)
+        # Names above the first line and below the others keep apart where lines meet.
+        height = -11 if number else 6
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
         line: Any = {"marker": style.marker, "color": style.colour, "linewidth": 0.8}
         axes.plot(*spots, label=scheme, **line)
         for name, right, top in zip(part["name"], *spots, strict=True):
-            place: Any = {"xytext": (4, -11), "textcoords": "offset points", "fontsize": 8}
+            place: Any = {"xytext": (4, height), "textcoords": "offset points", "fontsize": 8}
             axes.annotate(name, (right, top), color=style.colour, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)
