@@ -23,7 +23,7 @@ from sojourn import (
 from .paper import paper
 from .testbed import MEAN, SCALES, THROUGHPUT, draw_sweep, measured, rack
 
-T_HIGHS_US = (40, 60, 80, 100, 200, 500, 1000)
+T_HIGHS_US = (40, 60, 80, 100, 200, 500)
 
 SESSIONS = (1, 4, 10)
 

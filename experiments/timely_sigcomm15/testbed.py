@@ -27,7 +27,7 @@ PACKET_S = 1040 * 8 / 10e9
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
     "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
-    "paper": {"seeds": 10, "warm_up": 300, "measured": 1000},
+    "paper": {"seeds": 10, "warm_up": 300, "measured": 500},
 }
 """Long flows need time to find their rates: warm-up and measurement are in milliseconds."""
 

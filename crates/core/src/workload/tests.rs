@@ -27,7 +27,9 @@ fn example(kind: &str) -> Value {
         "incast" => json!({"kind": kind, "fan_in": 3, "size": "20 KB", "load": 0.1, "events": 50}),
         "permutation" => json!({"kind": kind, "size": "1 MB", "jitter": "10 us"}),
         "synchronised" => json!({"kind": kind, "flows": 2, "size": "1 MB", "repeats": 4}),
-        "long_lived" => json!({"kind": kind, "flows": 7, "stagger": "1 ms"}),
+        "long_lived" => {
+            json!({"kind": kind, "flows": 7, "stagger": "1 ms", "jitter": "10 us"})
+        }
         "flows" => json!({"kind": kind, "flows": [
             {"source": 0, "target": 5, "start": "2 us", "size": "1 KB", "class": "b"},
             {"source": 1, "target": 4, "start": "1 us", "stop": "1 ms", "initial_rate": "3 Gbps"},
