@@ -80,7 +80,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     by_gradient = pl.col("scheme").str.starts_with(GRADIENT)
     name = pl.col("scheme").str.replace(f"{GRADIENT}(, )?", "")
     named = wide.with_columns(
-        scheme=pl.when(by_gradient).then(pl.lit(f"{GRADIENT}, by weight")).otherwise(pl.lit(ONE_TARGET)),
+        scheme=pl.when(by_gradient)
+        .then(pl.lit(f"{GRADIENT}, by weight"))
+        .otherwise(pl.lit(ONE_TARGET)),
         name=pl.when(name == "").then(pl.lit("0.02")).otherwise(name),
         x=MEAN,
     )

@@ -60,7 +60,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    draw_sweep(axes, table, "t_high", "T_high (µs)", log_x=True)
+    draw_sweep(axes, table, "t_high", "T_high (µs)")
 
 
 def value(table: pl.DataFrame, sessions: int, t_high: int, metric: str) -> float:

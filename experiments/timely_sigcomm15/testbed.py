@@ -69,19 +69,16 @@ def measured(runs: list[Run]) -> pl.DataFrame:
     return metrics.across_seeds(metrics.measure(runs, **measures))
 
 
-def draw_sweep(
-    panels: Any, table: pl.DataFrame, x: str, label: str, *, log_x: bool = False
-) -> None:
+def draw_sweep(panels: Any, table: pl.DataFrame, x: str, label: str) -> None:
     """Draw throughput on one panel, and mean and p99 RTT on the other."""
     left, right = panels
     throughput = table.filter(metric=THROUGHPUT)
-    plot.against(
-        left, throughput, x=x, unit="Gb/s", labels=(label, "throughput, payload"), log_x=log_x
-    )
+    labels = (label, "throughput, payload")
+    plot.against(left, throughput, x=x, unit="Gb/s", labels=labels, log_x=True)
     tail = pl.format("{}, p99", "scheme")
     times = table.filter(pl.col("metric").is_in([MEAN, TAIL])).with_columns(
         scheme=pl.when(pl.col("metric") == TAIL).then(tail).otherwise("scheme")
     )
-    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=log_x)
+    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=True)
     if throughput["scheme"].n_unique() == 1:
         left.get_legend().remove()

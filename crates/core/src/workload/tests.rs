@@ -302,6 +302,20 @@ fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
 }
 
 #[test]
+fn long_lived_flows_may_start_at_random_moments() {
+    let graph = network(&json!({"kind": "star", "hosts": 8}));
+    let starts = |seed| -> Vec<Time> {
+        let config = json!({"kind": "long_lived", "start": "1 ms", "jitter": "5 us"});
+        flows(&config, &graph, seed).iter().map(|flow| flow.start).collect()
+    };
+    let within = Time(1_000_000_000)..=Time(1_005_000_000);
+    assert!(starts(1).iter().all(|start| within.contains(start)));
+    assert!(starts(1).windows(2).any(|pair| pair[0] != pair[1]));
+    assert_eq!(starts(1), starts(1));
+    assert_ne!(starts(1), starts(2));
+}
+
+#[test]
 fn an_incast_has_distinct_senders_and_one_receiver() {
     let graph = network(&json!({"kind": "star", "hosts": 6}));
     let workload = json!({
