@@ -18,6 +18,8 @@ pub enum Event {
     Wake(FlowSlot),
     /// The recorder takes its samples.
     Sample,
+    /// Somebody looks for pauses that cannot end.
+    Watch,
 }
 
 const _: () =

@@ -11,6 +11,7 @@ pub mod ideal;
 pub mod network;
 pub mod packet;
 pub mod parameters;
+pub mod pauses;
 pub mod port;
 pub mod queue;
 pub mod random;
@@ -25,6 +26,7 @@ mod table;
 pub mod topology;
 pub mod transport;
 pub mod units;
+pub mod watchdog;
 pub mod workload;
 
 /// Version of the simulator; part of every result.

@@ -114,6 +114,13 @@ fn mistakes() -> Vec<Value> {
         json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),
         json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
         json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "alpha": 0 }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "400 KB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "reserve": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "watchdog": "0 s" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": true, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "shared_buffer": "1 KB" } }),
         json!({ "warm_up": "20 s" }),
         // Loads and sizes.
         poisson(json!({ "load": 0 })),

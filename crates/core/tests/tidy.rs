@@ -26,13 +26,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
-    ("port", &["packet", "queue", "random", "router", "topology", "units"]),
+    ("pauses", &["units"]),
+    ("port", &["packet", "pauses", "queue", "random", "router", "topology", "units"]),
     ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
     (
         "network",
         &["buffer", "event", "packet", "port", "router", "routes", "schedule", "topology", "units"],
     ),
     ("recorder", &["flow", "parameters", "topology", "units"]),
+    ("watchdog", &["buffer", "network", "topology", "units"]),
     (
         "simulation",
         &[
@@ -48,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "topology",
             "transport",
             "units",
+            "watchdog",
             "workload",
         ],
     ),
