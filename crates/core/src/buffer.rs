@@ -6,7 +6,7 @@
 //! pool fills, and beyond it on headroom of its own, which is for what is still on its way when the
 //! pause frame leaves.
 
-use crate::parameters::{Problem, positive, positive_if_given};
+use crate::parameters::{Problem, positive};
 use crate::topology::{Graph, Link, LinkId};
 use crate::units::{Bytes, Duration};
 
@@ -72,8 +72,14 @@ crate::parameters! {
         /// A run ends when it finds a deadlock among links of which one has been paused for this long
         /// without a break, and the summary warns of pauses that took longer; none neither looks for
         /// deadlocks before the end nor warns.
-        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where positive_if_given;
+        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where long_enough;
     }
+}
+
+/// Switches look as often as this lasts, which must not be all the time.
+fn long_enough(watchdog: &Option<Duration>) -> Result<(), &'static str> {
+    let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
+    if is_long { Ok(()) } else { Err("1 us or more") }
 }
 
 /// Length of a pause frame on the wire (IEEE 802.3).

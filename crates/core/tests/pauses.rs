@@ -75,7 +75,7 @@ fn bursts(size: u64) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn the_computed_headroom_loses_nothing(
