@@ -26,7 +26,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
-    ("port", &["packet", "queue", "random", "router", "topology", "units"]),
+    ("pauses", &["units"]),
+    ("port", &["packet", "pauses", "queue", "random", "router", "topology", "units"]),
     ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
     (
         "network",
@@ -35,6 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("host", &["parameters", "random", "units"]),
     ("rtts", &["units"]),
     ("recorder", &["flow", "parameters", "rtts", "topology", "units"]),
+    ("watchdog", &["buffer", "network", "topology", "units"]),
     (
         "simulation",
         &[
@@ -52,6 +54,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "topology",
             "transport",
             "units",
+            "watchdog",
             "workload",
         ],
     ),
