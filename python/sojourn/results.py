@@ -35,6 +35,7 @@ COLUMNS = (
     "delivered_bytes",
     "outcome",
     "acked_s",
+    "latency_s",
 )
 
 
@@ -137,7 +138,7 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     table = pl.DataFrame({name: flows[name] for name in COLUMNS if name in flows})
     may_be_absent = [
         name
-        for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s", "acked_s")
+        for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s", "acked_s", "latency_s")
         if name in flows
     ]
     return table.with_columns(pl.col(may_be_absent).fill_nan(None))

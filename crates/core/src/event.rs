@@ -8,6 +8,8 @@ use crate::topology::LinkId;
 pub enum Event {
     /// The workload's next flow starts.
     Start,
+    /// A flow that follows another starts: the one of this number among those that are to.
+    Follow(u32),
     /// The first packet on a link reaches its end.
     Arrive(LinkId),
     /// A transmitter becomes free while something waits for it.

@@ -6,9 +6,10 @@ use crate::units::{Bytes, Duration, Rate, Time};
 pub type HostId = u32;
 
 /// One transfer that a workload asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// Number of the flow, counted from 0 in order of start.
+    /// Number of the flow: counted from 0 in order of start, but where flows follow one another. Under
+    /// every transport the same flow has the same.
     pub id: u64,
     /// Host that sends.
     pub source: HostId,
@@ -26,6 +27,21 @@ pub struct FlowSpec {
     pub deadline: Option<Duration>,
     /// Rate a rate-based transport starts at instead of its own choice.
     pub initial_rate: Option<Rate>,
+    /// What the receiver is to send back, if this is a request.
+    pub reply: Option<Reply>,
+    /// When the request was sent, if this is the response.
+    pub called: Option<Time>,
+}
+
+/// What the receiver of a request is to send back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Payload of the response.
+    pub size: Bytes,
+    /// How long it takes to serve the request.
+    pub service: Duration,
+    /// Index of the response into the workload's class names.
+    pub class: u16,
 }
 
 /// How a flow ended.
@@ -99,11 +115,14 @@ pub struct Columns {
     /// Completion time as the sender sees it, with the way back of the last acknowledgement, in
     /// seconds; NaN if there is none.
     pub acked_s: Vec<f64>,
+    /// From the start of a request to the last byte of its response at the caller, in seconds; NaN for
+    /// flows that answer no request, or did not finish.
+    pub latency_s: Vec<f64>,
 }
 
 impl Columns {
-    /// What a flow takes: nine numbers of eight bytes, four of four, a class and an outcome.
-    pub const BYTES_PER_FLOW: usize = 9 * 8 + 4 * 4 + 2 + 1;
+    /// What a flow takes: ten numbers of eight bytes, four of four, a class and an outcome.
+    pub const BYTES_PER_FLOW: usize = 10 * 8 + 4 * 4 + 2 + 1;
 
     /// Appends a record.
     ///
@@ -136,7 +155,10 @@ impl Columns {
         self.delivered_bytes.push(record.delivered.0);
         self.outcome.push(record.outcome as u8);
         self.acked_s.push(record.acked.map_or(f64::NAN, Duration::seconds));
+        let since_call = |fct| Some((spec.start + fct).since(spec.called?).seconds());
+        self.latency_s.push(record.fct.and_then(since_call).unwrap_or(f64::NAN));
     }
+
     /// Puts the rows in order of their flows' numbers.
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
@@ -157,6 +179,7 @@ impl Columns {
         arrange(&mut self.delivered_bytes, order);
         arrange(&mut self.outcome, order);
         arrange(&mut self.acked_s, order);
+        arrange(&mut self.latency_s, order);
     }
 
     /// How many flows had this outcome.

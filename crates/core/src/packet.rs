@@ -82,6 +82,11 @@ impl Kind {
         matches!(self, Self::SynAck | Self::ProbeAck | Self::Ack | Self::Nack | Self::Cnp)
     }
 
+    /// Whether this answers one packet of a flow in progress, so that it tells of a round trip.
+    pub fn is_acknowledgement(self) -> bool {
+        matches!(self, Self::Ack | Self::Nack | Self::ProbeAck)
+    }
+
     /// Whether this is a frame between neighbours, which goes before all else.
     pub fn is_frame(self) -> bool {
         matches!(self, Self::Pause | Self::Resume)

@@ -57,6 +57,8 @@ pub struct Service {
     pub control: Control,
     /// Whether it matters to somebody at once when a packet leaves.
     pub is_watched: bool,
+    /// Whether packets that are no answers get their time stamp here, when their transmission starts.
+    pub stamps: bool,
 }
 
 /// How a port serves its queue.
@@ -135,6 +137,7 @@ pub struct Port {
     /// looks, which is before the packet being sent has arrived. That spares an event for every packet that
     /// waits.
     is_served_late: bool,
+    stamps: bool,
     /// When the transmitter is free.
     busy_until: Time,
     delay: Duration,
@@ -164,7 +167,7 @@ impl Port {
         service: Service,
         random: Random,
     ) -> Self {
-        let Service { control, is_watched } = service;
+        let Service { control, is_watched, stamps } = service;
         let may_be_late = control == Control::WithData && !is_watched;
         let served = |data: Box<dyn Queue>| {
             Lane::Departure(Box::new(Served {
@@ -190,6 +193,7 @@ impl Port {
             is_routed: router.is_some(),
             is_lossy: link.loss != Loss::None,
             is_served_late: may_be_late && is_patient,
+            stamps,
             busy_until: Time::ZERO,
             delay: link.delay,
             quiet_below,
@@ -518,7 +522,8 @@ impl Port {
         let ends = starts + self.transmission(packet.bytes);
         self.busy_until = ends;
         let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        let onward = Packet { next_hop: packet.next_hop + 1, ..*packet };
+        let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
+        let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
         self.wire.push_back(Flight { starts, packet: onward });
         if starts == now {
             self.counters.depart(packet);

@@ -2,6 +2,7 @@
 
 use crate::flow::Columns;
 use crate::parameters::{Problem, did_you_mean, positive};
+use crate::rtts::{Histogram, Parts};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Duration, Time};
 
@@ -16,6 +17,10 @@ crate::parameters! {
         pub links: Vec<String> = Vec::new();
         /// Flows whose delivered bytes and controller to sample, by number.
         pub flows: Vec<u64> = Vec::new();
+        /// Whether to count, by class, every round-trip time that a transport is told.
+        pub rtts: bool = false;
+        /// Flows of which to keep every round-trip time, and what it is made of, by number.
+        pub rtt_flows: Vec<u64> = Vec::new();
     }
 }
 
@@ -63,6 +68,10 @@ pub struct Recorder {
     pub links: Vec<(LinkId, u32)>,
     /// Flows that are sampled.
     pub flows: Vec<u64>,
+    /// Flows whose round-trip times are kept.
+    pub rtt_flows: Vec<u64>,
+    /// All round-trip times, by class; none if they are not counted.
+    pub rtts: Option<Vec<Histogram>>,
     /// The number of flows in progress.
     pub active: u32,
 }
@@ -77,6 +86,8 @@ impl Recorder {
             queues: Vec::new(),
             links: Vec::new(),
             flows: config.map_or_else(Vec::new, |config| config.flows.clone()),
+            rtt_flows: config.map_or_else(Vec::new, |config| config.rtt_flows.clone()),
+            rtts: config.is_some_and(|config| config.rtts).then(Vec::new),
             active: 0,
         };
         let Some(config) = config else { return Ok(recorder) };
@@ -99,6 +110,32 @@ impl Recorder {
     /// When to sample next.
     pub fn next(&self, now: Time) -> Option<Time> {
         self.interval.map(|interval| now + interval)
+    }
+
+    /// Counts a round-trip time of a flow of this class.
+    pub fn count_rtt(&mut self, class: u16, rtt: Duration) {
+        let Some(rtts) = &mut self.rtts else { return };
+        if usize::from(class) >= rtts.len() {
+            rtts.resize_with(usize::from(class) + 1, Histogram::default);
+        }
+        rtts[usize::from(class)].count(rtt);
+    }
+
+    /// Keeps a round-trip time that a flow's transport was told, and what it is made of.
+    pub fn keep_rtt(&mut self, now: Time, flow: u64, told: Duration, marked: bool, parts: &Parts) {
+        let seconds = [
+            ("measured_rtt_s", told),
+            ("rtt_true_s", parts.exact),
+            ("rtt_forward_queueing_s", parts.forward),
+            ("rtt_reverse_queueing_s", parts.reverse),
+            ("rtt_fixed_s", parts.fixed),
+        ];
+        for (name, duration) in seconds {
+            let probe = self.samples.probe(format!("{name} flow {flow}"));
+            self.samples.push(now, probe, duration.seconds());
+        }
+        let probe = self.samples.probe(format!("rtt_marked flow {flow}"));
+        self.samples.push(now, probe, f64::from(u8::from(marked)));
     }
 
     /// Whether anything is sampled.

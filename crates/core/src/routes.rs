@@ -138,12 +138,12 @@ impl Routes {
         paths.iter().map(of_path).min().unwrap_or_default()
     }
 
-    /// How long an ACK takes over an empty network.
-    pub fn ack_time(&self, graph: &Graph, way: Way, format: &Format) -> Duration {
+    /// How long a packet of `bytes` takes over an empty network.
+    pub fn packet_time(&self, graph: &Graph, way: Way, bytes: Bytes) -> Duration {
         let path = self.links(way).next().unwrap_or_default();
         path.iter().fold(Duration::ZERO, |sum, link| {
             let link = &graph.links[*link as usize];
-            sum + link.rate.transmit(format.ack) + link.delay
+            sum + link.rate.transmit(bytes) + link.delay
         })
     }
 

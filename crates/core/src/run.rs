@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::buffer::Buffers;
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
+use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem};
@@ -15,8 +16,9 @@ use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::router::Place;
 use crate::routes::Routes;
+use crate::rtts::Histogram;
 use crate::scenario::{Model, Scenario};
-use crate::simulation::Simulation;
+use crate::simulation::{self, Simulation};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::{Context, Flows};
@@ -45,6 +47,9 @@ impl Scenario {
     fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
         let context = Context { graph, format: &self.packet, seed: self.seed };
         let flows = self.workload.open(&context).map_err(|problem| problem.within("workload"))?;
+        if matches!(self.model, Model::Ideal(_)) {
+            refuse_sequel(&flows, "an ideal takes")?;
+        }
         match &self.transport {
             Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
                 let name = transport.name();
@@ -60,6 +65,7 @@ impl Scenario {
     pub fn trace(&self) -> Result<(Columns, Vec<String>), Problem> {
         let graph = self.graph()?;
         let flows = self.flows(&graph)?;
+        refuse_sequel(&flows, "a trace holds")?;
         let mut columns = Columns::default();
         for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
             columns.push(&untouched(spec));
@@ -124,7 +130,8 @@ impl Scenario {
             let behaviour = discipline.build(rate);
             // Senders that pace want to know when their hosts have sent.
             let is_watched = from_host[link] && is_paced;
-            let service = Service { control, is_watched };
+            let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
+            let service = Service { control, is_watched, stamps };
             Port::new(&graph.links[link], behaviour, router, service, random("port"))
         };
 
@@ -144,9 +151,9 @@ impl Scenario {
         let load = flows.load.clone();
         let recorder =
             Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
-        let format = self.packet.clone();
-        let mut simulation =
-            Simulation::new(graph, transport, format, network, flows, recorder, self.seed);
+        let (host, format, seed) = (&self.host, &self.packet, self.seed);
+        let setting = simulation::Setting { graph, transport, host, format, seed };
+        let mut simulation = Simulation::new(setting, network, flows, recorder);
         simulation.run(self.time_limit, stop)?;
         let classes = simulation.classes().to_vec();
         let Simulation { network, recorder, totals, stuck, .. } = simulation;
@@ -155,6 +162,9 @@ impl Scenario {
         let [at_switch, at_host] = self.queues(transport);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
         let router = self.router_in_force(transport);
+        if let Some(rtts) = &recorder.rtts {
+            summary["rtts"] = show_rtts(rtts, &classes);
+        }
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
         let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
         let of_router = router.iter().filter_map(|router| router.warning());
@@ -249,6 +259,32 @@ impl Scenario {
             "stuck": stuck,
         })
     }
+}
+
+/// Ideals and traces need to know all flows beforehand.
+fn refuse_sequel(flows: &Flows, who: &str) -> Result<(), Problem> {
+    if flows.sequel.is_some() {
+        let message =
+            format!("{who} only flows that start by themselves, but here some follow others");
+        return Err(Problem::new("workload", message));
+    }
+    Ok(())
+}
+
+/// Round-trip times by class, in the bins that are not empty.
+fn show_rtts(rtts: &[Histogram], classes: &[String]) -> Value {
+    let of_class = |(rtts, class): (&Histogram, &String)| {
+        let seconds = |edge: fn(&(Duration, Duration, u64)) -> Duration| -> Vec<f64> {
+            rtts.bins().map(|bin| edge(&bin).seconds()).collect()
+        };
+        json!({
+            "class": class,
+            "lower_s": seconds(|bin| bin.0),
+            "upper_s": seconds(|bin| bin.1),
+            "count": rtts.bins().map(|bin| bin.2).collect::<Vec<u64>>(),
+        })
+    };
+    rtts.iter().zip(classes).map(of_class).collect()
 }
 
 fn merge(table: &mut Value, more: Value) {

@@ -7,7 +7,7 @@ use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean,
 use crate::routes::Routing;
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{buffer, ideal, queue, recorder, router, topology, transport, workload};
+use crate::{buffer, host, ideal, queue, recorder, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +71,8 @@ crate::parameters! {
         pub router: Option<router::Config> = None;
         /// How switches buffer, and whether they pause their neighbours.
         pub switch: buffer::Config = defaults();
+        /// How hosts measure round-trip times.
+        pub host: host::Config = defaults();
         /// How packets spread over paths of equal cost.
         pub routing: Routing = Routing::FlowHash;
         /// Sizes of packets on the wire.
@@ -133,6 +135,12 @@ fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
             format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
         return Err(Problem::new("routing", message));
     }
+    if let (Some(segment), Some(buffer)) = (transport.segment(), scenario.switch.shared_buffer)
+        && segment > buffer
+    {
+        let message = format!("must fit into switch.shared_buffer, which is {buffer}");
+        return Err(Problem::new("transport.segments.size", message));
+    }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(transport)) {
         let Some(classes) = queue.classes() else { continue };
@@ -189,6 +197,8 @@ pub fn catalogue() -> Value {
         ("queue", queue::Config::catalogue()),
         ("router", router::Config::catalogue()),
         ("switch", alone(table("switch", buffer::Config::ABOUT, buffer::Config::entries()))),
+        ("host", alone(table("host", host::Config::ABOUT, host::Config::entries()))),
+        ("rtt_noise", host::noise::Config::catalogue()),
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
         ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),
         ("model", ideal::Config::catalogue()),

@@ -328,6 +328,14 @@ fn required(part: &str) -> Value {
         "graph" => json!({ "file": {
             "name": "g.csv", "text": "from,to,rate,delay\na,s,1 Gbps,1 us\ns,b,1 Gbps,1 us\n",
         } }),
+        "rpc" => json!({
+            "request": { "kind": "fixed", "size": "1 KB" },
+            "response": { "kind": "fixed", "size": "1 KB" },
+            "pattern": { "load": 0.5 },
+        }),
+        "storage" => json!({
+            "blocks": { "kind": "fixed", "size": "64 KB" }, "pattern": { "outstanding": 1 },
+        }),
         "poisson" => json!({ "load": 0.5, "sizes": { "kind": "fixed", "size": "1 KB" } }),
         "incast" => json!({ "fan_in": 2, "size": "1 KB", "interval": "1 ms" }),
         "synchronised" | "fixed" => json!({ "size": "1 KB" }),
@@ -356,8 +364,8 @@ fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
         for parameter in part["parameters"].as_array().unwrap() {
             let field = parameter["name"].as_str().unwrap();
             let default = &parameter["default"];
-            let is_given = given.get(field).is_some();
             let pointer = format!("/{}", field.replace('.', "/"));
+            let is_given = given.pointer(&pointer).is_some();
             match shown.pointer(&pointer) {
                 Some(value) if !default.is_null() && default != "see below" && !is_given => {
                     assert_eq!(value, default, "{name}.{field}");

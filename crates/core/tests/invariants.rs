@@ -124,7 +124,73 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
         let gap = pick(random, &[0.0, 1e-5, 1e-3]);
         start += random.exponential(gap);
     }
-    json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+    let trace = json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } });
+    // With a few calls of clients and servers beside it.
+    let sizes = json!({ "kind": "uniform", "min": "1 B", "max": "20 KB" });
+    let calls = pick(random, &[json!({ "load": 0.1 }), json!({ "outstanding": 2 })]);
+    let mut pattern = calls;
+    pattern["calls"] = json!(10);
+    match random.below(4) {
+        0 => {
+            let rpc = json!({
+                "kind": "rpc", "request": sizes, "response": sizes, "pattern": pattern,
+            });
+            json!({ "kind": "mixed", "parts": [trace, rpc] })
+        }
+        1 => {
+            let storage = json!({
+                "kind": "storage", "blocks": sizes, "device_time": "30 us", "pattern": pattern,
+            });
+            json!({ "kind": "mixed", "parts": [trace, storage] })
+        }
+        _ => trace,
+    }
+}
+
+fn host(random: &mut Random) -> Value {
+    let noise = pick(
+        random,
+        &[
+            json!({ "kind": "uniform", "most": "50 us" }),
+            json!({ "kind": "gaussian", "deviation": "20 us" }),
+            json!({ "kind": "spikes", "probability": 0.1, "size": "1 ms" }),
+            json!("none"),
+            json!("none"),
+            json!("none"),
+        ],
+    );
+    json!({
+        "stamps": pick(random, &["handed", "wire"]),
+        "clock_granularity": pick(random, &["0 ns", "0 ns", "1 us"]),
+        "rtt_noise": noise,
+    })
+}
+
+/// Checks that round-trip times are what hosts measure, and the sums of their parts.
+fn check_rtts(results: &Results, scenario: &Value) {
+    let of = |name: &str| -> Vec<f64> {
+        let samples = &results.samples;
+        let Some(probe) = samples.probes.iter().position(|probe| probe == name) else {
+            return Vec::new();
+        };
+        let rows = samples.probe.iter().zip(&samples.value);
+        rows.filter(|(of, _)| **of as usize == probe).map(|(_, value)| *value).collect()
+    };
+    let (told, exact) = (of("measured_rtt_s flow 0"), of("rtt_true_s flow 0"));
+    let host = &scenario["host"];
+    if host["rtt_noise"] == "none" && host["clock_granularity"] == "0 ns" {
+        assert_eq!(told, exact, "a host measures what is not so");
+    }
+    // Of sprayed packets and delayed answers it is not known which way they took, or how long they waited.
+    let reliability = scenario["transport"].get("dctcp").unwrap_or(&scenario["transport"]);
+    let is_known =
+        scenario["routing"] == "flow_hash" && reliability["reliability"]["delayed_ack"] == "none";
+    let parts = ["forward_queueing", "reverse_queueing", "fixed"]
+        .map(|part| of(&format!("rtt_{part}_s flow 0")));
+    for (i, exact) in exact.iter().enumerate().filter(|_| is_known) {
+        let sum: f64 = parts.iter().map(|part| part[i]).sum();
+        assert!((sum - exact).abs() < 1e-11, "{sum} of {exact}: {parts:?}");
+    }
 }
 
 fn transport(random: &mut Random, reliability: &Value) -> Value {
@@ -198,7 +264,8 @@ fn scenario(seed: u64) -> Value {
         "switch": if topology["kind"] == "link" { json!({}) } else { switch(random) },
         "routing": routing,
         "time_limit": "20 s",
-        "samples": { "interval": "1 ms", "flows": [0] },
+        "host": host(random),
+        "samples": { "interval": "1 ms", "flows": [0], "rtts": true, "rtt_flows": [0] },
     });
     if random.below(2) == 0 {
         scenario["queue"] = discipline(random);
@@ -260,6 +327,7 @@ fn random_scenarios_account_for_everything_and_repeat() {
             }
             let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
             assert!(flows.slowdown.iter().all(is_possible));
+            check_rtts(&results, &scenario);
             let again = try_run(&scenario).unwrap_or_else(|problem| panic!("{problem}"));
             assert_eq!(digest(&results), digest(&again), "two runs differ");
         });

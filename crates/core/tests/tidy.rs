@@ -19,7 +19,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("event", &["packet", "topology"]),
     ("queue", &["packet", "parameters", "random", "units"]),
     ("router", &["packet", "parameters", "random", "units"]),
-    ("transport", &["packet", "parameters", "queue", "router", "units"]),
+    ("transport", &["host", "packet", "parameters", "queue", "router", "units"]),
     (
         "workload",
         &["alone", "flow", "packet", "parameters", "random", "table", "topology", "units"],
@@ -32,12 +32,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "network",
         &["buffer", "event", "packet", "port", "router", "routes", "schedule", "topology", "units"],
     ),
-    ("recorder", &["flow", "parameters", "topology", "units"]),
+    ("host", &["parameters", "random", "units"]),
+    ("rtts", &["units"]),
+    ("recorder", &["flow", "parameters", "rtts", "topology", "units"]),
     (
         "simulation",
         &[
             "event",
             "flow",
+            "host",
             "network",
             "packet",
             "parameters",
@@ -45,6 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "recorder",
             "router",
             "routes",
+            "rtts",
             "topology",
             "transport",
             "units",
@@ -59,6 +63,7 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 /// What a part's siblings may share: mechanism, not parts.
 const MECHANISM: &[&str] = &[
     "arrivals",
+    "calls",
     "deadline",
     "fixture",
     "fluid",

@@ -127,6 +127,7 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
             delivered_bytes,
             outcome,
             acked_s,
+            latency_s,
         ]
     ))
 }

@@ -35,6 +35,8 @@ pub(super) fn sized(id: u64, start: u64, size: u64) -> FlowSpec {
         class: 0,
         deadline: None,
         initial_rate: None,
+        reply: None,
+        called: None,
     }
 }
 
@@ -62,7 +64,7 @@ pub(super) fn run_on_link(
     limit: Time,
 ) -> Outcome {
     let setting = Setting { graph, format: &BARE, limit };
-    run(ideal, setting, flows.iter().cloned(), |_, links| links.push(0))
+    run(ideal, setting, flows.iter().copied(), |_, links| links.push(0))
 }
 
 /// Completion times of `flows` over link 0 without headers.

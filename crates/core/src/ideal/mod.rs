@@ -212,7 +212,7 @@ mod tests {
                 (0..flows.len()).filter(|i| on(*i).contains(&hop)).map(|i| flows[i].1).sum()
             };
             for ideal in ideals() {
-                let outcome = run(&*ideal, setting, specs.iter().cloned(), |spec, links| {
+                let outcome = run(&*ideal, setting, specs.iter().copied(), |spec, links| {
                     links.extend(on(spec.id as usize).map(|hop| 2 * hop as LinkId));
                 });
                 for record in &outcome.records {

@@ -263,7 +263,7 @@ mod tests {
 
     fn run_on_star(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec], limit: Time) -> Outcome {
         let setting = Setting { graph, format: &BARE, limit };
-        run(ideal, setting, flows.iter().cloned(), |spec, links| {
+        run(ideal, setting, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })
     }

@@ -62,6 +62,14 @@ impl Paths {
         self.towards(target).count[node as usize]
     }
 
+    /// How many hops lead from `source` to `target`; none if no path does.
+    pub fn hops(&mut self, source: HostId, target: HostId) -> Option<u16> {
+        // Cables lead both ways, and so do paths: one search a source tells of all its targets.
+        let node = self.hosts[target as usize];
+        let hops = self.towards(source).distance[node as usize];
+        (hops < UNREACHED).then_some(hops)
+    }
+
     /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to
     /// `links`.
     pub fn append(

@@ -17,7 +17,7 @@ use super::timely::{Engine, Segments};
 use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
 use crate::packet::Format;
 use crate::parameters::{positive, positive_fraction, positive_if_given};
-use crate::units::{Duration, Time};
+use crate::units::{Bytes, Duration, Time};
 
 crate::parameters! {
     /// FAST TCP: keeps alpha packets of each flow in queues, by the queueing delay it sees ([fast04],
@@ -69,7 +69,14 @@ impl Transport for Config {
             Some(segments) => segments.mechanism(&self.reliability, format),
         }
     }
+
+    fn segment(&self) -> Option<Bytes> {
+        self.segments.as_ref().map(|segments| segments.size)
+    }
 }
+
+/// What a round-trip time of nothing, which a poor clock may measure, is taken for, in seconds.
+const LEAST_RTT: f64 = 1e-12;
 
 /// When to make a step and how long it is; windows in packets, times in seconds.
 struct Law {
@@ -112,6 +119,7 @@ impl Law {
 
     /// Takes in a round-trip time in seconds, with its weight in the average.
     fn sample(&mut self, rtt: f64, weight: f64) {
+        let rtt = rtt.max(LEAST_RTT);
         let seen = self.delays.unwrap_or(Delays {
             base: rtt,
             known_base: f64::INFINITY,
@@ -225,8 +233,7 @@ impl Paced {
 impl Controller for Paced {
     fn on_ack(&mut self, ack: &Ack) {
         let Some(completion) = self.engine.complete(ack) else { return };
-        // A quotient of round-trip times has to make sense.
-        let rtt = completion.rtt.max(1e-12);
+        let rtt = completion.rtt.max(LEAST_RTT);
         self.law.sample(rtt, 1.0);
         let mut window = self.window.unwrap_or(self.engine.rate * rtt / self.packet_bits);
         if self.law.is_due(ack) {
@@ -259,7 +266,6 @@ mod tests {
     use super::super::tests::{ack, path};
     use super::*;
     use crate::parameters::Parameter;
-    use crate::units::Bytes;
 
     fn fast(config: &Value) -> Box<dyn Controller> {
         Config::read(config).unwrap().controller(&path())

@@ -1,6 +1,7 @@
 //! Transports: a congestion controller each, over one sender and one receiver that all of them
 //! share.
 
+use crate::host::Stamps;
 use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packed, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -80,6 +81,11 @@ pub trait Transport {
         false
     }
 
+    /// How large the segments are that it sends and measures as one; none if it knows only packets.
+    fn segment(&self) -> Option<Bytes> {
+        None
+    }
+
     /// The queue at hosts' own ports; a scenario may choose another.
     fn host_queue(&self) -> queue::Config {
         queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
@@ -116,6 +122,8 @@ pub struct Path {
     pub start: Time,
     /// When it should be over; [`Time::NEVER`] if it has no deadline.
     pub deadline: Time,
+    /// When its packets get the time stamps that round-trip times count from.
+    pub stamps: Stamps,
 }
 
 impl Path {
@@ -131,6 +139,7 @@ impl Path {
             size: None,
             start: Time::ZERO,
             deadline: Time::NEVER,
+            stamps: Stamps::Handed,
         }
     }
 }
@@ -223,7 +232,7 @@ impl Allowance {
 pub struct Opened {
     /// When it came.
     pub now: Time,
-    /// How long the last attempt took.
+    /// How long the last attempt took, as the host measured it.
     pub rtt: Duration,
     /// What routers wrote into the SYN.
     pub feedback: f32,
@@ -240,7 +249,7 @@ pub struct Ack {
     pub bytes: Bytes,
     /// By how many segments the cumulative acknowledgement moved.
     pub advanced: u32,
-    /// Since the packet it answers was handed to the host's port.
+    /// The round-trip time that the host measured ([`crate::host`]).
     pub rtt: Duration,
     /// Whether it tells of a mark.
     pub marked: bool,
@@ -287,6 +296,8 @@ pub struct Mechanism {
     /// How many packets the sender hands to its host at once, if it sends at a rate; none if a window
     /// alone rules.
     pub burst: Option<u32>,
+    /// The rate on the wire at which the packets of a burst follow one another; none for at once.
+    pub spacing: Option<Rate>,
     /// The receiver acknowledges every so many packets.
     pub ack_every: u32,
     /// What the receiver makes of marks.
@@ -304,6 +315,7 @@ impl Mechanism {
             reliability: reliability.clone(),
             ecn_capable: false,
             burst: None,
+            spacing: None,
             ack_every: 1,
             feedback: Feedback::Echo,
             speaks: false,

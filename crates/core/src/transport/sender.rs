@@ -7,7 +7,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
 use super::{Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Sign};
 use crate::packet::{Format, Header, Kind, Packet};
-use crate::units::{Bytes, Duration, Time};
+use crate::units::{Bytes, Duration, Rate, Time};
 
 /// What a sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct Sender {
     last: u32,
     header: u32,
     burst: u32,
+    /// The rate at which the packets of a burst follow one another; none for at once.
+    spacing: Option<Rate>,
     ack_every: u32,
     receive_window: u32,
     /// Marks are answered once a window of data, and the receiver is told (RFC 3168).
@@ -116,6 +118,7 @@ impl Sender {
             last,
             header: format.header.0 as u32,
             burst: mechanism.burst.unwrap_or(1),
+            spacing: mechanism.spacing,
             ack_every: mechanism.ack_every,
             receive_window: reliability.receive_window.unwrap_or(u32::MAX),
             answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,
@@ -208,7 +211,7 @@ impl Sender {
     }
 
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
-        if allowance.rate.is_some() && self.burst_left == 0 && now < self.paced_until(allowance) {
+        if allowance.rate.is_some() && now < self.paced_until(allowance) {
             return None;
         }
         let sequence = self.candidate(allowance)?;
@@ -257,10 +260,15 @@ impl Sender {
         self.burst_left -= 1;
     }
 
-    /// When the next burst may start: the last one has had its time at the rate now allowed, and
-    /// the host's port has sent it. So flows that share a port take turns instead of filling it.
+    /// When the next packet may leave. Within a burst that is at once, or as they are spaced. The next
+    /// burst may start when the last one has had its time at the rate now allowed, and the host's port has
+    /// sent it. So flows that share a port take turns instead of filling it.
     fn paced_until(&self, allowance: Allowance) -> Time {
         let Some(rate) = allowance.rate else { return Time::ZERO };
+        if self.burst_left > 0 {
+            let spaced = |rate: Rate| rate.transmit(Bytes(u64::from(self.paced_bytes)));
+            return self.paced_from + self.spacing.map_or(Duration::ZERO, spaced);
+        }
         if rate.0 == 0 {
             return Time::NEVER;
         }
@@ -341,8 +349,14 @@ impl Sender {
         }
     }
 
-    /// The handshake is complete.
-    pub fn on_syn_ack(&mut self, now: Time, packet: &Packet, controller: &mut dyn Controller) {
+    /// The handshake is complete; to the controller its last attempt took `rtt`.
+    pub fn on_syn_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rtt: Duration,
+        controller: &mut dyn Controller,
+    ) {
         if self.stage != Stage::Opening {
             return;
         }
@@ -352,12 +366,18 @@ impl Sender {
             self.rtt.sample(packet.sent_at, now);
         }
         self.probed = now;
-        let (rtt, feedback) = (now.since(packet.sent_at), packet.header().feedback());
+        let feedback = packet.header().feedback();
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
-    /// Takes an ACK or NACK in and tells the controller.
-    pub fn on_ack(&mut self, now: Time, packet: &Packet, controller: &mut dyn Controller) {
+    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        rtt: Duration,
+        controller: &mut dyn Controller,
+    ) {
         let header = packet.header();
         let block = match header {
             Header::Ack { block, .. } => block,
@@ -391,7 +411,7 @@ impl Sender {
             now,
             bytes: self.payload(told),
             advanced: told.advanced,
-            rtt: now.since(packet.sent_at),
+            rtt,
             marked: packet.is_marked(),
             feedback: header.feedback(),
             cumulative: self.board.cumulative(),
@@ -452,7 +472,6 @@ mod tests {
     use crate::packet::Flags;
     use crate::parameters::{Parameter, defaults};
     use crate::transport::{Config, Path};
-    use crate::units::Rate;
     use serde_json::{Value, json};
 
     /// A TCP sender with a window of ten packets at first, told by hand what its receiver says. Times are in
@@ -516,7 +535,8 @@ mod tests {
                 ..self.format.control(Kind::Ack, 0, sent_at)
             };
             let ack = ack.saying(Header::Ack { block, feedback: 0.0 });
-            self.sender.on_ack(at(ms), &ack, &mut *self.controller);
+            let rtt = at(ms).since(ack.sent_at);
+            self.sender.on_ack(at(ms), &ack, rtt, &mut *self.controller);
         }
 
         /// What it sends on a plain ACK.
@@ -734,7 +754,8 @@ mod tests {
             assert_eq!(tcp.sender.next(at(7000), tcp.controller.allowance()), Some(Output::Syn));
             assert_eq!(tcp.times_out(), 7000 + (1000 << lost));
             let answer = tcp.format.control(Kind::SynAck, 0, at(7000));
-            tcp.sender.on_syn_ack(at(7100), &answer, &mut *tcp.controller);
+            let rtt = at(7100).since(answer.sent_at);
+            tcp.sender.on_syn_ack(at(7100), &answer, rtt, &mut *tcp.controller);
             let expected = if lost == 0 { 10 } else { 1 };
             assert_eq!(tcp.sent(7100).len(), expected, "{lost} lost");
         }

@@ -60,6 +60,7 @@ impl Workload for Config {
             load,
             has_deadlines: false,
             flows: Box::new(flows),
+            sequel: None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Which flows start when, between whom, and how large they are.
 
 mod arrivals;
+mod calls;
 pub mod flows;
 pub mod incast;
 pub mod long_lived;
@@ -8,7 +9,9 @@ pub mod mixed;
 mod pairs;
 pub mod permutation;
 pub mod poisson;
+pub mod rpc;
 pub mod sizes;
+pub mod storage;
 pub mod synchronised;
 pub mod trace;
 
@@ -47,14 +50,23 @@ pub struct Flows {
     pub load: String,
     /// Whether flows may have deadlines.
     pub has_deadlines: bool,
-    /// The flows, with ids 0, 1, 2 … and starts that never go back.
+    /// The flows, with starts that never go back; their ids are 0, 1, 2 …, but where others follow them.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
+    /// What follows flows that have been delivered; none if nothing does.
+    pub sequel: Option<Box<dyn Sequel>>,
+}
+
+/// Flows that follow others: responses, and the next requests of those who wait for them.
+pub trait Sequel: Send {
+    /// The flow that follows one which has just been delivered; it starts now or later. Its id is no
+    /// other's, and depends on the workload alone.
+    fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec>;
 }
 
 crate::family! {
     /// Every workload, by the name a scenario gives it.
     pub enum Config as dyn Workload {
-        poisson, incast, permutation, synchronised, long_lived, flows, trace, mixed,
+        poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
     }
 }
 
@@ -90,7 +102,13 @@ impl Flows {
             flow.id = id;
         }
         let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
-        Self { classes, load: String::new(), has_deadlines, flows: Box::new(flows.into_iter()) }
+        Self {
+            classes,
+            load: String::new(),
+            has_deadlines,
+            flows: Box::new(flows.into_iter()),
+            sequel: None,
+        }
     }
 }
 
@@ -106,6 +124,8 @@ fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
         class: 0,
         deadline: None,
         initial_rate: None,
+        reply: None,
+        called: None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Between whom flows run.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::flow::HostId;
 use crate::parameters::Problem;
 use crate::random::Random;
-use crate::topology::Graph;
+use crate::topology::{Graph, Paths};
 
 crate::choices! {
     /// How the two ends of a flow are chosen.
@@ -18,6 +19,9 @@ crate::choices! {
         /// A random sender and the host opposite it: receiver i for sender i; where the topology
         /// has no senders, the host half way round.
         Opposite = "opposite",
+        /// A random sender, and a random one of the receivers that are as far from it as any, in hops:
+        /// flows then cross the whole network.
+        Longest = "longest",
     }
 }
 
@@ -61,42 +65,78 @@ impl Sides {
         }
     }
 
-    /// A random source and a random target other than it.
-    fn draw(&self, random: &mut Random) -> (HostId, HostId) {
-        let pick = |range: &Range<HostId>, random: &mut Random| {
-            range.start + random.below(range.len() as u64) as HostId
-        };
-        let source = pick(&self.sources, random);
+    /// A random target other than `source`.
+    fn target(&self, source: HostId, random: &mut Random) -> HostId {
         if self.are_apart() {
-            return (source, pick(&self.targets, random));
+            return pick(&self.targets, random);
         }
         let others = self.targets.start..self.targets.end - 1;
         let target = pick(&others, random);
-        (source, if target >= source { target + 1 } else { target })
+        if target >= source { target + 1 } else { target }
     }
+}
+
+fn pick(range: &Range<HostId>, random: &mut Random) -> HostId {
+    range.start + random.below(range.len() as u64) as HostId
 }
 
 /// Draws the ends of one flow after another.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
-    sides: Sides,
-    is_opposite: bool,
-    random: Random,
+    pub(super) sides: Sides,
+    choice: Choice,
+}
+
+/// How the target of a source is chosen.
+#[derive(Clone, Debug)]
+enum Choice {
+    Any,
+    Opposite,
+    /// The targets that are farthest from each source, found when they are first asked for.
+    Longest(Box<Paths>, BTreeMap<HostId, Vec<HostId>>),
 }
 
 impl Ends {
-    pub(super) fn new(pairs: Pairs, graph: &Graph, random: Random) -> Result<Self, Problem> {
+    pub(super) fn new(pairs: Pairs, graph: &Graph) -> Result<Self, Problem> {
         let sides = Sides::of(graph)?;
-        let (sides, is_opposite) = match pairs {
-            Pairs::Topology => (sides, false),
-            Pairs::Any => (sides.merged(), false),
-            Pairs::Opposite => (sides, true),
+        let (sides, choice) = match pairs {
+            Pairs::Topology => (sides, Choice::Any),
+            Pairs::Any => (sides.merged(), Choice::Any),
+            Pairs::Opposite => (sides, Choice::Opposite),
+            Pairs::Longest => {
+                (sides, Choice::Longest(Box::new(Paths::new(graph)), BTreeMap::new()))
+            }
         };
-        Ok(Self { sides, is_opposite, random })
+        Ok(Self { sides, choice })
     }
 
-    pub(super) fn draw(&mut self) -> (HostId, HostId) {
-        let (source, target) = self.sides.draw(&mut self.random);
-        (source, if self.is_opposite { self.sides.opposite(source) } else { target })
+    /// A random source and its target.
+    pub(super) fn draw(&mut self, random: &mut Random) -> (HostId, HostId) {
+        let source = pick(&self.sides.sources, random);
+        (source, self.target(source, random))
     }
+
+    /// The target of a source. Drawn even if there is no choice, so that no other draw depends on it.
+    pub(super) fn target(&mut self, source: HostId, random: &mut Random) -> HostId {
+        match &mut self.choice {
+            Choice::Any => self.sides.target(source, random),
+            Choice::Opposite => {
+                self.sides.target(source, random);
+                self.sides.opposite(source)
+            }
+            Choice::Longest(paths, known) => {
+                let targets = self.sides.targets.clone();
+                let far = known.entry(source).or_insert_with(|| farthest(paths, source, targets));
+                far[random.below(far.len() as u64) as usize]
+            }
+        }
+    }
+}
+
+/// Those of `targets` that are as far from `source` as any.
+fn farthest(paths: &mut Paths, source: HostId, targets: Range<HostId>) -> Vec<HostId> {
+    let others = targets.filter(|target| *target != source);
+    let hops: Vec<_> = others.map(|target| (paths.hops(source, target), target)).collect();
+    let most = hops.iter().map(|(hops, _)| *hops).max().flatten();
+    hops.into_iter().filter(|(hops, _)| *hops == most).map(|(_, target)| target).collect()
 }

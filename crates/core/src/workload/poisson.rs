@@ -69,7 +69,8 @@ impl Workload for Config {
             packets: sizes.mean_packets(context.format.payload),
         };
         let (arrivals, load) = load.arrivals(context, "flows")?;
-        let mut ends = Ends::new(self.pairs, context.graph, context.random("pairs"))?;
+        let mut ends = Ends::new(self.pairs, context.graph)?;
+        let mut pair_stream = context.random("pairs");
         let mut size_stream = context.random("sizes");
         let mut deadlines =
             self.deadlines.as_ref().map(|deadlines| DrawnDeadlines::new(deadlines, context));
@@ -77,7 +78,7 @@ impl Workload for Config {
         let instants = Instants { now: self.start, gap };
         let flows = (0..).zip(bounded(instants, self.start, self.stop, self.flows));
         let flows = flows.map(move |(id, start)| {
-            let (source, target) = ends.draw();
+            let (source, target) = ends.draw(&mut pair_stream);
             let size = sizes.sample(&mut size_stream);
             let mut spec = FlowSpec { id, size: Some(size), ..plain(source, target, start) };
             spec.deadline = deadlines.as_mut().and_then(|deadlines| deadlines.draw(&spec, size));
@@ -88,6 +89,7 @@ impl Workload for Config {
             load,
             has_deadlines: self.deadlines.is_some(),
             flows: Box::new(flows),
+            sequel: None,
         })
     }
 }

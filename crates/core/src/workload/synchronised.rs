@@ -43,6 +43,12 @@ impl Workload for Config {
         let flows =
             (0..).zip(flows).map(move |(id, flow)| FlowSpec { id, size: Some(size), ..flow });
         let classes = vec![self.class.clone()];
-        Ok(Flows { classes, load: String::new(), has_deadlines: false, flows: Box::new(flows) })
+        Ok(Flows {
+            classes,
+            load: String::new(),
+            has_deadlines: false,
+            flows: Box::new(flows),
+            sequel: None,
+        })
     }
 }

@@ -1,14 +1,16 @@
 //! Properties that hold for every workload.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Config, Context};
-use crate::flow::FlowSpec;
+use crate::flow::{FlowSpec, Reply};
 use crate::packet::Format;
 use crate::parameters::{Parameter, Problem};
 use crate::topology::{self, Graph};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Duration, Time};
 
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
 
@@ -36,6 +38,15 @@ fn example(kind: &str) -> Value {
         "mixed" => json!({"kind": kind, "parts": [
             example("poisson"), example("incast"), example("poisson"), example("flows"),
         ]}),
+        "rpc" => json!({
+            "kind": kind, "request": {"kind": "fixed", "size": "64 KB"}, "service": "5 us",
+            "response": {"kind": "uniform", "min": "1 KB", "max": "9 KB"},
+            "pattern": {"load": 0.5, "calls": 60, "pairs": "longest"},
+        }),
+        "storage" => json!({
+            "kind": kind, "reads": 0.7, "blocks": sizes, "device_time": "20 us",
+            "pattern": {"outstanding": 3, "think": "10 us", "calls": 60},
+        }),
         other => panic!("no example of `{other}`"),
     }
 }
@@ -65,18 +76,104 @@ proptest! {
     ) {
         let graph = &networks()[network];
         let opened = open(&example(kind), graph, seed).unwrap();
-        let classes = opened.classes.len();
+        let (classes, is_alone) = (opened.classes.len(), opened.sequel.is_none());
         let drawn: Vec<_> = opened.flows.collect();
         prop_assert!(!drawn.is_empty());
         prop_assert!(drawn.windows(2).all(|pair| pair[0].start <= pair[1].start));
         for (id, flow) in (0..).zip(&drawn) {
-            prop_assert_eq!(flow.id, id);
+            prop_assert!(flow.id == id || !is_alone);
             prop_assert!(flow.source != flow.target);
             prop_assert!(flow.source.max(flow.target) < graph.host_count());
             prop_assert!((flow.class as usize) < classes);
             prop_assert!(flow.size != Some(Bytes(0)));
         }
         prop_assert_eq!(drawn, flows(&example(kind), graph, seed));
+    }
+}
+
+/// All flows of a workload by number, if a flow of so many bytes takes so long.
+fn unrolled(
+    workload: &Value,
+    graph: &Graph,
+    takes: impl Fn(&FlowSpec) -> Duration,
+) -> BTreeMap<u64, FlowSpec> {
+    let opened = open(workload, graph, 7).unwrap();
+    let (mut waiting, mut all) = (BTreeMap::new(), BTreeMap::new());
+    let mut sequel = opened.sequel;
+    let ends = |flow: &FlowSpec| (flow.start + takes(flow), flow.id);
+    waiting.extend(opened.flows.map(|flow| (ends(&flow), flow)));
+    while let Some(((now, id), flow)) = waiting.pop_first() {
+        if let Some(next) = sequel.as_mut().and_then(|sequel| sequel.after(&flow, now)) {
+            assert!(next.start >= now);
+            waiting.insert(ends(&next), next);
+        }
+        assert!(all.insert(id, flow).is_none(), "two flows of number {id}");
+    }
+    all
+}
+
+#[test]
+fn the_same_calls_are_made_however_long_they_take() {
+    let both = json!({"kind": "mixed", "parts": [example("storage"), example("rpc")]});
+    for workload in [example("rpc"), example("storage"), both] {
+        for graph in networks() {
+            let fast = unrolled(&workload, &graph, |_| Duration::from_micros(3));
+            let slow = unrolled(&workload, &graph, |flow| Duration(1_000 * flow.size.unwrap().0));
+            let ends =
+                |flow: &FlowSpec| (flow.source, flow.target, flow.size, flow.class, flow.reply);
+            let (fast, slow): (Vec<_>, Vec<_>) =
+                (fast.values().map(ends).collect(), slow.values().map(ends).collect());
+            assert_eq!(fast, slow);
+            assert_eq!(fast.len() % 120, 0, "every call has a request and a response");
+        }
+    }
+}
+
+#[test]
+fn a_response_goes_back_when_its_server_has_served_the_request() {
+    let calls = unrolled(&example("rpc"), &networks()[1], |_| Duration::from_micros(100));
+    let served = unrolled(&example("storage"), &networks()[1], |_| Duration::from_micros(100));
+    for (id, response) in calls.iter().chain(&served).filter(|(id, _)| **id % 2 == 1) {
+        let request = if calls.get(id) == Some(response) { &calls } else { &served };
+        let request = &request[&(id - 1)];
+        assert_eq!((request.source, request.target), (response.target, response.source));
+        assert_eq!(response.called, Some(request.start));
+        let Reply { size, service, class } = request.reply.unwrap();
+        assert_eq!((response.size, response.class), (Some(size), class));
+        // A device serves one block after another, so that it may take longer.
+        assert!(response.start >= request.start + Duration::from_micros(100) + service);
+    }
+    let waits = |(id, flow): (&u64, &FlowSpec)| {
+        let request = &served[&(id - id % 2)];
+        flow.start > request.start + Duration::from_micros(100) + request.reply.unwrap().service
+    };
+    assert!(served.iter().filter(|(id, _)| **id % 2 == 1).any(waits), "a device is never busy");
+}
+
+#[test]
+fn callers_keep_so_many_calls_in_progress() {
+    let graph = &networks()[1];
+    let workload = json!({
+        "kind": "rpc", "request": {"kind": "fixed", "size": "1 KB"},
+        "response": {"kind": "fixed", "size": "1 KB"},
+        "pattern": {"outstanding": 2, "stop": "1 ms"},
+    });
+    let calls = unrolled(&workload, graph, |_| Duration::from_micros(50));
+    // Seven clients with two each, a call in 100 us, from 0 to 900 us.
+    assert_eq!(calls.len(), 2 * 7 * 2 * 10);
+    for at in [10_u64, 440, 930] {
+        let now = Time::ZERO + Duration::from_micros(at);
+        let is_on =
+            |flow: &&FlowSpec| flow.start <= now && now < flow.start + Duration::from_micros(50);
+        assert_eq!(calls.values().filter(is_on).count(), 14, "after {at} us");
+    }
+}
+
+#[test]
+fn the_longest_pairs_cross_the_spine() {
+    let graph = &networks()[2];
+    for call in flows(&example("rpc"), graph, 1) {
+        assert_ne!(call.source / 4, call.target / 4, "within a rack");
     }
 }
 

@@ -1,12 +1,17 @@
-//! The packet simulator: one loop over six kinds of event.
+//! The packet simulator: one loop over seven kinds of event.
 //!
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
 
+mod followers;
+mod sampling;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::followers::Followers;
 use crate::event::Event;
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
+use crate::host::{self, Clock, Stamps};
 use crate::network::{Agenda, Network};
 use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
@@ -14,6 +19,7 @@ use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::router::About;
 use crate::routes::Way;
+use crate::rtts::Trace;
 use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::{Output, Sender};
@@ -40,6 +46,8 @@ struct Flow {
     closed: Option<Duration>,
     /// Packets of the flow, of any kind: put into the network, taken out, lost in it.
     packets: Tally,
+    /// Follows its packets there and back, if that is asked for.
+    trace: Option<Box<Trace>>,
 }
 
 impl Flow {
@@ -79,6 +87,21 @@ pub struct Totals {
     pub ended: Time,
 }
 
+/// What a run is given besides its network, its flows and its recorder.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The network as a graph.
+    pub graph: &'a Graph,
+    /// The transport of all flows.
+    pub transport: &'a Transport,
+    /// How hosts measure.
+    pub host: &'a host::Config,
+    /// Sizes of packets.
+    pub format: &'a Format,
+    /// Seed of all random streams.
+    pub seed: u64,
+}
+
 /// The state of a run.
 pub struct Simulation<'a> {
     graph: &'a Graph,
@@ -94,9 +117,14 @@ pub struct Simulation<'a> {
     live: usize,
     upcoming: Option<FlowSpec>,
     workload: Flows,
+    /// Flows that follow others and are yet to start.
+    followers: Followers,
     /// Flows in progress, by host that sends.
     sending: Vec<u32>,
     spray: Random,
+    /// Measures round-trip times.
+    clock: Clock,
+    stamps: Stamps,
     /// What is recorded.
     pub recorder: Recorder,
     /// What is counted.
@@ -108,19 +136,17 @@ pub struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// A simulation that has not started.
     pub fn new(
-        graph: &'a Graph,
-        transport: &'a Transport,
-        format: Format,
+        setting: Setting<'a>,
         network: Network,
         workload: Flows,
         recorder: Recorder,
-        seed: u64,
     ) -> Self {
+        let Setting { graph, transport, host, format, seed } = setting;
         Self {
             graph,
             transport,
-            mechanism: transport.mechanism(&format),
-            format,
+            mechanism: transport.mechanism(format),
+            format: format.clone(),
             agenda: Agenda::default(),
             network,
             flows: Vec::new(),
@@ -128,8 +154,11 @@ impl<'a> Simulation<'a> {
             live: 0,
             upcoming: None,
             workload,
+            followers: Followers::default(),
             sending: vec![0; graph.hosts.len()],
             spray: Random::new(seed, "routing/spray"),
+            clock: Clock::new(host, Random::new(seed, "host/clock")),
+            stamps: host.stamps,
             recorder,
             totals: Totals::default(),
             stuck: Vec::new(),
@@ -150,7 +179,8 @@ impl<'a> Simulation<'a> {
             self.totals.events += 1;
             self.totals.ended = now;
             match event {
-                Event::Start => self.start_flow()?,
+                Event::Start => self.start_next()?,
+                Event::Follow(place) => self.start_follower(place)?,
                 Event::Arrive(link) => self.arrive(link),
                 Event::Ready(link) => self.network.ready(link, &mut self.agenda),
                 Event::Tick(link) => self.network.tick(link, &mut self.agenda),
@@ -180,8 +210,30 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn start_flow(&mut self) -> Result<(), Problem> {
-        let Some(spec) = self.upcoming.take() else { return Ok(()) };
+    fn start_next(&mut self) -> Result<(), Problem> {
+        if let Some(spec) = self.upcoming.take() {
+            self.start_flow(spec)?;
+        }
+        self.await_next_flow();
+        Ok(())
+    }
+
+    fn start_follower(&mut self, place: u32) -> Result<(), Problem> {
+        let spec = self.followers.take(place);
+        self.start_flow(spec)
+    }
+
+    /// A flow has been delivered: awaits the one that follows it, if one does.
+    fn await_follower(&mut self, slot: FlowSlot) {
+        if let (Some(sequel), Some(ended)) = (&mut self.workload.sequel, &self.flows[slot as usize])
+            && let Some(spec) = sequel.after(&ended.spec, self.agenda.now())
+        {
+            let start = spec.start;
+            self.agenda.push(start, Event::Follow(self.followers.put(spec)));
+        }
+    }
+
+    fn start_flow(&mut self, spec: FlowSpec) -> Result<(), Problem> {
         let (flow, about) = self.open(spec)?;
         let slot = if let Some(slot) = self.free.pop() {
             self.flows[slot as usize] = Some(flow);
@@ -194,7 +246,6 @@ impl<'a> Simulation<'a> {
         self.live += 1;
         self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);
-        self.await_next_flow();
         Ok(())
     }
 
@@ -212,7 +263,7 @@ impl<'a> Simulation<'a> {
         let time_alone = |size| routes.time_alone(graph, there, format, size);
         let path = Path {
             line_rate: routes.line_rate(graph, there),
-            base_rtt: time_alone(format.payload) + routes.ack_time(graph, back, format),
+            base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
             hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
             others: self.sending[spec.source as usize],
@@ -220,6 +271,7 @@ impl<'a> Simulation<'a> {
             size: spec.size,
             start: now,
             deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
+            stamps: self.stamps,
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
@@ -237,6 +289,7 @@ impl<'a> Simulation<'a> {
             delivered: 0,
             closed: None,
             packets: Tally::default(),
+            trace: self.recorder.rtt_flows.contains(&spec.id).then(Box::default),
             spec,
         };
         Ok((flow, about))
@@ -321,18 +374,26 @@ impl<'a> Simulation<'a> {
             Kind::Syn => self.echo(&packet, Kind::SynAck),
             Kind::Probe => self.echo(&packet, Kind::ProbeAck),
             Kind::SynAck | Kind::ProbeAck | Kind::Ack | Kind::Nack | Kind::Cnp => {
-                let now = self.agenda.now();
-                match packet.kind {
-                    Kind::SynAck => {
-                        flow.sender.on_syn_ack(now, &packet, &mut *flow.controller);
-                    }
-                    Kind::Cnp => flow.controller.on_notification(now),
-                    _ => flow.sender.on_ack(now, &packet, &mut *flow.controller),
-                }
+                self.hear(&packet);
                 self.pump(packet.flow);
                 self.release_if_over(packet.flow);
             }
             Kind::Pause | Kind::Resume => unreachable!("the network keeps pause frames to itself"),
+        }
+    }
+
+    /// Tells a sender what its receiver says.
+    fn hear(&mut self, packet: &Packet) {
+        let now = self.agenda.now();
+        let rtt = self.clock.measure(packet.sent_at, now);
+        if packet.kind.is_acknowledgement() {
+            self.note_rtt(packet, rtt);
+        }
+        let Some(flow) = &mut self.flows[packet.flow as usize] else { return };
+        match packet.kind {
+            Kind::Cnp => flow.controller.on_notification(now),
+            Kind::SynAck => flow.sender.on_syn_ack(now, packet, rtt, &mut *flow.controller),
+            _ => flow.sender.on_ack(now, packet, rtt, &mut *flow.controller),
         }
     }
 
@@ -341,11 +402,15 @@ impl<'a> Simulation<'a> {
         let (now, slot) = (self.agenda.now(), packet.flow);
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let reply = flow.receiver.on_data(now, packet);
+        if let (Some(trace), Some(answer)) = (&mut flow.trace, &reply.ack) {
+            trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
+        }
         flow.wake_by(flow.receiver.deadline(), slot, &mut self.agenda);
         if reply.is_new {
             flow.delivered += u64::from(packet.bytes) - self.format.header.0;
             if flow.spec.size.is_some_and(|size| size.0 == flow.delivered) {
                 flow.fct = Some(now - flow.spec.start);
+                self.await_follower(slot);
             }
         }
         let says_nothing = reply.ack.is_none() && !reply.notification;
@@ -448,41 +513,12 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    fn sample(&mut self) {
-        let now = self.agenda.now();
-        let Self { graph, recorder, network, flows, .. } = self;
-        let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
-        let in_progress = flows.iter().flatten().filter(|flow| flow.closed.is_none()).count();
-        samples.push(now, *active, in_progress as f64);
-        for (link, probe) in queues {
-            let port = &mut network.ports[*link as usize];
-            samples.push(now, *probe, port.backlog(now).bytes as f64);
-            for (name, value) in port.gauges() {
-                let probe = samples.probe(format!("{name} {}", graph.link_name(*link)));
-                samples.push(now, probe, value);
-            }
-        }
-        for (link, probe) in links {
-            let bytes = network.ports[*link as usize].transmitted(now);
-            samples.push(now, *probe, bytes as f64);
-        }
-        for flow in flows.iter().flatten().filter(|flow| watched.contains(&flow.spec.id)) {
-            let id = flow.spec.id;
-            let delivered = samples.probe(format!("delivered_bytes flow {id}"));
-            samples.push(now, delivered, flow.delivered as f64);
-            for (name, value) in flow.controller.gauges() {
-                let probe = samples.probe(format!("{name} flow {id}"));
-                samples.push(now, probe, value);
-            }
-        }
-        if let Some(time) = self.recorder.next(now) {
-            self.agenda.push(time, Event::Sample);
-        }
-    }
-
     /// Whether nothing is left to happen: what events remain are stale.
     fn is_over(&self) -> bool {
-        self.live == 0 && self.upcoming.is_none() && self.network.pause_frames == 0
+        self.live == 0
+            && self.upcoming.is_none()
+            && self.followers.is_empty()
+            && self.network.pause_frames == 0
     }
 
     /// Records what is left and checks that nothing has leaked.

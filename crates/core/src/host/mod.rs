@@ -1,0 +1,92 @@
+//! What hosts measure, and how well: the clocks that give transports their round-trip times.
+
+pub mod noise;
+
+use crate::random::Random;
+use crate::units::{Duration, Time};
+
+crate::choices! {
+    /// When a packet gets the time stamp that its round-trip time counts from.
+    pub enum Stamps {
+        /// When it is handed to its host's port, by software: waiting there is part of the round trip.
+        Handed = "handed",
+        /// When its transmission starts, by hardware ([timely15] §3.1).
+        Wire = "wire",
+    }
+}
+
+crate::parameters! {
+    /// How hosts measure round-trip times.
+    ///
+    /// Transports are told what is measured; time-outs run by exact times.
+    pub struct Config {
+        /// When a packet gets the time stamp that its round-trip time counts from.
+        pub stamps: Stamps = Stamps::Handed;
+        /// Tick of the clock that stamps; zero for an exact one.
+        pub clock_granularity: Duration = Duration::ZERO;
+        /// What is added to every measured round-trip time; none adds nothing.
+        pub rtt_noise: Option<noise::Config> = None;
+    }
+}
+
+/// Measures round-trip times as hosts do.
+pub struct Clock {
+    config: Config,
+    random: Random,
+}
+
+impl Clock {
+    /// A clock whose errors are drawn from `random`.
+    pub fn new(config: &Config, random: Random) -> Self {
+        Self { config: config.clone(), random }
+    }
+
+    /// The round-trip time that is measured from `sent` to `now`.
+    pub fn measure(&mut self, sent: Time, now: Time) -> Duration {
+        let tick = self.config.clock_granularity.0.max(1);
+        let exact = Duration((now.0 / tick - sent.0 / tick) * tick);
+        let Some(noise) = &self.config.rtt_noise else { return exact };
+        let seconds = exact.seconds() + noise.draw(&mut self.random);
+        Duration::from_seconds(seconds.max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use serde_json::{Value, json};
+
+    /// Mean and greatest of many measurements of 100 us, in microseconds.
+    fn measured(config: &Value) -> (f64, f64) {
+        let mut clock = Clock::new(&Config::read(config).unwrap(), Random::new(1, "test"));
+        let sent = Time(12_345);
+        let draws: Vec<f64> = (0..20_000)
+            .map(|_| clock.measure(sent, sent + Duration::from_micros(100)).seconds() * 1e6)
+            .collect();
+        let most = draws.iter().copied().fold(0.0, f64::max);
+        (draws.iter().sum::<f64>() / draws.len() as f64, most)
+    }
+
+    #[test]
+    fn noise_adds_what_it_says() {
+        assert_eq!(measured(&json!({})), (100.0, 100.0));
+        let (mean, most) = measured(&json!({"rtt_noise": {"kind": "uniform", "most": "50 us"}}));
+        assert!((mean - 125.0).abs() < 0.5 && most <= 150.0);
+        let (mean, most) =
+            measured(&json!({"rtt_noise": {"kind": "gaussian", "deviation": "5 us"}}));
+        assert!((mean - 100.0).abs() < 0.2 && most > 110.0);
+        let spikes = json!({"kind": "spikes", "probability": 0.01, "size": "200 us"});
+        let (mean, most) = measured(&json!({ "rtt_noise": spikes }));
+        assert!((mean - 102.0).abs() < 0.5 && (most - 300.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_coarse_clock_counts_ticks() {
+        let coarse = Config::read(&json!({"clock_granularity": "1 us"})).unwrap();
+        let mut clock = Clock::new(&coarse, Random::new(1, "test"));
+        let at = |ns: u64| Time(1_000 * ns);
+        assert_eq!(clock.measure(at(900), at(2_100)), Duration::from_micros(2));
+        assert_eq!(clock.measure(at(1_000), at(1_999)), Duration::ZERO);
+    }
+}

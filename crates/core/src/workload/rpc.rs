@@ -1,0 +1,69 @@
+//! Remote procedure calls of one kind.
+
+use super::calls::{self, Call, Pattern};
+use super::sizes::{self, Distribution};
+use super::{Context, Flows, Workload};
+use crate::flow::Reply;
+use crate::parameters::Problem;
+use crate::random::Random;
+use crate::units::{Bytes, Duration};
+
+crate::parameters! {
+    /// Remote procedure calls: a request, and a response once the request has been served. The time that
+    /// counts is the caller's, `latency_s`: from the start of the request to the last byte of the response.
+    pub struct Config {
+        /// How large requests are.
+        pub request: sizes::Config;
+        /// How large responses are.
+        pub response: sizes::Config;
+        /// How long it takes to serve a request; any number is served at once.
+        pub service: Duration = Duration::ZERO;
+        /// Who calls whom, and when.
+        pub pattern: Pattern;
+        /// Name of the flows' classes, before `request` and `response`.
+        pub class: String = "rpc".to_owned();
+    }
+}
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let open = |field: &str, sizes: &sizes::Config| {
+            sizes.open(context.format).map_err(|problem| problem.within(field))
+        };
+        let kind = Rpc {
+            request: open("request", &self.request)?,
+            response: open("response", &self.response)?,
+            service: self.service,
+        };
+        let classes = ["request", "response"].map(|part| format!("{} {part}", self.class));
+        self.pattern
+            .open(context, Box::new(kind), classes.to_vec())
+            .map_err(|problem| problem.within("pattern"))
+    }
+}
+
+struct Rpc {
+    request: Box<dyn Distribution>,
+    response: Box<dyn Distribution>,
+    service: Duration,
+}
+
+impl calls::Kind for Rpc {
+    fn draw(&self, random: &mut Random) -> Call {
+        let request = self.request.sample(random);
+        let size = self.response.sample(random);
+        Call { request, class: 0, reply: Reply { size, service: self.service, class: 1 } }
+    }
+
+    fn mean(&self) -> f64 {
+        self.request.mean() + self.response.mean()
+    }
+
+    fn mean_packets(&self, payload: Bytes) -> f64 {
+        self.request.mean_packets(payload) + self.response.mean_packets(payload)
+    }
+
+    fn has_queue(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,80 @@
+//! Reads and writes of blocks that servers keep on devices.
+
+use super::calls::{self, Call, Pattern};
+use super::sizes::{self, Distribution};
+use super::{Context, Flows, Workload};
+use crate::flow::Reply;
+use crate::parameters::{Problem, fraction, positive};
+use crate::random::Random;
+use crate::units::{Bytes, Duration};
+
+crate::parameters! {
+    /// Storage: clients read and write blocks. A read is a small request and a block in return; a write
+    /// is a block and a small acknowledgement. Every server has one device, which serves one block after
+    /// another. The time that counts is the client's, `latency_s`.
+    pub struct Config {
+        /// Share of calls that read; the others write.
+        pub reads: f64 = 0.5, where fraction;
+        /// How large blocks are.
+        pub blocks: sizes::Config;
+        /// Payload of a request to read.
+        pub read_request: Bytes = Bytes(256), where positive;
+        /// Payload of the acknowledgement of a write.
+        pub acknowledgement: Bytes = Bytes(64), where positive;
+        /// Mean of the exponential time that a device takes for a block.
+        pub device_time: Duration = Duration::ZERO;
+        /// Which clients call which servers, and when.
+        pub pattern: Pattern;
+    }
+}
+
+/// The classes, in the order of their indices.
+const CLASSES: [&str; 4] = ["read request", "read response", "write request", "write response"];
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        let blocks =
+            self.blocks.open(context.format).map_err(|problem| problem.within("blocks"))?;
+        let classes = CLASSES.map(str::to_owned).to_vec();
+        let kind = Storage { blocks, config: self.clone() };
+        self.pattern
+            .open(context, Box::new(kind), classes)
+            .map_err(|problem| problem.within("pattern"))
+    }
+}
+
+struct Storage {
+    blocks: Box<dyn Distribution>,
+    config: Config,
+}
+
+impl calls::Kind for Storage {
+    fn draw(&self, random: &mut Random) -> Call {
+        let Config { reads, read_request, acknowledgement, device_time, .. } = self.config;
+        let is_read = random.uniform() < reads;
+        let block = self.blocks.sample(random);
+        let service = Duration::from_seconds(random.exponential(device_time.seconds()));
+        let reply = |size, class| Reply { size, service, class };
+        if is_read {
+            Call { request: read_request, class: 0, reply: reply(block, 1) }
+        } else {
+            Call { request: block, class: 2, reply: reply(acknowledgement, 3) }
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.mean_packets(Bytes(1))
+    }
+
+    fn mean_packets(&self, payload: Bytes) -> f64 {
+        let Config { reads, read_request, acknowledgement, .. } = self.config;
+        let small = |bytes: Bytes| bytes.0.div_ceil(payload.0) as f64;
+        self.blocks.mean_packets(payload)
+            + reads * small(read_request)
+            + (1.0 - reads) * small(acknowledgement)
+    }
+
+    fn has_queue(&self) -> bool {
+        true
+    }
+}
