@@ -169,8 +169,8 @@ impl Scenario {
     }
 }
 
-/// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of families, each with
-/// its parts, each with its parameters.
+/// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of
+/// families, each with its parts, each with its parameters.
 pub fn catalogue() -> Value {
     let table = |name, about: &str, entries| Part {
         name,

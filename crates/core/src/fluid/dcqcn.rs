@@ -22,7 +22,7 @@ crate::parameters! {
         /// B: and after every so many bytes sent ([dcqcn15]: 10 MB).
         pub byte_counter: Bytes = Bytes(10_000_000), where positive;
         /// F: stages of fast recovery ([dcqcn15]: 5).
-        pub recovery_stages: u32 = 5, where positive;
+        pub fast_recovery_stages: u32 = 5, where positive;
         /// `R_AI`, the step of additive increase ([dcqcn15]: 40 Mb/s).
         pub additive_increase: Rate = Rate::from_mbps(40), where positive;
         /// Up to this queue nothing is marked ([dcqcn15]: 5 KB).
@@ -55,7 +55,7 @@ impl Fluid for Config {
             alpha_timer: self.alpha_timer.seconds(),
             timer: self.rate_timer.seconds(),
             counter: self.byte_counter.bits() / packet,
-            stages: f64::from(self.recovery_stages),
+            stages: f64::from(self.fast_recovery_stages),
             increase: self.additive_increase.bps() / packet,
             kmin: self.kmin.0 as f64,
             kmax: self.kmax.0 as f64,
@@ -91,7 +91,8 @@ pub(super) struct Dcqcn {
 
 /// What marks with a probability do to a flow at a rate ([ecndelay16]).
 pub(super) struct Events {
-    /// a: the chance of a notification in its interval.
+    /// a: the chance of a notification in an interval. Deviation of packets: a receiver that answers a
+    /// mark at once waits for the interval from then on, and notifies less often than this.
     pub(super) cut: f64,
     /// r (b + d): increases a second, by counter and timer.
     pub(super) raises: f64,

@@ -69,33 +69,38 @@ crate::parameters! {
         /// Time between samples; rounded to whole steps.
         pub interval: Duration = Duration::from_micros(100), where positive;
     }
-    check |setup: &Setup| {
-        if setup.flows > MOST_FLOWS {
-            return Err(Problem::new("flows", format!("must be at most {MOST_FLOWS}, not {}", setup.flows)));
-        }
-        let lists = [("initial_rates", setup.initial_rates.len()), ("starts", setup.starts.len())];
-        for (field, given) in lists {
-            if given != 0 && given != setup.flows as usize {
-                let message = format!("must have one a flow, which is {}, or none, not {given}", setup.flows);
-                return Err(Problem::new(field, message));
-            }
-        }
-        if !setup.initial_rates.is_empty() && !setup.model.has_initial_rates() {
-            let message = format!("must be left out: `{}` gives all flows one rate", setup.model.name());
-            return Err(Problem::new("initial_rates", message));
-        }
-        if setup.initial_rates.iter().any(|rate| !(1..=setup.capacity.0).contains(&rate.0)) {
-            let message = format!("must be above zero, and at most the capacity, which is {}", setup.capacity);
-            return Err(Problem::new("initial_rates", message));
-        }
-        if setup.step > setup.delay {
-            return Err(Problem::new("step", format!("must be at most the delay, which is {}", setup.delay)));
-        }
-        if setup.interval < setup.step {
-            return Err(Problem::new("interval", format!("must be at least the step, which is {}", setup.step)));
-        }
-        Ok(())
+    check |setup| check_setup(setup)
+}
+
+fn check_setup(setup: &Setup) -> Result<(), Problem> {
+    let Setup { flows, capacity, delay, step, initial_rates, .. } = setup;
+    let fail = |field: &str, message: String| Err(Problem::new(field, message));
+    if *flows > MOST_FLOWS {
+        return fail("flows", format!("must be at most {MOST_FLOWS}, not {flows}"));
     }
+    let lists = [("initial_rates", initial_rates.len()), ("starts", setup.starts.len())];
+    for (field, given) in lists {
+        if given != 0 && given != *flows as usize {
+            let message = format!("must have one a flow, which is {flows}, or none, not {given}");
+            return fail(field, message);
+        }
+    }
+    if !initial_rates.is_empty() && !setup.model.has_initial_rates() {
+        let name = setup.model.name();
+        let message = format!("must be left out: `{name}` gives all flows one rate");
+        return fail("initial_rates", message);
+    }
+    if initial_rates.iter().any(|rate| !(1..=capacity.0).contains(&rate.0)) {
+        let message = format!("must be above zero, and at most the capacity, which is {capacity}");
+        return fail("initial_rates", message);
+    }
+    if step > delay {
+        return fail("step", format!("must be at most the delay, which is {delay}"));
+    }
+    if setup.interval < *step {
+        return fail("interval", format!("must be at least the step, which is {step}"));
+    }
+    Ok(())
 }
 
 /// What a fluid model gives.
@@ -130,30 +135,27 @@ impl Setup {
         let mut summary = json!({ "setup": self.show() });
         match law.fixed_point() {
             Ok(point) => {
-                let names = law.shared().into_iter().chain(law.own()).map(|variable| variable.name);
-                let shown: serde_json::Map<_, _> = names
-                    .zip(&point)
-                    .map(|(name, value)| (name.to_owned(), json!(value)))
-                    .collect();
-                let shown_margin = |margin: Option<Margin>| {
-                    margin.map(|margin| {
-                        json!({
-                            "degrees": margin.degrees,
-                            "frequency_rad_s": margin.frequency,
-                        })
-                    })
-                };
-                summary["fixed_point"] = Value::Object(shown);
-                let exact = open_loop(&*law, &point);
-                summary["phase_margin"] = json!(shown_margin(phase_margin(&exact)));
+                let variables = law.shared().into_iter().chain(law.own());
+                let named =
+                    variables.zip(&point).map(|(of, value)| (of.name.to_owned(), json!(value)));
+                summary["fixed_point"] = Value::Object(named.collect());
+                summary["phase_margin"] = shown(phase_margin(&open_loop(&*law, &point)));
                 let published = law.published_loop();
-                let published = published.and_then(|published| phase_margin(&published));
-                summary["phase_margin_published"] = json!(shown_margin(published));
+                summary["phase_margin_published"] =
+                    shown(published.and_then(|it| phase_margin(&it)));
             }
             Err(reason) => summary["no_fixed_point"] = json!(reason),
         }
         Outcome { samples: integrator::integrate(&*law, self), summary }
     }
+}
+
+/// A margin as plain data.
+fn shown(margin: Option<Margin>) -> Value {
+    margin.map_or(
+        Value::Null,
+        |Margin { degrees, frequency }| json!({ "degrees": degrees, "frequency_rad_s": frequency }),
+    )
 }
 
 #[cfg(test)]
