@@ -7,6 +7,7 @@ pub mod alone;
 pub mod buffer;
 pub mod event;
 pub mod flow;
+pub mod fluid;
 pub mod host;
 pub mod ideal;
 pub mod network;
