@@ -72,14 +72,12 @@ crate::parameters! {
         /// A run ends when it finds a deadlock among links of which one has been paused for this long
         /// without a break, and the summary warns of pauses that took longer; none neither looks for
         /// deadlocks before the end nor warns.
-        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where long_enough;
+        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where |watchdog| {
+            // Switches look as often as this lasts, which must not be all the time.
+            let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
+            if is_long { Ok(()) } else { Err("1 us or more") }
+        };
     }
-}
-
-/// Switches look as often as this lasts, which must not be all the time.
-pub fn long_enough(watchdog: &Option<Duration>) -> Result<(), &'static str> {
-    let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
-    if is_long { Ok(()) } else { Err("1 us or more") }
 }
 
 /// Length of a pause frame on the wire (IEEE 802.3).
@@ -289,4 +287,39 @@ impl Buffers {
 
 fn threshold(alpha: f64, free: u64) -> u64 {
     (alpha * free as f64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use crate::topology;
+    use serde_json::json;
+
+    #[test]
+    fn a_paused_link_would_resume_if_enough_of_its_bytes_left_and_not_if_none_did() {
+        let star = json!({ "kind": "star", "hosts": 2 });
+        let graph = topology::Config::read(&star).unwrap().graph().unwrap();
+        let config = json!({ "shared_buffer": "100 KB", "pause": {} });
+        let config = Config::read(&config).unwrap();
+        let mut buffers = Buffers::new(&config, &graph, Bytes(1_000)).unwrap().unwrap();
+        let link =
+            (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();
+        let (mut held, none) = (0, Vec::<LinkId>::new());
+        while buffers.order(link as LinkId).is_none() {
+            assert!(buffers.admit(link as LinkId, 1_000, 0));
+            held += 1_000;
+        }
+        let kept = |bytes: u64| {
+            let mut kept = [0; 4];
+            kept[link] = bytes;
+            kept
+        };
+        assert!(buffers.is_paused(link as LinkId));
+        assert_eq!(buffers.would_resume(&kept(held)), none);
+        assert_eq!(buffers.would_resume(&kept(held - 1_000)), none);
+        assert_eq!(buffers.would_resume(&kept(held - 5_000)), [link as LinkId]);
+        assert_eq!(buffers.would_resume(&kept(0)), [link as LinkId]);
+        assert!(buffers.is_paused(link as LinkId), "nothing has happened");
+    }
 }

@@ -186,7 +186,10 @@ impl Scenario {
                 "pauses": sum(|port| port.pauses().count),
             }),
         );
-        let of_deadlock = |deadlock: &Deadlock| json!({ "links": deadlock.names(graph), "since_s": deadlock.since.seconds() });
+        let of_deadlock = |deadlock: &Deadlock| {
+            let (links, since) = (deadlock.names(graph), deadlock.since.seconds());
+            json!({ "links": links, "since_s": since })
+        };
         summary["deadlocks"] = deadlocks.iter().map(of_deadlock).collect();
         summary["memory"] = json!({
             "bytes_per_live_flow": Simulation::BYTES_PER_LIVE_FLOW,

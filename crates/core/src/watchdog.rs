@@ -163,3 +163,24 @@ fn storm(network: &Network, graph: &Graph) -> Option<String> {
         "{name} was paused for {took} without a break; `switch.pause.watchdog` is {most}{others}"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_found_once_each_and_those_who_only_wait_for_one_are_left_out() {
+        let at = |microseconds: u64| Some(Time(microseconds * 1_000_000));
+        let stuck = [at(5), at(1), at(7), None, at(9), at(2), at(3)];
+        // 0 waits for the circle 1 -> 2 -> 4 -> 1, most of all for 2; 5 and 6 wait for each other.
+        let pairs =
+            [(0, 1), (0, 2), (1, 2), (2, 4), (2, 0), (4, 1), (3, 1), (5, 6), (6, 5), (6, 0)];
+        let bytes = [10, 20, 10, 30, 20, 10, 90, 10, 20, 10];
+        let waits: Waits = pairs.into_iter().zip(bytes).collect();
+        let found = circles(&stuck, &waits);
+        let deadlock = |links: [LinkId; 3], since| Deadlock { links: links.to_vec(), since };
+        assert_eq!(found[0], deadlock([2, 4, 1], Time(9_000_000)));
+        assert_eq!(found[1], Deadlock { links: vec![5, 6], since: Time(3_000_000) });
+        assert_eq!(found.len(), 2);
+    }
+}

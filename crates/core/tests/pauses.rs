@@ -36,7 +36,7 @@ fn with_just_enough_buffer(scenario: &Value) -> Value {
     scenarios.find(fits).unwrap()
 }
 
-/// A network with at least four hosts, of which host 3 is no sender of [`bursts`].
+/// A network with four hosts or more, for [`bursts`].
 fn networks() -> impl Strategy<Value = Value> {
     let rate = || prop::sample::select(&["1 Gbps", "10 Gbps", "25 Gbps", "97 Gbps"]);
     let delay = || prop::sample::select(&["0 ns", "300 ns", "2 us", "20 us"]);
@@ -64,7 +64,7 @@ fn networks() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Three hosts send to a fourth, and it answers one of them, so that frames meet data on their way.
+/// Three hosts send bursts to a fourth, the later ones into buffers that are full.
 fn bursts(size: u64) -> Value {
     let start = |burst: u32| f64::from(burst) * 50e-6;
     let burst = |burst| {
@@ -109,7 +109,9 @@ proptest! {
     #[test]
     fn no_switch_makes_a_run_panic(
         sizes in prop::collection::vec(
-            prop::sample::select(&["none", "0 B", "1 B", "1500 B", "5 KB", "60 KB", "1 MB", "18000000000 GB"]),
+            prop::sample::select(
+                &["none", "0 B", "1 B", "1500 B", "5 KB", "60 KB", "1 MB", "18000000000 GB"],
+            ),
             4,
         ),
         spans in prop::collection::vec(
