@@ -12,8 +12,8 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
-    all_at_least,
     all_at_most,
+    at_least,
     at_most,
     metrics,
     override,
@@ -160,7 +160,7 @@ def correlation(table: pl.DataFrame, scheme: str) -> float:
 
 @figure.claim("the RTT is strongly correlated with the queue: r above 0.95")
 def follows_queue(table: pl.DataFrame) -> Verdict:
-    return all_at_least({"r of RTT and queue": correlation(table, TIMELY)}, 0.95)
+    return at_least(correlation(table, TIMELY), 0.95, "r of RTT and queue")
 
 
 @figure.claim("ECN marks are only weakly correlated with the RTT: r below 0.7, in all settings")
