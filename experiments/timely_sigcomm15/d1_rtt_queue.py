@@ -107,6 +107,7 @@ def rtts(run: Run, flow: int, name: str) -> pl.DataFrame:
 
 def against_queue(run: Run, flow: int) -> pl.DataFrame:
     """Return RTTs against the queue as the switch had it when the packet came."""
+    # A packet's way from the switch to the server, and its ACK's to the client, without queues.
     wire_s = 3 * 3e-6 + 40 * 8 / 20e9 + 40 * 8 / 10e9 + 1040 * 8 / 20e9
     waited = rtts(run, flow, "rtt_forward_queueing_s")
     came = waited.with_columns(time_s=pl.col("time_s") - wire_s - pl.col("x")).sort("time_s")
