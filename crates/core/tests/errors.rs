@@ -133,7 +133,7 @@ fn what_must_fit() -> Vec<Value> {
         }),
         json!({ "transport": { "kind": "timely", "segments": { "spacing": "1 Gbps" } } }),
         json!({ "host": { "rtt_noise": { "kind": "spikes", "probability": 2, "size": "1 us" } } }),
-        json!({ "host": { "rtt_noise": "uniforn" } }),
+        json!({ "host": { "rtt_noise": "uniformly" } }),
         json!({ "switch": { "pause": { "alpha": 0 }, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "pause": { "headroom": "2 MB" }, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "pause": { "headroom": "400 KB" }, "shared_buffer": "1 MB" } }),
