@@ -50,6 +50,13 @@ fn network(random: &mut Random) -> (Value, u32) {
             (json!({ "kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 2 }), 6)
         }
         "fat_tree" => (json!({ "kind": "fat_tree", "k": 4, "rate": rate, "delay": delay }), 16),
+        "clos" => (
+            json!({
+                "kind": "clos", "pods": 2, "edges_per_pod": 2, "hosts_per_edge": 2,
+                "aggregations_per_pod": 2, "cores": 4, "host_rate": rate, "core_delay": delay,
+            }),
+            8,
+        ),
         "graph" => {
             let text = format!(
                 "from,to,rate,delay,loss,reverse_rate,reverse_delay\n\

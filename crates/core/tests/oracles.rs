@@ -55,6 +55,7 @@ fn networks() -> Vec<(Value, u32)> {
         "parking_lot" => (json!({ "kind": name }), 4),
         "leaf_spine" => (json!({ "kind": name, "leaves": 2, "hosts_per_leaf": 2, "spines": 2 }), 3),
         "fat_tree" => (json!({ "kind": name, "k": 4, "delay": "300 ns" }), 15),
+        "clos" => (json!({ "kind": name, "pods": 2, "hosts_per_edge": 2 }), 15),
         "graph" => {
             let text = "from,to,rate,delay\na,s,8 Gbps,3 us\ns,t,80 Gbps,0 ns\nt,b,8 Gbps,1 ns\n";
             (json!({ "kind": name, "file": { "name": "graph.csv", "text": text } }), 1)

@@ -1,5 +1,6 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+pub mod clos;
 pub mod dumbbell;
 pub mod fat_tree;
 pub mod graph;
@@ -99,7 +100,7 @@ pub trait Topology {
 crate::family! {
     /// Every topology, by the name a scenario gives it.
     pub enum Config as dyn Topology {
-        link, dumbbell, star, parking_lot, leaf_spine, fat_tree, graph,
+        link, dumbbell, star, parking_lot, leaf_spine, fat_tree, clos, graph,
     }
 }
 

@@ -16,6 +16,10 @@ fn example(kind: &str, a: u32, b: u32) -> Graph {
         "parking_lot" => json!({"bottlenecks": a}),
         "leaf_spine" => json!({"leaves": a + 1, "hosts_per_leaf": b, "spines": a}),
         "fat_tree" => json!({"k": 2 * (1 + a % 3)}),
+        "clos" => json!({
+            "pods": b, "edges_per_pod": 2, "hosts_per_edge": a, "aggregations_per_pod": a,
+            "cores": a * b,
+        }),
         "graph" => json!({"file": {"name": "random.csv", "text": cables(a, b)}}),
         other => panic!("no example of `{other}`"),
     };

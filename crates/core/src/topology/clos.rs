@@ -1,0 +1,174 @@
+//! Three tiers of switches, with as many of each and as fast as one likes.
+
+use super::{Graph, LoadReference, MOST_HOSTS, Topology, some};
+use crate::parameters::{Problem, positive};
+use crate::units::{Duration, Rate};
+
+crate::parameters! {
+    /// A three-tier Clos network: pods of edge and aggregation switches, joined by core switches.
+    ///
+    /// Within a pod every edge switch is wired to every aggregation switch. The core switches are
+    /// shared out evenly: aggregation switch i of every pod is wired to the i-th group of them. Hosts
+    /// `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`, `aggregation<pod>_<i>` and
+    /// `core<i>`. A load of 1 is the rate of all hosts' access links together. The defaults give 256
+    /// hosts that can all send at full rate at once.
+    pub struct Config {
+        /// Number of pods.
+        pub pods: u32 = 4, where some;
+        /// Number of edge switches in each pod.
+        pub edges_per_pod: u32 = 4, where some;
+        /// Number of hosts on each edge switch.
+        pub hosts_per_edge: u32 = 16, where some;
+        /// Number of aggregation switches in each pod.
+        pub aggregations_per_pod: u32 = 4, where some;
+        /// Number of core switches, a multiple of `aggregations_per_pod`.
+        pub cores: u32 = 16, where some;
+        /// Rate of the hosts' cables.
+        pub host_rate: Rate = Rate::from_gbps(10), where positive;
+        /// Rate of the cables within pods.
+        pub fabric_rate: Rate = Rate::from_gbps(40), where positive;
+        /// Rate of the cables between pods and core switches.
+        pub core_rate: Rate = Rate::from_gbps(40), where positive;
+        /// Propagation delay of the hosts' cables, with what the host itself adds.
+        pub host_delay: Duration = Duration::from_micros(1);
+        /// Propagation delay of the cables within pods.
+        pub fabric_delay: Duration = Duration::from_micros(1);
+        /// Propagation delay of the cables between pods and core switches.
+        pub core_delay: Duration = Duration::from_micros(1);
+    }
+    check |config| {
+        let of = |numbers: [u32; 3]| numbers.into_iter().map(u64::from).product::<u64>();
+        let Config { pods, edges_per_pod, hosts_per_edge, aggregations_per_pod, cores, .. } = *config;
+        let most = u64::from(MOST_HOSTS);
+        for (field, cables) in [
+            ("hosts_per_edge", of([pods, edges_per_pod, hosts_per_edge])),
+            ("aggregations_per_pod", of([pods, edges_per_pod, aggregations_per_pod])),
+            ("cores", of([pods, cores, 1])),
+        ] {
+            if cables > most {
+                let message = format!("makes {cables} cables with {pods} pods; at most {most}");
+                return Err(Problem::new(field, message));
+            }
+        }
+        if pods * edges_per_pod * hosts_per_edge < 2 {
+            return Err(Problem::new("hosts_per_edge", "makes one host; there must be two or more"));
+        }
+        if !cores.is_multiple_of(aggregations_per_pod) {
+            let number = aggregations_per_pod;
+            let message = format!("must be a multiple of aggregations_per_pod, which is {number}");
+            return Err(Problem::new("cores", message));
+        }
+        Ok(())
+    }
+}
+
+impl Topology for Config {
+    fn graph(&self) -> Result<Graph, Problem> {
+        let mut graph = Graph::new(LoadReference::pending());
+        let cores: Vec<_> = (0..self.cores).map(|i| graph.add_switch(format!("core{i}"))).collect();
+        let group = (self.cores / self.aggregations_per_pod) as usize;
+        for pod in 0..self.pods {
+            let mut tier = |name, number| -> Vec<_> {
+                (0..number).map(|i| graph.add_switch(format!("{name}{pod}_{i}"))).collect()
+            };
+            let edges = tier("edge", self.edges_per_pod);
+            let aggregations = tier("aggregation", self.aggregations_per_pod);
+            for (&aggregation, cores) in aggregations.iter().zip(cores.chunks(group)) {
+                for &core in cores {
+                    graph.connect(aggregation, core, self.core_rate, self.core_delay);
+                }
+            }
+            for &edge in &edges {
+                for &aggregation in &aggregations {
+                    graph.connect(edge, aggregation, self.fabric_rate, self.fabric_delay);
+                }
+                for _ in 0..self.hosts_per_edge {
+                    let host = graph.add_host(format!("host{}", graph.hosts.len()));
+                    graph.connect(host, edge, self.host_rate, self.host_delay);
+                }
+            }
+        }
+        Ok(graph.loaded_by_hosts())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::{Parameter, defaults};
+    use crate::topology::{LinkId, Paths};
+    use serde_json::json;
+
+    fn path(graph: &Graph, target: u32, choice: u64) -> Vec<String> {
+        let mut links: Vec<LinkId> = Vec::new();
+        Paths::new(graph).append(0, target, choice, &mut links);
+        links.iter().map(|link| graph.link_name(*link)).collect()
+    }
+
+    #[test]
+    fn the_default_has_256_hosts_and_no_tier_is_slower_than_the_one_below() {
+        let graph = defaults::<Config>().graph().unwrap();
+        assert_eq!(graph.hosts.len(), 256);
+        assert_eq!(graph.nodes.len(), 256 + 4 * (4 + 4) + 16);
+        assert_eq!(graph.links.len(), 2 * (256 + 4 * 4 * 4 + 4 * 16));
+        assert_eq!(graph.load.rate, Rate::from_gbps(2_560));
+        let upwards = |from: &str, to: &str| -> u64 {
+            let starts = |node: u32, name| graph.nodes[node as usize].name.starts_with(name);
+            let links = graph.links.iter();
+            links.filter(|l| starts(l.from, from) && starts(l.to, to)).map(|l| l.rate.0).sum()
+        };
+        let tiers = [("host", "edge"), ("edge", "aggregation"), ("aggregation", "core")];
+        assert_eq!(tiers.map(|(from, to)| upwards(from, to)), [graph.load.rate.0; 3]);
+    }
+
+    #[test]
+    fn there_are_as_many_paths_as_aggregation_switches_within_a_pod_and_core_switches_beyond() {
+        let graph = defaults::<Config>().graph().unwrap();
+        let mut paths = Paths::new(&graph);
+        // The same edge, the same pod, another pod.
+        assert_eq!([1, 16, 64].map(|target| paths.count(0, target)), [1, 4, 16]);
+        assert_eq!([1, 16, 64].map(|target| path(&graph, target, 0).len()), [2, 4, 6]);
+        assert_eq!(
+            path(&graph, 255, 7),
+            [
+                "host0->edge0_0",
+                "edge0_0->aggregation0_1",
+                "aggregation0_1->core7",
+                "core7->aggregation3_1",
+                "aggregation3_1->edge3_3",
+                "edge3_3->host255",
+            ]
+        );
+    }
+
+    #[test]
+    fn rates_and_delays_are_those_of_the_tiers() {
+        let table = json!({
+            "host_rate": "1 Gbps", "fabric_rate": "2 Gbps", "core_rate": "3 Gbps",
+            "host_delay": "1 us", "fabric_delay": "2 us", "core_delay": "3 us",
+        });
+        let graph = Config::read(&table).unwrap().graph().unwrap();
+        for (id, link) in (0..).zip(&graph.links) {
+            let name = graph.link_name(id);
+            let tier = if name.contains("core") { 3 } else { 2 - u64::from(name.contains("host")) };
+            let expected = (Rate::from_gbps(tier), Duration::from_micros(tier));
+            assert_eq!((link.rate, link.delay), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        let error = |value| Config::read(&value).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                error(json!({"pods": 0})),
+                error(json!({"cores": 6})),
+                error(json!({"pods": 65536})),
+                error(json!({"hosts_per_edge": 1, "edges_per_pod": 65536})),
+                error(json!({"hosts_per_edge": 1, "cores": 65536})),
+                error(json!({"pods": 1, "edges_per_pod": 1, "hosts_per_edge": 1})),
+            ]
+            .join("\n")
+        );
+    }
+}
