@@ -46,6 +46,28 @@ fn headroom_below_what_is_on_its_way_loses_packets() {
 }
 
 #[test]
+fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() {
+    // Three windows of 20 packets of 1040 B are less than the pause threshold.
+    let windowed = with(&incast(), json!({ "transport": { "window": "20 KB" } }));
+    let results = run(&windowed);
+    assert_eq!((count(&results, "pauses"), count(&results, "drops")), (0, 0));
+    let most = link(&results, "left->right", "queue_max_bytes");
+    assert!((45_000.0..=3.0 * 20.0 * 1040.0).contains(&most), "{most}");
+    let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
+    assert_near(last, 6_000.0 * 1040.0 * 8.0 / 10e9, 0.02, "the last completion");
+    // By itself a flow sends a window in a round trip, here of 2 packets, and of one whatever is said.
+    for (window, packets) in [("2999 B", 2.0), ("1 B", 1.0)] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "delay": "50 us" },
+            "transport": { "kind": "constant_rate", "window": window },
+            "workload": flows(&[(0.0, 0, 1, 1_000_000)]),
+        }));
+        let round_trip = 100e-6 + 1040.0 * 0.8e-9 + 40.0 * 0.8e-9;
+        assert_near(results.flows.fct_s[0], 1000.0 / packets * round_trip, 0.01, window);
+    }
+}
+
+#[test]
 fn without_pause_frames_the_same_buffer_overflows() {
     let without = with(&incast(), json!({ "switch": { "pause": null } }));
     assert!(count(&run(&without), "drops") > 0);

@@ -1,9 +1,9 @@
-//! A constant rate, whatever happens: no congestion control.
+//! A constant rate, within a constant window if one is given: no congestion control.
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::positive_if_given;
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 
 crate::parameters! {
     /// Constant rate: sends at its rate whatever happens. The baseline without congestion control,
@@ -11,6 +11,9 @@ crate::parameters! {
     pub struct Config {
         /// The rate, headers included, within the host's line rate; none for that.
         pub rate: Option<Rate> = None, where positive_if_given;
+        /// Payload that may be in flight, though one packet always may; none for no bound. At line
+        /// rate in a lossless class this is pause frames alone, as [timely15] compares with.
+        pub window: Option<Bytes> = None, where positive_if_given;
         /// How data is made reliable.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
@@ -19,7 +22,9 @@ crate::parameters! {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let rate = path.initial_rate.or(self.rate).unwrap_or(path.line_rate);
-        Box::new(ConstantRate(rate.min(path.line_rate)))
+        let rate = rate.min(path.line_rate);
+        let window = self.window.map(|window| window.max(path.format.payload));
+        Box::new(ConstantRate { rate, window: window.unwrap_or(Bytes(u64::MAX)) })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
@@ -27,16 +32,19 @@ impl Transport for Config {
     }
 }
 
-struct ConstantRate(Rate);
+struct ConstantRate {
+    rate: Rate,
+    window: Bytes,
+}
 
 impl Controller for ConstantRate {
     fn on_ack(&mut self, _ack: &Ack) {}
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.0.bps())
+        Allowance { window: self.window, ..Allowance::rate(self.rate.bps()) }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("rate_bps", self.0.bps())]
+        vec![("rate_bps", self.rate.bps())]
     }
 }
