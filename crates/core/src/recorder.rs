@@ -17,7 +17,8 @@ crate::parameters! {
         pub links: Vec<String> = Vec::new();
         /// Flows whose delivered bytes and controller to sample, by number.
         pub flows: Vec<u64> = Vec::new();
-        /// Whether to count, by class, every round-trip time that a transport is told.
+        /// Whether to count, by class, every round-trip time that a transport is told after the
+        /// warm-up.
         pub rtts: bool = false;
         /// Flows of which to keep every round-trip time, and what it is made of, by number.
         pub rtt_flows: Vec<u64> = Vec::new();
@@ -70,15 +71,16 @@ pub struct Recorder {
     pub flows: Vec<u64>,
     /// Flows whose round-trip times are kept.
     pub rtt_flows: Vec<u64>,
-    /// All round-trip times, by class; none if they are not counted.
+    /// All round-trip times after the warm-up, by class; none if they are not counted.
     pub rtts: Option<Vec<Histogram>>,
+    warm_up: Time,
     /// The number of flows in progress.
     pub active: u32,
 }
 
 impl Recorder {
-    /// A recorder for `graph`.
-    pub fn new(config: Option<&Config>, graph: &Graph) -> Result<Self, Problem> {
+    /// A recorder for `graph`, of a run whose warm-up ends at `warm_up`.
+    pub fn new(config: Option<&Config>, warm_up: Time, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
             records: Columns::default(),
             samples: Samples::default(),
@@ -88,6 +90,7 @@ impl Recorder {
             flows: config.map_or_else(Vec::new, |config| config.flows.clone()),
             rtt_flows: config.map_or_else(Vec::new, |config| config.rtt_flows.clone()),
             rtts: config.is_some_and(|config| config.rtts).then(Vec::new),
+            warm_up,
             active: 0,
         };
         let Some(config) = config else { return Ok(recorder) };
@@ -112,9 +115,12 @@ impl Recorder {
         self.interval.map(|interval| now + interval)
     }
 
-    /// Counts a round-trip time of a flow of this class.
-    pub fn count_rtt(&mut self, class: u16, rtt: Duration) {
+    /// Counts a round-trip time of a flow of this class, unless it is of the warm-up.
+    pub fn count_rtt(&mut self, now: Time, class: u16, rtt: Duration) {
         let Some(rtts) = &mut self.rtts else { return };
+        if now < self.warm_up {
+            return;
+        }
         if usize::from(class) >= rtts.len() {
             rtts.resize_with(usize::from(class) + 1, Histogram::default);
         }

@@ -47,6 +47,9 @@ impl Scenario {
     fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
         let context = Context { graph, format: &self.packet, seed: self.seed };
         let flows = self.workload.open(&context).map_err(|problem| problem.within("workload"))?;
+        if matches!(self.model, Model::Ideal(_)) {
+            refuse_sequel(&flows, "an ideal takes")?;
+        }
         match &self.transport {
             Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
                 let name = transport.name();
@@ -62,7 +65,7 @@ impl Scenario {
     pub fn trace(&self) -> Result<(Columns, Vec<String>), Problem> {
         let graph = self.graph()?;
         let flows = self.flows(&graph)?;
-        refuse_sequel(flows.sequel.is_some(), "a trace holds")?;
+        refuse_sequel(&flows, "a trace holds")?;
         let mut columns = Columns::default();
         for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
             columns.push(&untouched(spec));
@@ -77,7 +80,7 @@ impl Scenario {
         if let Some(transport) = &self.transport {
             self.network(&graph, transport)?;
         }
-        Recorder::new(self.samples.as_ref(), &graph)
+        Recorder::new(self.samples.as_ref(), self.warm_up, &graph)
             .map_err(|problem| problem.within("samples"))?;
         Ok(())
     }
@@ -146,8 +149,8 @@ impl Scenario {
         let network = self.network(graph, transport)?;
         let flows = self.flows(graph)?;
         let load = flows.load.clone();
-        let recorder =
-            Recorder::new(self.samples.as_ref(), graph).map_err(|p| p.within("samples"))?;
+        let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
+            .map_err(|p| p.within("samples"))?;
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let setting = simulation::Setting { graph, transport, host, format, seed };
         let mut simulation = Simulation::new(setting, network, flows, recorder);
@@ -197,8 +200,7 @@ impl Scenario {
         ideal: &dyn Ideal,
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
-        let Flows { flows, load, classes, sequel, .. } = self.flows(graph)?;
-        refuse_sequel(sequel.is_some(), "an ideal takes")?;
+        let Flows { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed);
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
@@ -260,8 +262,8 @@ impl Scenario {
 }
 
 /// Ideals and traces need to know all flows beforehand.
-fn refuse_sequel(has_sequel: bool, who: &str) -> Result<(), Problem> {
-    if has_sequel {
+fn refuse_sequel(flows: &Flows, who: &str) -> Result<(), Problem> {
+    if flows.sequel.is_some() {
         let message =
             format!("{who} only flows that start by themselves, but here some follow others");
         return Err(Problem::new("workload", message));

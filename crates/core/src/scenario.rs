@@ -135,6 +135,12 @@ fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
             format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
         return Err(Problem::new("routing", message));
     }
+    if let (Some(segment), Some(buffer)) = (transport.segment(), scenario.switch.shared_buffer)
+        && segment > buffer
+    {
+        let message = format!("must fit into switch.shared_buffer, which is {buffer}");
+        return Err(Problem::new("transport.segments.size", message));
+    }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(transport)) {
         let Some(classes) = queue.classes() else { continue };

@@ -36,6 +36,12 @@ fn poisson(change: Value) -> Value {
     json!({ "workload": replaced(json!({ "kind": "poisson", "load": 0.5, "sizes": sizes }), change) })
 }
 
+fn calls(pattern: &Value) -> Value {
+    let size = json!({ "kind": "fixed", "size": "1 KB" });
+    let rpc = json!({ "kind": "rpc", "request": size, "response": size, "pattern": pattern });
+    json!({ "workload": rpc })
+}
+
 fn trace(rows: &str) -> Value {
     json!({ "workload": file("trace", &format!("start_s,source,target,size_bytes\n{rows}")) })
 }
@@ -114,7 +120,21 @@ fn mistakes() -> Vec<Value> {
         json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),
         json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
         json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
+        json!({
+            "transport": { "kind": "timely", "segments": { "size": "64 KB" } },
+            "switch": { "shared_buffer": "50 KB" },
+        }),
+        json!({ "transport": { "kind": "timely", "segments": { "spacing": "1 Gbps" } } }),
+        json!({ "host": { "rtt_noise": { "kind": "spikes", "probability": 2, "size": "1 us" } } }),
+        json!({ "host": { "rtt_noise": "uniforn" } }),
         json!({ "warm_up": "20 s" }),
+        // Calls.
+        calls(&json!({ "load": 0.5, "outstanding": 1 })),
+        calls(&json!({})),
+        calls(&json!({ "load": 0.5, "think": "1 us" })),
+        calls(&json!({ "outstanding": 0 })),
+        replaced(calls(&json!({ "load": 0.5 })), json!({ "model": "max_min" })),
+        json!({ "workload": { "kind": "storage", "reads": 1.5, "pattern": { "outstanding": 1 } } }),
         // Loads and sizes.
         poisson(json!({ "load": 0 })),
         poisson(json!({ "load": 1.2 })),

@@ -45,7 +45,7 @@ impl Simulation<'_> {
     pub(super) fn note_rtt(&mut self, packet: &Packet, rtt: Duration) {
         let Self { graph, agenda, network, format, recorder, flows, .. } = self;
         let Some(flow) = &mut flows[packet.flow as usize] else { return };
-        recorder.count_rtt(flow.spec.class, rtt);
+        recorder.count_rtt(agenda.now(), flow.spec.class, rtt);
         let Flow { trace: Some(trace), spec, there, back, .. } = flow else { return };
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);

@@ -79,6 +79,11 @@ pub trait Transport {
         false
     }
 
+    /// How large the segments are that it sends and measures as one; none if it knows only packets.
+    fn segment(&self) -> Option<Bytes> {
+        None
+    }
+
     /// The queue at hosts' own ports; a scenario may choose another.
     fn host_queue(&self) -> queue::Config {
         queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })

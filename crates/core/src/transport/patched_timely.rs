@@ -9,7 +9,7 @@ use super::timely::{Completion, Engine, Segments, check_thresholds};
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::{defaults, positive, positive_fraction};
-use crate::units::{Duration, Rate};
+use crate::units::{Bytes, Duration, Rate};
 
 crate::parameters! {
     /// Patched TIMELY: TIMELY with a fixed point, by feedback of the absolute delay ([ecndelay16]).
@@ -43,6 +43,10 @@ impl Transport for Config {
 
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
+    }
+
+    fn segment(&self) -> Option<Bytes> {
+        Some(self.segments.size)
     }
 }
 

@@ -218,6 +218,10 @@ impl Transport for Config {
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }
+
+    fn segment(&self) -> Option<Bytes> {
+        Some(self.segments.size)
+    }
 }
 
 /// The state of one flow.

@@ -17,6 +17,8 @@ crate::parameters! {
         pub start: Time = Time::ZERO;
         /// How much later each starts than the one before.
         pub stagger: Duration = Duration::ZERO;
+        /// Each starts at a random moment within this time after that, lest packets fall into step.
+        pub jitter: Duration = Duration::ZERO;
         /// When they all stop sending.
         pub stop: Option<Time> = None;
         /// Payload of each; if not given, they send until they stop.
@@ -38,14 +40,16 @@ impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
         let sides = Sides::of(context.graph)?;
         let senders = sides.sources.len() as u32;
+        let mut arrivals = context.random("arrivals");
         let flow = |i: u32| {
             let source = i % senders;
-            let start = self.start + self.stagger * u64::from(i);
+            let jitter = Duration(arrivals.below(self.jitter.0 + 1));
+            let start = self.start + self.stagger * u64::from(i) + jitter;
             let (size, stop, initial_rate) = (self.size, self.stop, self.initial_rate);
             FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
         };
         let flows: Vec<_> = (0..self.flows.unwrap_or(senders)).map(flow).collect();
-        match flows.last() {
+        match flows.iter().max_by_key(|flow| flow.start) {
             Some(last) if last.stop.is_some_and(|stop| stop <= last.start) => {
                 let message =
                     format!("the last flow would start at {} and stop before", last.start);
