@@ -81,6 +81,13 @@ fn mistakes() -> Vec<Value> {
         json!({ "packet": { "ack": "64 KiB" } }),
         // What must fit together.
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
+        json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
+        json!({ "transport": { "kind": "fast", "gamma": 1.5 } }),
+        json!({ "transport": { "kind": "fast", "alpha": 0 } }),
+        json!({ "transport": { "kind": "swift", "fs_min": 100 } }),
+        json!({ "transport": { "kind": "swift", "min_cwnd": 2, "max_cwnd": 1 } }),
+        json!({ "transport": { "kind": "swift", "initial_cwnd": 20_000 } }),
+        json!({ "transport": { "kind": "constant_rate", "window": "0 B" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
         json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
         json!({ "queue": {

@@ -217,6 +217,16 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
             "max_ssthresh": pick(random, &[json!("none"), json!(8)]),
         });
     }
+    if kind == "fast" && random.below(2) == 0 {
+        transport["segments"] = json!({ "pacing": pick(random, &["per_packet", "per_burst"]) });
+    }
+    if kind == "swift" {
+        // Where the wire or a delayed ACK takes longer than the target, the window falls to the least.
+        transport["min_cwnd"] = json!(0.1);
+    }
+    if kind == "constant_rate" {
+        transport["window"] = pick(random, &["none", "30 KB"]).into();
+    }
     if kind == "pfabric" {
         transport["priority"] = pick(random, &["remaining_size", "size", "bytes_sent"]).into();
         transport["thresholds"] = pick(random, &[json!([]), json!([3, 20])]);
@@ -306,7 +316,8 @@ fn random_scenarios_account_for_everything_and_repeat() {
             let recovery = &dctcp["reliability"]["recovery"];
             let is_paced = ["constant_rate", "d3", "dcqcn", "patched_timely", "rcp", "timely"]
                 .iter()
-                .any(|paced| transport["kind"] == *paced);
+                .any(|paced| transport["kind"] == *paced)
+                || transport["segments"].is_object();
             if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
                 // Without congestion control, or with one that takes losses for impossible, a sender that
                 // does not learn what has come may lose the same packets for ever where a buffer is tiny.

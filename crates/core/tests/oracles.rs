@@ -24,6 +24,12 @@ fn at_line_rate() -> Vec<Value> {
             .to_vec(),
         "dctcp" => vec![json!({ "kind": name, "initial_window": 101 })],
         "d2tcp" | "pias" => vec![json!({ "kind": name, "dctcp": { "initial_window": 101 } })],
+        "swift" => vec![json!({ "kind": name, "initial_cwnd": 101 })],
+        "fast" => vec![
+            json!({ "kind": name, "initial_window": 101 }),
+            json!({ "kind": name, "segments": {} }),
+            json!({ "kind": name, "segments": { "pacing": "per_burst" } }),
+        ],
         "tcp" | "cubic" | "high_speed_tcp" | "scalable_tcp" => {
             let reliability = json!({ "handshake": false });
             vec![json!({
@@ -255,6 +261,8 @@ fn at_a_gigabit(transport: &str) -> Value {
     match transport {
         // Its time-out has to be longer than its queue, here of 36 packets.
         "pfabric" => json!({ "kind": transport, "reliability": { "fixed_rto": "1 ms" } }),
+        // Its target has to be longer than an empty network's round trip.
+        "swift" => json!({ "kind": transport, "base_target": "100 us" }),
         _ => json!({ "kind": transport }),
     }
 }

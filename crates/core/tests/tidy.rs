@@ -87,7 +87,7 @@ const TESTS: &[&str] = &["fixture", "tests"];
 
 /// Parts that build on another part, with the reason in their own documentation.
 const BUILDS_ON: &[(&str, &str)] =
-    &[("d2tcp", "dctcp"), ("patched_timely", "timely"), ("pias", "dctcp")];
+    &[("d2tcp", "dctcp"), ("fast", "timely"), ("patched_timely", "timely"), ("pias", "dctcp")];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -264,6 +264,7 @@ impl<'a> Simulation<'a> {
         let path = Path {
             line_rate: routes.line_rate(graph, there),
             base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
+            hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
             others: self.sending[spec.source as usize],
             initial_rate: spec.initial_rate,

@@ -14,6 +14,7 @@ pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod deadline;
+pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
@@ -27,6 +28,7 @@ pub mod rtt;
 pub mod scalable_tcp;
 pub mod scoreboard;
 pub mod sender;
+pub mod swift;
 pub mod tcp;
 pub mod timely;
 pub mod window;
@@ -35,8 +37,8 @@ pub mod xcp;
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, high_speed_tcp, patched_timely, pdq, pfabric,
-        pias, rcp, scalable_tcp, tcp, timely, xcp,
+        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pdq,
+        pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
     }
 }
 
@@ -106,6 +108,8 @@ pub struct Path {
     pub line_rate: Rate,
     /// A full packet there and its ACK back, over an empty network.
     pub base_rtt: Duration,
+    /// Links on the way there.
+    pub hops: u32,
     /// Sizes of packets.
     pub format: Format,
     /// Other flows in progress at the sending host.
@@ -123,11 +127,12 @@ pub struct Path {
 }
 
 impl Path {
-    /// The way of a flow without end that nothing else is known of.
+    /// The way of a flow without end over one link, that nothing else is known of.
     pub fn new(line_rate: Rate, base_rtt: Duration, format: Format) -> Self {
         Self {
             line_rate,
             base_rtt,
+            hops: 1,
             format,
             others: 0,
             initial_rate: None,

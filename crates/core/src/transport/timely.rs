@@ -80,6 +80,33 @@ crate::parameters! {
 }
 
 crate::parameters! {
+    /// An integral term for TIMELY: our own answer to whether one would help, not of [timely15].
+    ///
+    /// Between the thresholds each segment multiplies the rate by `1 - beta gradient - gain error`, where
+    /// the error is how far the round-trip time is above the reference, as a share of that. The rate
+    /// itself adds up these steps, and so the differences to a part in proportion to the round-trip
+    /// time, and the errors to an integral.
+    pub struct Integral {
+        /// The round-trip time, without a segment's serialisation, that the queue is to settle at; from
+        /// `t_low` to `t_high`.
+        pub reference: Duration = Duration::from_micros(100), where positive;
+        /// Share of the rate that one segment with an error of 1 takes.
+        pub gain: f64 = 0.004, where positive_fraction;
+        /// Most that an error counts for, either way. Together with the bounds of the rate it keeps
+        /// the integral from winding up.
+        pub bound: f64 = 1.0, where positive;
+    }
+}
+
+impl Integral {
+    /// The share of the rate to give up after a round-trip time in seconds.
+    fn cut(&self, rtt: f64) -> f64 {
+        let reference = self.reference.seconds();
+        self.gain * ((rtt - reference) / reference).clamp(-self.bound, self.bound)
+    }
+}
+
+crate::parameters! {
     /// TIMELY: rate control by the gradient of the round-trip time ([timely15]).
     pub struct Config {
         /// Weight of the newest difference in the moving average of round-trip differences
@@ -89,7 +116,8 @@ crate::parameters! {
         pub beta: f64 = 0.8, where positive_fraction;
         /// delta, the additive increase of a step ([timely15]: 10 Mb/s).
         pub delta: Rate = Rate::from_mbps(10), where positive;
-        /// Below this the rate only rises ([timely15]: 50 us).
+        /// Below this the rate only rises ([timely15]: 50 us); equal to `t_high` it leaves the gradient no
+        /// say.
         pub t_low: Duration = Duration::from_micros(50);
         /// Above this the rate only falls ([timely15]: 500 us).
         pub t_high: Duration = Duration::from_micros(500), where positive;
@@ -101,12 +129,29 @@ crate::parameters! {
         pub hyper_factor: f64 = 5.0, where positive;
         /// A step never cuts the rate below this share of itself (authors' code fragment: 0.5).
         pub least_factor: f64 = 0.0, where not_negative;
+        /// An integral term, which between the thresholds takes the place of delta; none for TIMELY as
+        /// published.
+        pub integral: Option<Integral> = None;
         /// Segments and their pacing.
         pub segments: Segments = defaults();
         /// How data is made reliable.
         pub reliability: Reliability = Reliability::patient();
     }
-    check |timely| check_thresholds(timely.t_low, timely.t_high)
+    check Config::check
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Problem> {
+        let Self { t_low, t_high, integral, .. } = self;
+        check_thresholds(*t_low, *t_high)?;
+        if let Some(Integral { reference, .. }) = integral
+            && !(t_low..=t_high).contains(&reference)
+        {
+            let message = format!("must be from t_low to t_high: {t_low} to {t_high}");
+            return Err(Problem::new("integral.reference", message));
+        }
+        Ok(())
+    }
 }
 
 impl Segments {
@@ -241,8 +286,11 @@ impl Controller for Timely {
         // [timely15] Algorithm 1.
         let wanted = if rtt < t_low {
             rate + delta
-        } else if rtt > t_high {
+        } else if rtt > t_high || self.config.t_low == self.config.t_high {
+            // With equal thresholds only the queue's size counts, at the threshold itself too.
             rate * (1.0 - beta * (1.0 - t_high / rtt))
+        } else if let Some(integral) = &self.config.integral {
+            rate * (1.0 - beta * gradient - integral.cut(rtt))
         } else if gradient <= 0.0 {
             let is_hyper = self.negative_in_a_row >= self.config.hyper_after;
             rate + if is_hyper { self.config.hyper_factor * delta } else { delta }
@@ -330,6 +378,34 @@ pub(super) mod tests {
         assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(10.0));
         let mut flow = timely(&json!({"least_factor": 0.5}));
         assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(630.0));
+    }
+
+    #[test]
+    fn with_equal_thresholds_the_gradient_is_never_used() {
+        // Steep falls and rises on both sides of the threshold, and the threshold itself.
+        let rtts = [90.0, 40.0, 60.0, 99.0, 200.0, 150.0, 125.0, 100.0];
+        let steps = |beta: f64, ewma_weight: f64| {
+            let config = json!({
+                "t_low": "100 us", "t_high": "100 us", "beta": beta, "ewma_weight": ewma_weight,
+            });
+            rates(&mut *timely(&config), &rtts)
+        };
+        let expected = [1260.0, 1270.0, 1280.0, 1290.0, 774.0, 567.6, 476.784, 476.784];
+        assert_eq!(steps(0.8, 0.875), expected);
+        assert_eq!(steps(0.8, 0.02), expected);
+    }
+
+    #[test]
+    fn the_integral_term_adds_the_distance_from_its_reference() {
+        let integral = json!({ "reference": "100 us", "gain": 0.1, "bound": 0.5 });
+        let mut flow = timely(&json!({ "beta": 0.2, "integral": integral, "ewma_weight": 1 }));
+        // 1250 Mb/s less a tenth of a fifth; then a rise by 20 us is a gradient of 1; the error of 3
+        // at 400 us counts as 0.5; and below T_low it is TIMELY.
+        let first = 1250.0 * (1.0 - 0.02);
+        let second = first * (1.0 - 0.2 - 0.1 * 0.4);
+        assert_eq!(rates(&mut *flow, &[120.0, 140.0]), [first, second]);
+        let mut flow = timely(&json!({ "beta": 1e-9, "integral": integral }));
+        assert_eq!(rates(&mut *flow, &[400.0, 400.0, 40.0]), [1187.5, 1128.125, 1138.125]);
     }
 
     #[test]
