@@ -50,6 +50,7 @@ LAYERS = (
     "results",
     "run",
     "metrics",
+    "steady",
     "theory",
     "layout",
     "plot",

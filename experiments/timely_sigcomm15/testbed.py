@@ -1,45 +1,87 @@
 """The testbed of TIMELY: ten clients, a few connections each, and one server."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from sojourn import override
+import polars as pl
+
+from sojourn import Run, metrics, override, plot, steady
 
 from .paper import LOSSLESS, STAMPS, TIMELY
 
 CLIENTS = 10
 
+CONNECTIONS = 4
+"""A client's connections, unless a figure says otherwise: each has a fair share of 500 Mb/s."""
+
 SERVER_LINK = "switch->server"
 
 CAPACITY_BPS = 20e9
 
+GOODPUT_BPS = CAPACITY_BPS * 1000 / 1040
+"""What of the capacity is payload."""
+
 PACKET_S = 1040 * 8 / 10e9
 """What a packet takes on a client's cable: taken off a measured RTT."""
+
+SCALES: dict[str, dict[str, Any]] = {
+    "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
+    "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
+    "paper": {"seeds": 10, "warm_up": 300, "measured": 1000},
+}
+"""Long flows need time to find their rates: warm-up and measurement are in milliseconds."""
 
 base: dict[str, Any] = {
     "name": "TIMELY's testbed: ten clients and a server",
     "topology": {"kind": "graph", "file": "testbed.csv", "senders": CLIENTS},
-    "workload": {"kind": "long_lived", "stagger": "6.6 us"},
+    "workload": {"kind": "long_lived", "jitter": "2 ms"},
     "transport": TIMELY,
     "switch": LOSSLESS,
     "host": STAMPS,
     "packet": {"payload": "1000 B", "header": "40 B", "ack": "40 B"},
 }
 
+THROUGHPUT, MEAN, TAIL = "throughput", "mean RTT", "p99 RTT"
 
-def testbed(connections: int, warm_up_ms: float, measured_ms: float) -> dict[str, Any]:
-    """Return the scenario of `connections` a client, which start at their fair share."""
+measures: dict[str, metrics.Metric] = {
+    THROUGHPUT: steady.goodput(),
+    MEAN: steady.rtt("mean", less_s=PACKET_S),
+    TAIL: steady.rtt("p99", less_s=PACKET_S),
+}
+
+
+def rack(scale: Mapping[str, Any], connections: int = CONNECTIONS) -> dict[str, Any]:
+    """Return the scenario of so many connections a client, which start at their fair share."""
     flows = CLIENTS * connections
     return override(
         base,
         {
             "workload": {"flows": flows, "initial_rate": f"{CAPACITY_BPS / flows:.0f} bps"},
-            "warm_up": f"{warm_up_ms:g} ms",
-            "time_limit": f"{warm_up_ms + measured_ms:g} ms",
-            "samples": {
-                "interval": "1 ms",
-                "links": [SERVER_LINK],
-                "flows": list(range(flows)),
-                "rtts": True,
-            },
+            "warm_up": f"{scale['warm_up']} ms",
+            "time_limit": f"{scale['warm_up'] + scale['measured']} ms",
+            "samples": {"interval": "1 ms", "flows": list(range(flows)), "rtts": True},
         },
     )
+
+
+def measured(runs: list[Run]) -> pl.DataFrame:
+    """Return throughput, mean and p99 RTT of all labels over their seeds."""
+    return metrics.across_seeds(metrics.measure(runs, **measures))
+
+
+def draw_sweep(
+    panels: Any, table: pl.DataFrame, x: str, label: str, *, log_x: bool = False
+) -> None:
+    """Draw throughput on one panel, and mean and p99 RTT on the other."""
+    left, right = panels
+    throughput = table.filter(metric=THROUGHPUT)
+    plot.against(
+        left, throughput, x=x, unit="Gb/s", labels=(label, "throughput, payload"), log_x=log_x
+    )
+    tail = pl.format("{}, p99", "scheme")
+    times = table.filter(pl.col("metric").is_in([MEAN, TAIL])).with_columns(
+        scheme=pl.when(pl.col("metric") == TAIL).then(tail).otherwise("scheme")
+    )
+    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=log_x)
+    if throughput["scheme"].n_unique() == 1:
+        left.get_legend().remove()

@@ -144,12 +144,15 @@ def mean(finished: Floats, unfinished: Floats) -> Statistic:
 def _statistic(name: str, finished: Floats, unfinished: Floats) -> Statistic:
     if name == "mean":
         return mean(finished, unfinished)
-    if name == "max":
-        return percentile(finished, unfinished, 1.0)
+    return percentile(finished, unfinished, share_of(name))
+
+
+def share_of(name: str) -> float:
+    """Return the share that a percentile such as `p99` speaks of; `max` speaks of all."""
     share = re.fullmatch(r"p(\d+(?:\.\d+)?)", name)
-    if share is None or float(share[1]) > 100:
+    if name != "max" and (share is None or float(share[1]) > 100):
         raise ValueError(f"unknown statistic {name!r}: mean, max, or a percentile such as p99")
-    return percentile(finished, unfinished, float(share[1]) / 100)
+    return 1.0 if share is None else float(share[1]) / 100
 
 
 def fct(statistic: str, bucket: Bucket = ALL) -> Metric:
@@ -289,7 +292,7 @@ def size_curve(
         flows = flows if where is None else flows.filter(where)
         pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
     return pl.concat(
-        _labelled(dict(labels), _size_rows(pl.concat(sums))) for labels, sums in pooled.items()
+        labelled(dict(labels), _size_rows(pl.concat(sums))) for labels, sums in pooled.items()
     )
 
 
@@ -453,7 +456,7 @@ def series(
                 pl.col("value").max().alias("high"),
             )
         )
-        tables.append(_labelled(run.labels, thin.select("time_s", "value", "high")))
+        tables.append(labelled(run.labels, thin.select("time_s", "value", "high")))
     return pl.concat(tables)
 
 
@@ -471,11 +474,11 @@ def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
         begun, ended = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
         count = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
         columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
-        tables.append(_labelled(run.labels, columns))
+        tables.append(labelled(run.labels, columns))
     return pl.concat(tables)
 
 
-def _labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
+def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with the labels as its first columns."""
     # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
     constants = [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]

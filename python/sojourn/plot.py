@@ -83,6 +83,17 @@ LOOKS = {
     "red": Look(RED, "s"),
     "red and ecn": Look(ORANGE, "D"),
     "max min": Look(BLACK, ".", ":"),
+    "fast*": Look(BLUE, "d"),
+    "pause alone": Look(GREY, "s"),
+    "gradient": Look(RED, "^"),
+    "mean rtt": Look(SKY, "o"),
+    "p99 rtt": Look(PURPLE, "v"),
+    "16 kb": Look(BLUE, "o"),
+    "32 kb": Look(ORANGE, "s"),
+    "64 kb": Look(PURPLE, "^"),
+    "10 sessions": Look(SKY, "o"),
+    "40 sessions": Look(ORANGE, "s"),
+    "100 sessions": Look(PURPLE, "^"),
 }
 
 STYLE: Any = {
@@ -373,6 +384,50 @@ def series(  # noqa: PLR0913 - each names one thing to be seen
         axes.set_yscale("symlog", linthresh=1.0)
         axes.yaxis.set_major_formatter(_plain_numbers())
     legend(axes)
+
+
+def points(
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    units: tuple[str, str] = ("", ""),
+    labels: tuple[str, str] = ("", ""),
+) -> None:
+    """Draw `value` against `x` as a cloud of points, one colour for each `by`."""
+    across, up = (UNITS[unit] if unit else 1.0 for unit in units)
+    for name, part in _parts(table, by):
+        spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
+        # Of thousands of points, an SVG would hold each.
+        cloud: Any = {"s": 6, "alpha": 0.35, "linewidths": 0, "rasterized": part.height > 500}
+        axes.scatter(*spots, color=look(name).colour, label=name, **cloud)
+    axes.set_xlabel(with_unit(labels[0], units[0]))
+    axes.set_ylabel(with_unit(labels[1], units[1]))
+    legend(axes)
+    for handle in axes.get_legend().legend_handles:
+        handle.set(alpha=1.0, sizes=[20])
+
+
+def tradeoff(
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    units: tuple[str, str] = ("", ""),
+    labels: tuple[str, str] = ("", ""),
+) -> None:
+    """Draw one named mark for each `by`, at `x` and `value`: what is had against what it costs."""
+    across, up = (UNITS[unit] if unit else 1.0 for unit in units)
+    for name, part in _parts(table, by):
+        style = look(name)
+        spot = float(part["x"][0]) * across, float(part["value"][0]) * up
+        axes.plot(*spot, marker=style.marker, color=style.colour, linestyle="none")
+        axes.annotate(name, spot, (5, -9), textcoords="offset points", fontsize=8)
+    axes.set_xlabel(with_unit(labels[0], units[0]))
+    axes.set_ylabel(with_unit(labels[1], units[1]))
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.margins(0.1)
 
 
 def bars(  # noqa: PLR0913 - each names one thing to be seen

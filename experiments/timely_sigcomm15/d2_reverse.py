@@ -1,0 +1,130 @@
+"""Figure D2: congestion on the way back, with and without priority for ACKs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    metrics,
+    override,
+    plot,
+    steady,
+)
+
+from .paper import paper
+from .testbed import SCALES, rack
+
+REVERSE_FLOWS = 20
+
+SERVER, PEERS = 10, (11, 12)
+
+CONNECTIONS = (0, 10, 20, 30)
+"""The connections of the first client."""
+
+PRIORITY, PLAIN = "with priority", "without priority"
+
+ERROR, GOODPUT = "error", "throughput"
+
+figure = Figure(
+    paper,
+    id="d2",
+    title="Congestion on the way back, with and without priority for ACKs",
+    source="Figure: reverse path congestion",
+    scales=SCALES,
+    deviations=(
+        "To the testbed come two peers that send to the first client over 20 connections: ACKs to "
+        "this client meet their queue. Switches do not pause here, for with pause frames ACKs "
+        "always have priority; nothing is dropped.",
+        "The error is what an RTT shows as queueing, beyond what its packet waited on the way "
+        "there. Only connections of the first client are looked at.",
+    ),
+    panels=(1, 2),
+    size=(11, 4.4),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    forward = [
+        {"source": n % 10, "target": SERVER, "initial_rate": "500 Mbps", "start": f"{n * 50} us"}
+        for n in range(40)
+    ]
+    reverse = [
+        {
+            "source": PEERS[n % 2],
+            "target": 0,
+            "initial_rate": "500 Mbps",
+            "start": f"{n * 50 + 2000} us",
+            "class": "reverse",
+        }
+        for n in range(REVERSE_FLOWS)
+    ]
+    for scheme in (PRIORITY, PLAIN):
+        change = {
+            "topology": {"kind": "graph", "file": "reverse.csv", "senders": "none"},
+            "workload": {"kind": "flows", "flows": [*forward, *reverse]},
+            "switch": {"control_priority": scheme == PRIORITY, "pause": "none"},
+            "host": {"rtt_noise": {"kind": "gaussian", "deviation": "100 ns"}},
+            "samples": {"rtt_flows": list(CONNECTIONS)},
+        }
+        yield {"scheme": scheme}, override(rack(scale), change)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    errors = [told(run, flow) for run in runs for flow in CONNECTIONS]
+    rates = steady.flow_rates(runs, 10e-3).filter(pl.col("flow").is_in(CONNECTIONS))
+    client = rates.group_by("scheme", "seed", "time_s").agg(pl.col("value").sum())
+    goodput = client.group_by("scheme", "seed", maintain_order=True).agg(pl.col("value").mean())
+    return pl.concat([*errors, goodput.with_columns(metric=pl.lit(GOODPUT))], how="diagonal")
+
+
+def told(run: Run, flow: int) -> pl.DataFrame:
+    """Return how far each RTT of a flow misjudges what its packet waited on the way there."""
+    warm_up = metrics.seconds(run.result.summary["scenario"]["warm_up"])
+    samples = run.result.samples.filter(pl.col("time_s") >= warm_up)
+
+    def probe(name: str) -> pl.Series:
+        return samples.filter(pl.col("probe") == f"{name} flow {flow}")["value"]
+
+    queueing = probe("measured_rtt_s") - probe("rtt_fixed_s")
+    error = (queueing - probe("rtt_forward_queueing_s")).abs()
+    labels = {name: pl.lit(value) for name, value in run.labels.items()}
+    return pl.DataFrame({"value": error}).select(**labels, metric=pl.lit(ERROR), value="value")
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    left, right = axes
+    rank = (pl.col("value").rank("ordinal") / pl.len()).over("scheme")
+    errors = table.filter(metric=ERROR).sort("value").with_columns(fraction=rank)
+    plot.cdf(left, errors, label="error of the forward queueing that RTTs show")
+    left.set_ylabel("fraction of RTTs")
+    left.set_xlim(left=0.01)
+    goodput = metrics.across_seeds(
+        table.filter(metric=GOODPUT).with_columns(at_least=pl.lit(value=False))
+    )
+    plot.bars(right, goodput, unit="Gb/s", label="throughput of the client", values="{:.2f}")
+
+
+def mean_error_us(table: pl.DataFrame, scheme: str) -> float:
+    """Return the mean error in microseconds."""
+    return float(table.filter(metric=ERROR, scheme=scheme)["value"].mean()) * 1e6  # type: ignore[arg-type]
+
+
+@figure.claim("with priority the mean error is below 5 µs")
+def small_with(table: pl.DataFrame) -> Verdict:
+    return at_most(mean_error_us(table, PRIORITY), 5, "the mean error in µs")
+
+
+@figure.claim("without priority it is above 50 µs")
+def large_without(table: pl.DataFrame) -> Verdict:
+    return at_least(mean_error_us(table, PLAIN), 50, "the mean error in µs")

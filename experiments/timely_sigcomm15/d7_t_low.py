@@ -1,0 +1,85 @@
+"""Figure D7: throughput and RTT against T_low, for three lengths of segments."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, every, metrics, override
+
+from .paper import paper
+from .testbed import MEAN, SCALES, THROUGHPUT, draw_sweep, measured, rack
+
+T_LOWS_US = (10, 20, 50, 100, 200)
+
+SEGMENTS_KB = (16, 32, 64)
+
+figure = Figure(
+    paper,
+    id="d7",
+    title="Throughput and RTT against T_low",
+    source="Figure: throughput and RTT for different T_low",
+    scales=SCALES,
+    panels=(1, 2),
+    size=(11, 4.6),
+)
+
+
+def scheme(segment: int) -> str:
+    """Name a length of segments."""
+    return f"{segment} KB"
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for segment in SEGMENTS_KB:
+        for t_low in T_LOWS_US if scale["name"] != "smoke" else T_LOWS_US[::4]:
+            change = {"t_low": f"{t_low} us", "segments": {"size": f"{segment} KB"}}
+            labels = {"scheme": scheme(segment), "t_low": t_low}
+            yield labels, override(rack(scale), {"transport": change})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    draw_sweep(axes, table, "t_low", "T_low (µs)", log_x=True)
+
+
+def value(table: pl.DataFrame, segment: int, t_low: int, metric: str) -> float:
+    """Return a number of one point, on average over the seeds."""
+    return metrics.at(table, scheme=scheme(segment), t_low=t_low, metric=metric)
+
+
+def smaller_rtt(table: pl.DataFrame, segment: int) -> Verdict:
+    """Judge that the least T_low has a lower mean RTT than the greatest."""
+    least, most = (value(table, segment, t_low, MEAN) for t_low in (T_LOWS_US[0], T_LOWS_US[-1]))
+    what = f"{scheme(segment)}: mean RTT at T_low {T_LOWS_US[0]} over that at {T_LOWS_US[-1]} µs"
+    return at_most(least / most, 0.9, what)
+
+
+for length in SEGMENTS_KB:
+    figure.claim(f"a smaller T_low has a smaller RTT, with segments of {length} KB")(
+        partial(smaller_rtt, segment=length)
+    )
+
+
+@figure.claim("large segments lose throughput at a small T_low")
+def large_lose(table: pl.DataFrame) -> Verdict:
+    def kept(segment: int) -> float:
+        at_least_t_low = value(table, segment, T_LOWS_US[0], THROUGHPUT)
+        best = max(value(table, segment, t_low, THROUGHPUT) for t_low in T_LOWS_US)
+        return at_least_t_low / best
+
+    small, large = kept(16), kept(64)
+    lost = "64 KB: throughput at T_low 10 µs over the best"
+    return every(
+        [
+            at_most(large, 0.95, lost),
+            at_most(large / small, 0.97, f"{lost}, over the same for 16 KB, which is {small:.3f},"),
+        ]
+    )

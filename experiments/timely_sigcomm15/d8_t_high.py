@@ -1,0 +1,98 @@
+"""Figure D8: throughput and RTT against T_high, for several numbers of sessions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    metrics,
+    override,
+)
+
+from .paper import paper
+from .testbed import MEAN, SCALES, THROUGHPUT, draw_sweep, measured, rack
+
+T_HIGHS_US = (40, 60, 80, 100, 200, 500, 1000)
+
+SESSIONS = (1, 4, 10)
+
+figure = Figure(
+    paper,
+    id="d8",
+    title="Throughput and RTT against T_high",
+    source="Figure: throughput and RTT for different T_high",
+    scales=SCALES | {"quick": {"seeds": 2, "warm_up": 150, "measured": 100}},
+    deviations=("Where T_high is below 50 µs, T_low is as low.",),
+    panels=(1, 2),
+    size=(11, 4.6),
+)
+
+
+def scheme(sessions: int) -> str:
+    """Name a number of sessions a client."""
+    return f"{10 * sessions} sessions"
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for sessions in SESSIONS:
+        for t_high in T_HIGHS_US if scale["name"] != "smoke" else T_HIGHS_US[::3]:
+            change = {"t_high": f"{t_high} us", "t_low": f"{min(t_high, 50)} us"}
+            labels = {"scheme": scheme(sessions), "t_high": t_high}
+            yield labels, override(rack(scale, sessions), {"transport": change})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    draw_sweep(axes, table, "t_high", "T_high (µs)", log_x=True)
+
+
+def value(table: pl.DataFrame, sessions: int, t_high: int, metric: str) -> float:
+    """Return a number of one point, on average over the seeds."""
+    return metrics.at(table, scheme=scheme(sessions), t_high=t_high, metric=metric)
+
+
+@figure.claim("more sessions have a higher RTT, at every T_high from 100 µs")
+def more_sessions(table: pl.DataFrame) -> Verdict:
+    def growth(t_high: int) -> Verdict:
+        few, some, many = (value(table, sessions, t_high, MEAN) for sessions in SESSIONS)
+        what = f"at {t_high} µs the least growth of the mean RTT from 10 to 40 to 100 sessions"
+        return at_least(min(some / few, many / some), 1.1, what)
+
+    return every(growth(t_high) for t_high in T_HIGHS_US if t_high >= 100)
+
+
+@figure.claim("a small T_high costs throughput: with 100 sessions 40 µs has 5 % less than the best")
+def small_costs(table: pl.DataFrame) -> Verdict:
+    best = max(value(table, 10, t_high, THROUGHPUT) for t_high in T_HIGHS_US)
+    share = value(table, 10, T_HIGHS_US[0], THROUGHPUT) / best
+    return at_most(share, 0.95, "its throughput over the best")
+
+
+@figure.claim(
+    "the best T_high is between 100 and 200 µs: 98 % of the best throughput, and no smaller one "
+    "has it"
+)
+def best_t_high(table: pl.DataFrame) -> Verdict:
+    best = max(value(table, 10, t_high, THROUGHPUT) for t_high in T_HIGHS_US)
+    enough = [t for t in T_HIGHS_US if value(table, 10, t, THROUGHPUT) >= 0.98 * best]
+    return every(
+        [
+            at_least(enough[0], 100, "with 100 sessions, the least T_high with 98 % in µs"),
+            at_most(enough[0], 200, "with 100 sessions, the least T_high with 98 % in µs"),
+        ]
+    )

@@ -1,0 +1,109 @@
+"""Figure D9: throughput and RTT against the rate at which the packets of a segment leave."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    metrics,
+    override,
+)
+
+from .paper import paper
+from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, draw_sweep, measured, rack
+
+SPACINGS_MBPS = (200, 400, 500, 600, 700, 1000, 2000, 5000, 10_000)
+
+FAIR_SHARE_MBPS = 500
+
+AT_ONCE = SPACINGS_MBPS[-1]
+
+figure = Figure(
+    paper,
+    id="d9",
+    title="Throughput and RTT against the pacing of packets within segments of 64 KB",
+    source="Figure: throughput and RTT for different pacing rates",
+    scales=SCALES,
+    panels=(1, 2),
+    size=(11, 4.6),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for spacing in SPACINGS_MBPS if scale["name"] != "smoke" else SPACINGS_MBPS[::4]:
+        segments = {"size": "64 KB", "spacing": f"{spacing} Mbps"}
+        labels = {"scheme": "TIMELY", "spacing": spacing}
+        yield labels, override(rack(scale), {"transport": {"segments": segments}})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    draw_sweep(axes, table, "spacing", "rate within a segment (Mb/s)", log_x=True)
+    for panel in axes:
+        panel.axvline(FAIR_SHARE_MBPS, color="#222222", ls=":", lw=1)
+        panel.annotate(
+            "fair share",
+            (FAIR_SHARE_MBPS, 0),
+            xytext=(-3, 6),
+            textcoords="offset points",
+            ha="right",
+            fontsize=8,
+        )
+
+
+def value(table: pl.DataFrame, spacing: int, metric: str) -> float:
+    """Return a number at a pacing rate, on average over the seeds."""
+    return metrics.at(table, spacing=spacing, metric=metric)
+
+
+def best(table: pl.DataFrame) -> int:
+    """Return the pacing rate with the lowest p99 RTT of those that use the link."""
+    most = max(value(table, spacing, THROUGHPUT) for spacing in SPACINGS_MBPS)
+    using = [s for s in SPACINGS_MBPS if value(table, s, THROUGHPUT) >= 0.97 * most]
+    return min(using, key=lambda spacing: value(table, spacing, TAIL))
+
+
+def lowers(table: pl.DataFrame, metric: str) -> Verdict:
+    """Judge that a statistic of the RTT is lower at 700 Mb/s than without pacing."""
+    ratio = value(table, 700, metric) / value(table, AT_ONCE, metric)
+    return at_most(ratio, 0.9, f"{metric} at 700 Mb/s over that at line rate")
+
+
+@figure.claim("a lower pacing rate lowers the RTT: the p99 RTT at 700 Mb/s is below that at once")
+def lowers_tail(table: pl.DataFrame) -> Verdict:
+    return lowers(table, TAIL)
+
+
+@figure.claim("and so is the mean RTT")
+def lowers_mean(table: pl.DataFrame) -> Verdict:
+    return lowers(table, MEAN)
+
+
+@figure.claim("it raises the throughput: 700 Mb/s has at least 3 % more than at once")
+def raises_throughput(table: pl.DataFrame) -> Verdict:
+    ratio = value(table, 700, THROUGHPUT) / value(table, AT_ONCE, THROUGHPUT)
+    return at_least(ratio, 1.03, "throughput at 700 Mb/s over that at line rate")
+
+
+@figure.claim(
+    "the best is an interior point, of the order of 1.4 times the fair share (within a factor of 2)"
+)
+def interior(table: pl.DataFrame) -> Verdict:
+    ratio = best(table) / FAIR_SHARE_MBPS
+    what = f"the best, {best(table)} Mb/s, over the fair share"
+    return every([at_least(ratio, 0.7, what), at_most(ratio, 2.8, what)])
