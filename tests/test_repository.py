@@ -51,6 +51,7 @@ LAYERS = (
     "run",
     "metrics",
     "steady",
+    "calls",
     "theory",
     "layout",
     "plot",
