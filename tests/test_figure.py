@@ -197,6 +197,25 @@ def test_closed_forms_are_lines_without_marks() -> None:
     assert second.get_color() == plot.look("b").colour
 
 
+def test_clouds_of_points_are_drawn_in_the_units_of_the_axes() -> None:
+    table = pl.DataFrame({"scheme": ["a", "b"], "x": [1e3, 2e3], "value": [1e-6, 3e-6]})
+    with plot.canvas() as (_, axes):
+        plot.points(axes, table, units=("KB", "us"), labels=("queue", "RTT"))
+        clouds = [cloud.get_offsets().tolist() for cloud in axes.collections[::2]]
+        assert axes.get_xlabel() == "queue (KB)"
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+    assert clouds == [[[1, pytest.approx(1)]], [[2, pytest.approx(3)]]]
+
+
+def test_a_tradeoff_keeps_the_order_of_its_points_and_names_them() -> None:
+    columns = {"scheme": ["a"] * 3, "name": ["p", "q", "r"], "x": [3.0, 1.0, 2.0]}
+    with plot.canvas() as (_, axes):
+        plot.tradeoff(axes, pl.DataFrame(columns | {"value": [7.0, 8.0, 9.0]}))
+        assert axes.lines[0].get_xydata().tolist() == [[3, 7], [1, 8], [2, 9]]
+        assert [text.get_text() for text in axes.texts] == ["p", "q", "r"]
+        assert axes.get_xlim()[0] == 0
+
+
 def test_values_may_stand_on_bars() -> None:
     table = pl.DataFrame({"scheme": ["a", "b"], "value": [1.234, 2.0]})
     with plot.canvas() as (_, axes):

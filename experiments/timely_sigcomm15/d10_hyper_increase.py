@@ -30,6 +30,12 @@ figure = Figure(
     deviations=(
         "Ten connections a client run until the warm-up ends, when nine of them stop. Drawn is the "
         "mean of the ten that stay.",
+        "In Algorithm 1 rates below T_low rise by delta, without hyper increase. When nine of ten "
+        "connections stop, the queue is soon empty and RTTs are 13.5 µs, well below a T_low of 50 "
+        "µs: hyper increase never acts, and N makes no difference. In the paper's testbed RTTs "
+        "would have had to stay above T_low; the authors' fragment of code, too, has a T_low of 0 "
+        "for packets that are paced. With a T_low of 10 µs, below the RTT over empty queues, hyper "
+        "increase does what the paper shows.",
     ),
     panels=(1, 2),
     size=(11, 4.2),

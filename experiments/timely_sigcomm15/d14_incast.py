@@ -41,9 +41,11 @@ figure = Figure(
     },
     deviations=(
         *cluster.deviations,
-        "The paper's incast is not described. Ours is 20 clients, each in another rack as far as "
-        "there are enough, that send to one server without end, over connections that have found "
-        "their rates: the background begins 100 ms after them.",
+        "The paper's incast is not described. Ours is 20 clients spread over the other "
+        "pods that send to one server without end, over connections that have found "
+        "their rates: the background begins 100 ms after them. Before that, the bursts that twenty "
+        "connections start with pause hosts for more than 10 ms with TIMELY too. TIMELY's incast "
+        "has half of the server's link, which the background cannot overload then.",
         "Round-trip times are those of packets that were acknowledged. Their mean is drawn: with "
         "pause frames alone the median even falls when the incast is added, as most calls come to "
         "a standstill and few packets get through to tell.",
@@ -98,7 +100,16 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         case = pl.col("scheme") + " " + pl.col("load").cast(pl.String)
         part = table.filter(metric=metric).with_columns(case=case)
         log = metric == MEAN
-        plot.bars(panel, part, group="case", by="traffic", unit=unit, label=label, log=log)
+        plot.bars(
+            panel,
+            part,
+            group="case",
+            by="traffic",
+            unit=unit,
+            label=label,
+            log=log,
+            values="{:.0f}",
+        )
         panel.set_xlabel("scheme, and load of the background")
     plot.one_legend(axes)
 
@@ -106,7 +117,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 def change(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
     """Return how many times as much it is with the incast, at each load."""
     return {
-        f"at load {load} it is": metrics.at(table, traffic=ADDED, **row)
+        f"with over without, at load {load},": metrics.at(table, traffic=ADDED, **row)
         / metrics.at(table, traffic=ALONE, **row)
         for load in sorted(set(table["load"]))
         for row in [{"scheme": scheme, "metric": metric, "load": load}]
@@ -126,8 +137,7 @@ def round_trips_grow(table: pl.DataFrame) -> Verdict:
 def unchanged(table: pl.DataFrame, metric: str) -> Verdict:
     """Judge that with TIMELY an incast changes a metric by less than 15 %."""
     ratios = change(table, GRADIENT, metric)
-    apart = {name: abs(ratio - 1) for name, ratio in ratios.items()}
-    return all_at_most({f"the change {name[:-6]}": value for name, value in apart.items()}, 0.15)
+    return all_at_most({f"change, {name}": abs(ratio - 1) for name, ratio in ratios.items()}, 0.15)
 
 
 for metric, name in ((DELIVERED, "throughput"), (MEAN, "mean RTT")):

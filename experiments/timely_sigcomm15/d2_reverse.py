@@ -40,7 +40,7 @@ figure = Figure(
     source="Figure: reverse path congestion",
     scales=SCALES,
     deviations=(
-        "To the testbed come two peers that send to the first client over 20 connections: ACKs to "
+        "In the paper it is not known what congests the way back. Here, to the testbed come two peers that send to the first client over 20 connections: ACKs to "
         "this client meet their queue. Switches do not pause here, for with pause frames ACKs "
         "always have priority; nothing is dropped.",
         "The error is what an RTT shows as queueing, beyond what its packet waited on the way "
@@ -97,8 +97,8 @@ def told(run: Run, flow: int) -> pl.DataFrame:
 
     queueing = probe("measured_rtt_s") - probe("rtt_fixed_s")
     error = (queueing - probe("rtt_forward_queueing_s")).abs()
-    labels = {name: pl.lit(value) for name, value in run.labels.items()}
-    return pl.DataFrame({"value": error}).select(**labels, metric=pl.lit(ERROR), value="value")
+    table = pl.DataFrame({"value": error}).select("value", metric=pl.lit(ERROR))
+    return metrics.labelled(run.labels, table)
 
 
 @figure.draw
@@ -112,7 +112,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     goodput = metrics.across_seeds(
         table.filter(metric=GOODPUT).with_columns(at_least=pl.lit(value=False))
     )
-    plot.bars(right, goodput, unit="Gb/s", label="throughput of the client", values="{:.2f}")
+    plot.bars(
+        right,
+        goodput.sort("scheme"),
+        unit="Gb/s",
+        label="throughput of the client",
+        values="{:.2f}",
+    )
 
 
 def mean_error_us(table: pl.DataFrame, scheme: str) -> float:

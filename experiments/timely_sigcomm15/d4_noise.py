@@ -18,16 +18,16 @@ from sojourn import (
     every,
     metrics,
     override,
+    plot,
 )
 
 from .paper import paper
-from .testbed import SCALES, THROUGHPUT, draw_sweep, measured, rack
+from .testbed import MEAN, SCALES, THROUGHPUT, measured, rack
 
 NOISES_US = (0, 10, 25, 50, 75, 100, 150, 200)
 
-TIMELY, QUICKER = "TIMELY", "TIMELY, weight 0.05"
-
-SCHEMES = {TIMELY: 0.02, QUICKER: 0.05}
+SCHEMES = {"weight 0.02": 0.02, "weight 0.05": 0.05}
+"""Weights of the moving average; the first is that of all other figures."""
 
 figure = Figure(
     paper,
@@ -35,6 +35,15 @@ figure = Figure(
     title="Throughput against noise in measured RTTs",
     source="Figure: uniformly distributed noise from 0 to n",
     scales=SCALES,
+    deviations=(
+        "How much noise costs depends on the weight of the moving average, which the paper does "
+        "not give: both 0.02, that of the authors' fragment, and 0.05 are shown. As recalled, the "
+        "paper lost 12 % at 50 µs and 25 % at 100 µs, which lies between the two.",
+        "With 0.02 noise up to 100 µs is averaged away. What is lost there, 1 to 2 %, is lost to "
+        "slow swings of the queue between empty and 440 KB, which more noise at times dampens: the "
+        "step from 50 to 75 µs is up by 1 %. From 100 µs on hardly any RTT is below T_low, where "
+        "rates may only rise, and the queue is empty for 6 % of the time, at 150 µs for 57 %.",
+    ),
     panels=(1, 2),
     size=(11, 4.4),
 )
@@ -56,8 +65,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    draw_sweep(axes, table, "noise", "most noise (µs)")
-    axes[1].set_ylabel("RTT as measured, with the noise (µs)")
+    for panel, metric, unit, label in (
+        (axes[0], THROUGHPUT, "Gb/s", "throughput, payload"),
+        (axes[1], MEAN, "us", "mean RTT as measured, with the noise"),
+    ):
+        labels = ("most noise (µs)", label)
+        plot.against(panel, table.filter(metric=metric), x="noise", unit=unit, labels=labels)
+    plot.one_legend(axes)
 
 
 def falls(table: pl.DataFrame, scheme: str) -> Verdict:
@@ -73,7 +87,7 @@ def falls(table: pl.DataFrame, scheme: str) -> Verdict:
 
 for name in SCHEMES:
     figure.claim(
-        f"the throughput of {name} falls as noise grows: no step up by more than 0.5 %, and at the "
+        f"with {name}, throughput falls as noise grows: no step up by more than 0.5 %, and at the "
         "end at least 10 % less",
-        stated=name == TIMELY,
+        stated=name == "weight 0.02",
     )(partial(falls, scheme=name))

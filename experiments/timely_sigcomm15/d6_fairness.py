@@ -35,8 +35,8 @@ figure = Figure(
     source="Figure: fairness",
     scales=SCALES | {"quick": {"seeds": 3, "warm_up": 150, "measured": 200}},
     deviations=(
-        "A fair share is 500 Mb/s on the wire, 481 Mb/s of payload. The left panel shows the "
-        "connections of the first seed.",
+        "A fair share is 500 Mb/s on the wire, 481 Mb/s of payload. The panels show "
+        "the first seed.",
     ),
     panels=(1, 2),
     size=(11, 4.2),
@@ -67,10 +67,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     left.set_ylabel("throughput, payload (Mb/s)")
     left.grid(visible=False, axis="x")
     plot.legend(left)
-    over_time = table.filter(metric=OVER_TIME).with_columns(
-        scheme=pl.format("seed {}", "seed"), time_s=pl.col("time_s")
-    )
-    plot.series(right, over_time, unit="", label="Jain's index of windows of 5 ms")
+    index = first.filter(metric=OVER_TIME)
+    plot.series(right, index, unit="", label="Jain's index of windows of 5 ms")
     right.set_ylim(0, 1.02)
 
 

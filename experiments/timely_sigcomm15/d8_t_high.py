@@ -1,6 +1,7 @@
 """Figure D8: throughput and RTT against T_high, for several numbers of sessions."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
+    all_at_least,
     at_least,
     at_most,
     every,
@@ -30,7 +32,7 @@ figure = Figure(
     id="d8",
     title="Throughput and RTT against T_high",
     source="Figure: throughput and RTT for different T_high",
-    scales=SCALES | {"quick": {"seeds": 2, "warm_up": 150, "measured": 100}},
+    scales=SCALES,
     deviations=("Where T_high is below 50 µs, T_low is as low.",),
     panels=(1, 2),
     size=(11, 4.6),
@@ -68,12 +70,16 @@ def value(table: pl.DataFrame, sessions: int, t_high: int, metric: str) -> float
 
 @figure.claim("more sessions have a higher RTT, at every T_high from 100 µs")
 def more_sessions(table: pl.DataFrame) -> Verdict:
-    def growth(t_high: int) -> Verdict:
-        few, some, many = (value(table, sessions, t_high, MEAN) for sessions in SESSIONS)
-        what = f"at {t_high} µs the least growth of the mean RTT from 10 to 40 to 100 sessions"
-        return at_least(min(some / few, many / some), 1.1, what)
-
-    return every(growth(t_high) for t_high in T_HIGHS_US if t_high >= 100)
+    growths = {
+        f"mean RTT of {scheme(more)} over {scheme(less)} at {t_high} µs": value(
+            table, more, t_high, MEAN
+        )
+        / value(table, less, t_high, MEAN)
+        for t_high in T_HIGHS_US
+        for less, more in pairwise(SESSIONS)
+        if t_high >= 100
+    }
+    return all_at_least(growths, 1.1)
 
 
 @figure.claim("a small T_high costs throughput: with 100 sessions 40 µs has 5 % less than the best")
@@ -83,16 +89,7 @@ def small_costs(table: pl.DataFrame) -> Verdict:
     return at_most(share, 0.95, "its throughput over the best")
 
 
-@figure.claim(
-    "the best T_high is between 100 and 200 µs: 98 % of the best throughput, and no smaller one "
-    "has it"
-)
+@figure.claim("the best T_high is between 100 and 200 µs: most throughput with 100 sessions")
 def best_t_high(table: pl.DataFrame) -> Verdict:
-    best = max(value(table, 10, t_high, THROUGHPUT) for t_high in T_HIGHS_US)
-    enough = [t for t in T_HIGHS_US if value(table, 10, t, THROUGHPUT) >= 0.98 * best]
-    return every(
-        [
-            at_least(enough[0], 100, "with 100 sessions, the least T_high with 98 % in µs"),
-            at_most(enough[0], 200, "with 100 sessions, the least T_high with 98 % in µs"),
-        ]
-    )
+    best = max(T_HIGHS_US, key=lambda t_high: value(table, 10, t_high, THROUGHPUT))
+    return every([at_least(best, 100, "the best in µs"), at_most(best, 200, "the best in µs")])

@@ -33,6 +33,13 @@ figure = Figure(
     title="Throughput and RTT against the pacing of packets within segments of 64 KB",
     source="Figure: throughput and RTT for different pacing rates",
     scales=SCALES,
+    deviations=(
+        "The paper's best rate is 700 Mb/s. The mean RTT is about the same at 700 Mb/s as with "
+        "bursts at once, because those lose throughput: then the link, and with it the queue, is "
+        "empty for a seventh of the time. The p99 RTT is a third lower.",
+        "The best is taken as the lowest p99 RTT with 97 % of the most throughput. Below the fair "
+        "share the pacing itself limits the rate.",
+    ),
     panels=(1, 2),
     size=(11, 4.6),
 )
@@ -89,7 +96,7 @@ def lowers_tail(table: pl.DataFrame) -> Verdict:
     return lowers(table, TAIL)
 
 
-@figure.claim("and so is the mean RTT")
+@figure.claim("a lower pacing rate lowers the mean RTT as well")
 def lowers_mean(table: pl.DataFrame) -> Verdict:
     return lowers(table, MEAN)
 

@@ -86,7 +86,18 @@ LOOKS = {
     "all delivered": Look(BLACK, ".", ":"),
     "background alone": Look(BLUE, "o"),
     "with incast": Look(ORANGE, "s"),
-    "fast*": Look(BLUE, "d"),
+    "fast*": Look(GREEN, "d"),
+    "one target": Look(BLUE, "o"),
+    "with priority": Look(BLUE, "o"),
+    "without priority": Look(RED, "s"),
+    "weight 0.02": Look(RED, "^"),
+    "weight 0.05": Look(BLUE, "o"),
+    "k = 20 kb": Look(SKY, "o"),
+    "k = 40 kb": Look(GREEN, "s"),
+    "k = 80 kb": Look(BLUE, "^"),
+    "k = 160 kb": Look(YELLOW, "v"),
+    "k = 240 kb": Look(PURPLE, "D"),
+    "red 5 to 200 kb": Look(ORANGE, "X"),
     "pause alone": Look(GREY, "s"),
     "gradient": Look(RED, "^"),
     "mean rtt": Look(SKY, "o"),
@@ -240,6 +251,9 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     _scale(axes, log=log)
     if log_x:
         axes.set_xscale("log")
+        least, most = axes.get_xlim()
+        if most < 300 * least:
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(_plain_numbers())
         axes.xaxis.set_minor_formatter(NullFormatter())
     legend(axes)
@@ -403,12 +417,12 @@ def points(
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
         # Of thousands of points, an SVG would hold each.
         cloud: Any = {"s": 6, "alpha": 0.35, "linewidths": 0, "rasterized": part.height > 500}
-        axes.scatter(*spots, color=look(name).colour, label=name, **cloud)
+        axes.scatter(*spots, color=look(name).colour, **cloud)
+        # The clouds' own marks are too faint for a legend.
+        axes.scatter([], [], color=look(name).colour, s=20, label=name)
     axes.set_xlabel(with_unit(labels[0], units[0]))
     axes.set_ylabel(with_unit(labels[1], units[1]))
-    legend(axes)
-    for handle in axes.get_legend().legend_handles:
-        handle.set(alpha=1.0, sizes=[20])
+    legend(axes, columns=2)
 
 
 def tradeoff(
@@ -419,18 +433,26 @@ def tradeoff(
     units: tuple[str, str] = ("", ""),
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """Draw one named mark for each `by`, at `x` and `value`: what is had against what it costs."""
+    """Draw what is had, `value`, against what it costs, `x`: a line for each `by`.
+
+    The points of a line are in the order of the table; those with a `name` bear it.
+    """
     across, up = (UNITS[unit] if unit else 1.0 for unit in units)
-    for name, part in _parts(table, by):
-        style = look(name)
-        spot = float(part["x"][0]) * across, float(part["value"][0]) * up
-        axes.plot(*spot, marker=style.marker, color=style.colour, linestyle="none")
-        axes.annotate(name, spot, (5, -9), textcoords="offset points", fontsize=8)
+    for number, (scheme, part) in enumerate(_parts(table, by)):
+        style = look(scheme)
+        # Names above the first line and below the others keep apart where lines meet.
+        height = -11 if number else 6
+        spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
+        line: Any = {"marker": style.marker, "color": style.colour, "linewidth": 0.8}
+        axes.plot(*spots, label=scheme, **line)
+        for name, right, top in zip(part["name"], *spots, strict=True):
+            place: Any = {"xytext": (4, height), "textcoords": "offset points", "fontsize": 8}
+            axes.annotate(name, (right, top), color=style.colour, **place)
+    axes.margins(0.12)
+    axes.set_xlim(left=0)
     axes.set_xlabel(with_unit(labels[0], units[0]))
     axes.set_ylabel(with_unit(labels[1], units[1]))
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.margins(0.1)
+    legend(axes)
 
 
 def bars(  # noqa: PLR0913 - each names one thing to be seen

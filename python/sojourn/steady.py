@@ -99,7 +99,7 @@ def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
 
 
 def goodput() -> Metric:
-    """Measure what all sampled flows were delivered together after the warm-up, in bits a second."""
+    """Measure what sampled flows are delivered together after the warm-up, in bits a second."""
     return lambda result: Statistic(float(_mean_rates(result).sum()))
 
 
