@@ -81,7 +81,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 def most(table: pl.DataFrame, scheme: str) -> float:
     """Return the most that is delivered at any load."""
-    return max(table.filter(metric=DELIVERED, scheme=scheme)["value"])
+    return float(max(table.filter(metric=DELIVERED, scheme=scheme)["value"]))
 
 
 @figure.claim("TIMELY saturates at a higher load: it delivers at least 3 % more at the most")

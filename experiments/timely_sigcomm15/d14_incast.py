@@ -41,11 +41,11 @@ figure = Figure(
     },
     deviations=(
         *cluster.deviations,
-        "The paper's incast is not described. Ours is 20 clients spread over the other "
-        "pods that send to one server without end, over connections that have found "
-        "their rates: the background begins 100 ms after them. Before that, the bursts that twenty "
-        "connections start with pause hosts for more than 10 ms with TIMELY too. TIMELY's incast "
-        "has half of the server's link, which the background cannot overload then.",
+        "The paper's incast is not described. Ours is 20 clients spread over the other pods that "
+        "send to one server without end, over connections that have found their rates: the "
+        "background begins 100 ms after them. The bursts that they start with pause hosts for more "
+        "than 10 ms with TIMELY too. Once settled, TIMELY's incast takes half of the server's "
+        "link: the weight of its moving average, which suits calls, does not suit connections.",
         "Round-trip times are those of packets that were acknowledged. Their mean is drawn: with "
         "pause frames alone the median even falls when the incast is added, as most calls come to "
         "a standstill and few packets get through to tell.",
