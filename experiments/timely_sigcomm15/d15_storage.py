@@ -1,6 +1,7 @@
 """Figure D15: the latency of reads and writes of blocks against load."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -19,14 +20,14 @@ from sojourn import (
 )
 
 from . import cluster
-from .cluster import GRADIENT, PAUSE
+from .cluster import GRADIENT, PAUSE, SMOOTH
 from .paper import paper
 
 LOADS = (0.1, 0.2, 0.3, 0.45, 0.6)
 
 LOW, HIGH = LOADS[:2], LOADS[-2:]
 
-MEDIAN, MEAN, TAIL = "median", "mean", "p99"
+MEDIAN, TAIL = "median", "p99"
 
 figure = Figure(
     paper,
@@ -34,8 +35,8 @@ figure = Figure(
     title="Latency of reading and writing blocks",
     source="Large scale: application-level benchmark (storage)",
     scales={
-        "smoke": {"loads": (0.1, 0.45), "warm_up": "1 ms", "stop": "3 ms"},
-        "quick": {"loads": LOADS, "warm_up": "4 ms", "stop": "12 ms"},
+        "smoke": {"loads": (0.1, 0.45), "warm_up": "1 ms", "stop": "2 ms"},
+        "quick": {"loads": LOADS, "warm_up": "3 ms", "stop": "10 ms"},
         "paper": {"loads": LOADS, "warm_up": "10 ms", "stop": "40 ms", "seeds": 2},
     },
     deviations=(
@@ -43,7 +44,14 @@ figure = Figure(
         "The paper's mix is not known. Ours reads as often as it writes, blocks of 64 KB to 1 MB, "
         "all sizes as likely, over the longest paths; a server's device serves one block after "
         "another, each in 100 µs on average. Loads count payload and are shares of what all hosts "
-        "can send.",
+        "can send. Calls come for 10 ms; the run goes on for 50 ms more, so that almost all are "
+        "answered.",
+        "At a load of 0.2 TIMELY's median is a quarter longer than with pause frames alone, and its "
+        "tail is longer at any low load. A transfer is cut when it meets another and gets 10 Mb/s "
+        "back a segment, 50 Mb/s at best: the 62 segments of a block of 1 MB end before it has "
+        "recovered. With the testbed's weight of 0.02 cuts are rare, and the median is within 10 "
+        "%; with ten times the increase as well, within 1 %. Those connections that last, as in "
+        "the paper, keep a rate that fits.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -53,7 +61,7 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     stop = scale["stop"]
-    for scheme, change in cluster.schemes.items():
+    for scheme, change in (cluster.schemes | cluster.why).items():
         for load in scale["loads"]:
             workload = {
                 "kind": "storage",
@@ -61,15 +69,14 @@ def runs(scale: Scale) -> Iterator[Labelled]:
                 "device_time": "100 us",
                 "pattern": cluster.remote_calls(load, stop)["pattern"],
             }
-            shared = cluster.cluster(scale, workload, warm_up=scale["warm_up"], time_limit=stop)
+            shared = cluster.cluster(scale, workload, warm_up=scale["warm_up"], time_limit="60 ms")
             yield {"scheme": scheme, "load": load}, override(shared, change)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    statistics = {MEDIAN: "p50", MEAN: "mean", TAIL: "p99"}
-    measured = {name: calls.latency(statistic) for name, statistic in statistics.items()}
-    return metrics.across_seeds(metrics.measure(runs, **measured))
+    latency = {MEDIAN: calls.latency("p50"), TAIL: calls.latency("p99")}
+    return metrics.across_seeds(metrics.measure(runs, **latency))
 
 
 @figure.draw
@@ -80,29 +87,33 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def ratios(table: pl.DataFrame, metric: str, loads: tuple[float, ...]) -> dict[str, float]:
-    """Return TIMELY's latency over that with pause frames alone."""
+def ratios(table: pl.DataFrame, scheme: str, loads: tuple[float, ...]) -> dict[str, float]:
+    """Return a scheme's median latency over that with pause frames alone."""
     return {
-        f"TIMELY over pauses alone at load {load}": metrics.at(
-            table, scheme=GRADIENT, metric=metric, load=load
-        )
-        / metrics.at(table, scheme=PAUSE, metric=metric, load=load)
+        f"{scheme} over pauses alone at load {load}": metrics.at(table, scheme=scheme, **row)
+        / metrics.at(table, scheme=PAUSE, **row)
         for load in loads
+        for row in [{"metric": MEDIAN, "load": load}]
     }
 
 
-@figure.claim(
-    "at low load TIMELY's median latency is no worse than with pauses alone (within 10 %)"
-)
-def no_worse_at_low_load(table: pl.DataFrame) -> Verdict:
-    return all_at_most(ratios(table, MEDIAN, LOW), 1.1)
+def no_worse_at_low_load(table: pl.DataFrame, scheme: str) -> Verdict:
+    """Judge that a latency at low load is within 10 % of that with pause frames alone."""
+    return all_at_most(ratios(table, scheme, LOW), 1.1)
 
 
-@figure.claim("at high load TIMELY's median latency is lower (by 10 % or more)")
-def lower_at_high_load(table: pl.DataFrame) -> Verdict:
-    return all_at_most(ratios(table, MEDIAN, HIGH), 0.9)
+def lower_at_high_load(table: pl.DataFrame, scheme: str) -> Verdict:
+    """Judge that the median latency at high load is lower than with pause frames alone."""
+    return all_at_most(ratios(table, scheme, HIGH), 0.9)
 
 
-@figure.claim("at low load TIMELY's mean latency is within 10 % too", stated=False)
-def mean_no_worse(table: pl.DataFrame) -> Verdict:
-    return all_at_most(ratios(table, MEAN, LOW), 1.1)
+for name in (GRADIENT, SMOOTH):
+    stated = name == GRADIENT
+    figure.claim(
+        f"at low load the median latency with {name} is no worse than with pauses alone (within "
+        "10 %)",
+        stated=stated,
+    )(partial(no_worse_at_low_load, scheme=name))
+    figure.claim(
+        f"at high load the median latency with {name} is lower (by 10 % or more)", stated=stated
+    )(partial(lower_at_high_load, scheme=name))
