@@ -29,7 +29,8 @@ def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> Non
 def test_every_part_of_the_catalogue_is_at_work_in_some_example() -> None:
     used = {part for file in EXAMPLES for part in named(sojourn.read(file))}
     families = sojourn.parts()
-    del families["scenario"]
+    # Fluid models are no part of a scenario.
+    del families["scenario"], families["fluid"]
     every = {(family, part["name"]) for family, parts in families.items() for part in parts}
     routings = {("routing", name) for name in ("flow_hash", "spray_round_robin", "spray_random")}
     assert not sorted((every | routings) - used)
@@ -48,6 +49,7 @@ LAYERS = (
     "_core",
     "scenario",
     "results",
+    "fluid",
     "run",
     "metrics",
     "steady",

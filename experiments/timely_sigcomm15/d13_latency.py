@@ -21,8 +21,8 @@ figure = Figure(
         *cluster.deviations,
         "The load is that of D12. Pause frames alone do not carry it, so the latency grows as long "
         "as calls come; those are counted that began in the second half of that time. It includes "
-        "the time that a call waits at its host. TIMELY's median is 38 % shorter, not 70 %: at this "
-        "load a TIMELY without memory of earlier calls makes them wait at their hosts as well.",
+        "the time that a call waits at its host. TIMELY's median is 38 % shorter, not 70 %: "
+        "without memory of earlier calls TIMELY makes calls wait at their hosts as well.",
     ),
 )
 

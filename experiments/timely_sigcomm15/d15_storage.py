@@ -46,12 +46,12 @@ figure = Figure(
         "another, each in 100 µs on average. Loads count payload and are shares of what all hosts "
         "can send. Calls come for 10 ms; the run goes on for 50 ms more, so that almost all are "
         "answered.",
-        "At a load of 0.2 TIMELY's median is a quarter longer than with pause frames alone, and its "
-        "tail is longer at any low load. A transfer is cut when it meets another and gets 10 Mb/s "
-        "back a segment, 50 Mb/s at best: the 62 segments of a block of 1 MB end before it has "
-        "recovered. With the testbed's weight of 0.02 cuts are rare, and the median is within 10 "
-        "%; with ten times the increase as well, within 1 %. Those connections that last, as in "
-        "the paper, keep a rate that fits.",
+        "At a load of 0.2 TIMELY's median is a quarter longer than with pause frames alone, and "
+        "its tail is longer at any low load. A transfer is cut when it meets another and gets 10 "
+        "Mb/s back a segment, 50 Mb/s at best: the 62 segments of a block of 1 MB end before it "
+        "has recovered. With the testbed's weight of 0.02 cuts are rare, and the median is within "
+        "10 %; with ten times the increase as well, within 1 %. In the paper connections last, and "
+        "a block starts at the rate that the one before has found.",
     ),
     panels=(1, 2),
     size=(11, 4.4),

@@ -40,11 +40,12 @@ figure = Figure(
     source="Figure: reverse path congestion",
     scales=SCALES,
     deviations=(
-        "In the paper it is not known what congests the way back. Here, to the testbed come two peers that send to the first client over 20 connections: ACKs to "
-        "this client meet their queue. Switches do not pause here, for with pause frames ACKs "
-        "always have priority; nothing is dropped.",
+        "What congests the way back in the paper is not known. Here two peers join the testbed and "
+        "send to the first client over 20 connections: ACKs to this client meet their queue. "
+        "Switches do not pause, for with pause frames ACKs always have priority; nothing is "
+        "dropped.",
         "The error is what an RTT shows as queueing, beyond what its packet waited on the way "
-        "there. Only connections of the first client are looked at.",
+        "there. Only connections of the first client are looked at. RTTs are measured to 0.1 µs.",
     ),
     panels=(1, 2),
     size=(11, 4.4),

@@ -80,8 +80,10 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     by_gradient = pl.col("scheme").str.starts_with(GRADIENT)
     name = pl.col("scheme").str.replace(f"{GRADIENT}(, )?", "")
     named = wide.with_columns(
-        scheme=pl.when(by_gradient).then(pl.lit(GRADIENT)).otherwise(pl.lit(ONE_TARGET)),
-        name=pl.when(name == "").then(pl.lit("weight 0.02")).otherwise(name),
+        scheme=pl.when(by_gradient)
+        .then(pl.lit(f"{GRADIENT}, by weight"))
+        .otherwise(pl.lit(ONE_TARGET)),
+        name=pl.when(name == "").then(pl.lit("0.02")).otherwise(name),
         x=MEAN,
     )
     for panel, metric, unit, label in (
@@ -148,7 +150,7 @@ def gradient_is_smoother(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    "with a weight of 0.1 as well, and with no more RTT than any target that has as much throughput",
+    "with a weight of 0.1 too, and at no more RTT than any target that has as much throughput",
     stated=False,
 )
 def more_weight_is_better(table: pl.DataFrame) -> Verdict:

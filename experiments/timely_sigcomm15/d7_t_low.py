@@ -51,7 +51,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    draw_sweep(axes, table, "t_low", "T_low (µs)", log_x=True)
+    draw_sweep(axes, table, "t_low", "T_low (µs)")
 
 
 def value(table: pl.DataFrame, segment: int, t_low: int, metric: str) -> float:

@@ -60,7 +60,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    draw_sweep(axes, table, "spacing", "rate within a segment (Mb/s)", log_x=True)
+    draw_sweep(axes, table, "spacing", "rate within a segment (Mb/s)")
     for panel in axes:
         panel.axvline(FAIR_SHARE_MBPS, color="#222222", ls=":", lw=1)
         panel.annotate(

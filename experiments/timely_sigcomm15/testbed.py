@@ -27,7 +27,7 @@ PACKET_S = 1040 * 8 / 10e9
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
     "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
-    "paper": {"seeds": 10, "warm_up": 300, "measured": 1000},
+    "paper": {"seeds": 10, "warm_up": 300, "measured": 500},
 }
 """Long flows need time to find their rates: warm-up and measurement are in milliseconds."""
 
@@ -69,19 +69,16 @@ def measured(runs: list[Run]) -> pl.DataFrame:
     return metrics.across_seeds(metrics.measure(runs, **measures))
 
 
-def draw_sweep(
-    panels: Any, table: pl.DataFrame, x: str, label: str, *, log_x: bool = False
-) -> None:
+def draw_sweep(panels: Any, table: pl.DataFrame, x: str, label: str) -> None:
     """Draw throughput on one panel, and mean and p99 RTT on the other."""
     left, right = panels
     throughput = table.filter(metric=THROUGHPUT)
-    plot.against(
-        left, throughput, x=x, unit="Gb/s", labels=(label, "throughput, payload"), log_x=log_x
-    )
+    labels = (label, "throughput, payload")
+    plot.against(left, throughput, x=x, unit="Gb/s", labels=labels, log_x=True)
     tail = pl.format("{}, p99", "scheme")
     times = table.filter(pl.col("metric").is_in([MEAN, TAIL])).with_columns(
         scheme=pl.when(pl.col("metric") == TAIL).then(tail).otherwise("scheme")
     )
-    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=log_x)
+    plot.against(right, times, x=x, unit="us", labels=(label, "RTT"), log_x=True)
     if throughput["scheme"].n_unique() == 1:
         left.get_legend().remove()

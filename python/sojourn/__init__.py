@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn._core import VERSION as __version__
 from sojourn._core import ScenarioError
+from sojourn.fluid import Fluid, PhaseMargin, fluid
 from sojourn.results import Result, Run
 from sojourn.run import over_seeds, run, run_many, sweep
 from sojourn.scenario import check, expand, override, parts, read
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Figure",
+    "Fluid",
     "Labelled",
     "Paper",
+    "PhaseMargin",
     "Result",
     "Run",
     "Scale",
@@ -42,6 +45,7 @@ __all__ = [
     "equals",
     "every",
     "expand",
+    "fluid",
     "metrics",
     "not_judged",
     "over_seeds",

@@ -8,6 +8,7 @@ __all__ = [
     "ScenarioError",
     "Stop",
     "check",
+    "fluid",
     "parts",
     "run",
     "trace",
@@ -38,6 +39,9 @@ def run(scenario: str, stop: Stop) -> dict[str, Any]:
 
 def check(scenario: str) -> str:
     """Return the scenario with every default filled in, as JSON."""
+
+def fluid(setup: str) -> dict[str, Any]:
+    """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""
 
 def trace(scenario: str) -> dict[str, Any]:
     """Return the flows that a scenario's workload asks for, without running them."""

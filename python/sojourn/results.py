@@ -63,15 +63,8 @@ class Result:
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""
-        samples = pl.DataFrame(
-            {
-                "time_s": columns["samples"]["time_s"],
-                "probe": _names(columns["samples"]["probe"], columns["probes"]),
-                "value": columns["samples"]["value"],
-            }
-        )
         summary = json.loads(columns["summary"]) | dict(manifest)
-        return cls(flow_table(columns), samples, summary)
+        return cls(flow_table(columns), sample_table(columns), summary)
 
     def write(self, directory: str | Path) -> Path:
         """Write `flows.parquet`, `summary.json` and, if there are samples, `samples.parquet`."""
@@ -127,6 +120,18 @@ class Run:
 
     labels: Labels
     result: Result
+
+
+def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Build the samples from the core's columns; numbers of probes become names."""
+    samples = columns["samples"]
+    return pl.DataFrame(
+        {
+            "time_s": samples["time_s"],
+            "probe": _names(samples["probe"], columns["probes"]),
+            "value": samples["value"],
+        }
+    )
 
 
 def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:

@@ -38,6 +38,16 @@ crate::parameters! {
         if switch.alpha.is_some_and(|alpha| alpha <= 0.0) {
             return Err(Problem::new("alpha", "must be above zero"));
         }
+        if let (Some(size), Some(pause)) = (switch.shared_buffer, &switch.pause) {
+            let parts =
+                [("pause.headroom", pause.headroom), ("pause.reserve", Some(pause.reserve))];
+            for (field, part) in parts {
+                if let Some(part) = part.filter(|part| *part > size) {
+                    let message = format!("must be below shared_buffer, which is {size}, not {part}");
+                    return Err(Problem::new(field, message));
+                }
+            }
+        }
         Ok(())
     }
 }
@@ -50,14 +60,23 @@ crate::parameters! {
         pub alpha: f64 = 0.125, where positive;
         /// Set aside for each ingress link before it draws on the pool ([hpcc19]: 4 KB).
         pub reserve: Bytes = Bytes(4_096);
-        /// Set aside for each ingress link after it is paused. None computes what can still arrive:
-        /// two propagation delays and the reaction time at line rate, a packet in each direction
-        /// and the frame itself.
+        /// Set aside for each ingress link after it is paused. None computes what can arrive at line
+        /// rate: the packet that finds no room, what comes while the frame waits for the packet before
+        /// it, is transmitted, travels and is obeyed, what is on its way then, and the packet that the
+        /// neighbour has just begun.
         pub headroom: Option<Bytes> = None;
         /// The link goes on when it is this far below the threshold ([hpcc19]: 3 KB).
         pub resume_offset: Bytes = Bytes(3_072);
         /// How long the neighbour takes to obey a pause frame, for the computed headroom only.
         pub reaction: Duration = Duration::ZERO;
+        /// A run ends when it finds a deadlock among links of which one has been paused for this long
+        /// without a break, and the summary warns of pauses that took longer; none neither looks for
+        /// deadlocks before the end nor warns.
+        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where |watchdog| {
+            // Switches look as often as this lasts, which must not be all the time.
+            let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
+            if is_long { Ok(()) } else { Err("1 us or more") }
+        };
     }
 }
 
@@ -65,11 +84,13 @@ crate::parameters! {
 pub const PAUSE_FRAME: Bytes = Bytes(64);
 
 impl Pause {
-    /// Headroom of an ingress link for packets of up to `packet`.
-    fn headroom(&self, link: &Link, packet: Bytes) -> u64 {
+    /// Headroom of an ingress link, whose cable leads back by `back`, for packets of up to `packet`.
+    fn headroom(&self, link: &Link, back: &Link, packet: Bytes) -> u64 {
         let computed = || {
-            let in_flight = link.rate.carries(link.delay * 2 + self.reaction).0;
-            in_flight + 2 * packet.0 + PAUSE_FRAME.0
+            let frame = back.rate.transmit(Bytes(packet.0 + PAUSE_FRAME.0));
+            let spans = [frame, back.delay, self.reaction, link.delay];
+            let late = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
+            link.rate.carries(Duration(late)).0.saturating_add(2 * packet.0)
         };
         self.headroom.map_or_else(computed, |headroom| headroom.0)
     }
@@ -114,6 +135,7 @@ struct Switch {
 }
 
 /// The buffers of all switches of a network.
+#[derive(Clone)]
 pub struct Buffers {
     alpha: Option<f64>,
     pause: Option<Pause>,
@@ -128,26 +150,34 @@ impl Buffers {
     /// if they share nothing.
     pub fn new(config: &Config, graph: &Graph, packet: Bytes) -> Result<Option<Self>, Problem> {
         let Some(size) = config.shared_buffer else { return Ok(None) };
-        let mut switches = vec![Switch { pool: size.0, taken: 0 }; graph.nodes.len()];
+        let pause = config.pause.as_ref();
+        let reserve = pause.map_or(0, |pause| pause.reserve.0);
+        // What is set aside at each node.
+        let mut aside = vec![0_u64; graph.nodes.len()];
         let mut ingress = Vec::with_capacity(graph.links.len());
-        let reserve = config.pause.as_ref().map_or(0, |pause| pause.reserve.0);
-        for link in &graph.links {
-            let switch = link.to as usize;
-            let headroom = config.pause.as_ref().map_or(0, |pause| pause.headroom(link, packet));
+        for (id, link) in graph.links.iter().enumerate() {
+            let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
+            let headroom = pause.map_or(0, |pause| pause.headroom(link, back, packet));
             if !graph.nodes[switch].is_host {
-                let pool = &mut switches[switch].pool;
-                let left = pool.checked_sub(headroom + reserve);
-                *pool = left.filter(|left| *left >= packet.0).ok_or_else(|| {
-                    let name = &graph.nodes[switch].name;
-                    let message = format!(
-                        "{size} is too small for switch `{name}`: its ports' reserves and \
-                         headrooms leave no room for a packet of {packet}"
-                    );
-                    Problem::new("shared_buffer", message)
-                })?;
+                aside[switch] = aside[switch].saturating_add(headroom).saturating_add(reserve);
             }
             ingress.push(Ingress { switch, headroom, ..Ingress::default() });
         }
+        let most = (0..aside.len()).rev().max_by_key(|switch| aside[*switch]).unwrap_or_default();
+        if size.0.checked_sub(aside[most]).is_none_or(|left| left < packet.0) {
+            let (name, taken) = (&graph.nodes[most].name, Bytes(aside[most]));
+            let message = if pause.is_some() {
+                format!(
+                    "{size} is too small for switch `{name}`: the reserves and headrooms of its \
+                     ports take {taken}, which must leave room for a packet of {packet}"
+                )
+            } else {
+                format!("must hold at least one packet, which is {packet} on the wire")
+            };
+            return Err(Problem::new("shared_buffer", message));
+        }
+        let switches =
+            aside.iter().map(|aside| Switch { pool: size.0 - aside, taken: 0 }).collect();
         Ok(Some(Self {
             alpha: config.alpha,
             pause: config.pause.clone(),
@@ -190,8 +220,8 @@ impl Buffers {
     }
 
     /// Frees the room of a packet that has left; headroom first.
-    pub fn release(&mut self, link: LinkId, bytes: u16) {
-        let bytes = u64::from(bytes);
+    pub fn release(&mut self, link: LinkId, bytes: impl Into<u64>) {
+        let bytes = bytes.into();
         let ingress = &mut self.ingress[link as usize];
         let switch = &mut self.switches[ingress.switch];
         let before = ingress.pooled(self.reserve);
@@ -210,7 +240,7 @@ impl Buffers {
         let pooled = ingress.pooled(self.reserve);
         let is_full = ingress.in_headroom > 0 || (pooled > 0 && pooled >= threshold);
         let is_low = ingress.in_headroom == 0
-            && (pooled == 0 || pooled + pause.resume_offset.0 <= threshold);
+            && (pooled == 0 || pooled.saturating_add(pause.resume_offset.0) <= threshold);
         match ingress.is_paused {
             false if is_full => {
                 ingress.is_paused = true;
@@ -224,6 +254,30 @@ impl Buffers {
         }
     }
 
+    /// Whether the neighbour at the other end of `link` has been told to pause.
+    pub fn is_paused(&self, link: LinkId) -> bool {
+        self.ingress[link as usize].is_paused
+    }
+
+    /// How long pauses may last without being looked at, if there are any and they are ever looked at.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.pause.as_ref()?.watchdog
+    }
+
+    /// The paused links that would go on if everything left but `kept` bytes of what came by each link.
+    /// Links of which nothing leaves stay as they are.
+    pub fn would_resume(&self, kept: &[u64]) -> Vec<LinkId> {
+        let mut rest = self.clone();
+        let leaves = self.ingress.iter().zip(kept).map(|(ingress, kept)| ingress.held - kept);
+        let leaves: Vec<(LinkId, u64)> =
+            (0..).zip(leaves).filter(|(_, bytes)| *bytes > 0).collect();
+        for (link, bytes) in &leaves {
+            rest.release(*link, *bytes);
+        }
+        let links = leaves.into_iter().map(|(link, _)| link);
+        links.filter(|link| rest.order(*link) == Some(Order::Resume)).collect()
+    }
+
     /// Checks that nothing is held once nothing waits.
     pub fn assert_empty(&self) {
         assert!(self.ingress.iter().all(|ingress| ingress.held == 0), "a buffer leaks bytes");
@@ -233,4 +287,39 @@ impl Buffers {
 
 fn threshold(alpha: f64, free: u64) -> u64 {
     (alpha * free as f64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use crate::topology;
+    use serde_json::json;
+
+    #[test]
+    fn a_paused_link_would_resume_if_enough_of_its_bytes_left_and_not_if_none_did() {
+        let star = json!({ "kind": "star", "hosts": 2 });
+        let graph = topology::Config::read(&star).unwrap().graph().unwrap();
+        let config = json!({ "shared_buffer": "100 KB", "pause": {} });
+        let config = Config::read(&config).unwrap();
+        let mut buffers = Buffers::new(&config, &graph, Bytes(1_000)).unwrap().unwrap();
+        let link =
+            (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();
+        let (mut held, none) = (0, Vec::<LinkId>::new());
+        while buffers.order(link as LinkId).is_none() {
+            assert!(buffers.admit(link as LinkId, 1_000, 0));
+            held += 1_000;
+        }
+        let kept = |bytes: u64| {
+            let mut kept = [0; 4];
+            kept[link] = bytes;
+            kept
+        };
+        assert!(buffers.is_paused(link as LinkId));
+        assert_eq!(buffers.would_resume(&kept(held)), none);
+        assert_eq!(buffers.would_resume(&kept(held - 1_000)), none);
+        assert_eq!(buffers.would_resume(&kept(held - 5_000)), [link as LinkId]);
+        assert_eq!(buffers.would_resume(&kept(0)), [link as LinkId]);
+        assert!(buffers.is_paused(link as LinkId), "nothing has happened");
+    }
 }

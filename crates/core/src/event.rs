@@ -20,6 +20,8 @@ pub enum Event {
     Wake(FlowSlot),
     /// The recorder takes its samples.
     Sample,
+    /// Somebody looks for pauses that cannot end.
+    Watch,
 }
 
 const _: () =

@@ -7,11 +7,13 @@ pub mod alone;
 pub mod buffer;
 pub mod event;
 pub mod flow;
+pub mod fluid;
 pub mod host;
 pub mod ideal;
 pub mod network;
 pub mod packet;
 pub mod parameters;
+pub mod pauses;
 pub mod port;
 pub mod queue;
 pub mod random;
@@ -27,6 +29,7 @@ mod table;
 pub mod topology;
 pub mod transport;
 pub mod units;
+pub mod watchdog;
 pub mod workload;
 
 /// Version of the simulator; part of every result.

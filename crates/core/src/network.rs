@@ -8,7 +8,7 @@ use crate::router::About;
 use crate::routes::{END, Routes};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The pending events of a simulation.
 pub type Agenda = Schedule<Event>;
@@ -147,6 +147,11 @@ impl Network {
         if self.is_paced && self.from_host[link as usize] { ends } else { Some(agenda.now()) }
     }
 
+    /// How long pauses may last without being looked at, if there are any and they are ever looked at.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.buffers.as_ref().and_then(Buffers::watchdog)
+    }
+
     /// Starts the clocks of all routers.
     pub fn start_routers(&self, agenda: &mut Agenda) {
         for (link, port) in (0..).zip(&self.ports) {
@@ -231,7 +236,7 @@ impl Network {
     }
 
     /// The link by which a packet now at the port of `link` came into a shared buffer that counts it.
-    fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LinkId> {
+    pub fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LinkId> {
         let passes = self.control_priority && packet.kind.is_control();
         let is_counted = !self.from_host[link as usize] && !passes;
         is_counted.then(|| self.routes.link(packet.next_hop - 1))

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::Packet;
+use crate::pauses::Pauses;
 use crate::queue::{
     Admission, Backlog, Behaviour, Census, Context, Fifo, Found, Line, Queue, Verdict,
 };
@@ -33,10 +34,6 @@ pub struct Counters {
     pub dropped: u64,
     /// Packets that were transmitted, and lost on the link.
     pub lost: u64,
-    /// How often PFC paused the port.
-    pub pauses: u64,
-    /// How long it was paused in all.
-    pub paused: Duration,
 }
 
 /// Whether control packets wait with the data or pass it.
@@ -78,7 +75,7 @@ struct Served {
     accounted: Time,
     /// Whether the port has asked to be called when the transmitter is free.
     called: bool,
-    paused_since: Option<Time>,
+    pauses: Pauses,
 }
 
 impl Served {
@@ -175,7 +172,7 @@ impl Port {
                 data,
                 accounted: Time::ZERO,
                 called: false,
-                paused_since: None,
+                pauses: Pauses::default(),
             }))
         };
         let (lane, quiet_below) = match behaviour {
@@ -282,7 +279,7 @@ impl Port {
         let already = dropped.len();
         let Lane::Departure(served) = &mut self.lane else { return None };
         let packet = match served.control.as_mut().and_then(Line::pop) {
-            None if served.paused_since.is_none() => {
+            None if !served.pauses.is_on() => {
                 let (random, marks) = (&mut self.random, &mut self.counters.marked);
                 served.data.pop(&mut Context { now, random, dropped, marks })
             }
@@ -299,7 +296,7 @@ impl Port {
         }
         let Lane::Departure(served) = &mut self.lane else { return None };
         let urgent = served.control.as_ref().is_some_and(|line| line.backlog().packets > 0);
-        let may_go = urgent || (served.paused_since.is_none() && served.data.backlog().packets > 0);
+        let may_go = urgent || (!served.pauses.is_on() && served.data.backlog().packets > 0);
         if !may_go || served.called {
             return None;
         }
@@ -357,20 +354,15 @@ impl Port {
 
     /// PFC: data must wait from now on.
     pub fn pause(&mut self, now: Time) {
-        if let Lane::Departure(served) = &mut self.lane
-            && served.paused_since.is_none()
-        {
-            served.paused_since = Some(now);
-            self.counters.pauses += 1;
+        if let Lane::Departure(served) = &mut self.lane {
+            served.pauses.begin(now);
         }
     }
 
     /// PFC: data may go again.
     pub fn resume(&mut self, now: Time) {
-        if let Lane::Departure(served) = &mut self.lane
-            && let Some(since) = served.paused_since.take()
-        {
-            self.counters.paused += now - since;
+        if let Lane::Departure(served) = &mut self.lane {
+            served.pauses.end(now);
         }
     }
 
@@ -425,9 +417,19 @@ impl Port {
         self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
     }
 
-    /// Whether PFC holds the port's data back.
-    pub fn is_paused(&self) -> bool {
-        matches!(&self.lane, Lane::Departure(served) if served.paused_since.is_some())
+    /// How PFC has held the port's data back.
+    pub fn pauses(&self) -> Pauses {
+        match &self.lane {
+            Lane::Arrival(_) => Pauses::default(),
+            Lane::Departure(served) => served.pauses,
+        }
+    }
+
+    /// Shows the data that waits to be served, in no particular order.
+    pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
+        if let Lane::Departure(served) = &self.lane {
+            served.data.visit(see);
+        }
     }
 
     /// What waits.

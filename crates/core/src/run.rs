@@ -21,6 +21,7 @@ use crate::scenario::{Model, Scenario};
 use crate::simulation::{self, Simulation};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
+use crate::watchdog::{self, Deadlock};
 use crate::workload::{Context, Flows};
 use crate::{VERSION, transport};
 
@@ -96,7 +97,7 @@ impl Scenario {
     }
 
     fn network(&self, graph: &Graph, transport: &transport::Config) -> Result<Network, Problem> {
-        let packet = Bytes(self.packet.payload.0 + self.packet.header.0);
+        let packet = Bytes(self.packet.payload.0 + self.packet.header.0).max(self.packet.ack);
         let buffers = Buffers::new(&self.switch, graph, packet).map_err(|p| p.within("switch"))?;
         if buffers.is_some() && graph.hosts_are_routers {
             let message = "must be left out: this topology has no switch";
@@ -156,7 +157,7 @@ impl Scenario {
         let mut simulation = Simulation::new(setting, network, flows, recorder);
         simulation.run(self.time_limit, stop)?;
         let classes = simulation.classes().to_vec();
-        let Simulation { network, recorder, totals, stuck, .. } = simulation;
+        let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
         let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
         let data = sum(|port| port.counters.data);
         let [at_switch, at_host] = self.queues(transport);
@@ -168,7 +169,9 @@ impl Scenario {
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
         let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
         let of_router = router.iter().filter_map(|router| router.warning());
-        let warnings = of_router.chain(transport.warning(slowest, &self.packet));
+        let of_pauses =
+            watchdog::warning(&network, graph, &deadlocks, totals.ended, self.time_limit);
+        let warnings = of_router.chain(transport.warning(slowest, &self.packet)).chain(of_pauses);
         summary["warnings"] = warnings.collect();
         summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
         merge(
@@ -180,9 +183,14 @@ impl Scenario {
                 "drops": sum(|port| port.counters.dropped),
                 "losses": sum(|port| port.counters.lost),
                 "marks": sum(|port| port.counters.marked),
-                "pauses": sum(|port| port.counters.pauses),
+                "pauses": sum(|port| port.pauses().count),
             }),
         );
+        let of_deadlock = |deadlock: &Deadlock| {
+            let (links, since) = (deadlock.names(graph), deadlock.since.seconds());
+            json!({ "links": links, "since_s": since })
+        };
+        summary["deadlocks"] = deadlocks.iter().map(of_deadlock).collect();
         summary["memory"] = json!({
             "bytes_per_live_flow": Simulation::BYTES_PER_LIVE_FLOW,
             "bytes_per_idle_flow": Simulation::BYTES_PER_IDLE_FLOW,
@@ -318,7 +326,7 @@ fn untouched(spec: FlowSpec) -> FlowRecord {
 
 /// What passed over a link.
 fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value {
-    let counters = &port.counters;
+    let (counters, pauses) = (&port.counters, port.pauses());
     let rate = graph.links[id as usize].rate;
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
@@ -331,8 +339,9 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
         "drops": counters.dropped,
         "losses": counters.lost,
         "marks": counters.marked,
-        "pauses": counters.pauses,
-        "paused_s": counters.paused.seconds(),
+        "pauses": pauses.count,
+        "paused_s": pauses.total.seconds(),
+        "longest_pause_s": pauses.longest.seconds(),
         "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
         "queue_max_bytes": counters.queue_max,
     });

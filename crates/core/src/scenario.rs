@@ -7,7 +7,7 @@ use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean,
 use crate::routes::Routing;
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{buffer, host, ideal, queue, recorder, router, topology, transport, workload};
+use crate::{buffer, fluid, host, ideal, queue, recorder, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,8 +177,8 @@ impl Scenario {
     }
 }
 
-/// The parts and parameters that a scenario may name, as plain data: a list of families, each with
-/// its parts, each with its parameters.
+/// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of
+/// families, each with its parts, each with its parameters.
 pub fn catalogue() -> Value {
     let table = |name, about: &str, entries| Part {
         name,
@@ -186,10 +186,14 @@ pub fn catalogue() -> Value {
         entries,
     };
     let alone = |part| vec![part];
-    let own: Vec<Entry> =
-        Scenario::entries().into_iter().filter(|entry| !entry.name.contains('.')).collect();
+    let own_fields = |entries: Vec<Entry>| -> Vec<Entry> {
+        entries.into_iter().filter(|entry| !entry.name.contains('.')).collect()
+    };
+    let mut fluids =
+        alone(table("fluid", fluid::Setup::ABOUT, own_fields(fluid::Setup::entries())));
+    fluids.extend(fluid::Config::catalogue());
     let families = [
-        ("scenario", alone(table("scenario", Scenario::ABOUT, own))),
+        ("scenario", alone(table("scenario", Scenario::ABOUT, own_fields(Scenario::entries())))),
         ("topology", topology::Config::catalogue()),
         ("workload", workload::Config::catalogue()),
         ("sizes", workload::sizes::Config::catalogue()),
@@ -202,6 +206,7 @@ pub fn catalogue() -> Value {
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
         ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),
         ("model", ideal::Config::catalogue()),
+        ("fluid", fluids),
     ];
     let of_entry = |entry: Entry| {
         json!({

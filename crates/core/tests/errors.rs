@@ -52,7 +52,10 @@ fn graph(rows: &str) -> Value {
 
 /// Each mistake by itself, as a change of [`good`].
 fn mistakes() -> Vec<Value> {
-    let sizes = |text| poisson(json!({ "sizes": file("empirical", text) }));
+    [names_and_values(), what_must_fit(), traffic_and_files()].concat()
+}
+
+fn names_and_values() -> Vec<Value> {
     vec![
         // Names.
         json!({ "transprot": "dctcp" }),
@@ -79,15 +82,12 @@ fn mistakes() -> Vec<Value> {
         json!({ "packet": { "payload": "0 B" } }),
         json!({ "packet": { "payload": "64 KiB" } }),
         json!({ "packet": { "ack": "64 KiB" } }),
-        // What must fit together.
+    ]
+}
+
+fn what_must_fit() -> Vec<Value> {
+    vec![
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
-        json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
-        json!({ "transport": { "kind": "fast", "gamma": 1.5 } }),
-        json!({ "transport": { "kind": "fast", "alpha": 0 } }),
-        json!({ "transport": { "kind": "swift", "fs_min": 100 } }),
-        json!({ "transport": { "kind": "swift", "min_cwnd": 2, "max_cwnd": 1 } }),
-        json!({ "transport": { "kind": "swift", "initial_cwnd": 20_000 } }),
-        json!({ "transport": { "kind": "constant_rate", "window": "0 B" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
         json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
         json!({ "queue": {
@@ -134,7 +134,20 @@ fn mistakes() -> Vec<Value> {
         json!({ "transport": { "kind": "timely", "segments": { "spacing": "1 Gbps" } } }),
         json!({ "host": { "rtt_noise": { "kind": "spikes", "probability": 2, "size": "1 us" } } }),
         json!({ "host": { "rtt_noise": "uniforn" } }),
+        json!({ "switch": { "pause": { "alpha": 0 }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "400 KB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "reserve": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "watchdog": "0 s" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": true, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "shared_buffer": "1 KB" } }),
         json!({ "warm_up": "20 s" }),
+    ]
+}
+
+fn traffic_and_files() -> Vec<Value> {
+    let sizes = |text| poisson(json!({ "sizes": file("empirical", text) }));
+    vec![
         // Calls.
         calls(&json!({ "load": 0.5, "outstanding": 1 })),
         calls(&json!({})),
@@ -166,11 +179,24 @@ fn mistakes() -> Vec<Value> {
     ]
 }
 
+/// Laws of delay with parameters that make no sense.
+fn mistaken_delays() -> Vec<Value> {
+    vec![
+        json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
+        json!({ "transport": { "kind": "fast", "gamma": 1.5 } }),
+        json!({ "transport": { "kind": "fast", "alpha": 0 } }),
+        json!({ "transport": { "kind": "swift", "fs_min": 100 } }),
+        json!({ "transport": { "kind": "swift", "min_cwnd": 2, "max_cwnd": 1 } }),
+        json!({ "transport": { "kind": "swift", "initial_cwnd": 20_000 } }),
+        json!({ "transport": { "kind": "constant_rate", "window": "0 B" } }),
+    ]
+}
+
 #[test]
 fn every_mistake_is_explained_in_one_line() {
     let mut lines = String::new();
     assert!(try_run(&good()).is_ok());
-    for mistake in mistakes() {
+    for mistake in mistakes().into_iter().chain(mistaken_delays()) {
         // A part that says its kind takes the place of the good one; others are changes of it.
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();

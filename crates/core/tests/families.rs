@@ -278,6 +278,11 @@ fn visit_queue(config: &queue::Config, capacity: Capacity, visits: &[Visit]) {
         let bytes: u64 = line.iter().map(|packet| u64::from(packet.bytes)).sum();
         assert_eq!((backlog.packets as usize, backlog.bytes), (line.len(), bytes));
         assert!(!capacity.exceeded_by(backlog));
+        let mut shown = Vec::new();
+        queue.visit(&mut |packet| shown.push(packet.sequence));
+        shown.sort_unstable();
+        let waiting: Vec<u32> = line.iter().map(|packet| packet.sequence).collect();
+        assert_eq!(shown, waiting, "a visit shows what waits");
     }
     assert_eq!((queue.backlog(), marks), (Backlog::default(), seen), "every mark is counted once");
 }

@@ -26,7 +26,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
     ("buffer", &["parameters", "topology", "units"]),
-    ("port", &["packet", "queue", "random", "router", "topology", "units"]),
+    ("pauses", &["units"]),
+    ("port", &["packet", "pauses", "queue", "random", "router", "topology", "units"]),
     ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
     (
         "network",
@@ -35,6 +36,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("host", &["parameters", "random", "units"]),
     ("rtts", &["units"]),
     ("recorder", &["flow", "parameters", "rtts", "topology", "units"]),
+    ("watchdog", &["buffer", "network", "topology", "units"]),
+    ("fluid", &["parameters", "recorder", "units"]),
     (
         "simulation",
         &[
@@ -52,6 +55,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "topology",
             "transport",
             "units",
+            "watchdog",
             "workload",
         ],
     ),
@@ -68,9 +72,13 @@ const MECHANISM: &[&str] = &[
     "fixture",
     "fluid",
     "hystart",
+    "integrator",
+    "law",
+    "linear",
     "marking",
     "pairs",
     "paths",
+    "published",
     "ranges",
     "receiver",
     "rtt",
@@ -172,7 +180,7 @@ fn modules_import_only_what_lies_below_them() {
 #[test]
 fn parts_do_not_know_each_other() {
     for family in
-        ["queue", "router", "transport", "topology", "workload", "workload/sizes", "ideal"]
+        ["queue", "router", "transport", "topology", "workload", "workload/sizes", "ideal", "fluid"]
     {
         let directory = source().join(family);
         let files: Vec<_> = rust_files(&directory)

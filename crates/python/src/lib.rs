@@ -1,4 +1,4 @@
-//! The binding: four functions over text and columns, nothing to decide.
+//! The binding: five functions over text and columns, nothing to decide.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_core::flow::Columns;
+use sojourn_core::fluid;
 use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::recorder::Samples;
 use sojourn_core::run::Results;
 use sojourn_core::scenario::{Scenario, catalogue};
 
@@ -71,6 +73,17 @@ fn trace<'py>(py: Python<'py>, scenario: &str) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
+/// Integrates a fluid model given as JSON; other Python threads go on meanwhile.
+#[pyfunction(name = "fluid")]
+fn run_fluid<'py>(py: Python<'py>, setup: &str) -> PyResult<Bound<'py, PyDict>> {
+    let integrated = || Ok(fluid::Setup::parse(setup)?.run());
+    let fluid::Outcome { samples, summary } = py.detach(integrated).map_err(to_python)?;
+    let dict = PyDict::new(py);
+    set_samples(py, &dict, samples)?;
+    dict.set_item("summary", summary.to_string())?;
+    Ok(dict)
+}
+
 /// Returns the catalogue of parts with their parameters, as JSON.
 #[pyfunction]
 fn parts() -> String {
@@ -101,10 +114,14 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
     let dict = PyDict::new(py);
     dict.set_item("flows", flows_dict(py, results.flows)?)?;
     dict.set_item("classes", results.classes)?;
-    dict.set_item("probes", results.samples.probes)?;
-    dict.set_item("samples", columns!(py, results.samples, [time_s, probe, value]))?;
+    set_samples(py, &dict, results.samples)?;
     dict.set_item("summary", results.summary.to_string())?;
     Ok(dict)
+}
+
+fn set_samples(py: Python<'_>, dict: &Bound<'_, PyDict>, samples: Samples) -> PyResult<()> {
+    dict.set_item("probes", samples.probes)?;
+    dict.set_item("samples", columns!(py, samples, [time_s, probe, value]))
 }
 
 fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
@@ -136,7 +153,7 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{ScenarioError, Stop, check, parts, run, trace};
+    use super::{ScenarioError, Stop, check, parts, run, run_fluid, trace};
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;
     #[pymodule_export]

@@ -76,4 +76,8 @@ impl<R: Rule> Queue for AtDeparture<R> {
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
     }
+
+    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        self.waiting.visit(see);
+    }
 }

@@ -137,6 +137,9 @@ pub trait Queue: Send {
     /// What waits.
     fn backlog(&self) -> Backlog;
 
+    /// Shows every packet that waits, in no particular order.
+    fn visit(&self, see: &mut dyn FnMut(&Packet));
+
     /// Whether what [`pop`](Self::pop) gives depends only on what waits, is never dropped and does not
     /// draw: ports may then ask for it later than they send it, and let what need not wait pass by.
     fn is_patient(&self) -> bool {
@@ -224,6 +227,11 @@ impl Line {
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
+
+    /// Shows every packet.
+    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(see);
+    }
 }
 
 /// An admission rule before a plain line: for ports that cannot take the short way.
@@ -262,6 +270,10 @@ impl Queue for Fifo {
 
     fn backlog(&self) -> Backlog {
         self.line.backlog()
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        self.line.visit(see);
     }
 }
 

@@ -105,6 +105,13 @@ impl Queue for PFabric {
         self.backlog
     }
 
+    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        let mut is_taken = vec![true; self.packets.len()];
+        self.free.iter().for_each(|place| is_taken[*place as usize] = false);
+        let placed = self.packets.iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
+        self.lone.iter().chain(placed.map(|(packet, _)| packet)).for_each(see);
+    }
+
     fn is_patient(&self) -> bool {
         true
     }

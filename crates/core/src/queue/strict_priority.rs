@@ -100,6 +100,10 @@ impl Queue for StrictPriority {
         self.backlog
     }
 
+    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        self.lines.iter().for_each(|line| line.visit(see));
+    }
+
     fn is_patient(&self) -> bool {
         true
     }

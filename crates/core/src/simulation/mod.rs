@@ -5,6 +5,7 @@
 
 mod followers;
 mod sampling;
+mod stuck;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +26,7 @@ use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::{Output, Sender};
 use crate::transport::{Config as Transport, Controller, Leaving, Mechanism, Path};
 use crate::units::{Bytes, Duration, Time};
+use crate::watchdog::{self, Deadlock};
 use crate::workload::Flows;
 
 /// A flow in progress.
@@ -131,6 +133,8 @@ pub struct Simulation<'a> {
     pub totals: Totals,
     /// Flows that could not finish, and why.
     pub stuck: Vec<String>,
+    /// Links whose pauses cannot end.
+    pub deadlocks: Vec<Deadlock>,
 }
 
 impl<'a> Simulation<'a> {
@@ -162,6 +166,7 @@ impl<'a> Simulation<'a> {
             recorder,
             totals: Totals::default(),
             stuck: Vec::new(),
+            deadlocks: Vec::new(),
         }
     }
 
@@ -171,6 +176,9 @@ impl<'a> Simulation<'a> {
         self.network.start_routers(&mut self.agenda);
         if self.recorder.is_sampling() {
             self.agenda.push(Time::ZERO, Event::Sample);
+        }
+        if let Some(period) = self.network.watchdog() {
+            self.agenda.push(Time::ZERO + period, Event::Watch);
         }
         while let Some((now, event)) = self.agenda.pop() {
             if now > limit {
@@ -186,6 +194,12 @@ impl<'a> Simulation<'a> {
                 Event::Tick(link) => self.network.tick(link, &mut self.agenda),
                 Event::Wake(slot) => self.wake(slot),
                 Event::Sample => self.sample(),
+                Event::Watch => {
+                    self.watch();
+                    if !self.deadlocks.is_empty() {
+                        break;
+                    }
+                }
             }
             if self.network.has_news() {
                 self.hear_of_departures();
@@ -513,6 +527,15 @@ impl<'a> Simulation<'a> {
         });
     }
 
+    /// Looks for a deadlock, and arranges to look again.
+    fn watch(&mut self) {
+        let now = self.agenda.now();
+        self.deadlocks = watchdog::watch(&self.network, now);
+        if let Some(period) = self.network.watchdog() {
+            self.agenda.push(now + period, Event::Watch);
+        }
+    }
+
     /// Whether nothing is left to happen: what events remain are stale.
     fn is_over(&self) -> bool {
         self.live == 0
@@ -524,11 +547,13 @@ impl<'a> Simulation<'a> {
     /// Records what is left and checks that nothing has leaked.
     fn close(&mut self, limit: Time) {
         self.hear_of_departures();
-        if !self.is_over() {
+        if !self.is_over() && self.deadlocks.is_empty() {
             self.totals.ended = limit;
         }
         let now = self.totals.ended;
         // Before ports close, which ends their pauses.
+        self.deadlocks = watchdog::deadlocks(&self.network);
+        self.stuck.extend(self.deadlocks.iter().map(|deadlock| deadlock.explain(self.graph)));
         self.explain_stuck(now);
         let in_network: u64 =
             self.flows.iter().flatten().map(|flow| flow.packets.in_network()).sum();
@@ -544,41 +569,6 @@ impl<'a> Simulation<'a> {
         self.recorder.records.sort();
         if let (0, Some(buffers)) = (in_ports, &self.network.buffers) {
             buffers.assert_empty();
-        }
-    }
-
-    /// Says which flows are unfinished, and what they wait for.
-    fn explain_stuck(&mut self, now: Time) {
-        const MOST: usize = 10;
-        let unfinished = self.flows.iter().flatten();
-        let unfinished = unfinished.filter(|flow| flow.spec.size.is_some() && flow.fct.is_none());
-        let paused = |way: Way| {
-            let mut links = self.network.routes.links(way).flatten();
-            links.find(|link| self.network.ports[**link as usize].is_paused()).copied()
-        };
-        for flow in unfinished.clone().take(MOST) {
-            let FlowSpec { id, source, target, size, start, .. } = &flow.spec;
-            let why = match paused(flow.there) {
-                Some(link) => format!("link {} is paused", self.graph.link_name(link)),
-                None if flow.sender.timeouts > 0 => format!(
-                    "{} time-outs, the next after {}",
-                    flow.sender.timeouts,
-                    flow.sender.timeout()
-                ),
-                None => "still sending".to_owned(),
-            };
-            self.stuck.push(format!(
-                "flow {id} ({} to {}) has {} of {} after {}: {why}",
-                self.graph.host_name(*source),
-                self.graph.host_name(*target),
-                Bytes(flow.delivered),
-                size.unwrap_or_default(),
-                now.since(*start),
-            ));
-        }
-        let more = unfinished.count().saturating_sub(MOST);
-        if more > 0 {
-            self.stuck.push(format!("and {more} more"));
         }
     }
 

@@ -75,6 +75,9 @@ impl Transport for Config {
     }
 }
 
+/// What a round-trip time of nothing, which a poor clock may measure, is taken for, in seconds.
+const LEAST_RTT: f64 = 1e-12;
+
 /// When to make a step and how long it is; windows in packets, times in seconds.
 struct Law {
     config: Config,
@@ -116,6 +119,7 @@ impl Law {
 
     /// Takes in a round-trip time in seconds, with its weight in the average.
     fn sample(&mut self, rtt: f64, weight: f64) {
+        let rtt = rtt.max(LEAST_RTT);
         let seen = self.delays.unwrap_or(Delays {
             base: rtt,
             known_base: f64::INFINITY,
@@ -229,8 +233,7 @@ impl Paced {
 impl Controller for Paced {
     fn on_ack(&mut self, ack: &Ack) {
         let Some(completion) = self.engine.complete(ack) else { return };
-        // A quotient of round-trip times has to make sense.
-        let rtt = completion.rtt.max(1e-12);
+        let rtt = completion.rtt.max(LEAST_RTT);
         self.law.sample(rtt, 1.0);
         let mut window = self.window.unwrap_or(self.engine.rate * rtt / self.packet_bits);
         if self.law.is_due(ack) {
@@ -263,7 +266,6 @@ mod tests {
     use super::super::tests::{ack, path};
     use super::*;
     use crate::parameters::Parameter;
-    use crate::units::Bytes;
 
     fn fast(config: &Value) -> Box<dyn Controller> {
         Config::read(config).unwrap().controller(&path())

@@ -27,7 +27,9 @@ fn example(kind: &str) -> Value {
         "incast" => json!({"kind": kind, "fan_in": 3, "size": "20 KB", "load": 0.1, "events": 50}),
         "permutation" => json!({"kind": kind, "size": "1 MB", "jitter": "10 us"}),
         "synchronised" => json!({"kind": kind, "flows": 2, "size": "1 MB", "repeats": 4}),
-        "long_lived" => json!({"kind": kind, "flows": 7, "stagger": "1 ms"}),
+        "long_lived" => {
+            json!({"kind": kind, "flows": 7, "stagger": "1 ms", "jitter": "10 us"})
+        }
         "flows" => json!({"kind": kind, "flows": [
             {"source": 0, "target": 5, "start": "2 us", "size": "1 KB", "class": "b"},
             {"source": 1, "target": 4, "start": "1 us", "stop": "1 ms", "initial_rate": "3 Gbps"},
@@ -297,6 +299,20 @@ fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
         assert_eq!(sorted(|flow| flow.target), (0..9).collect::<Vec<_>>());
         assert!(drawn.iter().all(|flow| flow.start <= Time(5_000_000)));
     }
+}
+
+#[test]
+fn long_lived_flows_may_start_at_random_moments() {
+    let graph = network(&json!({"kind": "star", "hosts": 8}));
+    let starts = |seed| -> Vec<Time> {
+        let config = json!({"kind": "long_lived", "start": "1 ms", "jitter": "5 us"});
+        flows(&config, &graph, seed).iter().map(|flow| flow.start).collect()
+    };
+    let within = Time(1_000_000_000)..=Time(1_005_000_000);
+    assert!(starts(1).iter().all(|start| within.contains(start)));
+    assert!(starts(1).windows(2).any(|pair| pair[0] != pair[1]));
+    assert_eq!(starts(1), starts(1));
+    assert_ne!(starts(1), starts(2));
 }
 
 #[test]
