@@ -92,7 +92,7 @@ def remote_calls(load: float, stop: str, **pattern: Any) -> dict[str, Any]:
 
 HIGH_LOAD: dict[str, dict[str, Any]] = {
     "smoke": {"warm_up": "1 ms", "stop": "2 ms", "time_limit": "20 ms"},
-    "quick": {"warm_up": "6 ms", "stop": "12 ms", "time_limit": "40 ms"},
+    "quick": {"warm_up": "7 ms", "stop": "14 ms", "time_limit": "50 ms"},
     "paper": {"warm_up": "10 ms", "stop": "20 ms", "time_limit": "60 ms", "seeds": 2},
 }
 """Scales of D12 and D13, which see the same runs: calls come until `stop`, all are answered."""
@@ -102,7 +102,7 @@ def at_high_load(scale: Scale) -> Iterator[Labelled]:
     """Yield every scheme at a load between what pauses alone and TIMELY can carry."""
     times = {name: scale[name] for name in ("warm_up", "time_limit")}
     for scheme, change in (schemes | why).items():
-        workload = remote_calls(0.8, scale["stop"])
+        workload = remote_calls(0.75, scale["stop"])
         yield {"scheme": scheme}, override(cluster(scale, workload, **times), change)
 
 

@@ -19,7 +19,7 @@ figure = Figure(
     scales=cluster.HIGH_LOAD,
     deviations=(
         *cluster.deviations,
-        "The load, 0.8 of what all hosts can send, is not the paper's, which is not known: it is "
+        "The load, 0.75 of what all hosts can send, is not the paper's, which is not known: it is "
         "between what pause frames alone and TIMELY can carry (D11). Every packet gives a round-"
         "trip time with pause frames alone, every segment's last packet with TIMELY.",
         "With weight 0.02 the moving average hardly moves in four samples, and only the threshold "
