@@ -90,11 +90,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 def ratios(table: pl.DataFrame, scheme: str, loads: tuple[float, ...]) -> dict[str, float]:
     """Return a scheme's median latency over that with pause frames alone."""
+
+    def median(name: str, load: float) -> float:
+        return metrics.at(table, scheme=name, metric=MEDIAN, load=load)
+
     return {
-        f"{scheme} over pauses alone at load {load}": metrics.at(table, scheme=scheme, **row)
-        / metrics.at(table, scheme=PAUSE, **row)
+        f"{scheme} over pauses alone at load {load}": median(scheme, load) / median(PAUSE, load)
         for load in loads
-        for row in [{"metric": MEDIAN, "load": load}]
     }
 
 
