@@ -81,7 +81,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     name = pl.col("scheme").str.replace(f"{GRADIENT}(, )?", "")
     named = wide.with_columns(
         scheme=pl.when(by_gradient)
-        .then(pl.lit(f"{GRADIENT}, by weight"))
+        .then(pl.lit(f"{GRADIENT} by weight"))
         .otherwise(pl.lit(ONE_TARGET)),
         name=pl.when(name == "").then(pl.lit("0.02")).otherwise(name),
         x=MEAN,

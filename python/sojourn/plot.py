@@ -99,7 +99,7 @@ LOOKS = {
     "k = 240 kb": Look(PURPLE, "D"),
     "red 5 to 200 kb": Look(ORANGE, "X"),
     "pause alone": Look(GREY, "s"),
-    "gradient": Look(RED, "^"),
+    "gradient by weight": Look(RED, "^"),
     "mean rtt": Look(SKY, "o"),
     "p99 rtt": Look(PURPLE, "v"),
     "16 kb": Look(BLUE, "o"),
