@@ -53,6 +53,7 @@ LAYERS = (
     "run",
     "metrics",
     "steady",
+    "calls",
     "theory",
     "layout",
     "plot",

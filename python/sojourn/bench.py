@@ -110,6 +110,21 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "workload": {**WEB_SEARCH, "flows": 1_000_000},
         "time_limit": "20 s",
     },
+    "W8": {
+        "name": "W8: TIMELY over pause frames, calls of 64 KB at load 0.7 on a Clos of 1024 hosts",
+        "topology": {"kind": "clos", "pods": 8, "edges_per_pod": 8, "cores": 32},
+        "packet": {"payload": "1460 B", "header": "40 B", "ack": "40 B"},
+        "transport": {"kind": "timely", "segments": {"pacing": "per_burst"}},
+        "switch": {"shared_buffer": "12 MB", "pause": {}},
+        "host": {"stamps": "wire"},
+        "workload": {
+            "kind": "rpc",
+            "request": {"kind": "fixed", "size": "64 KB"},
+            "response": {"kind": "fixed", "size": "64 B"},
+            "pattern": {"load": 0.7, "pairs": "longest", "stop": "3 ms"},
+        },
+        "time_limit": "3 ms",
+    },
 }
 
 

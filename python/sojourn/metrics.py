@@ -141,7 +141,8 @@ def mean(finished: Floats, unfinished: Floats) -> Statistic:
     return Statistic(float(values.mean()), at_least=len(unfinished) > 0)
 
 
-def _statistic(name: str, finished: Floats, unfinished: Floats) -> Statistic:
+def statistic_of(name: str, finished: Floats, unfinished: Floats) -> Statistic:
+    """Return `mean`, `max` or a percentile such as `p99`; `unfinished` holds lower bounds."""
     if name == "mean":
         return mean(finished, unfinished)
     return percentile(finished, unfinished, share_of(name))
@@ -157,12 +158,12 @@ def share_of(name: str) -> float:
 
 def fct(statistic: str, bucket: Bucket = ALL) -> Metric:
     """Measure flow completion time in seconds: `mean`, `max` or a percentile such as `p99`."""
-    return lambda result: _statistic(statistic, *_observed(result, bucket, "fct_s"))
+    return lambda result: statistic_of(statistic, *_observed(result, bucket, "fct_s"))
 
 
 def slowdown(statistic: str, bucket: Bucket = ALL) -> Metric:
     """Measure completion time over that of the same flow alone in the network."""
-    return lambda result: _statistic(statistic, *_observed(result, bucket, "slowdown"))
+    return lambda result: statistic_of(statistic, *_observed(result, bucket, "slowdown"))
 
 
 def utilisation(link: str) -> Metric:
@@ -228,7 +229,7 @@ def sampled(probe: str, statistic: str) -> Metric:
     def measure_one(result: Result) -> Statistic:
         warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
         samples = result.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= warm_up)
-        return _statistic(statistic, samples["value"].to_numpy(), np.empty(0))
+        return statistic_of(statistic, samples["value"].to_numpy(), np.empty(0))
 
     return measure_one
 
@@ -256,7 +257,7 @@ def by_size(
     rows = []
     for bucket in buckets:
         finished, unfinished = _observed(result, bucket, column)
-        values = {name: _statistic(name, finished, unfinished) for name in statistics}
+        values = {name: statistic_of(name, finished, unfinished) for name in statistics}
         rows.append(
             {
                 "size": bucket.name,
@@ -417,14 +418,21 @@ def cdf(
     `value` and `fraction` follow the labels. Unfinished flows count in the fraction's denominator,
     so a curve that ends below 1 shows how many there are.
     """
+    return cumulative(runs, lambda result: _observed(result, bucket, column), points)
+
+
+def cumulative(
+    runs: Iterable[Run], observed: Callable[[Result], tuple[Floats, Floats]], points: int = 400
+) -> pl.DataFrame:
+    """Return the distribution of what is observed of finished and of unfinished, as `cdf` does."""
     pooled: dict[tuple[tuple[str, Any], ...], list[tuple[Floats, Floats]]] = {}
     for run in runs:
         labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        pooled.setdefault(labels, []).append(_observed(run.result, bucket, column))
+        pooled.setdefault(labels, []).append(observed(run.result))
     tables = []
-    for labels, observed in pooled.items():
-        values = np.sort(np.concatenate([finished for finished, _ in observed]))
-        total = len(values) + sum(len(unfinished) for _, unfinished in observed)
+    for labels, parts in pooled.items():
+        values = np.sort(np.concatenate([finished for finished, _ in parts]))
+        total = len(values) + sum(len(unfinished) for _, unfinished in parts)
         ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
         columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
         constants = [pl.lit(value).alias(name) for name, value in labels]

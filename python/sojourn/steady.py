@@ -18,15 +18,16 @@ DELIVERED = "delivered_bytes flow "
 """What the probes of sampled flows' deliveries begin with."""
 
 
-def rtt(statistic: str, *, less_s: float = 0.0) -> Metric:
+def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:
     """Measure the round-trip times that transports were told after the warm-up.
 
-    The scenario must count them: `samples.rtts`. `less_s` is taken off each, such as what the
-    sender's own packet takes to leave. Values are those of bins at most 1.6 % wide.
+    The scenario must count them: `samples.rtts`. They are those of flows whose class begins with
+    `of`. `less_s` is taken off each, such as what the sender's own packet takes to leave. Values
+    are those of bins at most 1.6 % wide.
     """
 
     def measure_one(result: Result) -> Statistic:
-        bins = _rtt_bins(result, less_s)
+        bins = _rtt_bins(result, of, less_s)
         values, counts = bins["value"].to_numpy(), bins["count"].to_numpy()
         if not len(values):
             return Statistic(math.nan)
@@ -38,8 +39,8 @@ def rtt(statistic: str, *, less_s: float = 0.0) -> Metric:
     return measure_one
 
 
-def _rtt_bins(result: Result, less_s: float) -> pl.DataFrame:
-    """Return the middles of bins of round-trip times, all classes together, and their counts."""
+def _rtt_bins(result: Result, of: str, less_s: float) -> pl.DataFrame:
+    """Return the middles of bins of round-trip times, of classes together, and their counts."""
     empty = pl.DataFrame(schema={"value": pl.Float64, "count": pl.Int64})
     tables = [
         pl.DataFrame({name: of_class[name] for name in ("lower_s", "upper_s", "count")}).select(
@@ -47,20 +48,20 @@ def _rtt_bins(result: Result, less_s: float) -> pl.DataFrame:
             count=pl.col("count").cast(pl.Int64),
         )
         for of_class in result.summary["rtts"]
-        if of_class["count"]
+        if of_class["count"] and of_class["class"].startswith(of)
     ]
     return pl.concat([empty, *tables]).group_by("value").agg(pl.col("count").sum()).sort("value")
 
 
-def rtt_cdf(runs: Iterable[Run], *, less_s: float = 0.0) -> pl.DataFrame:
+def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.DataFrame:
     """Return the distribution of round-trip times for each set of labels, seeds pooled.
 
-    `value` and `fraction` follow the labels, as with `cdf`; `less_s` is taken off each time.
+    `value` and `fraction` follow the labels, as with `cdf`; `of` and `less_s` are those of `rtt`.
     """
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
         labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        pooled.setdefault(labels, []).append(_rtt_bins(run.result, less_s))
+        pooled.setdefault(labels, []).append(_rtt_bins(run.result, of, less_s))
     tables = []
     for labels, bins in pooled.items():
         table = pl.concat(bins).group_by("value").agg(pl.col("count").sum()).sort("value")
