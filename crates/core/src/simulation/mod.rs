@@ -480,10 +480,11 @@ impl<'a> Simulation<'a> {
             self.release_if_over(slot);
         }
         while let Some(departure) = self.network.departures.pop() {
-            if let Some(flow) = &mut self.flows[departure.flow as usize] {
-                flow.sender.on_departure(departure.ends);
+            if let Some(flow) = &mut self.flows[departure.flow as usize]
+                && flow.sender.on_departure(departure.ends)
+            {
+                self.pump(departure.flow);
             }
-            self.pump(departure.flow);
         }
     }
 

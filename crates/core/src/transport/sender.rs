@@ -286,12 +286,14 @@ impl Sender {
         }
     }
 
-    /// A packet that had to wait in the host's port will have been sent at `ends`.
-    pub fn on_departure(&mut self, ends: Time) {
+    /// A packet that had to wait in the host's port will have been sent at `ends`. Says whether it was the
+    /// last: then more may be sent.
+    pub fn on_departure(&mut self, ends: Time) -> bool {
         self.in_port -= 1;
         if self.in_port == 0 {
             self.port_free = ends;
         }
+        self.in_port == 0
     }
 
     fn has_unanswered(&self) -> bool {
