@@ -89,6 +89,7 @@ const MECHANISM: &[&str] = &[
     "state",
     "tests",
     "tournament",
+    "wheel",
     "window",
 ];
 

@@ -11,7 +11,7 @@
 //! sent. For flows of equal weight that is within a packet of the bit-by-bit time.
 
 use super::flows::{Flows, Limit};
-use super::tournament::{Tournament, key};
+use super::wheel::Wheel;
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
 use crate::packet::Packet;
 use crate::units::Rate;
@@ -30,11 +30,9 @@ impl Discipline for Config {
     fn build(&self, _rate: Rate) -> Behaviour {
         Behaviour::OnDeparture(Box::new(FairQueueing {
             flows: Flows::default(),
-            ranks: Tournament::default(),
+            rounds: Wheel::default(),
             limit: Limit::new(self.capacity),
             backlog: Backlog::default(),
-            round: 0,
-            heads: 0,
         }))
     }
 
@@ -43,65 +41,53 @@ impl Discipline for Config {
     }
 }
 
-/// A flow with packets waiting. One without needs no state: its last packet's number is not above the
-/// round's.
-#[derive(Default)]
-struct Waiting {
-    line: Line,
-    /// In which round the last bit of its first packet is due.
-    finish: u64,
-}
-
 struct FairQueueing {
-    flows: Flows<Waiting>,
-    /// By flow: when its first packet is due, and of equals who came to be first of its line earlier.
-    ranks: Tournament,
+    /// A line for each flow with packets waiting. Others need no state: their last packets were due before
+    /// the present round.
+    flows: Flows<Line>,
+    /// When the first packet of each line is due, in rounds that send every flow a byte. The present one is
+    /// that of the packet being sent, so that none is due later than a packet's length from now.
+    rounds: Wheel,
     limit: Limit,
     backlog: Backlog,
-    /// The round in which the packet being sent is due: each sends every flow a byte.
-    round: u64,
-    /// How many packets have come to be first of their lines.
-    heads: u64,
 }
 
 impl Queue for FairQueueing {
     fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
         let (number, is_new) = self.flows.join(packet.flow);
-        let waiting = self.flows.state_mut(number);
-        waiting.line.push(packet);
+        let line = self.flows.state_mut(number);
+        line.push(packet);
         self.backlog.add(packet.bytes);
-        self.limit.note(number, waiting.line.backlog().bytes);
+        self.limit.note(number, line.backlog().bytes);
         if is_new {
-            waiting.finish = self.round + u64::from(packet.bytes);
-            let finish = waiting.finish;
-            self.rank(number, finish);
+            self.rounds.put(number, self.rounds.now() + u64::from(packet.bytes));
         }
         while let Some(longest) = self.limit.longest(self.backlog) {
-            let waiting = self.flows.state_mut(longest);
-            let Some(packet) = waiting.line.pop_last() else { return };
+            let line = self.flows.state_mut(longest);
+            let Some(packet) = line.pop_last() else { return };
+            let left = line.backlog();
             self.backlog.take(packet.bytes);
-            context.dropped.push(packet);
-            let left = waiting.line.backlog();
             self.limit.note(longest, left.bytes);
+            context.dropped.push(packet);
             if left.packets == 0 {
-                self.leave(longest);
+                self.rounds.take(longest);
+                self.flows.release(longest);
             }
         }
     }
 
     fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
-        let number = self.ranks.least()?;
-        let waiting = self.flows.state_mut(number);
-        let packet = waiting.line.pop()?;
-        self.round = waiting.finish;
+        let number = self.rounds.first()?;
+        let due = self.rounds.due(number);
+        self.rounds.take(number);
+        self.rounds.advance(due);
+        let line = self.flows.state_mut(number);
+        let packet = line.pop()?;
         self.backlog.take(packet.bytes);
-        self.limit.note(number, waiting.line.backlog().bytes);
-        if let Some(next) = waiting.line.first() {
-            waiting.finish += u64::from(next.bytes);
-            let finish = waiting.finish;
-            self.rank(number, finish);
-        } else {
-            self.leave(number);
+        self.limit.note(number, line.backlog().bytes);
+        match line.first() {
+            Some(next) => self.rounds.put(number, due + u64::from(next.bytes)),
+            None => self.flows.release(number),
         }
         Some(packet)
     }
@@ -111,7 +97,7 @@ impl Queue for FairQueueing {
     }
 
     fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.flows.states().for_each(|waiting| waiting.line.visit(see));
+        self.flows.states().for_each(|line| line.visit(see));
     }
 
     fn is_patient(&self) -> bool {
@@ -119,21 +105,7 @@ impl Queue for FairQueueing {
     }
 
     fn pass(&mut self, packet: &Packet) {
-        self.round += u64::from(packet.bytes);
-    }
-}
-
-impl FairQueueing {
-    /// A flow has a first packet that is due in the round `finish`.
-    fn rank(&mut self, number: u32, finish: u64) {
-        self.heads += 1;
-        self.ranks.put(number, key(finish, self.heads));
-    }
-
-    /// A flow has nothing waiting any more.
-    fn leave(&mut self, number: u32) {
-        self.ranks.clear(number);
-        self.flows.release(number);
+        self.rounds.advance(self.rounds.now() + u64::from(packet.bytes));
     }
 }
 

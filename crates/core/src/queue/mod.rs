@@ -28,6 +28,7 @@ pub mod round_robin;
 pub mod sfq;
 pub mod strict_priority;
 pub mod tournament;
+pub mod wheel;
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
