@@ -254,7 +254,6 @@ fn under_fair_queueing_flows_are_slowed_down_alike_as_under_processor_sharing() 
     let ideal = of(json!({ "model": "processor_sharing" }));
     for kind in FAIR {
         let slowdowns = of(json!({ "queue": fair(kind) }));
-        println!("{kind} {slowdowns:?} {ideal:?}");
         // The smallest are of a few packets, and a packet is not divided.
         for ((slowdown, ideal), tolerance) in
             slowdowns.iter().zip(ideal).zip([0.1, 0.03, 0.02, 0.02])
@@ -289,11 +288,9 @@ fn under_codel_the_queue_of_tcp_stands_near_its_target() {
         let bytes = mean(samples(&results, "queue_bytes left->right", 10.0));
         let standing = bytes * 8.0 / 50e6 * 1e3 / f64::from(target_ms);
         let utilisation = link(&results, "left->right", "utilisation");
-        println!("{flows} {target_ms} {ecn}: {standing} {utilisation}");
         assert!((0.5..1.6).contains(&standing), "{flows} {target_ms} ms: {standing} of target");
         assert!(utilisation > 0.9, "{utilisation}");
         let (marks, drops) = (count(&results, "marks"), count(&results, "drops"));
-        println!("marks {marks} drops {drops}");
         // What is sent again cannot be marked (RFC 3168 §6.1.5).
         assert!(if ecn { drops < marks / 10 } else { marks == 0 }, "{marks} marks, {drops} drops");
     }
@@ -312,7 +309,7 @@ fn who_does_not_listen_to_codel_is_dropped_from_at_the_rate_of_its_law() {
     scenario["time_limit"] = json!("3 s");
     let results = run(&scenario);
     let intervals = (3.0 - 0.11) / 0.1;
-    let expected = ((intervals + 1.46) / 2.0_f64).powi(2);
+    let expected = f64::midpoint(intervals, 1.46).powi(2);
     let drops = count(&results, "drops") as f64;
     assert!((drops - expected).abs() < 3.0, "{drops} {expected}");
 }

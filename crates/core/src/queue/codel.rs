@@ -252,17 +252,17 @@ mod tests {
     #[test]
     fn who_does_not_listen_is_dropped_from_at_the_rate_of_the_law() {
         let signals = overload(&mut codel(false), 2_000);
-        // Of each two packets one waits on, so that the n-th to leave has waited for n / 2 ms: from the
-        // tenth on too long. An interval later the first is dropped, and then the k-th by the sum of
-        // interval / sqrt(count), at the next departure.
-        let mut due = 10.0 + 100.0;
+        // Of each two packets one waits on, so that the n-th to leave, after n ms, has waited half as long,
+        // rounded up: from the ninth on too long. An interval later the first is dropped, and from each to
+        // the next it is interval / sqrt(count), and then until a packet leaves.
+        let mut due = 9.0 + 100.0;
         for (count, at) in (1..).zip(&signals) {
             let late = at.seconds() * 1e3 - due;
             assert!((-1e-6..1.0).contains(&late), "drop {count}: {late} ms late");
             due += 100.0 / f64::from(count).sqrt();
         }
         // The sum of 1 / sqrt(k) up to n is 2 sqrt(n) - 1.46: drops grow with the square of the time.
-        let expected = (((2000.0 - 110.0) / 100.0 + 1.46_f64) / 2.0).powi(2);
+        let expected = f64::midpoint((2000.0 - 109.0) / 100.0, 1.46).powi(2);
         assert!((signals.len() as f64 - expected).abs() < 1.5, "{} {expected}", signals.len());
     }
 

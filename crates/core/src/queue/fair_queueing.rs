@@ -116,11 +116,11 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeMap, VecDeque};
 
-    const LARGEST: u64 = 1500;
+    const LARGEST: u16 = 1500;
 
     /// A packet of one of six flows comes, or one leaves.
     fn steps() -> impl Strategy<Value = Vec<Option<(u32, u16)>>> {
-        let step = prop::option::weighted(0.6, (0_u32..6, 40_u16..=LARGEST as u16));
+        let step = prop::option::weighted(0.6, (0_u32..6, 40_u16..=LARGEST));
         prop::collection::vec(step, 1..300)
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
         #[test]
         fn what_two_waiting_flows_get_differs_by_less_than_a_packet_of_each(
-            sizes in prop::collection::vec(prop::collection::vec(40_u16..=LARGEST as u16, 60), 2..6),
+            sizes in prop::collection::vec(prop::collection::vec(40_u16..=LARGEST, 60), 2..6),
         ) {
             let mut bench = queue(None);
             let mut sent = vec![0_i64; sizes.len()];
@@ -217,7 +217,7 @@ mod tests {
                         let lead = sent[a] - sent[b];
                         let (least, most) = leads.entry((a, b)).or_insert((0, 0));
                         (*least, *most) = (lead.min(*least), lead.max(*most));
-                        prop_assert!(*most - *least <= 2 * LARGEST as i64);
+                        prop_assert!(*most - *least <= 2 * i64::from(LARGEST));
                     }
                 }
             }
@@ -225,7 +225,7 @@ mod tests {
 
         #[test]
         fn what_comes_to_an_empty_line_waits_for_a_packet_of_each_other_flow_at_most(
-            steps in steps(), bytes in 40_u16..=LARGEST as u16,
+            steps in steps(), bytes in 40_u16..=LARGEST,
         ) {
             let mut bench = queue(None);
             let mut others = std::collections::BTreeSet::new();

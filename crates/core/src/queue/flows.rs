@@ -8,13 +8,15 @@ use super::{Backlog, Capacity};
 use crate::packet::FlowSlot;
 use crate::random::{Random, mix};
 
+/// Numbers by key: looked up, never walked, so that their order does not matter.
+#[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
+type Numbers = std::collections::HashMap<u32, u32, FxBuildHasher>;
+
 /// States by number, each found by its key. What is let go is used again with all its memory, so that
 /// nothing is allocated once as many states were in use as ever will be.
 #[derive(Debug)]
 pub struct Flows<S> {
-    /// Looked up, never walked, so that its order does not matter.
-    #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    numbers: std::collections::HashMap<u32, u32, FxBuildHasher>,
+    numbers: Numbers,
     /// By number: the key, and the state.
     states: Vec<(u32, S)>,
     /// Numbers that are not in use.
@@ -23,7 +25,7 @@ pub struct Flows<S> {
 
 impl<S> Default for Flows<S> {
     fn default() -> Self {
-        Self { numbers: Default::default(), states: Vec::new(), free: Vec::new() }
+        Self { numbers: Numbers::default(), states: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -92,7 +94,7 @@ impl Buckets {
 }
 
 /// What a queue holds at most, and which of its lines has most bytes: that is where a full queue drops, so
-/// that who sends too much takes no room from others ([drr95] §3, after McKenney).
+/// that who sends too much takes no room from others ([sfq90], [drr95] §3).
 #[derive(Debug, Default)]
 pub struct Limit {
     /// None if there is no limit; then nothing is noted.
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn flows_share_buckets_as_often_as_chance_has_it() {
         // A flow shares its bucket with one of n others with probability 1 - (1 - 1 / B)^n.
-        let (buckets, others, runs) = (64, 40, 4000);
+        let (buckets, others, runs) = (64, 40_u32, 4000);
         let shares = |seed: u64| {
             let (mut random, mut hash) = (Random::new(seed, "queue"), Buckets::new(Some(buckets)));
             let own = hash.key(0, &mut random);
@@ -155,7 +157,7 @@ mod tests {
             (1..=others).any(|flow| hash.key(flow, &mut random) == own)
         };
         let share = (1..=runs).filter(|seed| shares(*seed)).count() as f64 / runs as f64;
-        let expected = 1.0 - (1.0 - 1.0 / f64::from(buckets)).powi(others as i32);
+        let expected = 1.0 - (1.0 - 1.0 / f64::from(buckets)).powi(others.cast_signed());
         let error = (expected * (1.0 - expected) / runs as f64).sqrt();
         assert!((share - expected).abs() < 4.0 * error, "{share} {expected} {error}");
     }
@@ -171,7 +173,8 @@ mod tests {
         assert_eq!(limit.longest(Backlog { bytes: 0, packets: 3 }), None, "there is room");
         limit.note(1, 1501);
         assert_eq!(limit.longest(full), Some(1));
-        [1, 2].into_iter().for_each(|number| limit.note(number, 0));
+        limit.note(1, 0);
+        limit.note(2, 0);
         assert_eq!(limit.longest(full), Some(0));
         assert_eq!(Limit::new(None).longest(full), None);
     }

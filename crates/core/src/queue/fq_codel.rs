@@ -86,7 +86,7 @@ impl Queue for FqCoDel {
         self.limit.note(number, flow.line.backlog().bytes);
         if !flow.is_listed {
             flow.is_listed = true;
-            flow.credit = self.config.quantum.0 as i64;
+            flow.credit = self.config.quantum.0.cast_signed();
             self.new.push_back(number);
         }
         while let Some(longest) = self.limit.longest(self.backlog) {
@@ -101,7 +101,7 @@ impl Queue for FqCoDel {
             let number = *list.front()?;
             let flow = self.flows.state_mut(number);
             if flow.credit <= 0 {
-                flow.credit += self.config.quantum.0 as i64;
+                flow.credit += self.config.quantum.0.cast_signed();
                 list.pop_front();
                 self.old.push_back(number);
                 continue;

@@ -224,7 +224,7 @@ mod tests {
                 for (pair, (least, most)) in leads.iter_mut().enumerate() {
                     let lead = sent[pair / sizes.len()] - sent[pair % sizes.len()];
                     (*least, *most) = (lead.min(*least), lead.max(*most));
-                    prop_assert!(*most - *least <= (2 * LARGEST + quantum) as i64);
+                    prop_assert!(*most - *least <= (2 * LARGEST + quantum).cast_signed());
                 }
             }
         }
