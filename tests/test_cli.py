@@ -197,7 +197,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
         (["report", "--figures", "none"], "no figures have been made"),
-        (["bench", "W9"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8"),
+        (["bench", "W0"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
     ],
 )
 def test_a_wrong_command_is_told_in_one_line_and_nothing_is_written(

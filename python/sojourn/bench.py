@@ -125,6 +125,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         },
         "time_limit": "3 ms",
     },
+    "W9": {
+        "name": "W9: fair queueing of 10 000 flows with a window each on one link of 10 Gb/s",
+        "topology": {"kind": "link", "rate": "10 Gbps", "delay": "10 us"},
+        "queue": {"kind": "fair_queueing"},
+        "transport": {"kind": "tcp", "window": {"initial": 4, "max": 4}},
+        "workload": {"kind": "long_lived", "flows": 10_000},
+        "time_limit": "1 s",
+    },
 }
 
 

@@ -291,7 +291,7 @@ def validate(
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W8.")
+        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,

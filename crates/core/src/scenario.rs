@@ -96,6 +96,11 @@ crate::parameters! {
                     format!("must hold at least one packet, which is {packet} on the wire");
                 return Err(Problem::new(format!("{field}.capacity"), message));
             }
+            let quantum = queue.as_ref().and_then(|queue| queue.quantum());
+            if quantum.is_some_and(|quantum| quantum < packet) {
+                let message = format!("must be at least a packet, which is {packet} on the wire");
+                return Err(Problem::new(format!("{field}.quantum"), message));
+            }
         }
         for (field, bytes) in [("packet.payload", packet), ("packet.ack", scenario.packet.ack)] {
             if bytes.0 > u64::from(u16::MAX) {

@@ -102,8 +102,29 @@ fn discipline(random: &mut Random) -> Value {
             "starvation_prevention": random.below(2) == 0,
             "census": pick(random, &[json!([]), json!(["1 KB", "20 KB"])]),
         }),
+        "fair_queueing" => json!({ "kind": "fair_queueing", "capacity": capacity }),
+        "drr" => json!({
+            "kind": "drr", "capacity": capacity, "quantum": pick(random, &["1040 B", "5 KB"]),
+        }),
+        "sfq" => json!({
+            "kind": "sfq", "capacity": capacity, "buckets": pick(random, &[1, 3, 1024]),
+        }),
+        "codel" => json!({ "kind": "codel", "capacity": capacity, "law": codel(random) }),
+        "fq_codel" => json!({
+            "kind": "fq_codel", "capacity": capacity, "law": codel(random),
+            "queues": pick(random, &[json!("none"), json!(2), json!(1024)]),
+            "quantum": pick(random, &["1040 B", "5 KB"]), "drop_batch": pick(random, &[1, 64]),
+        }),
         other => panic!("say here how to draw a `{other}`"),
     }
+}
+
+/// A law that round trips of microseconds or milliseconds set in motion.
+fn codel(random: &mut Random) -> Value {
+    json!({
+        "target": pick(random, &["2 us", "100 us"]), "interval": pick(random, &["101 us", "2 ms"]),
+        "ecn": random.below(2) == 0, "mtu": pick(random, &["0 B", "1514 B"]),
+    })
 }
 
 fn switch(random: &mut Random) -> Value {

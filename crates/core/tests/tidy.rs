@@ -70,6 +70,7 @@ const MECHANISM: &[&str] = &[
     "calls",
     "deadline",
     "fixture",
+    "flows",
     "fluid",
     "hystart",
     "integrator",
@@ -81,12 +82,14 @@ const MECHANISM: &[&str] = &[
     "published",
     "ranges",
     "receiver",
+    "round_robin",
     "rtt",
     "scoreboard",
     "sender",
     "state",
     "tests",
     "tournament",
+    "wheel",
     "window",
 ];
 
@@ -94,8 +97,13 @@ const MECHANISM: &[&str] = &[
 const TESTS: &[&str] = &["fixture", "tests"];
 
 /// Parts that build on another part, with the reason in their own documentation.
-const BUILDS_ON: &[(&str, &str)] =
-    &[("d2tcp", "dctcp"), ("fast", "timely"), ("patched_timely", "timely"), ("pias", "dctcp")];
+const BUILDS_ON: &[(&str, &str)] = &[
+    ("d2tcp", "dctcp"),
+    ("fast", "timely"),
+    ("fq_codel", "codel"),
+    ("patched_timely", "timely"),
+    ("pias", "dctcp"),
+];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -11,19 +11,30 @@ use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
 
+pub mod codel;
 pub mod dcqcn_red;
 pub mod drop_tail;
+pub mod drr;
 pub mod ecn_threshold;
+pub mod fair_queueing;
+#[cfg(test)]
+mod fixture;
+pub mod flows;
+pub mod fq_codel;
 pub mod marking;
 pub mod pfabric;
 pub mod red;
+pub mod round_robin;
+pub mod sfq;
 pub mod strict_priority;
 pub mod tournament;
+pub mod wheel;
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
     pub enum Config as dyn Discipline {
-        dcqcn_red, drop_tail, ecn_threshold, pfabric, red, strict_priority,
+        codel, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric, red, sfq,
+        strict_priority,
     }
 }
 
@@ -34,6 +45,12 @@ pub trait Discipline {
 
     /// The most it holds, if it has a limit of its own.
     fn capacity(&self) -> Option<Capacity>;
+
+    /// What a flow may send before others have their turn, if that is limited: a full packet at least, or
+    /// it might be passed over again and again.
+    fn quantum(&self) -> Option<Bytes> {
+        None
+    }
 
     /// How many priorities it tells apart, if it looks at them and that is limited.
     fn classes(&self) -> Option<u32> {
@@ -221,6 +238,18 @@ impl Line {
         let packet = self.waiting.pop_front()?;
         self.backlog.take(packet.bytes);
         Some(packet)
+    }
+
+    /// Takes the last packet.
+    pub fn pop_last(&mut self) -> Option<Packet> {
+        let packet = self.waiting.pop_back()?;
+        self.backlog.take(packet.bytes);
+        Some(packet)
+    }
+
+    /// The first packet.
+    pub fn first(&self) -> Option<&Packet> {
+        self.waiting.front()
     }
 
     /// What waits.
