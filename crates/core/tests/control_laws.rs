@@ -152,11 +152,11 @@ fn rate_under_marks(marked: f64) -> f64 {
 #[test]
 fn dcqcn_settles_near_its_fixed_point() {
     // The fixed point of the fluid model of [ecndelay16], solved exactly for packets of 1000 B, lets two
-    // flows meet 20 KB and ten 123 KB. It counts notifications as a free-running clock gives them, and takes
-    // rates for constant. Our receivers notify at once, which is less often than the clock does for the same
-    // marks (figure A9 has both): under independent marks, as frequent as at the fixed point, a flow sends a
-    // quarter more than its share. So it takes more marks and a longer queue to hold it there, 26 KB and 150 KB, and about as
-    // many as hold a flow by itself to its share.
+    // flows meet 20 KB and ten 123 KB. It counts notifications as a free-running clock gives them, and
+    // takes rates for constant. Our receivers notify at once, which for the same marks is less often
+    // (figure A9 has both): under independent marks, as frequent as at the fixed point, a flow sends a
+    // quarter more than its share. So it takes more marks and a longer queue to hold it there, 26 KB and
+    // 150 KB, and about as many as hold a flow by itself to its share.
     for (senders, fixed_point, frequency) in [(2, 20e3, 0.000_78), (10, 123e3, 0.006_03)] {
         let share = 40.0 / senders as f64;
         let what = format!("{senders} flows");
