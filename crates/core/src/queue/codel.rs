@@ -188,9 +188,14 @@ impl Controlled {
         self.drop_next = law.next(now, self.count);
     }
 
-    /// Whether a series that begins from now on is to know of the last.
-    pub fn remembers(&self) -> bool {
-        self.count > self.last_count + 1
+    /// Forgets the last series if the next would not take up where it ended; says whether it did, so that
+    /// an empty line is as new.
+    pub fn forgets(&mut self) -> bool {
+        let made_none = self.count <= self.last_count + 1;
+        if made_none {
+            self.count = self.last_count;
+        }
+        made_none
     }
 
     /// Drops the first packet for want of room; the law counts it, so that this queue, which filled the

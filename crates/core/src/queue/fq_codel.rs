@@ -158,7 +158,7 @@ impl FqCoDel {
     fn leave(&mut self, number: u32) {
         let flow = self.flows.state_mut(number);
         flow.is_listed = false;
-        if !flow.line.remembers() {
+        if flow.line.forgets() {
             self.flows.release(number);
         }
     }
