@@ -114,6 +114,8 @@ impl Flow<'_> {
                     rtt: Duration::from_micros(u64::from(rtt_us)),
                     marked,
                     feedback,
+                    sent_at: Time(now.0.saturating_sub(1_000_000 * u64::from(rtt_us))),
+                    is_of_probe: packets == 0,
                     cumulative: self.acknowledged,
                     next: self.sent,
                     is_recovering,
