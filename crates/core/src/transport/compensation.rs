@@ -35,6 +35,8 @@ crate::parameters! {
         pub allowance: f64 = 0.01, where crate::parameters::not_negative;
         /// In how many round trips the queue is to drain.
         pub drain: f64 = 1.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
+        /// For how many round trips it looks before it acts.
+        pub period: f64 = 1.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
         /// For how many round trips after it has slowed down a sender does not look, as packets sent
         /// before tell the old news.
         pub settle: f64 = 0.0, where crate::parameters::not_negative;
@@ -95,7 +97,7 @@ impl Compensation {
         }
         let here = (sent, delay);
         let round = self.round.get_or_insert(Round {
-            until: now + rtt,
+            until: now + Duration::from_seconds(self.config.period * rtt.seconds()),
             first: here,
             last: here,
             most: delay,

@@ -15,6 +15,10 @@ use crate::parameters::{Problem, defaults, not_negative, positive_fraction, posi
 use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
 
+fn above_zero(value: &f64) -> Result<(), &'static str> {
+    if *value > 0.0 { Ok(()) } else { Err("above 0") }
+}
+
 crate::choices! {
     /// What probes are made of.
     pub enum Content {
@@ -52,31 +56,27 @@ crate::parameters! {
     pub struct Probes {
         /// Least number of packets in a probe.
         pub packets: u32 = 5, where |n| if *n < 3 { Err("3 or more: a line through two points has no error") } else { Ok(()) };
-        /// Least amount of data in a probe, in full packets.
-        pub least: f64 = 1.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
-        /// Most data in a probe, in full packets. Between the two it is what the probe's rate carries
-        /// in half a round trip.
-        pub most: f64 = 5.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
+        /// Data in a probe, in full packets. Those slower than the least increment, as without history
+        /// the first ones are, have what their rate carries in half a round trip.
+        pub amount: f64 = 5.0, where above_zero;
         /// What they are made of.
         pub content: Content = Content::Data;
         /// How the slope of their delays is judged.
         pub acceptance: Acceptance = Acceptance::Gaussian;
         /// The slope that still passes: the share by which a link may be overloaded.
         pub tolerance: f64 = 0.01, where not_negative;
-        /// Least increment asked for, in full packets a round trip; the first probe asks for it
-        /// ([pcp06] §3.3: a packet in half a round trip).
-        pub floor: f64 = 2.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
-        /// Mean wait after a probe until the next, in round trips, while the search goes on.
+        /// What the first probe asks for without history, in full packets a round trip ([pcp06] §3.3:
+        /// a packet in half a round trip).
+        pub first: f64 = 2.0, where above_zero;
+        /// Least increment asked for otherwise, in full packets a round trip.
+        pub floor: f64 = 2.0, where above_zero;
+        /// Mean wait after a probe that has passed until the next, in round trips.
+        pub pause: f64 = 0.0, where not_negative;
+        /// Mean wait after a probe that has failed until the next, in round trips.
         pub spacing: f64 = 0.0, where not_negative;
         /// After failures at the least increment the mean wait doubles from one round trip up to so
         /// many; waits are spread by half of themselves, so that probes do not meet.
         pub longest_wait: f64 = 4.0, where |value| if *value >= 1.0 { Ok(()) } else { Err("1 or more") };
-    }
-    check |probes| {
-        if probes.most < probes.least {
-            return Err(Problem::new("most", format!("must be at least `least`, {}", probes.least)));
-        }
-        Ok(())
     }
 }
 
@@ -195,11 +195,15 @@ impl Pcp {
     /// The probe for the present increment. The time it takes is what sets its rate, up to where it
     /// would be too short to tell anything.
     fn shape(&self) -> Shape {
-        let Probes { packets, least, most, content, .. } = self.config.probes;
+        let Probes { packets, amount, content, .. } = self.config.probes;
         let full = self.packet.bits();
-        let half_a_round_trip = self.increment * self.rtt.seconds() / 2.0;
-        let bits = half_a_round_trip.clamp(least * full, most * full);
-        let packets = packets.max((bits / full - 1e-9).ceil() as u32);
+        let bits = if self.increment < self.floor {
+            (self.increment * self.rtt.seconds() / 2.0)
+                .clamp(full.min(amount * full), amount * full)
+        } else {
+            amount * full
+        };
+        let packets = packets.max((bits / full).ceil() as u32);
         let bytes = Bytes((bits / 8.0 / f64::from(packets)).ceil() as u64);
         let bytes = bytes.clamp(self.least_packet, self.packet);
         let each = match content {
@@ -226,7 +230,7 @@ impl Pcp {
     }
 
     fn conclude(&mut self, now: Time, ended: Ended) {
-        let Probes { acceptance, tolerance, spacing, longest_wait, .. } = self.config.probes;
+        let Probes { acceptance, tolerance, spacing, pause, longest_wait, .. } = self.config.probes;
         let passed = match ended {
             Ended::Answered(slope) => slope.is_flat(acceptance, tolerance, &mut self.random),
             Ended::Lost => false,
@@ -238,7 +242,7 @@ impl Pcp {
             self.largest = self.largest.max(self.base);
             self.increment = (self.increment * 2.0).min(self.most);
             self.wait = 1.0;
-            self.ask_after(now, spacing);
+            self.ask_after(now, pause);
         } else if self.increment > self.floor {
             self.increment = (self.increment / 2.0).max(self.floor);
             self.ask_after(now, spacing);
@@ -262,8 +266,11 @@ impl Controller for Pcp {
     fn on_open(&mut self, opened: &Opened) {
         self.rtt = opened.rtt.max(Duration(1));
         self.floor = (self.config.probes.floor * self.least()).min(self.most);
-        let told = self.told.map_or(0.0, |memo| memo.rate * memo.share);
-        self.increment = told.clamp(self.floor, self.most);
+        let first = (self.config.probes.first * self.least()).min(self.most);
+        self.increment = match self.told {
+            None => first,
+            Some(memo) => (memo.rate * memo.share).clamp(self.floor, self.most),
+        };
         self.ask(opened.now);
     }
 
