@@ -15,11 +15,6 @@ crate::choices! {
     }
 }
 
-/// Packets carry delays with 24 bits: what is added must leave them their nanoseconds.
-fn up_to_a_second(offset: &Duration) -> Result<(), &'static str> {
-    if *offset <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
-}
-
 crate::parameters! {
     /// How hosts measure round-trip times.
     ///
@@ -30,7 +25,10 @@ crate::parameters! {
         /// Tick of the clock that stamps; zero for an exact one.
         pub clock_granularity: Duration = Duration::ZERO;
         /// How far receivers' clocks are ahead of senders', which one-way delays include.
-        pub clock_offset: Duration = Duration::ZERO, where up_to_a_second;
+        /// Packets carry the sum with 24 bits: more than a second would cost it its nanoseconds.
+        pub clock_offset: Duration = Duration::ZERO, where |offset| {
+            if *offset <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
+        };
         /// What is added to every measured round-trip time; none adds nothing.
         pub rtt_noise: Option<noise::Config> = None;
     }

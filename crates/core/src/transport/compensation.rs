@@ -6,7 +6,7 @@
 //! d/d', the queue stops growing. Delays that exceed the least by q are a queue that drains in a time T if
 //! all slow down by q/T.
 
-use crate::parameters::{positive, positive_fraction};
+use crate::parameters::{at_least_one, not_negative, positive, positive_fraction};
 use crate::units::{Duration, Time};
 
 crate::choices! {
@@ -32,19 +32,19 @@ crate::parameters! {
         pub most: f64 = 0.5, where positive_fraction;
         /// How much longer than the least, as a share of the round-trip time, packets may take without
         /// being a queue: 0.01 is a packet time of the paper's link.
-        pub allowance: f64 = 0.01, where crate::parameters::not_negative;
+        pub allowance: f64 = 0.01, where not_negative;
         /// In how many round trips the queue is to drain.
-        pub drain: f64 = 1.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
+        pub drain: f64 = 1.0, where positive;
         /// For how many round trips it looks before it acts.
-        pub period: f64 = 1.0, where |value| if *value > 0.0 { Ok(()) } else { Err("above 0") };
+        pub period: f64 = 0.25, where positive;
         /// For how many round trips after it has slowed down a sender does not look, as packets sent
         /// before tell the old news.
-        pub settle: f64 = 0.0, where crate::parameters::not_negative;
+        pub settle: f64 = 0.75, where not_negative;
         /// After so many round trips in a row whose slowing down has not shrunk the queue, others do
         /// not play along ([pcp06] §3.5: several).
         pub tries: u32 = 3, where positive;
         /// By how much less a sender slows down among such others ([pcp06] §3.5: ten).
-        pub weakening: f64 = 10.0, where |value| if *value >= 1.0 { Ok(()) } else { Err("1 or more") };
+        pub weakening: f64 = 10.0, where at_least_one;
     }
 }
 
@@ -136,5 +136,75 @@ impl Compensation {
             self.in_vain = 0;
         }
         1.0 - cut.min(self.config.most) * self.strength()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use serde_json::{Value, json};
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn compensation(change: &Value) -> Compensation {
+        let mut config = json!({ "allowance": 0, "period": 1, "settle": 0 });
+        config.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        Compensation::new(&Config::read(&config).unwrap())
+    }
+
+    /// What it does after a round trip in which delays went from one to another, in milliseconds.
+    fn after(compensation: &mut Compensation, start: u64, from: f64, to: f64) -> f64 {
+        let factors: Vec<f64> = (0..=10_u32)
+            .filter_map(|i| {
+                let now = start + 10 * u64::from(i);
+                let delay = (from + (to - from) * f64::from(i) / 10.0) * 1e-3;
+                compensation.on_delay(at(now), at(now - 50), delay, RTT)
+            })
+            .collect();
+        assert_eq!(factors.len(), 1, "once a round trip");
+        factors[0]
+    }
+
+    #[test]
+    fn a_steady_delay_changes_nothing_and_a_queue_is_drained_in_a_round_trip() {
+        let mut plain = compensation(&json!({}));
+        let keeps =
+            |factor: f64, expected: f64| assert!((factor - expected).abs() < 1e-9, "{factor}");
+        keeps(after(&mut plain, 100, 50.0, 50.0), 1.0);
+        // A standing queue of 20 ms: a fifth of the round trip.
+        keeps(after(&mut plain, 300, 70.0, 70.0), 0.8);
+        // What was sent in 100 ms arrives in 125 ms: the link is overloaded by a quarter.
+        let mut by_gap = compensation(&json!({ "form": "gap" }));
+        keeps(after(&mut by_gap, 100, 50.0, 75.0), 0.8);
+        let mut both = compensation(&json!({ "most": 0.9 }));
+        keeps(after(&mut both, 100, 50.0, 75.0), 0.8 * 0.75);
+        let mut largest = compensation(&json!({ "form": "largest", "most": 0.9 }));
+        keeps(after(&mut largest, 100, 50.0, 75.0), 0.75);
+        keeps(after(&mut compensation(&json!({})), 100, 50.0, 150.0), 0.5);
+        let mut tolerant = compensation(&json!({ "allowance": 0.05 }));
+        keeps(after(&mut tolerant, 100, 50.0, 55.0), 1.0);
+    }
+
+    #[test]
+    fn a_queue_that_others_keep_full_weakens_it_until_the_queue_shrinks() {
+        let mut tit_for_tat = compensation(&json!({}));
+        after(&mut tit_for_tat, 100, 50.0, 50.0);
+        let mut strengths = Vec::new();
+        for round in 1..=6_u32 {
+            // Others take what it gives up, and the queue grows by 1 ms a round trip.
+            let delay = 70.0 + f64::from(round);
+            after(&mut tit_for_tat, 100 + 200 * u64::from(round), delay, delay);
+            strengths.push(tit_for_tat.strength());
+        }
+        assert_eq!(strengths, [1.0, 1.0, 1.0, 0.1, 0.1, 0.1]);
+        let factor = after(&mut tit_for_tat, 1500, 76.0, 76.0);
+        assert!((factor - (1.0 - 0.026)).abs() < 1e-9, "{factor}: a tenth");
+        after(&mut tit_for_tat, 1700, 60.0, 60.0);
+        assert!(tit_for_tat.strength() > 0.9, "the others have gone");
     }
 }

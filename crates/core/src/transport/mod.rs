@@ -332,6 +332,7 @@ pub enum Sign {
 
 /// How a transport's sender and receiver work: mechanism, not policy.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Mechanism {
     /// How data is made reliable.
     pub reliability: Reliability,

@@ -11,13 +11,11 @@ use super::{
     Ack, Allowance, Beside, Controller, Mechanism, Memo, Opened, Path, Reliability, Transport,
 };
 use crate::packet::Format;
-use crate::parameters::{Problem, defaults, not_negative, positive_fraction, positive_if_given};
+use crate::parameters::{
+    Problem, at_least_one, defaults, not_negative, positive, positive_fraction, positive_if_given,
+};
 use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
-
-fn above_zero(value: &f64) -> Result<(), &'static str> {
-    if *value > 0.0 { Ok(()) } else { Err("above 0") }
-}
 
 crate::choices! {
     /// What probes are made of.
@@ -55,28 +53,28 @@ crate::parameters! {
     /// Probes: how large they are, how they are judged and when they go.
     pub struct Probes {
         /// Least number of packets in a probe.
-        pub packets: u32 = 5, where |n| if *n < 3 { Err("3 or more: a line through two points has no error") } else { Ok(()) };
+        pub packets: u32 = 5, where |n| if *n < 3 { Err("3 or more") } else { Ok(()) };
         /// Data in a probe, in full packets. Those slower than the least increment, as without history
         /// the first ones are, have what their rate carries in half a round trip.
-        pub amount: f64 = 5.0, where above_zero;
+        pub amount: f64 = 5.0, where positive;
         /// What they are made of.
         pub content: Content = Content::Data;
         /// How the slope of their delays is judged.
         pub acceptance: Acceptance = Acceptance::Gaussian;
         /// The slope that still passes: the share by which a link may be overloaded.
-        pub tolerance: f64 = 0.01, where not_negative;
+        pub tolerance: f64 = 0.03, where not_negative;
         /// What the first probe asks for without history, in full packets a round trip ([pcp06] §3.3:
         /// a packet in half a round trip).
-        pub first: f64 = 2.0, where above_zero;
+        pub first: f64 = 2.0, where positive;
         /// Least increment asked for otherwise, in full packets a round trip.
-        pub floor: f64 = 2.0, where above_zero;
+        pub floor: f64 = 5.0, where positive;
         /// Mean wait after a probe that has passed until the next, in round trips.
         pub pause: f64 = 0.0, where not_negative;
         /// Mean wait after a probe that has failed until the next, in round trips.
-        pub spacing: f64 = 0.0, where not_negative;
+        pub spacing: f64 = 0.5, where not_negative;
         /// After failures at the least increment the mean wait doubles from one round trip up to so
         /// many; waits are spread by half of themselves, so that probes do not meet.
-        pub longest_wait: f64 = 4.0, where |value| if *value >= 1.0 { Ok(()) } else { Err("1 or more") };
+        pub longest_wait: f64 = 4.0, where at_least_one;
     }
 }
 
@@ -138,6 +136,7 @@ impl Transport for Config {
             largest: 0.0,
             increment: 0.0,
             probing: Probing::Closed,
+            has_asked: false,
             wait: 1.0,
             first_passed: None,
             compensation: Compensation::new(&self.compensation),
@@ -179,6 +178,8 @@ struct Pcp {
     /// The increment to ask for next.
     increment: f64,
     probing: Probing,
+    /// Whether the first probe is over; nothing but it is sent before.
+    has_asked: bool,
     /// Mean wait after the next failure at the floor, in round trips.
     wait: f64,
     first_passed: Option<bool>,
@@ -230,6 +231,7 @@ impl Pcp {
     }
 
     fn conclude(&mut self, now: Time, ended: Ended) {
+        self.has_asked = true;
         let Probes { acceptance, tolerance, spacing, pause, longest_wait, .. } = self.config.probes;
         let passed = match ended {
             Ended::Answered(slope) => slope.is_flat(acceptance, tolerance, &mut self.random),
@@ -304,9 +306,8 @@ impl Controller for Pcp {
 
     fn on_timer(&mut self, now: Time) {
         match &mut self.probing {
-            Probing::Closed => {}
             Probing::Waiting(until) if *until <= now => self.ask(now),
-            Probing::Waiting(_) => {}
+            Probing::Closed | Probing::Waiting(_) => {}
             Probing::Asking(train) => {
                 if let Some(ended) = train.on_timer(now) {
                     self.conclude(now, ended);
@@ -324,7 +325,11 @@ impl Controller for Pcp {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.base.max(self.least()).min(self.most))
+        if self.has_asked {
+            Allowance::rate(self.base.max(self.least()).min(self.most))
+        } else {
+            Allowance { rate: Some(Rate(0)), ..Allowance::rate(0.0) }
+        }
     }
 
     fn memo(&self) -> Option<Memo> {

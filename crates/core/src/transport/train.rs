@@ -176,3 +176,120 @@ impl Train {
         is_answered.then(|| Slope::fit(&self.points).map_or(Ended::Lost, Ended::Answered))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, Rate};
+
+    const LINK: Rate = Rate::from_mbps(40);
+    const FULL: Bytes = Bytes(1250);
+
+    /// How a train of full packets at this rate ends on a link that small packets load at a steady rate.
+    fn sent_over(cross: Rate, rate: Rate) -> Slope {
+        let small = Bytes(125);
+        let gap = rate.transmit(FULL);
+        let shape = Shape { packets: 20, each: Beside::Segment, gap, patience: gap * 100 };
+        let mut train = Train::new(shape, Time::ZERO);
+        let (mut free, mut comes) = (Time::ZERO, Time::ZERO);
+        let mut ended = None;
+        for i in 0..20 {
+            let now = Time::ZERO + gap * i;
+            if i > 0 {
+                assert_eq!(train.next_timer(), now);
+                assert_eq!(train.on_timer(now), None);
+            }
+            assert_eq!(train.beside(now), Some(Beside::Segment));
+            assert_eq!(train.beside(now), None, "one at a time");
+            train.on_sent(now);
+            while cross.0 > 1 && comes <= now {
+                free = free.max(comes) + LINK.transmit(small);
+                comes = comes + cross.transmit(small);
+            }
+            free = free.max(now) + LINK.transmit(FULL);
+            ended = train.on_answer(now, free.since(now).seconds(), false);
+        }
+        match ended {
+            Some(Ended::Answered(slope)) => slope,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn passes(slope: Slope) -> usize {
+        let mut random = Random::new(1, "test");
+        (0..1000).filter(|_| slope.is_flat(Acceptance::Gaussian, 0.01, &mut random)).count()
+    }
+
+    #[test]
+    fn an_idle_link_lets_every_train_pass_up_to_its_rate_and_none_above() {
+        for share in [0.1, 0.5, 1.0] {
+            let slope = sent_over(Rate(1), Rate::from_bps(40e6 * share));
+            assert!(slope.slope.abs() < 1e-9 && slope.error < 1e-9, "{slope:?}");
+            assert_eq!(passes(slope), 1000);
+        }
+        for share in [1.05, 1.5, 3.0] {
+            let slope = sent_over(Rate(1), Rate::from_bps(40e6 * share));
+            // Every packet waits L/C - L/r longer than the one L/r before it: (r - C)/C.
+            assert!((slope.slope - (share - 1.0)).abs() < 1e-6, "{slope:?}");
+            assert_eq!(passes(slope), 0);
+        }
+    }
+
+    #[test]
+    fn beside_steady_traffic_a_train_passes_if_there_is_room_for_both() {
+        for cross in [10, 20, 30] {
+            let room = 40 - cross;
+            let below = sent_over(Rate::from_mbps(cross), Rate::from_bps(room as f64 * 0.9e6));
+            assert!(passes(below) > 900, "{cross}: {below:?}");
+            let above = sent_over(Rate::from_mbps(cross), Rate::from_bps(room as f64 * 1.2e6));
+            assert!(passes(above) < 10, "{cross}: {above:?}");
+        }
+    }
+
+    #[test]
+    fn delays_that_scatter_about_a_level_pass_every_other_time_unless_one_is_careful() {
+        let points: Vec<_> =
+            (0..8).map(|i| (f64::from(i), f64::from([1, 0, 0, 1][i as usize % 4]))).collect();
+        let slope = Slope::fit(&points).unwrap();
+        assert!(slope.slope.abs() < 1e-12 && slope.error > 0.05);
+        let mut random = Random::new(1, "test");
+        let mut count = |acceptance| {
+            (0..1000).filter(|_| slope.is_flat(acceptance, 0.001, &mut random)).count()
+        };
+        assert!((450..550).contains(&count(Acceptance::Gaussian)));
+        assert_eq!((count(Acceptance::Slope), count(Acceptance::Careful)), (1000, 0));
+    }
+
+    #[test]
+    fn the_slope_and_its_error_are_those_of_least_squares() {
+        // By hand: means 1.5 and 1; Sxx 5, Sxy 3; residuals -0.1, 0.3, -0.3, 0.1.
+        let fit = Slope::fit(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0), (3.0, 2.0)]).unwrap();
+        assert!((fit.slope - 0.6).abs() < 1e-12);
+        assert!((fit.error - (0.2_f64 / 2.0 / 5.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Slope::fit(&[(0.0, 0.0), (1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn a_train_with_an_answer_missing_is_lost_and_one_without_data_says_nothing() {
+        let at = |us| Time::ZERO + Duration::from_micros(us);
+        let padding = Beside::Padding(Bytes(250));
+        let (gap, patience) = (Duration::from_micros(100), Duration::from_micros(1000));
+        let shape = Shape { packets: 3, each: padding, gap, patience };
+        for taken in [3, 1] {
+            let mut train = Train::new(shape, at(0));
+            for i in 0..3 {
+                assert_eq!(train.on_timer(at(100 * i)), None);
+                if i < taken {
+                    assert_eq!(train.beside(at(100 * i)), Some(padding));
+                }
+            }
+            // Data between its packets is none of it.
+            train.on_sent(at(50));
+            assert_eq!(train.on_answer(at(50), 0.1, false), None);
+            assert_eq!(train.on_answer(at(0), 0.1, true), None);
+            assert_eq!(train.next_timer(), at(300 + 1000));
+            let ended = if taken == 3 { Ended::Lost } else { Ended::CutShort };
+            assert_eq!(train.on_timer(at(1300)), Some(ended));
+        }
+    }
+}
