@@ -1,7 +1,7 @@
 //! PCP: asks the network for a rate by a short probe, and then sends at it.
 //!
 //! Source: [pcp06]. What its text leaves open is a parameter each, and where not even memory helps the
-//! default is what came nearest to the paper's claims (docs/validation.md). There is no window: a rate only
+//! default is what came nearest to the paper's claims (docs/design.md). There is no window: a rate only
 //! rises by a probe that passed, only falls as queues grow, and losses change nothing.
 
 use super::compensation::{self, Compensation};
