@@ -114,6 +114,8 @@ impl Flow<'_> {
                     rtt: Duration::from_micros(u64::from(rtt_us)),
                     marked,
                     feedback,
+                    sent_at: Time(now.0.saturating_sub(1_000_000 * u64::from(rtt_us))),
+                    is_of_probe: packets == 0,
                     cumulative: self.acknowledged,
                     next: self.sent,
                     is_recovering,
@@ -141,7 +143,8 @@ proptest! {
         for name in transport::Config::NAMES {
             let config = transport::Config::read(&json!(name)).unwrap();
             let mut controller = config.controller(&path);
-            let is_paced = config.mechanism(&FORMAT).burst.is_some();
+            let mechanism = config.mechanism(&FORMAT);
+            let is_paced = mechanism.burst.is_some();
             let gauges = names(&*controller);
             let mut flow =
                 Flow { controller: &mut *controller, now: Time::ZERO, sent: 0, acknowledged: 0 };
@@ -152,7 +155,8 @@ proptest! {
                 prop_assert!(allowance.window >= FORMAT.payload, "{name}: {allowance:?}");
                 if let Some(rate) = allowance.rate {
                     prop_assert!(rate <= path.line_rate, "{name}: {allowance:?}");
-                    let goes_on = rate.0 > 0 || allowance.probe.is_some();
+                    let asks = allowance.probe.is_some() || mechanism.sends_trains;
+                    let goes_on = rate.0 > 0 || asks;
                     prop_assert!(goes_on, "{name} is paused and does not ask: {allowance:?}");
                     prop_assert!(rate.0 == 0 || is_paced, "{name} does not say that it paces");
                 }

@@ -279,6 +279,10 @@ fn scenario(seed: u64) -> Value {
     if transport["kind"] == "pdq" {
         routing = "flow_hash";
     }
+    if transport["kind"] == "pcp" {
+        transport["reliability"]["handshake"] = json!(true);
+        transport["reliability"]["delayed_ack"] = json!("none");
+    }
     if topology.to_string().contains("Mbps") && transport["reliability"]["fixed_rto"] == "45 us" {
         // A packet takes longer than that. Copies of it would come faster than they leave, and fill a queue
         // without limit for ever.

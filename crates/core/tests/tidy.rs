@@ -19,7 +19,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("event", &["packet", "topology"]),
     ("queue", &["packet", "parameters", "random", "units"]),
     ("router", &["packet", "parameters", "random", "units"]),
-    ("transport", &["host", "packet", "parameters", "queue", "router", "units"]),
+    ("transport", &["host", "packet", "parameters", "queue", "random", "router", "units"]),
     (
         "workload",
         &["alone", "flow", "packet", "parameters", "random", "table", "topology", "units"],
@@ -68,6 +68,7 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 const MECHANISM: &[&str] = &[
     "arrivals",
     "calls",
+    "compensation",
     "deadline",
     "fixture",
     "flows",
@@ -89,6 +90,7 @@ const MECHANISM: &[&str] = &[
     "state",
     "tests",
     "tournament",
+    "train",
     "wheel",
     "window",
 ];

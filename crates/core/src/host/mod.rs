@@ -24,6 +24,11 @@ crate::parameters! {
         pub stamps: Stamps = Stamps::Handed;
         /// Tick of the clock that stamps; zero for an exact one.
         pub clock_granularity: Duration = Duration::ZERO;
+        /// How far receivers' clocks are ahead of senders', which one-way delays include.
+        /// Packets carry the sum with 24 bits: more than a second would cost it its nanoseconds.
+        pub clock_offset: Duration = Duration::ZERO, where |offset| {
+            if *offset <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
+        };
         /// What is added to every measured round-trip time; none adds nothing.
         pub rtt_noise: Option<noise::Config> = None;
     }
@@ -48,6 +53,13 @@ impl Clock {
         let Some(noise) = &self.config.rtt_noise else { return exact };
         let seconds = exact.seconds() + noise.draw(&mut self.random);
         Duration::from_seconds(seconds.max(0.0))
+    }
+
+    /// How long a packet took from one host to another by their clocks, in seconds, as packets carry it.
+    pub fn delay(&self, sent: Time, now: Time) -> f32 {
+        let tick = self.config.clock_granularity.0.max(1);
+        let here = now + self.config.clock_offset;
+        Duration((here.0 / tick - sent.0 / tick) * tick).seconds() as f32
     }
 }
 
@@ -79,6 +91,15 @@ mod tests {
         let spikes = json!({"kind": "spikes", "probability": 0.01, "size": "200 us"});
         let (mean, most) = measured(&json!({ "rtt_noise": spikes }));
         assert!((mean - 102.0).abs() < 0.5 && (most - 300.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn one_way_delays_are_as_wrong_as_the_clocks() {
+        let config = json!({"clock_granularity": "1 us", "clock_offset": "1 ms"});
+        let clock = Clock::new(&Config::read(&config).unwrap(), Random::new(1, "test"));
+        let delay = clock.delay(Time(900_000), Time(2_100_000));
+        assert!((delay - 1.002e-3).abs() < 1e-9, "{delay}");
+        assert!(Config::read(&json!({"clock_offset": "2 s"})).is_err());
     }
 
     #[test]

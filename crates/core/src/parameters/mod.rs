@@ -223,6 +223,11 @@ pub fn positive_fraction(value: &f64) -> Result<(), &'static str> {
     if *value > 0.0 && *value <= 1.0 { Ok(()) } else { Err("above 0 and at most 1") }
 }
 
+/// A rule: 1 or more.
+pub fn at_least_one(value: &f64) -> Result<(), &'static str> {
+    if *value >= 1.0 { Ok(()) } else { Err("1 or more") }
+}
+
 /// Zero or more.
 pub fn not_negative(value: &f64) -> Result<(), &'static str> {
     if *value >= 0.0 { Ok(()) } else { Err("zero or more") }

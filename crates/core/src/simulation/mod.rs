@@ -5,26 +5,28 @@
 
 mod followers;
 mod sampling;
+mod sending;
 mod stuck;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::followers::Followers;
 use crate::event::Event;
-use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
+use crate::flow::{Columns, FlowRecord, FlowSpec, HostId, Outcome};
 use crate::host::{self, Clock, Stamps};
 use crate::network::{Agenda, Network};
 use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
-use crate::random::Random;
+use crate::random::{Random, mix};
 use crate::recorder::Recorder;
 use crate::router::About;
 use crate::routes::Way;
 use crate::rtts::Trace;
 use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::{Answer, Receiver, Reply};
-use crate::transport::sender::{Output, Sender};
-use crate::transport::{Config as Transport, Controller, Leaving, Mechanism, Path};
+use crate::transport::sender::Sender;
+use crate::transport::{Config as Transport, Controller, Mechanism, Memo, Path};
 use crate::units::{Bytes, Duration, Time};
 use crate::watchdog::{self, Deadlock};
 use crate::workload::Flows;
@@ -123,6 +125,9 @@ pub struct Simulation<'a> {
     followers: Followers,
     /// Flows in progress, by host that sends.
     sending: Vec<u32>,
+    /// What flows have left for later ones, by source and target.
+    memos: BTreeMap<(HostId, HostId), Memo>,
+    seed: u64,
     spray: Random,
     /// Measures round-trip times.
     clock: Clock,
@@ -160,6 +165,8 @@ impl<'a> Simulation<'a> {
             workload,
             followers: Followers::default(),
             sending: vec![0; graph.hosts.len()],
+            memos: BTreeMap::new(),
+            seed,
             spray: Random::new(seed, "routing/spray"),
             clock: Clock::new(host, Random::new(seed, "host/clock")),
             stamps: host.stamps,
@@ -286,6 +293,8 @@ impl<'a> Simulation<'a> {
             start: now,
             deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
             stamps: self.stamps,
+            seed: mix(self.seed ^ mix(spec.id)),
+            memo: self.memos.get(&(spec.source, spec.target)).copied(),
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
@@ -307,52 +316,6 @@ impl<'a> Simulation<'a> {
             spec,
         };
         Ok((flow, about))
-    }
-
-    /// Sends what a flow may send now, and arranges for it to be woken.
-    fn pump(&mut self, slot: FlowSlot) {
-        let now = self.agenda.now();
-        let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let mut allowance = flow.controller.allowance();
-        if allowance.gives_up {
-            flow.sender.give_up();
-        }
-        while let Some(output) = flow.sender.next(now, allowance) {
-            let mut packet = match output {
-                Output::Syn => self.format.control(Kind::Syn, slot, now),
-                // It asks for the first segment that is not acknowledged.
-                Output::Probe => Packet {
-                    sequence: flow.sender.cumulative(),
-                    ..self.format.control(Kind::Probe, slot, now)
-                },
-                Output::Fin => self.format.control(Kind::Fin, slot, now),
-                Output::Segment(segment) => self.mechanism.data(&self.format, slot, now, segment),
-            };
-            packet.next_hop = flow.there.start(&mut self.spray);
-            if self.mechanism.speaks {
-                let leaving = Leaving {
-                    now,
-                    kind: packet.kind,
-                    remaining: flow.sender.remaining(),
-                    offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
-                };
-                packet = packet.saying(flow.controller.header(&leaving));
-            }
-            flow.packets.sent += 1;
-            let ends = self.network.send(packet, &mut self.agenda);
-            if let Output::Segment(_) = output {
-                flow.sender.on_handed(ends);
-                flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-                allowance = flow.controller.allowance();
-            }
-        }
-        let deadline = flow
-            .sender
-            .deadline(allowance)
-            .min(flow.controller.next_timer())
-            .min(flow.receiver.deadline())
-            .min(flow.stops);
-        flow.wake_by(deadline, slot, &mut self.agenda);
     }
 
     fn wake(&mut self, slot: FlowSlot) {
@@ -445,9 +408,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends back what routers wrote into a packet without payload.
+    /// What an answer tells of a packet: how long it took, or what routers wrote into it.
+    fn feedback(&self, sent_at: Time, written: f32) -> f32 {
+        if self.mechanism.tells_delay {
+            self.clock.delay(sent_at, self.agenda.now())
+        } else {
+            written
+        }
+    }
+
+    /// Sends back what routers wrote into a packet without payload, or how long it took.
     fn echo(&mut self, packet: &Packet, kind: Kind) {
-        let header = Header::Ack { block: (0, 0), feedback: packet.header().feedback() };
+        let feedback = self.feedback(packet.sent_at, packet.header().feedback());
+        let header = Header::Ack { block: (0, 0), feedback };
         let answer = self.format.control(kind, packet.flow, packet.sent_at);
         self.send_back(answer.saying(header));
     }
@@ -460,6 +433,7 @@ impl<'a> Simulation<'a> {
             flags: Flags::NONE.with_if(Flags::MARKED, marked),
             ..self.format.control(kind, slot, sent_at)
         };
+        let feedback = self.feedback(sent_at, feedback);
         self.send_back(plain.saying(Header::Ack { block, feedback }));
     }
 
@@ -497,6 +471,9 @@ impl<'a> Simulation<'a> {
         if flow.closed.is_none() {
             flow.closed = Some(self.agenda.now() - flow.spec.start);
             self.sending[flow.spec.source as usize] -= 1;
+            if let Some(memo) = flow.controller.memo() {
+                self.memos.insert((flow.spec.source, flow.spec.target), memo);
+            }
         }
         if flow.packets.in_network() == 0 {
             self.record(slot);

@@ -179,6 +179,8 @@ mod tests {
             rtt: Duration::from_micros(10),
             marked,
             feedback: 0.0,
+            sent_at: Time::ZERO,
+            is_of_probe: false,
             cumulative,
             next,
             is_recovering: false,

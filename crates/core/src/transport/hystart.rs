@@ -97,6 +97,8 @@ mod tests {
                         rtt: Duration::from_millis(*rtt),
                         marked: false,
                         feedback: 0.0,
+                        sent_at: Time::ZERO,
+                        is_of_probe: false,
                         cumulative,
                         next: end + 1,
                         is_recovering: false,

@@ -7,6 +7,7 @@ use crate::parameters::{defaults, positive, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
+pub mod compensation;
 pub mod constant_rate;
 pub mod cubic;
 pub mod d2tcp;
@@ -18,6 +19,7 @@ pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod patched_timely;
+pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
 pub mod pias;
@@ -31,14 +33,15 @@ pub mod sender;
 pub mod swift;
 pub mod tcp;
 pub mod timely;
+pub mod train;
 pub mod window;
 pub mod xcp;
 
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pdq,
-        pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
+        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pcp,
+        pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
     }
 }
 
@@ -124,6 +127,20 @@ pub struct Path {
     pub deadline: Time,
     /// When its packets get the time stamps that round-trip times count from.
     pub stamps: Stamps,
+    /// A seed of its own, for controllers that draw random numbers.
+    pub seed: u64,
+    /// What the last flow that ended between the same hosts has left, if it left something.
+    pub memo: Option<Memo>,
+}
+
+/// What a flow leaves for the next one between the same hosts (RFC 9040 calls this temporal sharing). It
+/// lives as long as a run, and flows of one run only see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memo {
+    /// A rate that the flow has had, in bits a second.
+    pub rate: f64,
+    /// Which share of it the next flow may count on.
+    pub share: f64,
 }
 
 impl Path {
@@ -140,6 +157,8 @@ impl Path {
             start: Time::ZERO,
             deadline: Time::NEVER,
             stamps: Stamps::Handed,
+            seed: 0,
+            memo: None,
         }
     }
 }
@@ -182,9 +201,29 @@ pub trait Controller: Send {
         Header::NONE
     }
 
+    /// What to send now beside the data that the rate lets go, if anything is due; asked only if
+    /// [`Mechanism::sends_trains`].
+    fn beside(&mut self, _now: Time) -> Option<Beside> {
+        None
+    }
+
+    /// What the flow, which is over, leaves for the next one between the same hosts.
+    fn memo(&self) -> Option<Memo> {
+        None
+    }
+
     /// Named numbers for traces over time, such as a window in bytes; always the same names in the
     /// same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
+}
+
+/// A packet of a train, which leaves when the controller says and not when the rate allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// The next segment in line, if there is one.
+    Segment,
+    /// A packet without payload of this size on the wire, which the receiver answers.
+    Padding(Bytes),
 }
 
 /// A packet that is about to leave, as controllers see it.
@@ -253,8 +292,13 @@ pub struct Ack {
     pub rtt: Duration,
     /// Whether it tells of a mark.
     pub marked: bool,
-    /// What routers wrote into that packet.
+    /// What routers wrote into that packet; or how long it took to the receiver, in seconds by the hosts'
+    /// clocks, if [`Mechanism::tells_delay`].
     pub feedback: f32,
+    /// When that packet was sent.
+    pub sent_at: Time,
+    /// Whether that packet had no payload.
+    pub is_of_probe: bool,
     /// All segments before this one have been received.
     pub cumulative: u32,
     /// The next segment never sent before.
@@ -288,6 +332,7 @@ pub enum Sign {
 
 /// How a transport's sender and receiver work: mechanism, not policy.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Mechanism {
     /// How data is made reliable.
     pub reliability: Reliability,
@@ -306,6 +351,10 @@ pub struct Mechanism {
     pub speaks: bool,
     /// Whether a last packet tells routers that the flow is over.
     pub says_goodbye: bool,
+    /// Whether it sends trains of packets beside its data ([`Controller::beside`]).
+    pub sends_trains: bool,
+    /// Whether ACKs tell the one-way delay of the packet that they answer.
+    pub tells_delay: bool,
 }
 
 impl Mechanism {
@@ -320,6 +369,8 @@ impl Mechanism {
             feedback: Feedback::Echo,
             speaks: false,
             says_goodbye: false,
+            sends_trains: false,
+            tells_delay: false,
         }
     }
 
@@ -473,6 +524,8 @@ mod tests {
         rtt: Duration::from_micros(100),
         marked: false,
         feedback: 0.0,
+        sent_at: Time::ZERO,
+        is_of_probe: false,
         cumulative: 1,
         next: 2,
         is_recovering: false,

@@ -72,6 +72,8 @@ mod tests {
             rtt: Duration::from_millis(100),
             marked: false,
             feedback: 0.0,
+            sent_at: Time::ZERO,
+            is_of_probe: false,
             cumulative: 1,
             next: 1,
             is_recovering: false,

@@ -5,7 +5,7 @@
 
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
-use super::{Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Sign};
+use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign};
 use crate::packet::{Format, Header, Kind, Packet};
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -18,6 +18,8 @@ pub enum Output {
     Segment(Segment),
     /// A question to routers, without payload.
     Probe,
+    /// A packet of this size without payload, for the receiver to answer.
+    Padding(Bytes),
     /// The news to routers that the flow is over.
     Fin,
 }
@@ -214,6 +216,29 @@ impl Sender {
         if allowance.rate.is_some() && now < self.paced_until(allowance) {
             return None;
         }
+        let segment = self.take_segment(now, allowance)?;
+        if allowance.rate.is_some() {
+            self.pace(now, segment.payload + self.header);
+        }
+        Some(segment)
+    }
+
+    /// Whether there is data to send.
+    pub fn has_data(&self, allowance: Allowance) -> bool {
+        self.stage == Stage::Open && self.candidate(allowance).is_some()
+    }
+
+    /// What a controller sends beside what the rate lets go: a segment leaves the pace of the others as it
+    /// is.
+    pub fn beside(&mut self, now: Time, what: Beside, allowance: Allowance) -> Option<Output> {
+        match what {
+            Beside::Segment => self.take_segment(now, allowance).map(Output::Segment),
+            Beside::Padding(bytes) => Some(Output::Padding(bytes)),
+        }
+    }
+
+    /// The segment that is next in line, to be sent now.
+    fn take_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
         let sequence = self.candidate(allowance)?;
         let is_first = self.board.in_flight() == 0 && !self.has_unanswered();
         let is_retransmit = self.board.sent(sequence);
@@ -225,9 +250,6 @@ impl Sender {
         self.time(sequence, is_retransmit, now);
         let is_last = sequence + 1 == self.board.total();
         let payload = if is_last { self.last } else { self.full };
-        if allowance.rate.is_some() {
-            self.pace(now, payload + self.header);
-        }
         let ends_group = (sequence + 1).is_multiple_of(self.ack_every);
         let wants_ack = ends_group || is_retransmit || is_last;
         // RFC 3168 §6.1.2 asks for the first new packet. Deviation: after a time-out the first packet will
@@ -416,6 +438,8 @@ impl Sender {
             rtt,
             marked: packet.is_marked(),
             feedback: header.feedback(),
+            sent_at: packet.sent_at,
+            is_of_probe: packet.kind == Kind::ProbeAck,
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
             is_recovering: self.board.is_recovering(),

@@ -336,6 +336,8 @@ pub(super) mod tests {
             flow.on_ack(&Ack {
                 advanced: 1,
                 feedback: 0.0,
+                sent_at: Time::ZERO,
+                is_of_probe: false,
                 now: Time::ZERO,
                 bytes: Bytes(16_000),
                 rtt: Duration::from_seconds((rtt + 0.8) * 1e-6),

@@ -135,6 +135,8 @@ mod tests {
             rtt: Duration::from_millis(100),
             marked: false,
             feedback,
+            sent_at: Time::ZERO,
+            is_of_probe: false,
             cumulative: 1,
             next: 2,
             is_recovering: false,
