@@ -115,6 +115,11 @@ impl Recorder {
         self.interval.map(|interval| now + interval)
     }
 
+    /// Whether round-trip times are counted or kept.
+    pub fn wants_rtts(&self) -> bool {
+        self.rtts.is_some() || !self.rtt_flows.is_empty()
+    }
+
     /// Counts a round-trip time of a flow of this class, unless it is of the warm-up.
     pub fn count_rtt(&mut self, now: Time, class: u16, rtt: Duration) {
         let Some(rtts) = &mut self.rtts else { return };

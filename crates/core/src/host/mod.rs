@@ -48,8 +48,7 @@ impl Clock {
 
     /// The round-trip time that is measured from `sent` to `now`.
     pub fn measure(&mut self, sent: Time, now: Time) -> Duration {
-        let tick = self.config.clock_granularity.0.max(1);
-        let exact = Duration((now.0 / tick - sent.0 / tick) * tick);
+        let exact = self.elapsed(sent, now);
         let Some(noise) = &self.config.rtt_noise else { return exact };
         let seconds = exact.seconds() + noise.draw(&mut self.random);
         Duration::from_seconds(seconds.max(0.0))
@@ -57,9 +56,16 @@ impl Clock {
 
     /// How long a packet took from one host to another by their clocks, in seconds, as packets carry it.
     pub fn delay(&self, sent: Time, now: Time) -> f32 {
-        let tick = self.config.clock_granularity.0.max(1);
-        let here = now + self.config.clock_offset;
-        Duration((here.0 / tick - sent.0 / tick) * tick).seconds() as f32
+        self.elapsed(sent, now + self.config.clock_offset).seconds() as f32
+    }
+
+    /// The whole ticks between two readings.
+    fn elapsed(&self, from: Time, to: Time) -> Duration {
+        match self.config.clock_granularity.0 {
+            // Divisions are slow, and this is asked for every ACK.
+            0 => to - from,
+            tick => Duration((to.0 / tick - from.0 / tick) * tick),
+        }
     }
 }
 

@@ -363,7 +363,7 @@ impl<'a> Simulation<'a> {
     fn hear(&mut self, packet: &Packet) {
         let now = self.agenda.now();
         let rtt = self.clock.measure(packet.sent_at, now);
-        if packet.kind.is_acknowledgement() {
+        if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
             self.note_rtt(packet, rtt);
         }
         let Some(flow) = &mut self.flows[packet.flow as usize] else { return };
