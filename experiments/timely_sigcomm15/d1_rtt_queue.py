@@ -90,7 +90,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 def probe(run: Run, name: str) -> pl.DataFrame:
     """Return what one probe told after the warm-up, in order of time."""
-    warm_up = metrics.seconds(run.result.summary["scenario"]["warm_up"])
+    warm_up = metrics.warm_up_s(run.result)
     told = run.result.samples.filter(pl.col("probe") == name, pl.col("time_s") >= warm_up)
     return told.select("time_s", "value")
 

@@ -90,7 +90,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 def told(run: Run, flow: int) -> pl.DataFrame:
     """Return how far each RTT of a flow misjudges what its packet waited on the way there."""
-    warm_up = metrics.seconds(run.result.summary["scenario"]["warm_up"])
+    warm_up = metrics.warm_up_s(run.result)
     samples = run.result.samples.filter(pl.col("time_s") >= warm_up)
 
     def probe(name: str) -> pl.Series:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.metrics import Floats, Metric, Statistic, cumulative, seconds, statistic_of
+from sojourn.metrics import Floats, Metric, Statistic, cumulative, statistic_of, warm_up_s
 from sojourn.results import Result, Run
 
 REQUEST, RESPONSE = " request", " response"
@@ -30,7 +30,7 @@ def calls(result: Result, kind: str = "") -> pl.DataFrame:
     )
     requests = result.flows.filter(
         name.str.starts_with(kind) & name.str.ends_with(REQUEST),
-        pl.col("start_s") >= _warm_up_s(result),
+        pl.col("start_s") >= warm_up_s(result),
     )
     return (
         requests.drop("latency_s")
@@ -47,10 +47,6 @@ def calls(result: Result, kind: str = "") -> pl.DataFrame:
 def _parts(result: Result) -> int:
     """Return how far apart the numbers of a request and its response are."""
     return len(result.summary["scenario"]["workload"].get("parts", [None]))
-
-
-def _warm_up_s(result: Result) -> float:
-    return seconds(result.summary["scenario"].get("warm_up", "0 s"))
 
 
 def _observed(result: Result, kind: str) -> tuple[Floats, Floats]:
@@ -80,7 +76,7 @@ def delivered(kind: str = "", until_s: float | None = None) -> Metric:
 
     def measure_one(result: Result) -> Statistic:
         end = result.summary["simulated_s"]
-        window = _warm_up_s(result), end if until_s is None else until_s
+        window = warm_up_s(result), end if until_s is None else until_s
         stop = pl.coalesce(pl.col("start_s") + pl.col("fct_s"), end)
         flows = result.flows.filter(
             pl.col("class").str.starts_with(kind), pl.col("delivered_bytes") > 0

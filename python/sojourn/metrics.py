@@ -84,9 +84,14 @@ def seconds(text: str) -> float:
     return float(match[1]) * {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[match[2]]
 
 
+def warm_up_s(result: Result) -> float:
+    """Return when the warm-up ended, in seconds: what began before is not judged."""
+    return seconds(result.summary["scenario"].get("warm_up", "0 s"))
+
+
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
-    warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+    warm_up = warm_up_s(result)
     size = pl.col("size_bytes")
     return result.flows.filter(
         pl.col("outcome") != "long_lived",
@@ -227,7 +232,7 @@ def sampled(probe: str, statistic: str) -> Metric:
     """Measure a sampled quantity over the run after the warm-up: `mean`, `max` or a percentile."""
 
     def measure_one(result: Result) -> Statistic:
-        warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+        warm_up = warm_up_s(result)
         samples = result.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= warm_up)
         return statistic_of(statistic, samples["value"].to_numpy(), np.empty(0))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.metrics import Floats, Metric, Statistic, jain, labelled, seconds, share_of
+from sojourn.metrics import Floats, Metric, Statistic, jain, labelled, share_of, warm_up_s
 from sojourn.results import Result, Run
 
 DELIVERED = "delivered_bytes flow "
@@ -80,7 +80,7 @@ def flow_rates(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
 
 
 def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
-    warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+    warm_up = warm_up_s(result)
     probe, time = pl.col("probe"), pl.col("time_s")
     rate = pl.col("value").diff() * 8 / time.diff()
     return (
@@ -125,7 +125,7 @@ def variation(window_s: float) -> Metric:
 
 def _mean_rates(result: Result) -> Floats:
     """Return the mean rate of each sampled flow from the end of the warm-up to the last sample."""
-    warm_up = seconds(result.summary["scenario"].get("warm_up", "0 s"))
+    warm_up = warm_up_s(result)
     probe, time, value = pl.col("probe"), pl.col("time_s"), pl.col("value")
     ends = (
         result.samples.filter(probe.str.starts_with(DELIVERED), time >= warm_up - 1e-12)

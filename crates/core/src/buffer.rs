@@ -190,7 +190,7 @@ impl Buffers {
     /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued`
     /// bytes wait;
     /// `false` if there is none.
-    pub fn admit(&mut self, link: LinkId, bytes: u16, queued: u64) -> bool {
+    pub fn admit(&mut self, link: LinkId, bytes: u16, queued: impl FnOnce() -> u64) -> bool {
         let bytes = u64::from(bytes);
         let ingress = &mut self.ingress[link as usize];
         let switch = &mut self.switches[ingress.switch];
@@ -209,7 +209,7 @@ impl Buffers {
             }
         } else {
             if bytes > free
-                || self.alpha.is_some_and(|alpha| queued + bytes > threshold(alpha, free))
+                || self.alpha.is_some_and(|alpha| queued() + bytes > threshold(alpha, free))
             {
                 return false;
             }
@@ -307,7 +307,7 @@ mod tests {
             (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();
         let (mut held, none) = (0, Vec::<LinkId>::new());
         while buffers.order(link as LinkId).is_none() {
-            assert!(buffers.admit(link as LinkId, 1_000, 0));
+            assert!(buffers.admit(link as LinkId, 1_000, || 0));
             held += 1_000;
         }
         let kept = |bytes: u64| {

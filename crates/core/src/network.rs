@@ -248,7 +248,7 @@ impl Network {
             return true;
         };
         let port = &mut self.ports[link as usize];
-        let queued = port.backlog(agenda.now()).bytes;
+        let queued = || port.backlog(agenda.now()).bytes;
         let admitted = buffers.admit(ingress, packet.bytes, queued);
         if !admitted {
             port.counters.arrived += 1;

@@ -2,7 +2,7 @@
 
 use crate::flow::Columns;
 use crate::parameters::{Problem, did_you_mean, positive};
-use crate::rtts::{Histogram, Parts};
+use crate::rtts::{Histogram, Parts, Probes, Trace};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Duration, Time};
 
@@ -132,21 +132,38 @@ impl Recorder {
         rtts[usize::from(class)].count(rtt);
     }
 
-    /// Keeps a round-trip time that a flow's transport was told, and what it is made of.
-    pub fn keep_rtt(&mut self, now: Time, flow: u64, told: Duration, marked: bool, parts: &Parts) {
-        let seconds = [
-            ("measured_rtt_s", told),
-            ("rtt_true_s", parts.exact),
-            ("rtt_forward_queueing_s", parts.forward),
-            ("rtt_reverse_queueing_s", parts.reverse),
-            ("rtt_fixed_s", parts.fixed),
+    /// What follows a flow's packets, if its round-trip times are to be kept.
+    pub fn trace(&mut self, flow: u64) -> Option<Box<Trace>> {
+        let names = [
+            "measured_rtt_s",
+            "rtt_true_s",
+            "rtt_forward_queueing_s",
+            "rtt_reverse_queueing_s",
+            "rtt_fixed_s",
+            "rtt_marked",
         ];
-        for (name, duration) in seconds {
-            let probe = self.samples.probe(format!("{name} flow {flow}"));
-            self.samples.push(now, probe, duration.seconds());
+        let probes =
+            |samples: &mut Samples| names.map(|name| samples.probe(format!("{name} flow {flow}")));
+        let is_kept = self.rtt_flows.contains(&flow);
+        is_kept.then(|| Box::new(Trace::new(probes(&mut self.samples))))
+    }
+
+    /// Keeps a round-trip time that a flow's transport was told, and what it is made of.
+    pub fn keep_rtt(
+        &mut self,
+        now: Time,
+        probes: Probes,
+        told: Duration,
+        marked: bool,
+        parts: &Parts,
+    ) {
+        let Parts { exact, forward, reverse, fixed } = *parts;
+        let [told, exact, forward, reverse, fixed] =
+            [told, exact, forward, reverse, fixed].map(Duration::seconds);
+        let values = [told, exact, forward, reverse, fixed, f64::from(u8::from(marked))];
+        for (probe, value) in probes.into_iter().zip(values) {
+            self.samples.push(now, probe, value);
         }
-        let probe = self.samples.probe(format!("rtt_marked flow {flow}"));
-        self.samples.push(now, probe, f64::from(u8::from(marked)));
     }
 
     /// Whether anything is sampled.

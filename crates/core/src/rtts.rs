@@ -68,12 +68,23 @@ struct Answered {
 }
 
 /// Follows the packets of one flow there and back.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Trace {
+    /// The probes that take what it finds.
+    pub probes: Probes,
     answers: VecDeque<Answered>,
 }
 
+/// The probes of one flow's round trips: what was told, its [`Parts`] in order, and whether the packet was
+/// marked.
+pub type Probes = [u32; 6];
+
 impl Trace {
+    /// Nothing has been sent.
+    pub fn new(probes: Probes) -> Self {
+        Self { probes, answers: VecDeque::new() }
+    }
+
     /// A packet of `bytes` that was sent at `sent` has come, and is answered with this number.
     pub fn on_answer(&mut self, sent: Time, came: Time, bytes: u16, cumulative: u32) {
         self.answers.push_back(Answered { sent, came, bytes, cumulative });
@@ -121,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_the_sum_of_its_parts() {
-        let mut trace = Trace::default();
+        let mut trace = Trace::new(Probes::default());
         let at = |us| Time::ZERO + Duration::from_micros(us);
         trace.on_answer(at(0), at(17), 1000, 1);
         trace.on_answer(at(3), at(20), 1000, 2);

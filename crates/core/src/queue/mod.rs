@@ -21,6 +21,7 @@ pub mod fair_queueing;
 mod fixture;
 pub mod flows;
 pub mod fq_codel;
+pub mod links;
 pub mod marking;
 pub mod pfabric;
 pub mod red;

@@ -3,8 +3,11 @@
 //! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
 //! the better priority. Packets without priority (ACKs) have number 0.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxBuildHasher;
 
+use super::links::{Chain, Links};
 use super::tournament::{Tournament, key};
 use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
 use crate::packet::{FlowSlot, Packet};
@@ -159,24 +162,13 @@ impl PFabric {
     }
 }
 
-/// Stands for no place.
-const NONE: u32 = u32::MAX;
-
-/// A place's neighbours in its flow's chain; of a chain, its first and last place.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    first: u32,
-    last: u32,
-}
-
 /// The packets of each flow as a chain of places, in the order in which they came.
 #[derive(Default)]
 struct Chains {
     /// Looked up, never walked, so that its order does not matter.
     #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    flows: std::collections::HashMap<FlowSlot, Ends, FxBuildHasher>,
-    /// By place: what comes before and after it.
-    around: Vec<Ends>,
+    flows: std::collections::HashMap<FlowSlot, Chain, FxBuildHasher>,
+    links: Links,
 }
 
 impl Chains {
@@ -186,34 +178,19 @@ impl Chains {
     }
 
     fn append(&mut self, flow: FlowSlot, place: u32) {
-        if place as usize >= self.around.len() {
-            self.around.resize(place as usize + 1, Ends { first: NONE, last: NONE });
-        }
-        let alone = Ends { first: place, last: place };
-        let chain = self.flows.entry(flow).or_insert(alone);
-        let before = if chain.last == place { NONE } else { chain.last };
-        chain.last = place;
-        self.around[place as usize] = Ends { first: before, last: NONE };
-        if before != NONE {
-            self.around[before as usize].last = place;
-        }
+        self.links.append(self.flows.entry(flow).or_insert(Chain::EMPTY), place);
     }
 
     fn remove(&mut self, flow: FlowSlot, place: u32) {
-        let Ends { first: before, last: after } = self.around[place as usize];
-        if before == NONE && after == NONE {
-            self.flows.remove(&flow);
-            return;
+        // Most of those that are dropped stand inside, which spares looking the flow up.
+        if !self.links.is_at_end(place) {
+            return self.links.remove_inside(place);
         }
-        if before != NONE {
-            self.around[before as usize].last = after;
-        } else if let Some(chain) = self.flows.get_mut(&flow) {
-            chain.first = after;
-        }
-        if after != NONE {
-            self.around[after as usize].first = before;
-        } else if let Some(chain) = self.flows.get_mut(&flow) {
-            chain.last = before;
+        if let Entry::Occupied(mut chain) = self.flows.entry(flow) {
+            self.links.remove(chain.get_mut(), place);
+            if *chain.get() == Chain::EMPTY {
+                chain.remove();
+            }
         }
     }
 }

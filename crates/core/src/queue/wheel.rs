@@ -4,41 +4,26 @@
 //! Putting a number in and taking it out cost the same however many there are, and finding the first looks at
 //! one word for 64 rounds.
 
-/// Stands for no number.
-const NONE: u32 = u32::MAX;
-
-/// The first and the last number of a slot; or what comes before and after a number in its slot.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    first: u32,
-    last: u32,
-}
-
-const EMPTY: Ends = Ends { first: NONE, last: NONE };
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    due: u64,
-    around: Ends,
-}
+use super::links::{Chain, Links};
 
 /// The wheel. It grows with the distance of what is due, and its memory is used again.
 #[derive(Debug)]
 pub struct Wheel {
     now: u64,
     /// By round, modulo their number, which is a power of two.
-    slots: Vec<Ends>,
+    slots: Vec<Chain>,
     /// Which slots are not empty: a bit for each.
     occupied: Vec<u64>,
-    /// By number.
-    entries: Vec<Entry>,
+    /// When each number is due.
+    due: Vec<u64>,
+    links: Links,
 }
 
 impl Default for Wheel {
     /// Without numbers, and with the slots of one word.
     fn default() -> Self {
-        let slots = vec![EMPTY; u64::BITS as usize];
-        Self { now: 0, slots, occupied: vec![0], entries: Vec::new() }
+        let slots = vec![Chain::EMPTY; u64::BITS as usize];
+        Self { now: 0, slots, occupied: vec![0], due: Vec::new(), links: Links::default() }
     }
 }
 
@@ -56,7 +41,7 @@ impl Wheel {
 
     /// When a number in the wheel is due.
     pub fn due(&self, number: u32) -> u64 {
-        self.entries[number as usize].due
+        self.due[number as usize]
     }
 
     /// Puts in a number that is not in the wheel, behind those that are due in the same round.
@@ -64,35 +49,20 @@ impl Wheel {
         while due - self.now >= self.slots.len() as u64 {
             self.grow();
         }
-        if number as usize >= self.entries.len() {
-            self.entries.resize(number as usize + 1, Entry { due: 0, around: EMPTY });
+        if number as usize >= self.due.len() {
+            self.due.resize(number as usize + 1, 0);
         }
+        self.due[number as usize] = due;
         let slot = self.slot(due);
-        let Ends { first, last } = self.slots[slot];
-        self.entries[number as usize] = Entry { due, around: Ends { first: last, last: NONE } };
-        if first == NONE {
-            self.slots[slot] = Ends { first: number, last: number };
-            self.occupied[slot / 64] |= 1 << (slot % 64);
-        } else {
-            self.entries[last as usize].around.last = number;
-            self.slots[slot].last = number;
-        }
+        self.links.append(&mut self.slots[slot], number);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
     /// Takes out a number that is in the wheel.
     pub fn take(&mut self, number: u32) {
-        let Entry { due, around: Ends { first: before, last: after } } =
-            self.entries[number as usize];
-        let slot = self.slot(due);
-        match before {
-            NONE => self.slots[slot].first = after,
-            before => self.entries[before as usize].around.last = after,
-        }
-        match after {
-            NONE => self.slots[slot].last = before,
-            after => self.entries[after as usize].around.first = before,
-        }
-        if self.slots[slot].first == NONE {
+        let slot = self.slot(self.due(number));
+        self.links.remove(&mut self.slots[slot], number);
+        if self.slots[slot] == Chain::EMPTY {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
     }
@@ -117,12 +87,12 @@ impl Wheel {
     /// Doubles the wheel.
     fn grow(&mut self) {
         let slots = 2 * self.slots.len();
-        let old = std::mem::replace(&mut self.slots, vec![EMPTY; slots]);
+        let old = std::mem::replace(&mut self.slots, vec![Chain::EMPTY; slots]);
         self.occupied = vec![0; slots / 64];
-        for ends in old.into_iter().filter(|ends| ends.first != NONE) {
+        for chain in old.into_iter().filter(|chain| *chain != Chain::EMPTY) {
             // All in a slot are due in one round, and so they are in the larger wheel.
-            let slot = self.slot(self.due(ends.first));
-            self.slots[slot] = ends;
+            let slot = self.slot(self.due(chain.first));
+            self.slots[slot] = chain;
             self.occupied[slot / 64] |= 1 << (slot % 64);
         }
     }

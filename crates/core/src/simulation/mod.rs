@@ -312,7 +312,7 @@ impl<'a> Simulation<'a> {
             delivered: 0,
             closed: None,
             packets: Tally::default(),
-            trace: self.recorder.rtt_flows.contains(&spec.id).then(Box::default),
+            trace: self.recorder.trace(spec.id),
             spec,
         };
         Ok((flow, about))

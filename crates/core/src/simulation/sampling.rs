@@ -46,14 +46,14 @@ impl Simulation<'_> {
         let Self { graph, agenda, network, format, recorder, flows, .. } = self;
         let Some(flow) = &mut flows[packet.flow as usize] else { return };
         recorder.count_rtt(agenda.now(), flow.spec.class, rtt);
-        let Flow { trace: Some(trace), spec, there, back, .. } = flow else { return };
+        let Flow { trace: Some(trace), there, back, .. } = flow else { return };
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
             (one_way(*there, bytes), one_way(*back, format.ack))
         };
         let now = agenda.now();
         if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {
-            recorder.keep_rtt(now, spec.id, rtt, packet.is_marked(), &parts);
+            recorder.keep_rtt(now, trace.probes, rtt, packet.is_marked(), &parts);
         }
     }
 }

@@ -1,0 +1,186 @@
+//! What a transport asks of the sender and the receiver that all of them share.
+
+use super::sender;
+use crate::packet::{Flags, FlowSlot, Format, Kind, Packed, Packet};
+use crate::parameters::{defaults, positive, positive_if_given};
+use crate::units::{Duration, Rate, Time};
+
+/// How a transport's sender and receiver work: mechanism, not policy.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Mechanism {
+    /// How data is made reliable.
+    pub reliability: Reliability,
+    /// Whether routers may mark its data.
+    pub ecn_capable: bool,
+    /// How many packets the sender hands to its host at once, if it sends at a rate; none if a window
+    /// alone rules.
+    pub burst: Option<u32>,
+    /// The rate on the wire at which the packets of a burst follow one another; none for at once.
+    pub spacing: Option<Rate>,
+    /// The receiver acknowledges every so many packets.
+    pub ack_every: u32,
+    /// What the receiver makes of marks.
+    pub feedback: Feedback,
+    /// Whether its packets say something to routers or queues.
+    pub speaks: bool,
+    /// Whether a last packet tells routers that the flow is over.
+    pub says_goodbye: bool,
+    /// Whether it sends trains of packets beside its data ([`Controller::beside`]).
+    pub sends_trains: bool,
+    /// Whether ACKs tell the one-way delay of the packet that they answer.
+    pub tells_delay: bool,
+}
+
+impl Mechanism {
+    /// Packets as a window lets them go, each of them acknowledged, none of them marked by routers.
+    pub fn plain(reliability: &Reliability) -> Self {
+        Self {
+            reliability: reliability.clone(),
+            ecn_capable: false,
+            burst: None,
+            spacing: None,
+            ack_every: 1,
+            feedback: Feedback::Echo,
+            speaks: false,
+            says_goodbye: false,
+            sends_trains: false,
+            tells_delay: false,
+        }
+    }
+
+    /// Packets one by one at a rate, otherwise plain.
+    pub fn paced(reliability: &Reliability) -> Self {
+        Self { burst: Some(1), ..Self::plain(reliability) }
+    }
+
+    /// A data packet of a flow, whose way is still to be filled in.
+    pub fn data(
+        &self,
+        format: &Format,
+        flow: FlowSlot,
+        sent_at: Time,
+        segment: sender::Segment,
+    ) -> Packet {
+        // RFC 3168 §6.1.5: what is sent again is not ECN-capable.
+        let is_copy = segment.is_retransmit && self.feedback == Feedback::EchoUntilReduced;
+        Packet {
+            sent_at,
+            flow,
+            next_hop: 0,
+            sequence: segment.sequence,
+            packed: Packed::default(),
+            bytes: (segment.payload + format.header.0 as u32) as u16,
+            kind: Kind::Data,
+            flags: Flags::NONE
+                .with_if(Flags::ECN_CAPABLE, self.ecn_capable && !is_copy)
+                .with_if(Flags::WANTS_ACK, segment.wants_ack)
+                .with_if(Flags::REDUCED, segment.has_reduced),
+        }
+    }
+}
+
+/// What a receiver makes of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// Every ACK says whether the packet it answers was marked.
+    Echo,
+    /// RFC 3168: every ACK tells of a mark until the sender says that it has slowed down, which it does
+    /// once a window of data.
+    EchoUntilReduced,
+    /// DCQCN: a notification at once, but not within `interval` of the last one.
+    Notify {
+        /// Least time between notifications.
+        interval: Duration,
+    },
+    /// DCQCN as its authors' simulator has it: a clock of period `interval` that starts with the
+    /// flow, and a notification at its tick if there was a mark since the last one.
+    NotifyAtTicks {
+        /// Period of the clock.
+        interval: Duration,
+    },
+}
+
+crate::choices! {
+    /// How lost data is sent again.
+    pub enum Recovery {
+        /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
+        SelectiveRepeat = "selective_repeat",
+        /// One segment a round trip, without SACK, until all that was in flight is acknowledged (RFC
+        /// 6582).
+        NewReno = "new_reno",
+        /// One segment, without SACK; further losses in the same window wait for the time-out (RFC
+        /// 5681 §3.2).
+        Reno = "reno",
+        /// Everything from the gap on: the receiver throws away what comes early (RoCE).
+        GoBackN = "go_back_n",
+    }
+}
+
+crate::parameters! {
+    /// How data is made reliable.
+    pub struct Reliability {
+        /// How lost data is sent again.
+        pub recovery: Recovery = Recovery::SelectiveRepeat;
+        /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none
+        /// waits for the time-out, which spraying needs. Go-back-N has no use for it.
+        pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
+        /// Time-out before the first sample of the round-trip time.
+        pub initial_rto: Duration = Duration::from_millis(10), where positive;
+        /// Least time-out.
+        pub min_rto: Duration = Duration::from_millis(10), where positive;
+        /// Most that repeated time-outs back off to.
+        pub max_rto: Duration = Duration::from_millis(1_000), where positive;
+        /// Least time between two reports of the same gap, with go-back-N ([ecndelay16], authors'
+        /// code).
+        pub nack_interval: Duration = Duration::from_micros(500);
+        /// Whether a SYN and its answer come before the data; the completion time then includes
+        /// them.
+        pub handshake: bool = false;
+        /// Whether ACKs echo time stamps, so that each gives a sample of the round-trip time (RFC
+        /// 7323); otherwise one segment at a time is timed, and none that was sent again (Karn).
+        pub timestamps: bool = true;
+        /// Tick of the clock that times segments; zero for an exact one (RFC 6298: G).
+        pub clock_granularity: Duration = Duration::ZERO;
+        /// How long the acknowledgement of a segment that comes in order may wait for the next one
+        /// (RFC 5681 §4.2: at most 500 ms); none acknowledges every segment at once.
+        pub delayed_ack: Option<Duration> = None, where positive_if_given;
+        /// A time-out that never changes; none follows RFC 6298, by the parameters above.
+        pub fixed_rto: Option<Duration> = None, where positive_if_given;
+        /// The least time by which a time-out exceeds the round-trip time (RFC 9002 §6.1.2: 1 ms).
+        pub timer_granularity: Duration = Duration::from_millis(1);
+        /// How many segments the receiver takes beyond the first that it lacks; none for any number.
+        pub receive_window: Option<u32> = None, where positive_if_given;
+    }
+}
+
+impl Reliability {
+    /// The defaults: selective repeat with a least time-out of 10 ms ([dctcp10]).
+    pub fn selective_repeat() -> Self {
+        defaults()
+    }
+
+    /// As hosts on the Internet have it: a handshake, and a least time-out of 200 ms as Linux has (RFC
+    /// 6298 §2.4 asks for a second).
+    pub fn internet() -> Self {
+        Self {
+            initial_rto: Duration::from_millis(1_000),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_millis(60_000),
+            handshake: true,
+            ..Self::selective_repeat()
+        }
+    }
+
+    /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not
+    /// provoke.
+    pub fn patient() -> Self {
+        let rto = Duration::from_millis(20);
+        Self { initial_rto: rto, min_rto: rto, ..Self::selective_repeat() }
+    }
+
+    /// As RDMA network cards have it: go-back-N.
+    pub fn go_back_n() -> Self {
+        Self { recovery: Recovery::GoBackN, ..Self::patient() }
+    }
+}
