@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_paused_link_would_resume_if_enough_of_its_bytes_left_and_not_if_none_did() {
         let star = json!({ "kind": "star", "hosts": 2 });
-        let graph = topology::Config::read(&star).unwrap().graph().unwrap();
+        let graph = topology::Config::read(&star).unwrap().graph(1).unwrap();
         let config = json!({ "shared_buffer": "100 KB", "pause": {} });
         let config = Config::read(&config).unwrap();
         let mut buffers = Buffers::new(&config, &graph, Bytes(1_000)).unwrap().unwrap();

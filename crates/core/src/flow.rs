@@ -159,6 +159,18 @@ impl Columns {
         self.latency_s.push(record.fct.and_then(since_call).unwrap_or(f64::NAN));
     }
 
+    /// What the flows that started after the first offered until the last did, in bits a second on the
+    /// wire, where `on_wire` says what a size takes; none if they all started together.
+    pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {
+        let sized = || self.start_s.iter().zip(&self.size_bytes).zip(&self.outcome);
+        let sized = || sized().filter(|(_, outcome)| **outcome != Outcome::LongLived as u8);
+        let starts = || sized().map(|((start, _), _)| *start);
+        let (first, last) = (starts().min_by(f64::total_cmp)?, starts().max_by(f64::total_cmp)?);
+        let later = sized().filter(|((start, _), _)| **start > first);
+        let offered: f64 = later.map(|((_, size), _)| on_wire(Bytes(*size)).bits()).sum();
+        (last > first).then(|| offered / (last - first))
+    }
+
     /// Puts the rows in order of their flows' numbers.
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
@@ -191,4 +203,25 @@ impl Columns {
 /// Puts a column in the given order.
 fn arrange<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
     *column = order.iter().map(|row| column[*row as usize]).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_offered_is_counted_after_the_first_start_until_the_last() {
+        let on_wire = |size: Bytes| Bytes(size.0 + size.0.div_ceil(1000) * 40);
+        let mut columns = Columns {
+            start_s: vec![1.0, 2.0, 5.0, 9.0],
+            size_bytes: vec![7_000, 1_001, 3_000, 1_000_000],
+            outcome: vec![0, 1, 0, Outcome::LongLived as u8],
+            ..Columns::default()
+        };
+        // Two packets with one byte in the second, and three: on the wire, in four seconds.
+        assert_eq!(columns.offered_bps(on_wire), Some(8.0 * (1_081.0 + 3_120.0) / 4.0));
+        columns.start_s = vec![1.0, 1.0, 1.0, 9.0];
+        assert_eq!(columns.offered_bps(on_wire), None);
+        assert_eq!(Columns::default().offered_bps(on_wire), None);
+    }
 }

@@ -41,6 +41,11 @@ impl Random {
         -mean * (1.0 - self.uniform()).ln()
     }
 
+    /// A number from the Pareto distribution with the given least value and shape.
+    pub fn pareto(&mut self, least: f64, shape: f64) -> f64 {
+        least * (1.0 - self.uniform()).powf(-1.0 / shape)
+    }
+
     /// A number from the normal distribution with the given mean and standard deviation.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         // Box and Muller, of whose two numbers one is used.

@@ -10,7 +10,7 @@ use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
-use crate::parameters::{Parameter, Problem};
+use crate::parameters::{Parameter, Problem, did_you_mean};
 use crate::port::{Control, Port, Service};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
@@ -18,7 +18,7 @@ use crate::router::Place;
 use crate::routes::Routes;
 use crate::rtts::Histogram;
 use crate::scenario::{Model, Scenario};
-use crate::simulation::{self, Simulation};
+use crate::simulation::{self, Simulation, Stacks};
 use crate::topology::{Graph, LinkId};
 use crate::units::{Bytes, Duration, Time};
 use crate::watchdog::{self, Deadlock};
@@ -41,7 +41,7 @@ pub struct Results {
 impl Scenario {
     /// Builds the network.
     pub fn graph(&self) -> Result<Graph, Problem> {
-        self.topology.graph().map_err(|problem| problem.within("topology"))
+        self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))
     }
 
     /// Opens the workload.
@@ -51,8 +51,18 @@ impl Scenario {
         if matches!(self.model, Model::Ideal(_)) {
             refuse_sequel(&flows, "an ideal takes")?;
         }
-        match &self.transport {
-            Some(transport) if transport.needs_deadlines() && !flows.has_deadlines => {
+        if let Some(class) = self.transports.keys().find(|class| !flows.classes.contains(class)) {
+            let (classes, hint) = (
+                flows.classes.join(", "),
+                did_you_mean(class, flows.classes.iter().map(String::as_str)),
+            );
+            let message = format!("no flow has the class `{class}`{hint} ({classes})");
+            return Err(Problem::new("transports", message));
+        }
+        let mut transports = self.all_transports();
+        let lacking = transports.find(|(_, transport)| transport.needs_deadlines());
+        match lacking {
+            Some((_, transport)) if !flows.has_deadlines => {
                 let name = transport.name();
                 let message =
                     format!("no flow has a deadline, and this `{name}` is made for deadlines");
@@ -112,7 +122,7 @@ impl Scenario {
             (false, Some(_)) => Control::Served,
             (false, None) => Control::WithData,
         };
-        let router = self.router_in_force(transport);
+        let router = self.router_in_force();
         if let Some(router) = &router
             && graph.links.len() > router.most_links()
         {
@@ -121,7 +131,9 @@ impl Scenario {
                 format!("`{}` serves networks of up to {most} links, not {links}", router.name());
             return Err(Problem::new("router", message));
         }
-        let is_paced = transport.mechanism(&self.packet).burst.is_some();
+        let mut transports = self.all_transports();
+        let is_paced =
+            transports.any(|(_, transport)| transport.mechanism(&self.packet).burst.is_some());
         let port = |link: usize| {
             let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;
@@ -153,7 +165,8 @@ impl Scenario {
         let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|p| p.within("samples"))?;
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
-        let setting = simulation::Setting { graph, transport, host, format, seed };
+        let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
+        let setting = simulation::Setting { graph, stacks, host, format, seed };
         let mut simulation = Simulation::new(setting, network, flows, recorder);
         simulation.run(self.time_limit, stop)?;
         let classes = simulation.classes().to_vec();
@@ -162,7 +175,7 @@ impl Scenario {
         let data = sum(|port| port.counters.data);
         let [at_switch, at_host] = self.queues(transport);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
-        let router = self.router_in_force(transport);
+        let router = self.router_in_force();
         if let Some(rtts) = &recorder.rtts {
             summary["rtts"] = show_rtts(rtts, &classes);
         }
@@ -171,7 +184,10 @@ impl Scenario {
         let of_router = router.iter().filter_map(|router| router.warning());
         let of_pauses =
             watchdog::warning(&network, graph, &deadlocks, totals.ended, self.time_limit);
-        let warnings = of_router.chain(transport.warning(slowest, &self.packet)).chain(of_pauses);
+        let of_transports = self
+            .all_transports()
+            .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
+        let warnings = of_router.chain(of_transports).chain(of_pauses);
         summary["warnings"] = warnings.collect();
         summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
         merge(
@@ -254,6 +270,9 @@ impl Scenario {
             "scenario": self.show(),
             "load": load,
             "load_reference": { "rate_bps": graph.load.rate.0, "what": graph.load.what },
+            "realised_load": flows
+                .offered_bps(|size| self.packet.on_wire(size))
+                .map(|bps| bps / graph.load.rate.bps()),
             "simulated_s": ended.seconds(),
             "counts": {
                 "flows": flows.flow.len(),

@@ -1,5 +1,7 @@
 //! The whole input of a run as one value: parsed from plain data, complete and checked.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::packet::Format;
@@ -63,6 +65,9 @@ crate::parameters! {
         pub workload: workload::Config;
         /// The transport of all flows; the packet model needs one.
         pub transport: Option<transport::Config> = None;
+        /// Transports of the flows of some classes in place of it, by the class's name: so that two
+        /// share a network. Queues are those of `transport`, unless given.
+        pub transports: BTreeMap<String, transport::Config> = BTreeMap::new();
         /// The queue at switches; none takes the one that the transport was designed for.
         pub queue: Option<queue::Config> = None;
         /// The queue at hosts' own ports; none takes the one that the transport was designed for.
@@ -87,7 +92,10 @@ crate::parameters! {
             return Err(Problem::new("transport", message));
         }
         check_router(scenario)?;
-        check_transport(scenario)?;
+        check_mixture(scenario)?;
+        for (field, transport) in scenario.all_transports() {
+            check_transport(scenario, &field, transport)?;
+        }
         let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
         for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
             let capacity = queue.as_ref().and_then(|queue| queue.capacity());
@@ -131,9 +139,30 @@ fn check_router(scenario: &Scenario) -> Result<(), Problem> {
     Err(Problem::new("router", format!("{message}, not `{}`", router.name())))
 }
 
+/// Those that ask routers have them for themselves.
+fn check_mixture(scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.transport.is_none() && !scenario.transports.is_empty() {
+        return Err(Problem::new("transport", "missing; `transports` are beside it"));
+    }
+    let mut transports = scenario.all_transports();
+    let asking = transports.find(|(_, transport)| transport.router().is_some());
+    match asking {
+        Some((field, transport)) if !scenario.transports.is_empty() => {
+            let name = transport.name();
+            let message = format!("`{name}` asks routers, which know no other transport beside it");
+            Err(Problem::new(field, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a transport asks of queues and routes.
-fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
-    let Some(transport) = &scenario.transport else { return Ok(()) };
+fn check_transport(
+    scenario: &Scenario,
+    field: &str,
+    transport: &transport::Config,
+) -> Result<(), Problem> {
+    let Some(most) = &scenario.transport else { return Ok(()) };
     let name = transport.name();
     if transport.needs_one_path() && scenario.routing != Routing::FlowHash {
         let message =
@@ -144,10 +173,10 @@ fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
         && segment > buffer
     {
         let message = format!("must fit into switch.shared_buffer, which is {buffer}");
-        return Err(Problem::new("transport.segments.size", message));
+        return Err(Problem::new(format!("{field}.segments.size"), message));
     }
     let fields = ["queue", "host_queue"];
-    for (field, queue) in fields.into_iter().zip(scenario.queues(transport)) {
+    for (field, queue) in fields.into_iter().zip(scenario.queues(most)) {
         let Some(classes) = queue.classes() else { continue };
         let message = match transport.priorities() {
             Priorities::Classes(used) if used <= classes => continue,
@@ -162,8 +191,15 @@ fn check_transport(scenario: &Scenario) -> Result<(), Problem> {
 
 impl Scenario {
     /// The controller in force at every port.
-    pub(crate) fn router_in_force(&self, transport: &transport::Config) -> Option<router::Config> {
-        self.router.clone().or_else(|| transport.router())
+    pub(crate) fn router_in_force(&self) -> Option<router::Config> {
+        self.router.clone().or_else(|| self.transport.as_ref()?.router())
+    }
+
+    /// Every transport, with the field that names it; that of most flows first.
+    pub(crate) fn all_transports(&self) -> impl Iterator<Item = (String, &transport::Config)> {
+        let most = self.transport.iter().map(|transport| ("transport".to_owned(), transport));
+        let of_class = |(class, transport)| (format!("transports.{class}"), transport);
+        most.chain(self.transports.iter().map(of_class))
     }
 
     /// Reads a scenario from JSON.
@@ -173,7 +209,7 @@ impl Scenario {
         Self::read(&value)
     }
 
-    /// The queues in force at switches and at hosts.
+    /// The queues in force at switches and at hosts, if most flows have this transport.
     pub(crate) fn queues(&self, transport: &transport::Config) -> [queue::Config; 2] {
         [
             self.queue.clone().unwrap_or_else(|| transport.queue()),

@@ -151,6 +151,12 @@ fn what_must_fit() -> Vec<Value> {
         json!({ "switch": { "pause": true, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "shared_buffer": "1 KB" } }),
         json!({ "warm_up": "20 s" }),
+        // Transports beside one another.
+        json!({ "transports": { "tarce": "tcp" } }),
+        json!({ "transports": { "trace": "tpc" } }),
+        json!({ "transports": { "trace": "rcp" } }),
+        json!({ "transports": "tcp" }),
+        json!({ "transport": "none", "transports": { "trace": "tcp" }, "model": "max_min" }),
     ]
 }
 
@@ -167,6 +173,7 @@ fn traffic_and_files() -> Vec<Value> {
         // Loads and sizes.
         poisson(json!({ "load": 0 })),
         poisson(json!({ "load": 1.2 })),
+        poisson(json!({ "gap_shape": 1 })),
         poisson(json!({ "sizes": { "kind": "fixed" } })),
         poisson(json!({ "sizes": { "kind": "pareto", "mean": "1 KB", "shape": 0.9 } })),
         sizes("1000 0.2\n2000 0.1\n3000 1\n"),

@@ -311,7 +311,22 @@ fn scenario(seed: u64) -> Value {
     if scenario["transport"]["kind"] == "d3" {
         scenario["routing"] = json!("flow_hash");
     }
+    let asks_routers =
+        ["d3", "pdq", "rcp", "xcp"].iter().any(|kind| scenario["transport"]["kind"] == *kind);
+    if let Some(class) = response_class(&scenario["workload"])
+        && !asks_routers
+    {
+        let beside = pick(random, &["tcp", "dctcp", "pcp", "timely"]);
+        let beside = json!({ "kind": beside, "reliability": { "duplicate_acks": duplicate_acks } });
+        scenario["transports"] = json!({ class: beside });
+    }
     scenario
+}
+
+/// The class of responses of a kind, if there are any.
+fn response_class(workload: &Value) -> Option<&'static str> {
+    let kind = workload["parts"][1]["kind"].as_str()?;
+    Some(if kind == "rpc" { "rpc response" } else { "read response" })
 }
 
 /// A digest of all that a run says of its flows.

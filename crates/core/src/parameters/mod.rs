@@ -228,6 +228,16 @@ pub fn at_least_one(value: &f64) -> Result<(), &'static str> {
     if *value >= 1.0 { Ok(()) } else { Err("1 or more") }
 }
 
+/// The shape of a Pareto distribution that has a mean.
+pub fn has_mean(shape: &f64) -> Result<(), &'static str> {
+    if *shape > 1.0 { Ok(()) } else { Err("above 1: otherwise there is no mean") }
+}
+
+/// The same, if given at all.
+pub fn has_mean_if_given(shape: &Option<f64>) -> Result<(), &'static str> {
+    shape.as_ref().map_or(Ok(()), has_mean)
+}
+
 /// Zero or more.
 pub fn not_negative(value: &f64) -> Result<(), &'static str> {
     if *value >= 0.0 { Ok(()) } else { Err("zero or more") }

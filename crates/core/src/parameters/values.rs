@@ -1,5 +1,7 @@
 //! Quantities with units, plain values, options, lists and files as parameters.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{Entry, Parameter, Problem, wrong};
@@ -88,6 +90,27 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
     fn show(&self) -> Value {
         Value::Array(self.iter().map(Parameter::show).collect())
+    }
+    fn entries() -> Vec<Entry> {
+        T::entries()
+    }
+}
+
+/// Values by names that the scenario chooses.
+impl<T: Parameter> Parameter for BTreeMap<String, T> {
+    fn allowed() -> String {
+        format!("a table, each {}", T::allowed())
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let Value::Object(table) = value else { return Err(wrong::<Self>(value)) };
+        let read = |(name, value): (&String, _)| {
+            let item = T::read(value).map_err(|problem| problem.within(name))?;
+            Ok((name.clone(), item))
+        };
+        table.iter().map(read).collect()
+    }
+    fn show(&self) -> Value {
+        self.iter().map(|(name, item)| (name.clone(), item.show())).collect()
     }
     fn entries() -> Vec<Entry> {
         T::entries()

@@ -6,10 +6,13 @@
 mod followers;
 mod sampling;
 mod sending;
+mod stacks;
 mod stuck;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use self::stacks::Stacks;
 
 use self::followers::Followers;
 use crate::event::Event;
@@ -26,7 +29,7 @@ use crate::rtts::Trace;
 use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::Sender;
-use crate::transport::{Config as Transport, Controller, Mechanism, Memo, Path};
+use crate::transport::{Controller, Memo, Path};
 use crate::units::{Bytes, Duration, Time};
 use crate::watchdog::{self, Deadlock};
 use crate::workload::Flows;
@@ -34,6 +37,8 @@ use crate::workload::Flows;
 /// A flow in progress.
 struct Flow {
     spec: FlowSpec,
+    /// The number of its stack.
+    stack: u8,
     sender: Sender,
     receiver: Receiver,
     controller: Box<dyn Controller>,
@@ -92,12 +97,11 @@ pub struct Totals {
 }
 
 /// What a run is given besides its network, its flows and its recorder.
-#[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The network as a graph.
     pub graph: &'a Graph,
-    /// The transport of all flows.
-    pub transport: &'a Transport,
+    /// The transports.
+    pub stacks: Stacks<'a>,
     /// How hosts measure.
     pub host: &'a host::Config,
     /// Sizes of packets.
@@ -109,8 +113,7 @@ pub struct Setting<'a> {
 /// The state of a run.
 pub struct Simulation<'a> {
     graph: &'a Graph,
-    transport: &'a Transport,
-    mechanism: Mechanism,
+    stacks: Stacks<'a>,
     format: Format,
     agenda: Agenda,
     /// The network.
@@ -150,11 +153,10 @@ impl<'a> Simulation<'a> {
         workload: Flows,
         recorder: Recorder,
     ) -> Self {
-        let Setting { graph, transport, host, format, seed } = setting;
+        let Setting { graph, stacks, host, format, seed } = setting;
         Self {
             graph,
-            transport,
-            mechanism: transport.mechanism(format),
+            stacks,
             format: format.clone(),
             agenda: Agenda::default(),
             network,
@@ -299,10 +301,13 @@ impl<'a> Simulation<'a> {
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
         self.sending[spec.source as usize] += 1;
+        let number = self.stacks.number(spec.class);
+        let stack = self.stacks.get(number);
         let flow = Flow {
-            sender: Sender::new(spec.size, &self.mechanism, format, now),
-            receiver: Receiver::new(&self.mechanism),
-            controller: self.transport.controller(&path),
+            stack: number,
+            sender: Sender::new(spec.size, &stack.mechanism, format, now),
+            receiver: Receiver::new(&stack.mechanism),
+            controller: stack.transport.controller(&path),
             there,
             back,
             wakes: Time::NEVER,
@@ -408,9 +413,10 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What an answer tells of a packet: how long it took, or what routers wrote into it.
-    fn feedback(&self, sent_at: Time, written: f32) -> f32 {
-        if self.mechanism.tells_delay {
+    /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
+    fn feedback(&self, slot: FlowSlot, sent_at: Time, written: f32) -> f32 {
+        let Some(flow) = &self.flows[slot as usize] else { return written };
+        if self.stacks.get(flow.stack).mechanism.tells_delay {
             self.clock.delay(sent_at, self.agenda.now())
         } else {
             written
@@ -419,7 +425,7 @@ impl<'a> Simulation<'a> {
 
     /// Sends back what routers wrote into a packet without payload, or how long it took.
     fn echo(&mut self, packet: &Packet, kind: Kind) {
-        let feedback = self.feedback(packet.sent_at, packet.header().feedback());
+        let feedback = self.feedback(packet.flow, packet.sent_at, packet.header().feedback());
         let header = Header::Ack { block: (0, 0), feedback };
         let answer = self.format.control(kind, packet.flow, packet.sent_at);
         self.send_back(answer.saying(header));
@@ -433,7 +439,7 @@ impl<'a> Simulation<'a> {
             flags: Flags::NONE.with_if(Flags::MARKED, marked),
             ..self.format.control(kind, slot, sent_at)
         };
-        let feedback = self.feedback(sent_at, feedback);
+        let feedback = self.feedback(slot, sent_at, feedback);
         self.send_back(plain.saying(Header::Ack { block, feedback }));
     }
 

@@ -53,14 +53,15 @@ impl Simulation<'_> {
     pub(super) fn pump(&mut self, slot: FlowSlot) {
         let now = self.agenda.now();
         let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let mechanism = &self.stacks.get(flow.stack).mechanism;
         let mut allowance = flow.controller.allowance();
         if allowance.gives_up {
             flow.sender.give_up();
         }
-        while let Some(output) = flow.next_output(now, allowance, &self.mechanism) {
-            let mut packet = flow.packet(output, slot, now, &self.mechanism, &self.format);
+        while let Some(output) = flow.next_output(now, allowance, mechanism) {
+            let mut packet = flow.packet(output, slot, now, mechanism, &self.format);
             packet.next_hop = flow.there.start(&mut self.spray);
-            if self.mechanism.speaks {
+            if mechanism.speaks {
                 let leaving = Leaving {
                     now,
                     kind: packet.kind,

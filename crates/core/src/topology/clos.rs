@@ -63,7 +63,7 @@ crate::parameters! {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let cores: Vec<_> = (0..self.cores).map(|i| graph.add_switch(format!("core{i}"))).collect();
         let group = (self.cores / self.aggregations_per_pod) as usize;
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_default_has_256_hosts_and_no_tier_is_slower_than_the_one_below() {
-        let graph = defaults::<Config>().graph().unwrap();
+        let graph = defaults::<Config>().graph(1).unwrap();
         assert_eq!(graph.hosts.len(), 256);
         assert_eq!(graph.nodes.len(), 256 + 4 * (4 + 4) + 16);
         assert_eq!(graph.links.len(), 2 * (256 + 4 * 4 * 4 + 4 * 16));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn there_are_as_many_paths_as_aggregation_switches_within_a_pod_and_core_switches_beyond() {
-        let graph = defaults::<Config>().graph().unwrap();
+        let graph = defaults::<Config>().graph(1).unwrap();
         let mut paths = Paths::new(&graph);
         // The same edge, the same pod, another pod.
         assert_eq!([1, 16, 64].map(|target| paths.count(0, target)), [1, 4, 16]);
@@ -147,7 +147,7 @@ mod tests {
             "host_rate": "1 Gbps", "fabric_rate": "2 Gbps", "core_rate": "3 Gbps",
             "host_delay": "1 us", "fabric_delay": "2 us", "core_delay": "3 us",
         });
-        let graph = Config::read(&table).unwrap().graph().unwrap();
+        let graph = Config::read(&table).unwrap().graph(1).unwrap();
         for (id, link) in (0..).zip(&graph.links) {
             let name = graph.link_name(id);
             let tier = if name.contains("core") { 3 } else { 2 - u64::from(name.contains("host")) };

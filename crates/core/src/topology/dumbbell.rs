@@ -2,6 +2,7 @@
 
 use super::{Graph, LoadReference, Loss, Topology, some};
 use crate::parameters::{Problem, fraction, positive, positive_if_given};
+use crate::random::Random;
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -19,6 +20,9 @@ crate::parameters! {
         pub rate: Rate = Rate::from_gbps(10), where positive;
         /// Propagation delay of every cable.
         pub delay: Duration = Duration::from_micros(1);
+        /// Each sender's cable has a delay of its own, drawn evenly between `delay` and this; none gives
+        /// all the same. Where flows run to the host opposite, that draws a round-trip time a pair.
+        pub longest_delay: Option<Duration> = None;
         /// Rate of the bottleneck, if it is not `rate`.
         pub bottleneck_rate: Option<Rate> = None, where positive_if_given;
         /// Propagation delay of the bottleneck, if it is not `delay`.
@@ -28,10 +32,17 @@ crate::parameters! {
         /// Probability that the bottleneck loses a packet from right to left.
         pub ack_loss: f64 = 0.0, where fraction;
     }
+    check |dumbbell| {
+        if dumbbell.longest_delay.is_some_and(|longest| longest < dumbbell.delay) {
+            let message = format!("must be at least `delay`, {}", dumbbell.delay);
+            return Err(Problem::new("longest_delay", message));
+        }
+        Ok(())
+    }
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, seed: u64) -> Result<Graph, Problem> {
         let rate = self.bottleneck_rate.unwrap_or(self.rate);
         let mut graph = Graph::new(LoadReference { rate, what: "left->right".to_owned() });
         let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
@@ -39,9 +50,12 @@ impl Topology for Config {
             graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay)) as usize;
         graph.links[bottleneck].loss = Loss::random(self.loss);
         graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
+        let mut random = Random::new(seed, "topology/delays");
+        let spread = self.longest_delay.map_or(0.0, |longest| (longest - self.delay).seconds());
         for i in 0..self.senders {
             let sender = graph.add_host(format!("sender{i}"));
-            graph.connect(sender, left, self.rate, self.delay);
+            let more = Duration::from_seconds(spread * random.uniform());
+            graph.connect(sender, left, self.rate, self.delay + more);
         }
         for i in 0..self.receivers {
             let receiver = graph.add_host(format!("receiver{i}"));

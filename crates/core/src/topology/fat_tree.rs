@@ -31,7 +31,7 @@ pub fn even_ports(k: &u32) -> Result<(), &'static str> {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let half = self.k / 2;
         let mut graph = Graph::new(LoadReference::pending());
         let cores: Vec<_> =

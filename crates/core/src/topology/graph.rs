@@ -32,7 +32,7 @@ crate::parameters! {
 const MOST_NODES: usize = 1 << 15;
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let mut ids = BTreeMap::new();
         Table::open(
@@ -160,7 +160,7 @@ mod tests {
         for (key, value) in rest.as_object().unwrap() {
             table[key] = value.clone();
         }
-        Config::read(&table)?.graph()
+        Config::read(&table)?.graph(1)
     }
 
     #[test]

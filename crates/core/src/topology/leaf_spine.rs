@@ -43,7 +43,7 @@ crate::parameters! {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let spines: Vec<_> =
             (0..self.spines).map(|i| graph.add_switch(format!("spine{i}"))).collect();
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn the_pieces_of_pfabrics_round_trip_add_up() {
         let delays = json!({"host_delay": "2.7 us", "fabric_delay": "200 ns"});
-        let graph = Config::read(&delays).unwrap().graph().unwrap();
+        let graph = Config::read(&delays).unwrap().graph(1).unwrap();
         assert_eq!(graph.load.rate, Rate::from_gbps(1440));
         let mut paths = Paths::new(&graph);
         // One packet of 1500 bytes stored and forwarded: 8.8 us between racks, 7.8 us within one.

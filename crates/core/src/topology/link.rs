@@ -34,7 +34,7 @@ crate::parameters! {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let what = "left->right".to_owned();
         let mut graph = Graph::new(LoadReference { rate: self.rate, what });
         let (left, right) = (graph.add_host("left"), graph.add_host("right"));

@@ -93,8 +93,9 @@ pub struct Graph {
 
 /// A kind of network.
 pub trait Topology {
-    /// The network, in which every host reaches every other.
-    fn graph(&self) -> Result<Graph, Problem>;
+    /// The network, in which every host reaches every other; what is drawn of it comes from the run's
+    /// seed.
+    fn graph(&self, seed: u64) -> Result<Graph, Problem>;
 }
 
 crate::family! {

@@ -28,7 +28,7 @@ crate::parameters! {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let k = self.bottlenecks as usize;
         let what = "switch0->switch1, and every bottleneck after it".to_owned();
         let mut graph = Graph::new(LoadReference { rate: self.rate, what });

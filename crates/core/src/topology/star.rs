@@ -22,7 +22,7 @@ pub fn two_or_more(hosts: &u32) -> Result<(), &'static str> {
 }
 
 impl Topology for Config {
-    fn graph(&self) -> Result<Graph, Problem> {
+    fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let switch = graph.add_switch("switch");
         for i in 0..self.hosts {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Config, Graph, LinkId, Paths};
 use crate::flow::HostId;
 use crate::parameters::Parameter;
+use crate::units::Duration;
 
 /// Small networks of one kind, of many shapes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {
@@ -25,7 +26,7 @@ fn example(kind: &str, a: u32, b: u32) -> Graph {
     };
     let mut table = rest;
     table["kind"] = Value::from(kind);
-    Config::read(&table).unwrap().graph().unwrap()
+    Config::read(&table).unwrap().graph(1).unwrap()
 }
 
 /// A ring of switches with chords, parallel cables, and hosts hanging off it.
@@ -126,13 +127,32 @@ proptest! {
 #[test]
 fn every_default_but_the_file_makes_a_network() {
     for kind in Config::NAMES.iter().filter(|kind| **kind != "graph") {
-        assert!(Config::read(&json!(kind)).unwrap().graph().is_ok(), "{kind}");
+        assert!(Config::read(&json!(kind)).unwrap().graph(1).is_ok(), "{kind}");
     }
 }
 
 #[test]
+fn senders_delays_are_drawn_for_each_and_from_the_seed() {
+    let table =
+        json!({"kind": "dumbbell", "senders": 400, "delay": "5 ms", "longest_delay": "15 ms"});
+    let dumbbell = Config::read(&table).unwrap();
+    let delays = |seed| -> Vec<Duration> {
+        let links = dumbbell.graph(seed).unwrap().links;
+        // Senders' cables come after the bottleneck, in both directions alike.
+        assert!(links.chunks(2).all(|cable| cable[0].delay == cable[1].delay));
+        links[2..802].iter().step_by(2).map(|link| link.delay).collect()
+    };
+    let drawn = delays(1);
+    let (least, most) = (Duration::from_millis(5), Duration::from_millis(15));
+    assert!(drawn.iter().all(|delay| (least..=most).contains(delay)));
+    let mean = drawn.iter().map(|delay| delay.seconds()).sum::<f64>() / 400.0;
+    assert!((mean - 0.010).abs() < 0.0005, "{mean}");
+    assert!(drawn == delays(1) && drawn != delays(2));
+}
+
+#[test]
 fn a_fat_tree_of_1024_hosts_has_64_paths_between_pods() {
-    let graph = Config::read(&json!({"kind": "fat_tree", "k": 16})).unwrap().graph().unwrap();
+    let graph = Config::read(&json!({"kind": "fat_tree", "k": 16})).unwrap().graph(1).unwrap();
     let mut paths = Paths::new(&graph);
     assert_eq!((graph.hosts.len(), graph.nodes.len(), graph.links.len()), (1024, 1344, 6144));
     // The same edge, the same pod, another pod.
@@ -146,7 +166,7 @@ fn no_path_leads_through_a_host() {
     let text = "from,to,rate,delay\na,b,1 Gbps,1 us\nb,c,1 Gbps,1 us\n";
     let file = json!({"name": "row.csv", "text": text});
     let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "c"]});
-    let problem = Config::read(&table).unwrap().graph().unwrap_err();
+    let problem = Config::read(&table).unwrap().graph(1).unwrap_err();
     assert!(problem.message.contains("no path joins the hosts `a` and `c`"), "{problem}");
 }
 
@@ -157,7 +177,7 @@ fn a_path_goes_round_a_host_that_lies_just_as_near() {
                 s3,s2,1 Gbps,1 us\na,s1,1 Gbps,1 us\nb,s2,1 Gbps,1 us\n";
     let file = json!({"name": "round.csv", "text": text});
     let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "h"]});
-    let graph = Config::read(&table).unwrap().graph().unwrap();
+    let graph = Config::read(&table).unwrap().graph(1).unwrap();
     let mut paths = Paths::new(&graph);
     let mut links = Vec::new();
     paths.append(0, 1, 0, &mut links);
@@ -176,6 +196,7 @@ fn impossible_sizes_are_refused() {
             error(json!({"kind": "fat_tree", "k": 5})),
             error(json!({"kind": "leaf_spine", "leaves": 65536, "spines": 65536})),
             error(json!({"kind": "dumbbell", "rate": "0 bps"})),
+            error(json!({"kind": "dumbbell", "delay": "5 ms", "longest_delay": "4 ms"})),
             error(json!({"kind": "dumbell"})),
         ]
         .join("\n")

@@ -6,7 +6,7 @@
 //! d/d', the queue stops growing. Delays that exceed the least by q are a queue that drains in a time T if
 //! all slow down by q/T.
 
-use crate::parameters::{at_least_one, not_negative, positive, positive_fraction};
+use crate::parameters::{at_least_one, fraction, not_negative, positive, positive_fraction};
 use crate::units::{Duration, Time};
 
 crate::choices! {
@@ -40,6 +40,9 @@ crate::parameters! {
         /// For how many round trips after it has slowed down a sender does not look, as packets sent
         /// before tell the old news.
         pub settle: f64 = 0.75, where not_negative;
+        /// Slowing down has shrunk the queue if at least this share of it is gone, for a queue that others
+        /// keep full shrinks a little by chance.
+        pub relief: f64 = 0.0, where fraction;
         /// After so many round trips in a row whose slowing down has not shrunk the queue, others do
         /// not play along ([pcp06] §3.5: several).
         pub tries: u32 = 3, where positive;
@@ -127,7 +130,11 @@ impl Compensation {
             Form::Gap => by_gap,
         };
         if let Some(before) = self.queue {
-            self.in_vain = if queue < before { 0 } else { self.in_vain.saturating_add(1) };
+            self.in_vain = if queue < (1.0 - self.config.relief) * before {
+                0
+            } else {
+                self.in_vain.saturating_add(1)
+            };
         }
         self.queue = (cut > 0.0).then_some(queue);
         if cut > 0.0 {

@@ -70,7 +70,7 @@ impl Load {
     }
 }
 
-/// The instants of a Poisson process, or of a regular one.
+/// The instants of a renewal process: a Poisson process mostly, or a regular one.
 #[derive(Clone, Debug)]
 pub(super) struct Instants {
     pub(super) now: Time,
@@ -84,6 +84,18 @@ pub(super) enum Gap {
     Regular(Duration),
     /// Exponential with this mean, in seconds.
     Poisson(f64, Random),
+    /// Pareto with this least value, in seconds, and this shape.
+    Pareto(f64, f64, Random),
+}
+
+impl Gap {
+    /// Random with this mean, in seconds; exponential without a shape.
+    pub(super) fn random(mean: f64, shape: Option<f64>, random: Random) -> Self {
+        match shape {
+            None => Self::Poisson(mean, random),
+            Some(shape) => Self::Pareto(mean * (shape - 1.0) / shape, shape, random),
+        }
+    }
 }
 
 impl Iterator for Instants {
@@ -98,6 +110,11 @@ impl Iterator for Instants {
             }
             Gap::Poisson(mean, random) => {
                 let gap = Duration::from_seconds(random.exponential(*mean));
+                self.now = Time(self.now.0.saturating_add(gap.0));
+                Some(self.now)
+            }
+            Gap::Pareto(least, shape, random) => {
+                let gap = Duration::from_seconds(random.pareto(*least, *shape));
                 self.now = Time(self.now.0.saturating_add(gap.0));
                 Some(self.now)
             }

@@ -6,7 +6,7 @@ use super::{Context, Flows, Workload, plain, sizes};
 use crate::alone::alone;
 use crate::flow::FlowSpec;
 use crate::packet::Format;
-use crate::parameters::{Problem, not_negative, positive, positive_if_given};
+use crate::parameters::{Problem, has_mean_if_given, not_negative, positive, positive_if_given};
 use crate::random::Random;
 use crate::topology::{Graph, Paths};
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -27,7 +27,7 @@ crate::parameters! {
 }
 
 crate::parameters! {
-    /// Flows arrive as a Poisson process that offers a load.
+    /// Flows arrive as a Poisson process that offers a load, or in bursts if `gap_shape` says so.
     ///
     /// Arrivals, sizes, pairs and deadlines come from random streams of their own: under one seed a
     /// changed load moves the same flows closer together, and every scheme sees the same flows.
@@ -40,6 +40,10 @@ crate::parameters! {
         pub load_counts: LoadCounts = LoadCounts::Wire;
         /// Whether more may be offered than the topology's reference carries.
         pub allow_overload: bool = false;
+        /// Shape of the Pareto distribution of the gaps between arrivals, whose mean is that of the load; if
+        /// not given, gaps are exponential. Below 2 their variance is infinite, and what a run realises
+        /// of the load (`realised_load` of the summary) differs from what was asked for.
+        pub gap_shape: Option<f64> = None, where has_mean_if_given;
         /// How large flows are.
         pub sizes: sizes::Config;
         /// Between whom they run.
@@ -74,7 +78,7 @@ impl Workload for Config {
         let mut size_stream = context.random("sizes");
         let mut deadlines =
             self.deadlines.as_ref().map(|deadlines| DrawnDeadlines::new(deadlines, context));
-        let gap = Gap::Poisson(1.0 / arrivals, context.random("arrivals"));
+        let gap = Gap::random(1.0 / arrivals, self.gap_shape, context.random("arrivals"));
         let instants = Instants { now: self.start, gap };
         let flows = (0..).zip(bounded(instants, self.start, self.stop, self.flows));
         let flows = flows.map(move |(id, start)| {

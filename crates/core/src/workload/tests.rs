@@ -15,7 +15,7 @@ use crate::units::{Bytes, Duration, Time};
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
 
 fn network(value: &Value) -> Graph {
-    topology::Config::read(value).unwrap().graph().unwrap()
+    topology::Config::read(value).unwrap().graph(1).unwrap()
 }
 
 fn example(kind: &str) -> Value {
@@ -205,6 +205,24 @@ fn the_load_offered_is_the_load_asked_for() {
         let ratio = bits / drawn.last().unwrap().start.seconds() / 6.4e9;
         assert!((ratio - 1.0).abs() < 0.02, "{counts}: {ratio}");
     }
+}
+
+#[test]
+fn gaps_of_a_shape_have_the_mean_of_the_load_and_a_least() {
+    let graph = network(&json!("dumbbell"));
+    let workload = json!({
+        "kind": "poisson", "load": 0.8, "sizes": {"kind": "fixed", "size": "1 MB"}, "flows": 200_000,
+        "gap_shape": 2.5,
+    });
+    let starts: Vec<f64> =
+        flows(&workload, &graph, 1).iter().map(|flow| flow.start.seconds()).collect();
+    let mean = FORMAT.on_wire(Bytes(1_000_000)).bits() / 8e9;
+    assert!((starts.last().unwrap() / 200_000.0 / mean - 1.0).abs() < 0.01);
+    let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) / mean).collect();
+    gaps.sort_by(f64::total_cmp);
+    // The least is 1.5 / 2.5 of the mean, and half of all are below 2 ** (1 / 2.5) times the least.
+    assert!((gaps[0] - 0.6).abs() < 1e-4, "{}", gaps[0]);
+    assert!((gaps[gaps.len() / 2] - 0.6 * 2_f64.powf(0.4)).abs() < 0.005);
 }
 
 #[test]

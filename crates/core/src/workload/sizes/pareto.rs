@@ -2,7 +2,7 @@
 
 use super::{Distribution, Sizes, power_sum, whole};
 use crate::packet::Format;
-use crate::parameters::{Problem, positive};
+use crate::parameters::{Problem, has_mean, positive};
 use crate::random::Random;
 use crate::units::Bytes;
 
@@ -12,15 +12,10 @@ crate::parameters! {
         /// Mean size, before rounding.
         pub mean: Bytes, where positive;
         /// Shape; the smaller, the heavier the tail.
-        pub shape: f64 = 1.2, where above_one;
+        pub shape: f64 = 1.2, where has_mean;
         /// Whether sizes are rounded up to full packets ([rcp06]) instead of bytes.
         pub whole_packets: bool = false;
     }
-}
-
-/// A shape that has a mean.
-pub fn above_one(shape: &f64) -> Result<(), &'static str> {
-    if *shape > 1.0 { Ok(()) } else { Err("above 1: otherwise there is no mean") }
 }
 
 impl Sizes for Config {
@@ -53,7 +48,7 @@ impl Pareto {
 
 impl Distribution for Pareto {
     fn sample(&self, random: &mut Random) -> Bytes {
-        let size = self.scale * (1.0 - random.uniform()).powf(-1.0 / self.shape);
+        let size = random.pareto(self.scale, self.shape);
         Bytes(whole(size / self.unit.0 as f64).0 * self.unit.0)
     }
 

@@ -1,0 +1,47 @@
+//! The transports of a run, and which class of flows has which.
+
+use std::collections::BTreeMap;
+
+use crate::packet::Format;
+use crate::transport::{Config as Transport, Mechanism};
+
+/// A transport, and how its sender and receiver work.
+pub(super) struct Stack<'a> {
+    /// The transport.
+    pub(super) transport: &'a Transport,
+    /// Its mechanism.
+    pub(super) mechanism: Mechanism,
+}
+
+/// The transports of a run.
+pub struct Stacks<'a> {
+    /// That of most flows first.
+    all: Vec<Stack<'a>>,
+    /// By class: whose of them its flows have.
+    of_class: Vec<u8>,
+}
+
+impl<'a> Stacks<'a> {
+    /// Flows have the transport that `others` names for their class, or else `most`.
+    pub fn new(
+        most: &'a Transport,
+        others: &'a BTreeMap<String, Transport>,
+        classes: &[String],
+        format: &Format,
+    ) -> Self {
+        let all = std::iter::once(most).chain(others.values());
+        let all = all.map(|transport| Stack { transport, mechanism: transport.mechanism(format) });
+        let place = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
+        Self { all: all.collect(), of_class: classes.iter().map(|c| place(c) as u8).collect() }
+    }
+
+    /// Which stack the flows of a class have.
+    pub(super) fn number(&self, class: u16) -> u8 {
+        self.of_class[usize::from(class)]
+    }
+
+    /// A stack by its number.
+    pub(super) fn get(&self, number: u8) -> &Stack<'a> {
+        &self.all[usize::from(number)]
+    }
+}
