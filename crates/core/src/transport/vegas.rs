@@ -37,7 +37,9 @@ crate::parameters! {
     /// TCP Vegas: a packet more or less a round trip, so that each flow keeps between alpha and beta packets
     /// in queues ([vegas94]).
     pub struct Config {
-        /// How the packets in queues are counted, and how slow start goes.
+        /// How the packets in queues are counted: `original` by the present round-trip time, with a slow
+        /// start that doubles every other round trip ([vegas94]); `linux` by the least round-trip time,
+        /// with one that doubles every round trip.
         pub variant: Variant = Variant::Original;
         /// alpha: with fewer packets in queues the window grows, in packets ([vegas94] tries 1 and 2; ns-2:
         /// 1, Linux: 2).
