@@ -307,6 +307,10 @@ pub struct Ack {
     pub next: u32,
     /// Whether a gap is being repaired.
     pub is_recovering: bool,
+    /// Segments that it shows to be lost.
+    pub lost: u32,
+    /// Payload that is still in flight, as far as the sender knows (RFC 6675's pipe).
+    pub in_flight: Bytes,
 }
 
 /// A loss, or a mark that means the same, as controllers see it.
@@ -351,6 +355,8 @@ mod tests {
         cumulative: 1,
         next: 2,
         is_recovering: false,
+        lost: 0,
+        in_flight: Bytes::ZERO,
     };
 
     /// The first packet of a flow without end.
