@@ -6,6 +6,8 @@ use crate::packet::{Format, Header, Kind};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
+pub mod bbr;
+pub mod bbr3;
 pub mod compensation;
 pub mod constant_rate;
 pub mod cubic;
@@ -14,6 +16,7 @@ pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod deadline;
+pub mod delivery;
 pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
@@ -32,6 +35,7 @@ pub mod scoreboard;
 pub mod sender;
 pub mod swift;
 pub mod tcp;
+pub mod throttle;
 pub mod timely;
 pub mod train;
 pub mod window;
@@ -42,8 +46,8 @@ pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pcp,
-        pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
+        bbr, bbr3, constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp,
+        patched_timely, pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
     }
 }
 
