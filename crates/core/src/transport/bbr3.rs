@@ -9,6 +9,7 @@
 //! (flows have data as long as they live) and ECN, which the draft leaves open. Deviation: what was in
 //! flight at a loss is taken from the packet whose ACK shows the loss, which left three packets later.
 
+use super::bounds::{Bounds, LossRound};
 use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
 use super::throttle::{Stay, Throttle};
 use super::{
@@ -83,9 +84,10 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let packet = path.format.payload.0 as f64;
         Box::new(Bbr3 {
             config: self.clone(),
-            packet: path.format.payload.0 as f64,
+            packet,
             tells_each_loss: self.reliability.recovery == Recovery::SelectiveRepeat,
             delivery: Delivery::new(path),
             throttle: Throttle::new(path, self.initial_window, self.min_window, self.startup_gain),
@@ -102,12 +104,10 @@ impl Transport for Config {
             min_rtt: None,
             low_rtt: None,
             round: LossRound::default(),
-            short: Bounds::NONE,
-            long: f64::INFINITY,
+            bounds: Bounds::new(packet, f64::from(self.min_window) * packet),
             is_of_probe: false,
             was_too_high: false,
             was_careful: false,
-            climb: Climb::default(),
             random: Random::new(path.seed, "transport/bbr3"),
         })
     }
@@ -134,38 +134,6 @@ enum State {
     Up,
     /// Looking for the round-trip time.
     ProbeRtt(Stay),
-}
-
-/// The largest rate and the most data that came through, and what was lost, in a round trip.
-#[derive(Clone, Copy, Debug, Default)]
-struct LossRound {
-    /// It ends with the ACK of a packet that left after so much had been delivered.
-    ends: u64,
-    has_loss: bool,
-    /// ACKs that told of losses.
-    events: u32,
-    rate: f64,
-    delivered: f64,
-}
-
-/// Bounds on the bandwidth, in bytes a second, and on what is in flight, in bytes.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    rate: f64,
-    in_flight: f64,
-}
-
-impl Bounds {
-    const NONE: Self = Self { rate: f64::INFINITY, in_flight: f64::INFINITY };
-}
-
-/// How a probe raises the long-term bound: by 1, 2, 4, ... packets a round trip.
-#[derive(Clone, Copy, Debug, Default)]
-struct Climb {
-    rounds: u32,
-    /// Payload acknowledged since the last packet more, and how much it takes for the next.
-    acked: f64,
-    per_packet: f64,
 }
 
 /// The state of one flow; payload in bytes.
@@ -195,15 +163,13 @@ struct Bbr3 {
     /// The same since it was last looked for.
     low_rtt: Option<(Duration, Time)>,
     round: LossRound,
-    short: Bounds,
-    long: f64,
+    bounds: Bounds,
     /// ACKs tell of data sent while probing, which has not been answered yet.
     is_of_probe: bool,
     /// The last probe lost too much.
     was_too_high: bool,
     /// The last probe ended early because the one before had lost too much.
     was_careful: bool,
-    climb: Climb,
     random: Random,
 }
 
@@ -219,7 +185,7 @@ impl Bbr3 {
     }
 
     fn rate(&self) -> f64 {
-        self.bandwidth.max().min(self.short.rate)
+        self.bandwidth.max().min(self.bounds.rate())
     }
 
     fn least_window(&self) -> f64 {
@@ -234,12 +200,7 @@ impl Bbr3 {
 
     /// The long-term bound less what is left to others.
     fn with_headroom(&self) -> f64 {
-        let headroom = (self.config.headroom * self.long).max(self.packet);
-        if self.long.is_finite() {
-            (self.long - headroom).max(self.least_window())
-        } else {
-            f64::INFINITY
-        }
+        self.bounds.with_headroom(self.config.headroom)
     }
 
     fn is_probing(&self) -> bool {
@@ -253,18 +214,15 @@ impl Bbr3 {
     /// Takes a sample in; says whether it ends a round trip of the losses.
     fn learn(&mut self, sample: &Sample, ack: &Ack) -> bool {
         self.note_loss(sample, ack);
-        let rate = sample.rate.unwrap_or(0.0);
-        self.round.rate = self.round.rate.max(rate);
-        self.round.delivered = self.round.delivered.max(sample.delivered);
-        let is_over = sample.delivered_before >= self.round.ends;
-        if is_over {
-            self.round.ends = self.delivery.delivered();
-        }
-        if rate > 0.0 && (!sample.is_limited || rate >= self.bandwidth.max()) {
+        let is_over = self.round.on_sample(sample, self.delivery.delivered());
+        if let Some(rate) = sample.rate
+            && (!sample.is_limited || rate >= self.bandwidth.max())
+        {
             self.bandwidth.add(self.cycle, rate);
         }
-        if is_over && self.round.has_loss && !self.is_probing() {
-            self.bound_short();
+        if is_over && self.round.has_loss() && !self.is_probing() {
+            let (bandwidth, window) = (self.bandwidth.max(), self.throttle.window());
+            self.bounds.shorten(&self.round, self.config.beta, bandwidth, window);
         }
         if sample.starts_round {
             self.rounds = self.rounds.saturating_add(1);
@@ -276,11 +234,7 @@ impl Bbr3 {
         if ack.lost == 0 {
             return;
         }
-        if !self.round.has_loss {
-            self.round.has_loss = true;
-            self.round.ends = self.delivery.delivered();
-        }
-        self.round.events += 1;
+        self.round.on_loss(self.delivery.delivered());
         if self.is_of_probe && self.is_too_high(sample) {
             self.answer_too_high(sample, ack);
         }
@@ -302,28 +256,11 @@ impl Bbr3 {
             let before = (sample.in_flight - now_lost).max(0.0);
             let left = (share * before - (sample.lost - now_lost)).max(0.0) / (1.0 - share);
             let target = self.product().min(self.throttle.window());
-            self.long = (before + left).max(self.config.beta * target);
+            self.bounds.set_long((before + left).max(self.config.beta * target));
         }
         if matches!(self.state, State::Up) {
             self.go_down(ack.now);
         }
-    }
-
-    /// Losses in a round trip that does not probe: no more than came through in it.
-    fn bound_short(&mut self) {
-        let beta = self.config.beta;
-        let before = Bounds {
-            rate: self.short.rate.min(self.bandwidth.max()),
-            in_flight: if self.short.in_flight.is_finite() {
-                self.short.in_flight
-            } else {
-                self.throttle.window()
-            },
-        };
-        self.short = Bounds {
-            rate: self.round.rate.max(beta * before.rate),
-            in_flight: self.round.delivered.max(beta * before.in_flight),
-        };
     }
 
     fn watch_rtt(&mut self, ack: &Ack) -> bool {
@@ -358,7 +295,7 @@ impl Bbr3 {
             };
             if is_lossy && ack.is_recovering && self.is_too_high(sample) {
                 self.has_been_full = true;
-                self.long = self.product().max(self.round.delivered);
+                self.bounds.set_long(self.product().max(self.round.delivered));
             }
             if self.has_been_full {
                 self.state = State::Drain;
@@ -412,17 +349,20 @@ impl Bbr3 {
                 return true;
             }
         }
-        if !self.is_too_high(sample) && self.long.is_finite() {
-            self.long = self.long.max(sample.in_flight);
-            if matches!(self.state, State::Up) {
-                self.climb(ack, sample);
+        if !self.is_too_high(sample) && self.bounds.long().is_finite() {
+            self.bounds.raise(sample.in_flight);
+            let window = self.throttle.window();
+            // Only a probe that fills the bound may raise it further.
+            let is_bound = self.is_window_full() && window >= self.bounds.long();
+            if matches!(self.state, State::Up) && is_bound {
+                self.bounds.climb(ack.bytes.0 as f64, window, sample.starts_round);
             }
         }
         false
     }
 
     fn go_down(&mut self, now: Time) {
-        self.round = LossRound { ends: self.round.ends, ..LossRound::default() };
+        self.round.forget();
         self.rounds = self.random.below(2) as u32;
         let spread = self.random.uniform() * self.config.probe_spread.seconds();
         self.wait = self.config.probe_wait + Duration::from_seconds(spread);
@@ -433,8 +373,7 @@ impl Bbr3 {
     }
 
     fn refill(&mut self) {
-        self.short = Bounds::NONE;
-        self.climb = Climb::default();
+        self.bounds.forget_short();
         self.was_careful = false;
         self.is_ending = false;
         self.delivery.start_round();
@@ -445,7 +384,7 @@ impl Bbr3 {
         self.delivery.start_round();
         self.plateau.restart(sample.rate.unwrap_or(0.0));
         self.state = State::Up;
-        self.steepen();
+        self.bounds.begin_climb(self.throttle.window());
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
@@ -461,11 +400,11 @@ impl Bbr3 {
     }
 
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
-        if self.was_too_high && self.delivery.in_flight() >= self.long {
+        if self.was_too_high && self.delivery.in_flight() >= self.bounds.long() {
             self.was_careful = true;
             return true;
         }
-        if self.is_window_full() && self.throttle.window() >= self.long {
+        if self.is_window_full() && self.throttle.window() >= self.bounds.long() {
             // The bound limits the rate, not the path.
             self.plateau.restart(sample.rate.unwrap_or(0.0));
             return false;
@@ -476,26 +415,6 @@ impl Bbr3 {
     /// Whether the window kept the last packet from leaving.
     fn is_window_full(&self) -> bool {
         self.delivery.was_in_flight() + self.packet > self.throttle.window()
-    }
-
-    /// Raises the long-term bound while a probe fills it.
-    fn climb(&mut self, ack: &Ack, sample: &Sample) {
-        if !self.is_window_full() || self.throttle.window() < self.long {
-            return;
-        }
-        self.climb.acked += ack.bytes.0 as f64;
-        let packets = (self.climb.acked / self.climb.per_packet).floor();
-        self.climb.acked -= packets * self.climb.per_packet;
-        self.long += packets * self.packet;
-        if sample.starts_round {
-            self.steepen();
-        }
-    }
-
-    fn steepen(&mut self) {
-        let growth = f64::from(1_u32 << self.climb.rounds);
-        self.climb.rounds = (self.climb.rounds + 1).min(30);
-        self.climb.per_packet = (self.throttle.window() / growth).max(self.packet);
     }
 
     /// Looks for the round-trip time if it is due.
@@ -513,7 +432,7 @@ impl Bbr3 {
         }
         self.low_rtt = self.low_rtt.map(|(rtt, _)| (rtt, ack.now));
         self.throttle.restore();
-        self.short = Bounds::NONE;
+        self.bounds.forget_short();
         if self.has_been_full {
             // What is in flight is below the bandwidth-delay product already.
             self.go_down(ack.now);
@@ -559,10 +478,10 @@ impl Bbr3 {
         }
         let bound = match self.state {
             State::Startup | State::Drain => f64::INFINITY,
-            State::Down | State::Refill | State::Up => self.long,
+            State::Down | State::Refill | State::Up => self.bounds.long(),
             State::Cruise | State::ProbeRtt(_) => self.with_headroom(),
         };
-        self.throttle.bound(bound.min(self.short.in_flight));
+        self.throttle.bound(bound.min(self.bounds.in_flight()));
     }
 }
 
@@ -591,12 +510,7 @@ impl Controller for Bbr3 {
             self.advance_start(ack, sample, is_over);
             self.advance_cycle(ack, sample);
             if is_over {
-                self.round = LossRound {
-                    ends: self.round.ends,
-                    rate: sample.rate.unwrap_or(0.0),
-                    delivered: sample.delivered,
-                    ..LossRound::default()
-                };
+                self.round.go_on(sample);
             }
         }
         let is_due = self.watch_rtt(ack);
@@ -657,12 +571,10 @@ mod tests {
             min_rtt: Some((Duration::from_micros(7680), Time::ZERO)),
             low_rtt: None,
             round: LossRound::default(),
-            short: Bounds::NONE,
-            long: f64::INFINITY,
+            bounds: Bounds::new(PACKET, 4.0 * PACKET),
             is_of_probe: false,
             was_too_high: false,
             was_careful: false,
-            climb: Climb::default(),
             random: Random::new(1, "transport/bbr3"),
             config,
         };
@@ -688,22 +600,6 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_with_losses_leaves_what_came_through_but_seven_tenths_at_least() {
-        let mut bbr = bbr();
-        bbr.round = LossRound { rate: 11e6, delivered: 80.0 * PACKET, ..LossRound::default() };
-        bbr.bound_short();
-        assert_eq!(bbr.rate(), 11e6);
-        assert_packets(bbr.short.in_flight, 0.7 * 200.0);
-        bbr.round = LossRound { rate: 1e6, delivered: 120.0 * PACKET, ..LossRound::default() };
-        bbr.bound_short();
-        assert!((bbr.rate() - 7.7e6).abs() < 1.0);
-        assert_packets(bbr.short.in_flight, 120.0);
-        bbr.refill();
-        assert_eq!(bbr.rate(), 12.5e6);
-        assert!(bbr.short.in_flight.is_infinite());
-    }
-
-    #[test]
     fn a_probe_that_loses_too_much_ends_and_leaves_what_was_in_flight_as_the_bound() {
         let mut bbr = bbr();
         (bbr.state, bbr.is_of_probe) = (State::Up, true);
@@ -713,20 +609,21 @@ mod tests {
         bbr.note_loss(&sample(150.0, 4.0), &one);
         assert!(matches!(bbr.state, State::Down) && bbr.was_too_high);
         // Of the 149 before it 2.98 may be lost, and 3 were.
-        assert_packets(bbr.long, 149.0);
+        assert_packets(bbr.bounds.long(), 149.0);
         assert_packets(bbr.with_headroom(), 0.85 * 149.0);
         bbr.note_loss(&sample(50.0, 9.0), &one);
-        assert_packets(bbr.long, 149.0);
+        assert_packets(bbr.bounds.long(), 149.0);
         // No less than seven tenths of the bandwidth-delay product.
         bbr.is_of_probe = true;
         bbr.note_loss(&sample(50.0, 9.0), &one);
-        assert_packets(bbr.long, 70.0);
+        assert_packets(bbr.bounds.long(), 70.0);
     }
 
     #[test]
     fn after_such_a_probe_the_next_ends_at_the_bound_and_the_one_after_raises_it() {
         let mut bbr = bbr();
-        (bbr.state, bbr.long, bbr.was_too_high) = (State::Up, 100.0 * PACKET, true);
+        (bbr.state, bbr.was_too_high) = (State::Up, true);
+        bbr.bounds.set_long(100.0 * PACKET);
         (0..100).for_each(|_| bbr.delivery.on_sent(Time::ZERO, Bytes(1000)));
         bbr.advance_cycle(&ack(1, 2), &sample(100.0, 0.0));
         assert!(matches!(bbr.state, State::Down) && bbr.was_careful && !bbr.was_too_high);
@@ -736,21 +633,14 @@ mod tests {
         bbr.throttle.bound(100.0 * PACKET);
         bbr.advance_cycle(&ack(1, 2), &Sample { starts_round: true, ..sample(100.0, 0.0) });
         assert!(matches!(bbr.state, State::Up));
-        // A packet in the first round trip, two in the next and four in the third.
-        bbr.delivery.on_ack(&Ack { in_flight: Bytes(960 * 100), ..ack(1, 2) }, Duration::ZERO);
-        bbr.delivery.on_ack(&Ack { in_flight: Bytes(960 * 100), ..ack(1, 2) }, Duration::ZERO);
-        for bound in [101.0, 103.0, 107.0] {
-            for i in 1..=100 {
-                bbr.throttle = Throttle::new(&path(), 100, 4, 1.0);
-                let is_last = i == 100;
-                // The window follows its bound, but for this test it stays where it was.
-                let bounded = bbr.long;
-                bbr.long = bounded.min(bbr.throttle.window());
-                bbr.climb(&ack(1, 2), &Sample { starts_round: is_last, ..sample(50.0, 0.0) });
-                bbr.long += bounded - bounded.min(bbr.throttle.window());
-            }
-            assert_packets(bbr.long, bound);
+        // It fills the bound, and a round trip of ACKs raises it by a packet.
+        let full = Ack { in_flight: Bytes(960 * 100), ..ack(1, 2) };
+        for _ in 0..2 {
+            bbr.delivery.on_ack(&full, Duration::ZERO);
         }
+        (0..100).for_each(|_| bbr.advance_cycle(&full, &sample(50.0, 0.0)));
+        assert!(matches!(bbr.state, State::Up));
+        assert_packets(bbr.bounds.long(), 101.0);
     }
 
     #[test]
@@ -779,10 +669,10 @@ mod tests {
         let ends = |events, lost, is_recovering| {
             let mut bbr = bbr();
             (bbr.state, bbr.has_been_full) = (State::Startup, false);
-            bbr.round = LossRound { events, delivered: 120.0 * PACKET, ..LossRound::default() };
+            (bbr.round.events, bbr.round.delivered) = (events, 120.0 * PACKET);
             (0..190).for_each(|_| bbr.delivery.on_sent(Time::ZERO, Bytes(1000)));
             bbr.advance_start(&Ack { is_recovering, ..ack(1, 2) }, &sample(200.0, lost), true);
-            matches!(bbr.state, State::Drain).then_some(bbr.long)
+            matches!(bbr.state, State::Drain).then_some(bbr.bounds.long())
         };
         assert_eq!(ends(5, 5.0, true), None);
         assert_eq!(ends(6, 4.0, true), None);

@@ -8,6 +8,7 @@ use crate::{queue, router};
 
 pub mod bbr;
 pub mod bbr3;
+pub mod bounds;
 pub mod compensation;
 pub mod constant_rate;
 pub mod cubic;
