@@ -295,6 +295,8 @@ impl Controller for Bbr {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
+
     use serde_json::json;
 
     use super::super::tests::{ack, path};

@@ -156,6 +156,8 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
+
     use super::*;
 
     const PACKET: f64 = 1000.0;

@@ -241,6 +241,8 @@ impl Plateau {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
+
     use super::super::tests::{ack, path};
     use super::*;
 

@@ -181,7 +181,7 @@ impl Scoreboard {
         let loss = was_ahead && self.begin_recovery();
         let lost = self.flight_size();
         self.next = self.cumulative;
-        Told { loss, lost, ..told }
+        Told { lost, loss, ..told }
     }
 
     /// A repair begins, unless one is under way in this window of data.
