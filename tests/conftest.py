@@ -6,8 +6,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from sojourn.results import Result
+
+# How long an example takes says more about what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SCENARIO: dict[str, Any] = {
     "topology": {"kind": "dumbbell"},
