@@ -24,12 +24,6 @@ if not console.is_terminal:
 COUNTS = ("flows", "terminated")
 """Metrics that count flows."""
 
-BY_CLASS = {
-    "FCT": ("fct_s", ("mean", "p50", "p95", "p99")),
-    "slowdown": ("slowdown", ("mean", "p99")),
-}
-"""What is told of each class of flows, as columns and their statistics."""
-
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
 """The means that are judged, in words."""
 
@@ -65,16 +59,18 @@ def by_size_table(result: Result, column: str, show: Callable[[float], str], tit
 
 def class_tables(result: Result) -> list[Table]:
     """Return completion times and slowdowns by class, if the run has more than one."""
-    parts = [metrics.by_class(result, column, names) for column, names in BY_CLASS.values()]
-    if parts[0].is_empty():
+    times = metrics.by_class(result, "fct_s")
+    slowdowns = metrics.by_class(result, "slowdown")
+    if times.is_empty():
         return []
-    counts = _counted(parts[0])
-    heads = [f"{what} {name}" for what, (_, names) in BY_CLASS.items() for name in names]
+    counts, of_slowdown = _counted(times), ("mean", "p99")
+    heads = [f"FCT {name}" for name in metrics.STATISTICS]
+    heads += [f"slowdown {name}" for name in of_slowdown]
     table = _table("class", *counts, *heads, title="by class")
-    for times, slowdowns in zip(*(part.to_dicts() for part in parts), strict=True):
-        cells = [_cell(times, name, duration) for name in BY_CLASS["FCT"][1]]
-        cells += [_cell(slowdowns, name, "{:.2f}".format) for name in BY_CLASS["slowdown"][1]]
-        table.add_row(Text(times["class"]), *(number(times[name]) for name in counts), *cells)
+    for row, slow in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
+        cells = [_cell(row, name, duration) for name in metrics.STATISTICS]
+        cells += [_cell(slow, name, "{:.2f}".format) for name in of_slowdown]
+        table.add_row(Text(row["class"]), *(number(row[name]) for name in counts), *cells)
     return [table]
 
 
@@ -202,13 +198,10 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
     for part in parts:
         metrics_here = part["metric"].unique(maintain_order=True).to_list()
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
-        of_all = parts[0].filter(pl.col("metric").is_in(metrics_here))
-        repeated = bool(tables) and part.drop("size", "class").equals(of_all.drop("size", "class"))
-        if repeated or not measured.is_finite().any():
+        if not measured.is_finite().any() or (tables and _repeats(part, parts[0])):
             continue
-        of_class, size = part["class"][0], part["size"][0]
-        title = f"size: {size}" if of_class == metrics.ALL.name else f"class: {of_class}"
-        shown = _table(*labels, *metrics_here, title=title)
+        head = "size" if part["class"][0] == metrics.ALL.name else "class"
+        shown = _table(*labels, *metrics_here, title=f"{head}: {part[head][0]}")
         for row in part.partition_by(labels, maintain_order=True):
             heads = [str(row[label][0]) for label in labels]
             shown.add_row(*heads, *(_interval(cell) for cell in row.to_dicts()))
@@ -216,16 +209,24 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
     return tables
 
 
+def _repeats(part: pl.DataFrame, of_all: pl.DataFrame) -> bool:
+    """Tell whether a size or class has all flows, so that its numbers are those of all."""
+    same = of_all.filter(pl.col("metric").is_in(part["metric"].unique().to_list()))
+    return part.drop("size", "class").equals(same.drop("size", "class"))
+
+
 def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) -> list[str]:
     """Say what a comparison's numbers are, what is unwise, and which means are not converged."""
     labels = [*compare.labels(table), "size", "class"]
     remedy = "more time or seeds"
-    if table["seeds"].max() == 1:
+    seeds = table["seeds"].to_list()
+    if max(seeds) == 1:
         statistic = "one run each, means ± 95 % confidence by ten batches"
         remedy += ", or the median"
     elif median:
-        # Of fewer than six values the outermost hold the median less often than that.
-        statistic = "medians over seeds ± 95 % confidence, bootstrapped (six seeds or more)"
+        statistic = "medians over seeds ± 95 % confidence, bootstrapped"
+        # Of five values even the least and the greatest hold the median between them less often.
+        statistic += " (less with fewer than six seeds)" if min(seeds) < 6 else ""
     else:
         statistic = "means over seeds ± 95 % confidence"
         remedy += ", or --median"
