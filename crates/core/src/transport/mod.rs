@@ -14,6 +14,7 @@ pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod deadline;
+pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
@@ -42,8 +43,8 @@ pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pcp,
-        pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
+        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast, high_speed_tcp,
+        patched_timely, pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
     }
 }
 
