@@ -282,6 +282,9 @@ fn scenario(seed: u64) -> Value {
     if transport["kind"] == "fair_share" {
         transport["reliability"]["delayed_ack"] = json!("none");
     }
+    if transport["kind"] == "jump_start" || transport["kind"] == "quick_start" {
+        transport["reliability"]["handshake"] = json!(true);
+    }
     if transport["kind"] == "pcp" {
         transport["reliability"]["handshake"] = json!(true);
         transport["reliability"]["delayed_ack"] = json!("none");

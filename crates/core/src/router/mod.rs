@@ -7,12 +7,13 @@ use crate::units::{Rate, Time};
 pub mod d3;
 pub mod fair_share;
 pub mod pdq;
+pub mod quick_start;
 pub mod rcp;
 pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { d3, fair_share, pdq, rcp, xcp }
+    pub enum Config as dyn Design { d3, fair_share, pdq, quick_start, rcp, xcp }
 }
 
 /// A kind of router.

@@ -18,12 +18,14 @@ pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
+pub mod jump_start;
 pub mod mechanism;
 pub mod patched_timely;
 pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
 pub mod pias;
+pub mod quick_start;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
@@ -44,7 +46,8 @@ crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
         constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast, high_speed_tcp,
-        patched_timely, pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
+        jump_start, patched_timely, pcp, pdq, pfabric, pias, quick_start, rcp, scalable_tcp, swift,
+        tcp, timely, xcp,
     }
 }
 

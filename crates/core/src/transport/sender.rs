@@ -410,7 +410,8 @@ impl Sender {
             | Header::Priority(_)
             | Header::Pdq { .. }
             | Header::D3 { .. }
-            | Header::FairShare { .. } => (0, 0),
+            | Header::FairShare { .. }
+            | Header::QuickStart { .. } => (0, 0),
         };
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {
