@@ -72,6 +72,7 @@ const MECHANISM: &[&str] = &[
     "compensation",
     "deadline",
     "delivery",
+    "first_flight",
     "fixture",
     "flows",
     "fluid",

@@ -4,8 +4,9 @@
 //! follow one another evenly in the round trip after the handshake. Losses are repaired as TCP does, and
 //! what the window is then counts only what came through.
 
+use super::first_flight::{self, AfterLoss, FirstFlight, Size};
 use super::tcp::Reno;
-use super::window::{self, AfterLoss, FirstFlight, Size, Window};
+use super::window::Window;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults};
@@ -36,10 +37,10 @@ impl Transport for Config {
         let taken = self.reliability.receive_window.map_or(f64::INFINITY, f64::from);
         let size = Size::Packets(waiting.min(taken));
         let flight = FirstFlight { size, after_loss: AfterLoss::HalfOfArrived };
-        window::controller_with_flight(&self.window, Reno, flight, path)
+        first_flight::controller(&self.window, Reno, flight, path)
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        window::paced_mechanism(&self.reliability, self.ecn)
+        first_flight::mechanism(&self.reliability, self.ecn)
     }
 }

@@ -21,6 +21,7 @@ pub mod deadline;
 pub mod delivery;
 pub mod fair_share;
 pub mod fast;
+pub mod first_flight;
 pub mod high_speed_tcp;
 pub mod hystart;
 pub mod jump_start;

@@ -3,8 +3,9 @@
 //! Source: RFC 4782. What all routers approve is the window of the first round trip, in which packets
 //! leave evenly. If one of them is lost, all is as if nothing had been asked.
 
+use super::first_flight::{self, AfterLoss, FirstFlight, Size};
 use super::tcp::Reno;
-use super::window::{self, AfterLoss, FirstFlight, Size, Window};
+use super::window::Window;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
 use crate::packet::{Format, Header};
 use crate::parameters::{Problem, defaults};
@@ -50,11 +51,11 @@ impl Transport for Config {
         let rate = |code| rate_of(code as u8);
         let size = Size::Approved { request, rate };
         let flight = FirstFlight { size, after_loss: AfterLoss::Initial };
-        window::controller_with_flight(&self.window, Reno, flight, path)
+        first_flight::controller(&self.window, Reno, flight, path)
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..window::paced_mechanism(&self.reliability, self.ecn) }
+        Mechanism { speaks: true, ..first_flight::mechanism(&self.reliability, self.ecn) }
     }
 
     fn router(&self) -> Option<router::Config> {
