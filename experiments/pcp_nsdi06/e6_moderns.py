@@ -1,0 +1,73 @@
+"""Figure E6, ours: what came after TCP and PCP, on the paper's network."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
+
+from .paper import (
+    LOAD_LABEL,
+    MEAN,
+    PCP,
+    SCALES,
+    SHARING,
+    TCP,
+    draw_four,
+    measured,
+    over_loads,
+    paper,
+    ratios,
+    schemes,
+    tcp,
+)
+
+figure = Figure(
+    paper,
+    id="e6",
+    title="What came later, on PCP's network",
+    source="ours: the paper has no such figure",
+    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 2}},
+    deviations=(
+        "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
+        "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP.",
+    ),
+    panels=(4, 2),
+    size=(11, 15),
+)
+
+IW10, HYSTART, CUBIC = "TCP, 10 packets", "HyStart++", "CUBIC"
+
+KINDS: tuple[dict[str, dict[str, Any]], ...] = (
+    {TCP: schemes[TCP], IW10: tcp()},
+    {HYSTART: tcp(hystart=True), CUBIC: tcp("cubic", hystart=True)},
+)
+"""What is drawn in each column, beside PCP and sharing."""
+
+BESIDE = {name: schemes[name] for name in (PCP, SHARING)}
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    yield from over_loads(scale, {name: kind[name] for kind in (*KINDS, BESIDE) for name in kind})
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for column, kind in zip(axes.T, KINDS, strict=True):
+        part = table.filter(pl.col("scheme").is_in([*kind, *BESIDE]))
+        draw_four(column, part, "load", LOAD_LABEL)
+        plot.one_legend(column)
+    for row in axes:
+        plot.same_height(row)
+
+
+@figure.claim("10 packets at first make TCP faster than 2, at every load", stated=False)
+def ten_packets(table: pl.DataFrame) -> Verdict:
+    return all_at_most(ratios(table, MEAN, IW10, TCP), 1)
