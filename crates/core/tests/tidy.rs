@@ -84,6 +84,7 @@ const MECHANISM: &[&str] = &[
     "paths",
     "published",
     "ranges",
+    "ranked",
     "receiver",
     "round_robin",
     "rtt",

@@ -6,9 +6,9 @@ const NONE: u32 = u32::MAX;
 /// The first and the last number of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// The first, or [`NONE`].
+    /// The first, or `u32::MAX`.
     pub first: u32,
-    /// The last, or [`NONE`].
+    /// The last, or `u32::MAX`.
     pub last: u32,
 }
 

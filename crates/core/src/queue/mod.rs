@@ -24,6 +24,7 @@ pub mod fq_codel;
 pub mod links;
 pub mod marking;
 pub mod pfabric;
+pub mod ranked;
 pub mod red;
 pub mod round_robin;
 pub mod sfq;
