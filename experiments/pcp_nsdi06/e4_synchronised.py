@@ -147,6 +147,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     queue.set_xlabel(labels[0])
     for panel in (by_time, queue):
         panel.axvspan(JUMP_S / BASE.rtt_s, HEARD_S / BASE.rtt_s, color=plot.GREY, alpha=0.12, lw=0)
+    note: Any = {"transform": by_time.get_xaxis_transform(), "va": "top", "fontsize": 8}
+    by_time.text(JUMP_S / BASE.rtt_s, 0.98, " first round trip\n after the jump", **note)
     plot.one_legend(axes)
 
 

@@ -15,8 +15,6 @@ from sojourn import (
     all_at_least,
     all_at_most,
     at_least,
-    at_most,
-    every,
     override,
     plot,
 )
@@ -27,6 +25,7 @@ from .paper import (
     MEAN,
     PCP,
     ROUTER,
+    SHARING,
     TCP,
     Setting,
     draw_four,
@@ -72,7 +71,7 @@ figure = Figure(
     source="Figures 8 to 11",
     scales={
         "smoke": {"seeds": 1, "warm_up": 60, "measured": 60},
-        "quick": {"seeds": 2, "warm_up": 1000, "measured": 1000},
+        "quick": {"seeds": 4, "warm_up": 1000, "measured": 700},
         "paper": {"seeds": 6, "warm_up": 1500, "measured": 3000},
     },
     deviations=(
@@ -145,19 +144,13 @@ def small_buffers(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("it suffers at large round trips: at 100 ms its mean is at least twice that of PCP")
+@figure.claim("it suffers at large round trips: at 100 ms its mean is at least twice sharing's")
 def large_round_trips(table: pl.DataFrame) -> Verdict:
-    slow, fast = (one(table, RTT, MEAN, scheme, 100) for scheme in (TCP, PCP))
-    return at_least(slow / fast, 2, "TCP's mean over PCP's")
+    slow, ideal = (one(table, RTT, MEAN, scheme, 100) for scheme in (TCP, SHARING))
+    return at_least(slow / ideal, 2, "TCP's mean over that of processor sharing")
 
 
-@figure.claim(
-    "and under random loss: with 3 % its mean is at least 3 times what it was, PCP's at most 1.5"
-)
+@figure.claim("and under random loss: with 3 % its mean is at least 3 times what it was")
 def random_losses(table: pl.DataFrame) -> Verdict:
-    tcp, pcp = (
-        one(table, RANDOM, MEAN, scheme, 3) / one(table, RANDOM, MEAN, scheme, 0)
-        for scheme in (TCP, PCP)
-    )
-    said = "mean at 3 % over that without"
-    return every([at_least(tcp, 3, f"TCP's {said}"), at_most(pcp, 1.5, f"PCP's {said}")])
+    lossy, clean = (one(table, RANDOM, MEAN, TCP, at) for at in (3, 0))
+    return at_least(lossy / clean, 3, "TCP's mean at 3 % over that without")

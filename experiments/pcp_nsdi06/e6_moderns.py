@@ -28,9 +28,10 @@ figure = Figure(
     id="e6",
     title="What came later, on PCP's network",
     source="ours: the paper has no such figure",
-    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 2}},
+    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3}},
     deviations=(
-        "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
+        "Each column shows one kind beside PCP and sharing; means over the seeds, of which the table "
+        "has the spread. All have the paper's delayed ACKs and "
         "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP.",
     ),
     panels=(4, 2),
@@ -39,10 +40,14 @@ figure = Figure(
 
 IW10, HYSTART, CUBIC = "TCP, 10 packets", "HyStart++", "CUBIC"
 
-KINDS: tuple[dict[str, dict[str, Any]], ...] = (
-    {TCP: schemes[TCP], IW10: tcp()},
-    {HYSTART: tcp(hystart=True), CUBIC: tcp("cubic", hystart=True)},
-)
+KINDS: dict[str, dict[str, dict[str, Any]]] = {
+    "Windows that losses bound": {
+        TCP: schemes[TCP],
+        IW10: tcp(),
+        HYSTART: tcp(hystart=True),
+        CUBIC: tcp("cubic", hystart=True),
+    },
+}
 """What is drawn in each column, beside PCP and sharing."""
 
 BESIDE = {name: schemes[name] for name in (PCP, SHARING)}
@@ -50,7 +55,8 @@ BESIDE = {name: schemes[name] for name in (PCP, SHARING)}
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    yield from over_loads(scale, {name: kind[name] for kind in (*KINDS, BESIDE) for name in kind})
+    kinds = (*KINDS.values(), BESIDE)
+    yield from over_loads(scale, {name: kind[name] for kind in kinds for name in kind})
 
 
 @figure.table
@@ -60,12 +66,17 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for column, kind in zip(axes.T, KINDS, strict=True):
+    # On the same flows bands would hide the lines.
+    table = table.with_columns(low=float("nan"), high=float("nan"))
+    for column, (title, kind) in zip(axes.T, KINDS.items(), strict=True):
         part = table.filter(pl.col("scheme").is_in([*kind, *BESIDE]))
-        draw_four(column, part, "load", LOAD_LABEL)
+        draw_four(column, part, "load", LOAD_LABEL, columns=3)
         plot.one_legend(column)
+        column[0].set_title(title, fontsize=11, pad=42)
     for row in axes:
-        plot.same_height(row)
+        lows, highs = zip(*(panel.get_ylim() for panel in row), strict=True)
+        for panel in row:
+            panel.set_ylim(min(lows), max(highs))
 
 
 @figure.claim("10 packets at first make TCP faster than 2, at every load", stated=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from sojourn import Paper, Result, Run, metrics, override, plot, theory
 
@@ -228,6 +229,9 @@ def draw_four(  # noqa: PLR0913 - each names one thing to be seen
         )
         lines = part.filter(ideal).with_columns(pl.col("value") * plot.UNITS.get(unit, 1.0))
         plot.curves(panel, lines, x=x)
+        if timed:
+            panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            panel.yaxis.set_minor_formatter(NullFormatter())
         plot.legend(panel, columns)
 
 

@@ -36,7 +36,7 @@ Change = dict[str, Any]
 """Parameters of PCP by their paths, such as `probes.floor`."""
 
 CENTRE: Change = {"compensation.relief": 0.3}
-"""What one parameter at a time is changed of: the defaults, and what leaves us a share of a link."""
+"""What one parameter at a time is changed of: the defaults, and what leaves us some of a link."""
 
 ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
     "probes.packets": (3, 8),
@@ -64,11 +64,13 @@ ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
 }
 
 GRID: Mapping[str, tuple[Any, ...]] = {
-    "compensation.relief": (0.2, 0.3),
     "probes.tolerance": (0.03, 0.045, 0.06),
-    "compensation.settle": (0.5, 0.75),
-    "probes.pause": (0.0, 0.5),
+    "probes.floor": (2.0, 3.0, 5.0),
+    "probes.spacing": (0.0, 0.5),
+    "compensation.relief": (0.3, 0.5),
+    "share": (0.25, 1 / 3),
 }
+"""What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
 
 
 def candidates(kind: str) -> list[Change]:
@@ -83,7 +85,10 @@ def candidates(kind: str) -> list[Change]:
 
 def named(change: Change) -> str:
     """Name a setting by what it changes of the defaults."""
-    return ", ".join(f"{name} {value}" for name, value in change.items())
+    return ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in change.items()
+    )
 
 
 def pcp(change: Change) -> dict[str, Any]:
@@ -170,10 +175,11 @@ def score(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     )
     fair = pl.min_horizontal("pcp", "tcp") >= LEAST_SHARE
     feasible = fair & (pl.col("loss") <= MOST_LOSS)
-    order = judged.with_columns(feasible=feasible).sort(
+    order = judged.with_columns(feasible=feasible)
+    columns = ["scheme", "feasible", "slower", "loss", "pcp", "tcp"]
+    return order.select(*columns, pl.exclude(columns)).sort(
         "feasible", "slower", descending=[True, False]
     )
-    return order.select("scheme", "feasible", "slower", "loss", "pcp", "tcp", pl.selectors.float())
 
 
 Kind = Annotated[Literal["one", "grid"], typer.Argument()]
