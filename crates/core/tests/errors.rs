@@ -205,6 +205,14 @@ fn mistaken_delays() -> Vec<Value> {
         json!({ "transport": { "kind": "swift", "min_cwnd": 2, "max_cwnd": 1 } }),
         json!({ "transport": { "kind": "swift", "initial_cwnd": 20_000 } }),
         json!({ "transport": { "kind": "constant_rate", "window": "0 B" } }),
+        json!({ "transport": { "kind": "vegas", "alpha": 5 } }),
+        json!({ "transport": { "kind": "vegas", "gamma": 0 } }),
+        json!({ "transport": { "kind": "vegas", "decrease": 1.5 } }),
+        json!({ "transport": { "kind": "vegas", "variant": "reno" } }),
+        json!({ "transport": { "kind": "copa", "delta": 0 } }),
+        json!({ "transport": { "kind": "copa", "delta": -0.5 } }),
+        json!({ "transport": { "kind": "copa", "min_rtt_window": "0 s" } }),
+        json!({ "transport": { "kind": "copa", "initial_window": 0 } }),
     ]
 }
 

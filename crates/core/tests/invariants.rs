@@ -231,7 +231,7 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     if kind == "d2tcp" || kind == "d3" {
         transport["early_termination"] = json!(random.below(2) == 0);
     }
-    if kind == "tcp" || kind.ends_with("_tcp") || kind == "cubic" {
+    if kind == "tcp" || kind.ends_with("_tcp") || kind == "cubic" || kind == "vegas" {
         transport["ecn"] = json!(random.below(2) == 0);
         transport["window"] = json!({
             "initial": pick(random, &[1, 10]), "hystart": random.below(2) == 0,
@@ -240,6 +240,9 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     }
     if kind == "fast" && random.below(2) == 0 {
         transport["segments"] = json!({ "pacing": pick(random, &["per_packet", "per_burst"]) });
+    }
+    if kind == "vegas" {
+        transport["variant"] = pick(random, &["original", "linux"]).into();
     }
     if kind == "swift" {
         // Where the wire or a delayed ACK takes longer than the target, the window falls to the least.

@@ -30,13 +30,13 @@ fn at_line_rate() -> Vec<Value> {
             json!({ "kind": name, "segments": {} }),
             json!({ "kind": name, "segments": { "pacing": "per_burst" } }),
         ],
-        "tcp" | "cubic" | "high_speed_tcp" | "scalable_tcp" => {
+        "tcp" | "cubic" | "high_speed_tcp" | "scalable_tcp" | "vegas" => {
             let reliability = json!({ "handshake": false });
             vec![json!({
                 "kind": name, "window": { "initial": 101 }, "reliability": reliability,
             })]
         }
-        "xcp" => {
+        "copa" | "xcp" => {
             let reliability = json!({ "handshake": false });
             vec![json!({ "kind": name, "initial_window": 101, "reliability": reliability })]
         }

@@ -80,8 +80,17 @@ fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
 
 #[test]
 fn random_loss_of_data_is_repaired_exactly() {
-    let transports =
-        ["dctcp", "dcqcn", "fast", "swift", "timely", "patched_timely", "constant_rate"];
+    let transports = [
+        "copa",
+        "dctcp",
+        "dcqcn",
+        "fast",
+        "swift",
+        "timely",
+        "patched_timely",
+        "constant_rate",
+        "vegas",
+    ];
     for transport in transports {
         let scenario = with(
             &path(),

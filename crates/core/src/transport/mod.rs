@@ -8,6 +8,7 @@ use crate::{queue, router};
 
 pub mod compensation;
 pub mod constant_rate;
+pub mod copa;
 pub mod cubic;
 pub mod d2tcp;
 pub mod d3;
@@ -34,6 +35,7 @@ pub mod swift;
 pub mod tcp;
 pub mod timely;
 pub mod train;
+pub mod vegas;
 pub mod window;
 pub mod xcp;
 
@@ -42,8 +44,8 @@ pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely, pcp,
-        pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, xcp,
+        constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely,
+        pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
     }
 }
 

@@ -37,7 +37,13 @@ pub trait Law: Send {
     /// An ACK has come, whatever it acknowledges.
     fn on_ack(&mut self, _ack: &Ack) {}
 
-    /// The window after `acked` packets have been acknowledged in congestion avoidance.
+    /// What slow start does when `acked` packets have been acknowledged.
+    fn slow_start(&mut self, _window: f64, acked: f64, _ack: &Ack) -> SlowStart {
+        SlowStart::Grows(acked)
+    }
+
+    /// The window after `acked` packets have been acknowledged in congestion avoidance; if it is smaller,
+    /// congestion avoidance goes on from there.
     fn increase(&mut self, window: f64, acked: f64, ack: &Ack) -> f64;
 
     /// The window after a loss or a mark. A time-out makes it the next slow start's end instead.
@@ -47,6 +53,15 @@ pub trait Law: Send {
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
+}
+
+/// What slow start does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SlowStart {
+    /// The window grows by so much.
+    Grows(f64),
+    /// It is over, and leaves this window.
+    Ends(f64),
 }
 
 /// The mechanism of a TCP.
@@ -109,12 +124,16 @@ impl<L: Law> Controller for Controlled<L> {
         if ack.is_recovering || ack.marked {
             return;
         }
-        self.window = if self.window < self.ssthresh {
+        let is_in_slow_start = self.window < self.ssthresh;
+        self.window = if is_in_slow_start {
             self.slow_start(acked, ack)
         } else {
             self.law.increase(self.window, acked, ack)
         };
         self.window = self.window.min(self.most);
+        if !is_in_slow_start {
+            self.ssthresh = self.ssthresh.min(self.window);
+        }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -151,8 +170,16 @@ impl<L: Law> Controller for Controlled<L> {
     }
 }
 
-impl<L> Controlled<L> {
+impl<L: Law> Controlled<L> {
     fn slow_start(&mut self, acked: f64, ack: &Ack) -> f64 {
+        let acked = match self.law.slow_start(self.window, acked, ack) {
+            SlowStart::Grows(packets) => packets,
+            SlowStart::Ends(window) => {
+                self.hystart = None;
+                self.ssthresh = window;
+                return window;
+            }
+        };
         let slowed = match &mut self.hystart {
             None => acked,
             Some(hystart) => hystart.growth(acked, ack),
