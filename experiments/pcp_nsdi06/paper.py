@@ -122,16 +122,19 @@ TCP, PCP, ROUTER, SHARING = "TCP", "PCP", "Router-based control", "Processor sha
 FORMULA = f"{SHARING}, formula"
 
 
-def tcp(kind: str = "tcp", **window: Any) -> dict[str, Any]:
-    """Return a transport with TCP's reliability as the paper has it, and a window."""
-    reliability = {"delayed_ack": "200 ms", "min_rto": "200 ms"}
-    return {"transport": {"kind": kind, "window": window, "reliability": reliability}}
+RELIABILITY = {"delayed_ack": "200 ms", "min_rto": "200 ms"}
+"""Every second packet is acknowledged at once, as the paper has it for TCP."""
+
+
+def reliable(kind: str, **parameters: Any) -> dict[str, Any]:
+    """Return a transport that sends again what is lost as the paper's TCP does."""
+    return {"transport": {"kind": kind, **parameters, "reliability": RELIABILITY}}
 
 
 ideals: dict[str, dict[str, Any]] = {SHARING: {"model": "processor_sharing"}}
 
 schemes: dict[str, dict[str, Any]] = {
-    TCP: tcp(initial=2),
+    TCP: reliable("tcp", window={"initial": 2}),
     PCP: {"transport": "pcp"},
     **ideals,
 }
