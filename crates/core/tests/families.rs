@@ -119,6 +119,8 @@ impl Flow<'_> {
                     cumulative: self.acknowledged,
                     next: self.sent,
                     is_recovering,
+                    lost: u32::from(is_recovering),
+                    in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
                 });
             }
             Told::Loss(sign) => {

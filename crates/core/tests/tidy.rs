@@ -67,9 +67,11 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 /// What a part's siblings may share: mechanism, not parts.
 const MECHANISM: &[&str] = &[
     "arrivals",
+    "bounds",
     "calls",
     "compensation",
     "deadline",
+    "delivery",
     "fixture",
     "flows",
     "fluid",
@@ -92,6 +94,7 @@ const MECHANISM: &[&str] = &[
     "sender",
     "state",
     "tests",
+    "throttle",
     "tournament",
     "train",
     "wheel",

@@ -238,6 +238,21 @@ pub fn has_mean_if_given(shape: &Option<f64>) -> Result<(), &'static str> {
     shape.as_ref().map_or(Ok(()), has_mean)
 }
 
+/// A rule: above 1.
+pub fn above_one(value: &f64) -> Result<(), &'static str> {
+    if *value > 1.0 { Ok(()) } else { Err("above 1") }
+}
+
+/// A share of one that is not all of it: 0 to below 1.
+pub fn below_one(value: &f64) -> Result<(), &'static str> {
+    if (0.0..1.0).contains(value) { Ok(()) } else { Err("from 0 to below 1") }
+}
+
+/// A share of one that is neither nothing nor all of it.
+pub fn proper_fraction(value: &f64) -> Result<(), &'static str> {
+    if *value > 0.0 && *value < 1.0 { Ok(()) } else { Err("above 0 and below 1") }
+}
+
 /// Zero or more.
 pub fn not_negative(value: &f64) -> Result<(), &'static str> {
     if *value >= 0.0 { Ok(()) } else { Err("zero or more") }

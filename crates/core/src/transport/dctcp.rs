@@ -184,6 +184,8 @@ mod tests {
             cumulative,
             next,
             is_recovering: false,
+            lost: 0,
+            in_flight: Bytes::ZERO,
         }
     }
 

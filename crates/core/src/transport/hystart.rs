@@ -102,6 +102,8 @@ mod tests {
                         cumulative,
                         next: end + 1,
                         is_recovering: false,
+                        lost: 0,
+                        in_flight: Bytes::ZERO,
                     },
                 );
             }

@@ -6,6 +6,9 @@ use crate::packet::{Format, Header, Kind};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
+pub mod bbr;
+pub mod bbr3;
+pub mod bounds;
 pub mod compensation;
 pub mod constant_rate;
 pub mod copa;
@@ -15,6 +18,7 @@ pub mod d3;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod deadline;
+pub mod delivery;
 pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
@@ -33,6 +37,7 @@ pub mod scoreboard;
 pub mod sender;
 pub mod swift;
 pub mod tcp;
+pub mod throttle;
 pub mod timely;
 pub mod train;
 pub mod vegas;
@@ -44,8 +49,8 @@ pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp, patched_timely,
-        pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
+        bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp,
+        patched_timely, pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
     }
 }
 
@@ -309,6 +314,10 @@ pub struct Ack {
     pub next: u32,
     /// Whether a gap is being repaired.
     pub is_recovering: bool,
+    /// Segments that it shows to be lost.
+    pub lost: u32,
+    /// Payload that is still in flight, as far as the sender knows (RFC 6675's pipe).
+    pub in_flight: Bytes,
 }
 
 /// A loss, or a mark that means the same, as controllers see it.
@@ -353,6 +362,8 @@ mod tests {
         cumulative: 1,
         next: 2,
         is_recovering: false,
+        lost: 0,
+        in_flight: Bytes::ZERO,
     };
 
     /// The first packet of a flow without end.

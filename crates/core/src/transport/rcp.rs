@@ -118,6 +118,8 @@ mod tests {
             cumulative: 1,
             next: 2,
             is_recovering: false,
+            lost: 0,
+            in_flight: Bytes::ZERO,
         }
     }
 

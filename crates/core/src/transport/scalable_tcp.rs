@@ -77,6 +77,8 @@ mod tests {
             cumulative: 1,
             next: 1,
             is_recovering: false,
+            lost: 0,
+            in_flight: Bytes::ZERO,
         };
         for full in [1_000.0, 50_000.0] {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };

@@ -28,6 +28,8 @@ pub struct Told {
     pub has_last: bool,
     /// By how many segments the cumulative acknowledgement moved.
     pub advanced: u32,
+    /// Segments that it shows to be lost.
+    pub lost: u32,
     /// Whether it reveals a loss, and the first one in this window of data.
     pub loss: bool,
 }
@@ -177,8 +179,9 @@ impl Scoreboard {
         let told = self.on_ack(sequence, (0, 0));
         let was_ahead = self.next > self.cumulative;
         let loss = was_ahead && self.begin_recovery();
+        let lost = self.flight_size();
         self.next = self.cumulative;
-        Told { loss, ..told }
+        Told { lost, loss, ..told }
     }
 
     /// A repair begins, unless one is under way in this window of data.
@@ -200,7 +203,8 @@ impl Scoreboard {
             told.received += self.received.insert(from, to);
             told.has_last |= told.received > 0 && to == self.total;
         }
-        told.loss = self.judge_gaps();
+        told.lost = self.judge_gaps();
+        told.loss = told.lost > 0;
         told
     }
 
@@ -240,18 +244,19 @@ impl Scoreboard {
         if is_loss {
             self.lost.insert(self.cumulative, self.cumulative + 1);
         }
-        Told { loss: is_loss, ..Told::default() }
+        Told { lost: u32::from(is_loss), loss: is_loss, ..Told::default() }
     }
 
     /// An ACK for new data, without SACK.
     fn on_new_ack(&mut self, sequence: u32) -> Told {
-        let told = self.advance(sequence);
+        let mut told = self.advance(sequence);
         let is_partial = self.phase == Phase::Recovering && sequence < self.recovery_ends;
         if is_partial && self.recovery == Recovery::NewReno {
             // RFC 6582 §3.2 step 3: the next segment is lost too; deflate by what was acknowledged, less
             // the segment that was repaired.
             self.duplicates = self.duplicates.saturating_sub(told.received - 1);
             self.lost.insert(sequence, sequence + 1);
+            told.lost = 1;
             self.owed = true;
         } else {
             self.duplicates = 0;
@@ -262,12 +267,12 @@ impl Scoreboard {
         told
     }
 
-    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says
-    /// whether there was one.
-    fn judge_gaps(&mut self) -> bool {
-        let Some(wanted) = self.duplicate_acks else { return false };
+    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says how
+    /// many segments that are.
+    fn judge_gaps(&mut self) -> u32 {
+        let Some(wanted) = self.duplicate_acks else { return 0 };
         if self.received.count() < wanted {
-            return false;
+            return 0;
         }
         let mut beyond = 0;
         let mut limit = self.cumulative;
@@ -280,20 +285,21 @@ impl Scoreboard {
         }
         let from = self.judged.max(self.cumulative);
         if limit <= from {
-            return false;
+            return 0;
         }
         self.judged = limit;
         self.declare_lost(from, limit)
     }
 
-    /// Marks every segment from `from` up to `to` lost that the receiver does not have.
-    fn declare_lost(&mut self, from: u32, to: u32) -> bool {
+    /// Marks every segment from `from` up to `to` lost that the receiver does not have; says how many were
+    /// not.
+    fn declare_lost(&mut self, from: u32, to: u32) -> u32 {
         let Self { received, lost, .. } = self;
         let before = lost.count();
         received.holes(from, to, |from, to| {
             lost.insert(from, to);
         });
-        lost.count() > before
+        lost.count() - before
     }
 
     /// Nothing has been acknowledged for too long: all that was in flight is lost.

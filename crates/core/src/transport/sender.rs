@@ -443,6 +443,8 @@ impl Sender {
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
             is_recovering: self.board.is_recovering(),
+            lost: told.lost,
+            in_flight: self.bytes(self.board.in_flight()),
         });
     }
 

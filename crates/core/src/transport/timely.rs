@@ -345,6 +345,8 @@ pub(super) mod tests {
                 cumulative: 0,
                 next: 0,
                 is_recovering: false,
+                lost: 0,
+                in_flight: Bytes::ZERO,
             });
             rates.push((flow.gauges()[0].1 / 1e3).round() / 1e3);
         }

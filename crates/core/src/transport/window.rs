@@ -238,6 +238,8 @@ mod tests {
             cumulative: 1,
             next: 100,
             is_recovering: false,
+            lost: 0,
+            in_flight: Bytes::ZERO,
         }
     }
 

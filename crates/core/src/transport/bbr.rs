@@ -1,0 +1,412 @@
+//! BBR, version 1: a model of the path, of its bandwidth and its round-trip time, instead of losses.
+//!
+//! Sources: [bbr16], and Linux's `tcp_bbr.c` for what the article leaves open. A flow sends at the largest
+//! rate at which data has come through of late, and once in eight round trips a quarter more, to see
+//! whether there is more. Its window is twice what the model says the path holds; so several flows, of
+//! which each has overestimated the bandwidth, keep about as much in the queue as on the wire.
+//!
+//! Left out: the allowance for aggregated ACKs, the detector of token-bucket policers, and windows of an
+//! even number of packets, which are for receivers that acknowledge every other one.
+
+use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
+use super::throttle::{Stay, Throttle};
+use super::{
+    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
+};
+use crate::packet::Format;
+use crate::parameters::{
+    above_one, at_least_one, below_one, not_negative, positive, proper_fraction,
+};
+use crate::random::Random;
+use crate::units::{Bytes, Duration, Rate, Time};
+
+/// Phases of a cycle; the first probes, the second drains what that has queued.
+const PHASES: u64 = 8;
+
+crate::parameters! {
+    /// BBR, version 1: paces at the largest delivery rate of the last ten round trips, with at most twice
+    /// the bandwidth-delay product in flight, whatever is lost ([bbr16]).
+    pub struct Config {
+        /// Initial window, in packets (RFC 6928: 10).
+        pub initial_window: u32 = 10, where positive;
+        /// Gain of pace and window in Startup, which doubles what is sent in a round trip ([bbr16]:
+        /// 2/ln 2); Drain paces at its inverse.
+        pub startup_gain: f64 = 2.885, where above_one;
+        /// The pipe is full if the bandwidth does not grow by this factor ([bbr16]: 1.25) ...
+        pub full_growth: f64 = 1.25, where above_one;
+        /// ... in so many round trips ([bbr16]: 3).
+        pub full_rounds: u32 = 3, where positive;
+        /// Gain of the pace while more is tried ([bbr16]: 1.25).
+        pub probe_gain: f64 = 1.25, where above_one;
+        /// Gain of the pace afterwards, to drain the queue ([bbr16]: 0.75).
+        pub drain_gain: f64 = 0.75, where proper_fraction;
+        /// Gain of the window outside Startup ([bbr16]: 2).
+        pub window_gain: f64 = 2.0, where at_least_one;
+        /// By how much less than the bandwidth a flow paces (Linux: 1 %).
+        pub margin: f64 = 0.01, where below_one;
+        /// Packets that a window has beyond its share of the bandwidth-delay product (Linux: 3 quanta;
+        /// here a quantum is a packet).
+        pub quanta: f64 = 3.0, where not_negative;
+        /// Round trips of which the largest bandwidth counts ([bbr16]: 10).
+        pub bandwidth_rounds: u32 = 10, where positive;
+        /// How long a least round-trip time counts before a new one is looked for ([bbr16]: 10 s).
+        pub min_rtt_window: Duration = Duration::from_millis(10_000), where positive;
+        /// How long the window is least to find it ([bbr16]: 200 ms).
+        pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
+        /// Least window, in packets, which is that of the search for the round-trip time ([bbr16]: 4).
+        pub min_window: u32 = 4, where positive;
+        /// How many packets leave at once (own choice: 1).
+        pub burst: u32 = 1, where positive;
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::internet();
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        Box::new(Bbr {
+            config: self.clone(),
+            packet: path.format.payload.0 as f64,
+            delivery: Delivery::new(path),
+            throttle: Throttle::new(path, self.initial_window, self.min_window, self.startup_gain),
+            bandwidth: WindowedMax::new(self.bandwidth_rounds),
+            plateau: Plateau::new(self.full_growth, self.full_rounds),
+            has_been_full: false,
+            mode: Mode::Startup,
+            phase_from: path.start,
+            min_rtt: None,
+            min_rtt_at: path.start,
+            conserves: false,
+            random: Random::new(path.seed, "transport/bbr"),
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+    }
+}
+
+/// What a flow is at.
+#[derive(Clone, Copy, Debug)]
+enum Mode {
+    /// Looking for the bandwidth by doubling the rate.
+    Startup,
+    /// Draining the queue that this has left.
+    Drain,
+    /// In this phase of the cycle.
+    ProbeBw(u64),
+    /// Looking for the round-trip time.
+    ProbeRtt(Stay),
+}
+
+/// The state of one flow; payload in bytes.
+struct Bbr {
+    config: Config,
+    packet: f64,
+    delivery: Delivery,
+    throttle: Throttle,
+    /// In bytes a second, by round trips.
+    bandwidth: WindowedMax,
+    plateau: Plateau,
+    has_been_full: bool,
+    mode: Mode,
+    phase_from: Time,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Time,
+    /// In the first round trip of a repair no more leaves than has come.
+    conserves: bool,
+    random: Random,
+}
+
+impl Bbr {
+    /// The gains of pace and window.
+    fn gains(&self) -> (f64, f64) {
+        let Config { startup_gain, probe_gain, drain_gain, window_gain, .. } = self.config;
+        match self.mode {
+            Mode::Startup => (startup_gain, startup_gain),
+            Mode::Drain => (1.0 / startup_gain, startup_gain),
+            Mode::ProbeBw(0) => (probe_gain, window_gain),
+            Mode::ProbeBw(1) => (drain_gain, window_gain),
+            Mode::ProbeBw(_) => (1.0, window_gain),
+            Mode::ProbeRtt(_) => (1.0, 1.0),
+        }
+    }
+
+    /// So many bandwidth-delay products, and what hosts hold.
+    fn in_flight(&self, gain: f64) -> f64 {
+        let rtt = self.min_rtt.unwrap_or_default().seconds();
+        // More packets, so that small windows grow at all while more is tried (Linux).
+        let more = if matches!(self.mode, Mode::ProbeBw(0)) { 2.0 } else { 0.0 };
+        gain * self.bandwidth.max() * rtt + (self.config.quanta + more) * self.packet
+    }
+
+    fn learn(&mut self, sample: &Sample) {
+        if let Some(rate) = sample.rate
+            && (!sample.is_limited || rate >= self.bandwidth.max())
+        {
+            self.bandwidth.add(self.delivery.rounds(), rate);
+        }
+        if sample.starts_round {
+            self.conserves = false;
+            if !self.has_been_full && !sample.is_limited {
+                self.plateau.on_round(self.bandwidth.max());
+                self.has_been_full = self.plateau.is_reached();
+            }
+        }
+    }
+
+    /// Goes on in Startup, Drain and the cycle.
+    fn advance(&mut self, ack: &Ack) {
+        if matches!(self.mode, Mode::Startup) && self.has_been_full {
+            self.mode = Mode::Drain;
+        }
+        match self.mode {
+            Mode::Drain if self.delivery.in_flight() <= self.in_flight(1.0) => {
+                self.enter_cycle(ack.now);
+            }
+            Mode::ProbeBw(phase) if self.is_phase_over(phase, ack) => {
+                self.mode = Mode::ProbeBw((phase + 1) % PHASES);
+                self.phase_from = ack.now;
+            }
+            Mode::Startup | Mode::Drain | Mode::ProbeBw(_) | Mode::ProbeRtt(_) => {}
+        }
+    }
+
+    /// At a random phase, but not at that which drains.
+    fn enter_cycle(&mut self, now: Time) {
+        let phase = self.random.below(PHASES - 1);
+        self.mode = Mode::ProbeBw(if phase == 0 { 0 } else { phase + 1 });
+        self.phase_from = now;
+    }
+
+    fn is_phase_over(&self, phase: u64, ack: &Ack) -> bool {
+        let has_lasted = Some(ack.now.since(self.phase_from)) > self.min_rtt;
+        let in_flight = self.delivery.was_in_flight();
+        match phase {
+            // Until more has really been tried, or was too much.
+            0 => {
+                let is_tried = in_flight >= self.in_flight(self.config.probe_gain);
+                has_lasted && (ack.lost > 0 || is_tried)
+            }
+            1 => has_lasted || in_flight <= self.in_flight(1.0),
+            _ => has_lasted,
+        }
+    }
+
+    /// Notes the least round-trip time, and looks for it if it has not been seen for long.
+    fn watch_rtt(&mut self, ack: &Ack, starts_round: bool) {
+        let is_old = ack.now.since(self.min_rtt_at) > self.config.min_rtt_window;
+        if is_old || self.min_rtt.is_none_or(|least| ack.rtt < least) {
+            self.min_rtt = Some(ack.rtt);
+            self.min_rtt_at = ack.now;
+        }
+        if is_old && !matches!(self.mode, Mode::ProbeRtt(_)) {
+            self.throttle.save(false);
+            self.mode = Mode::ProbeRtt(Stay::default());
+        }
+        let Mode::ProbeRtt(stay) = &mut self.mode else { return };
+        let least = f64::from(self.config.min_window) * self.packet;
+        let most = (least, self.config.probe_rtt_duration);
+        if stay.is_over(ack.now, starts_round, most, &mut self.delivery) {
+            self.min_rtt_at = ack.now;
+            self.throttle.restore();
+            if self.has_been_full {
+                self.enter_cycle(ack.now);
+            } else {
+                self.mode = Mode::Startup;
+            }
+        }
+    }
+
+    fn is_paused(&self) -> bool {
+        matches!(self.mode, Mode::ProbeRtt(_))
+    }
+}
+
+impl Controller for Bbr {
+    fn on_open(&mut self, opened: &Opened) {
+        self.throttle.begin(self.config.startup_gain, opened.rtt);
+        (self.min_rtt, self.min_rtt_at) = (Some(opened.rtt), opened.now);
+        if opened.syn_was_lost {
+            self.throttle.shrink();
+        }
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: Bytes) {
+        self.delivery.on_sent(now, bytes);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.bytes == Bytes::ZERO {
+            return;
+        }
+        let least = self.min_rtt.unwrap_or_default().min(ack.rtt);
+        let sample = self.delivery.on_ack(ack, least);
+        if let Some(sample) = &sample {
+            self.learn(sample);
+        }
+        self.advance(ack);
+        self.watch_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
+        let (pace, window) = self.gains();
+        let rate = pace * self.bandwidth.max() * (1.0 - self.config.margin);
+        self.throttle.pace(rate, self.has_been_full);
+        self.throttle.on_ack(ack);
+        self.throttle.lose(ack);
+        if self.conserves && self.throttle.is_repairing() {
+            self.throttle.conserve(ack);
+        } else {
+            let aim = self.in_flight(window);
+            self.throttle.open(ack, aim, self.has_been_full, &self.delivery);
+        }
+        if self.is_paused() {
+            self.throttle.bound(0.0);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.throttle.on_loss(loss, self.is_paused());
+        match loss.sign {
+            Sign::Gap => {
+                self.conserves = true;
+                self.delivery.start_round();
+            }
+            Sign::Timeout => {
+                self.plateau.restart(0.0);
+                self.delivery.on_timeout();
+            }
+            Sign::Mark => {}
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.throttle.allowance()
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let rate = self.allowance().rate.map_or(0.0, Rate::bps);
+        vec![
+            ("window_bytes", self.throttle.window()),
+            ("rate_bps", rate),
+            ("bandwidth_bps", self.bandwidth.max() * 8.0),
+            ("min_rtt_s", self.min_rtt.unwrap_or_default().seconds()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
+
+    use serde_json::json;
+
+    use super::super::tests::{ack, path};
+    use super::*;
+    use crate::parameters::{Parameter, defaults};
+
+    /// A flow that has found 100 Mb/s of payload and a round trip of 7.68 ms, which are 100 packets.
+    fn bbr(seed: u64) -> Bbr {
+        let config: Config = defaults();
+        let path = Path { seed, ..path() };
+        let mut bbr = Bbr {
+            packet: 960.0,
+            delivery: Delivery::new(&path),
+            throttle: Throttle::new(&path, 10, 4, 2.885),
+            bandwidth: WindowedMax::new(10),
+            plateau: Plateau::new(1.25, 3),
+            has_been_full: true,
+            mode: Mode::Drain,
+            phase_from: Time::ZERO,
+            min_rtt: Some(Duration::from_micros(7680)),
+            min_rtt_at: Time::ZERO,
+            conserves: false,
+            random: Random::new(path.seed, "transport/bbr"),
+            config,
+        };
+        bbr.bandwidth.add(0, 100e6 / 8.0);
+        bbr
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_micros(us)
+    }
+
+    #[test]
+    fn the_cycle_starts_anywhere_but_where_it_drains() {
+        let starts = |seed| {
+            let mut bbr = bbr(seed);
+            bbr.enter_cycle(at(0));
+            let Mode::ProbeBw(phase) = bbr.mode else { panic!("{:?}", bbr.mode) };
+            phase
+        };
+        let mut seen: Vec<_> = (0..200).map(starts).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [0, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn the_gains_of_a_cycle_are_a_quarter_more_a_quarter_less_and_six_times_one() {
+        let mut bbr = bbr(1);
+        let mut paces = Vec::new();
+        for phase in 0..PHASES {
+            bbr.mode = Mode::ProbeBw(phase);
+            paces.push(bbr.gains());
+        }
+        assert_eq!(paces[..3], [(1.25, 2.0), (0.75, 2.0), (1.0, 2.0)]);
+        assert!(paces[3..].iter().all(|gains| *gains == (1.0, 2.0)));
+        // Two of 100 packets and three for the hosts; five while it probes.
+        assert_eq!(bbr.in_flight(2.0), 203.0 * 960.0);
+        bbr.mode = Mode::ProbeBw(0);
+        assert_eq!(bbr.in_flight(1.25), 130.0 * 960.0);
+    }
+
+    #[test]
+    fn a_phase_lasts_a_round_trip_but_a_probe_until_it_has_tried_and_draining_until_it_is_done() {
+        let mut bbr = bbr(1);
+        let (early, late) =
+            (Ack { now: at(7000), ..ack(1, 2) }, Ack { now: at(8000), ..ack(1, 2) });
+        assert!(!bbr.is_phase_over(3, &early) && bbr.is_phase_over(3, &late));
+        // Nothing is in flight here.
+        assert!(!bbr.is_phase_over(0, &late));
+        assert!(bbr.is_phase_over(0, &Ack { lost: 1, ..late }));
+        assert!(bbr.is_phase_over(1, &early));
+        // 130 packets, and an ACK that finds them in flight.
+        bbr.mode = Mode::ProbeBw(0);
+        (0..130).for_each(|_| bbr.delivery.on_sent(at(0), Bytes(1000)));
+        bbr.delivery.on_ack(&late, Duration::ZERO);
+        assert!(bbr.is_phase_over(0, &late));
+    }
+
+    #[test]
+    fn a_loss_leaves_the_bandwidth_as_it_is() {
+        let mut bbr = bbr(1);
+        bbr.mode = Mode::ProbeBw(3);
+        let rate = |bbr: &mut Bbr| {
+            bbr.on_ack(&Ack { now: at(9000), rtt: Duration::from_micros(7680), ..ack(1, 2) });
+            bbr.allowance().rate
+        };
+        let before = rate(&mut bbr);
+        // 99 Mb/s of payload in packets of 960 B, which are 1000 B on the wire.
+        assert_eq!(before, Some(Rate(103_125_000)));
+        for sign in [Sign::Gap, Sign::Timeout, Sign::Mark] {
+            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), sign });
+            assert_eq!(rate(&mut bbr), before);
+        }
+    }
+
+    #[test]
+    fn parameters_that_make_no_sense_are_explained() {
+        for (field, value, must) in [
+            ("startup_gain", json!(1.0), "must be above 1, not 1.0"),
+            ("probe_gain", json!(0.9), "must be above 1, not 0.9"),
+            ("drain_gain", json!(1.2), "must be above 0 and below 1, not 1.2"),
+            ("window_gain", json!(0.5), "must be 1 or more, not 0.5"),
+            ("margin", json!(1.0), "must be from 0 to below 1, not 1.0"),
+            ("bandwidth_rounds", json!(0), "must be above zero, not 0"),
+            ("min_window", json!(0), "must be above zero, not 0"),
+        ] {
+            let problem = Config::read(&json!({ field: value })).unwrap_err();
+            assert_eq!(problem.to_string(), format!("{field}: {must}"));
+        }
+    }
+}
