@@ -69,5 +69,6 @@ def test_the_sweep_changes_one_parameter_at_a_time_or_some_together() -> None:
     sweep = module("sweep")
     for change in sweep.candidates("one")[1:]:
         assert len(set(change) - set(sweep.CENTRE)) <= 1
-    combinations = sweep.candidates("grid")
-    assert len({sweep.named(change) for change in combinations}) == len(combinations)
+    for grid in sweep.GRIDS:
+        combinations = sweep.candidates(grid)
+        assert len({sweep.named(change) for change in combinations}) == len(combinations)

@@ -43,18 +43,18 @@ IW10, HYSTART, CUBIC = "TCP, 10 packets", "HyStart++", "CUBIC"
 VEGAS, COPA = "Vegas", "Copa"
 
 KINDS: dict[str, dict[str, dict[str, Any]]] = {
-    "until packets are lost": {
+    "window grows until packets are lost": {
         TCP: schemes[TCP],
         IW10: reliable("tcp"),
         HYSTART: reliable("tcp", window={"hystart": True}),
         CUBIC: reliable("cubic", window={"hystart": True}),
     },
-    "until packets take longer": {
+    "sender minds delays": {
         VEGAS: reliable("vegas", variant="linux"),
         COPA: reliable("copa"),
     },
 }
-"""What is drawn in each column, beside PCP and sharing: by when senders stop asking for more."""
+"""What is drawn in each column, beside PCP and sharing: by what they heed."""
 
 BESIDE = {name: schemes[name] for name in (PCP, SHARING)}
 
