@@ -152,7 +152,7 @@ fn what_must_fit() -> Vec<Value> {
         json!({ "switch": { "shared_buffer": "1 KB" } }),
         json!({ "warm_up": "20 s" }),
         // Transports beside one another.
-        json!({ "transports": { "tarce": "tcp" } }),
+        json!({ "transports": { "traces": "tcp" } }),
         json!({ "transports": { "trace": "tpc" } }),
         json!({ "transports": { "trace": "rcp" } }),
         json!({ "transports": "tcp" }),
