@@ -100,9 +100,9 @@ def over_sharing(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     draw_four(axes[:, :2].flat, table, "load", LOAD_LABEL, columns=2)
     pairs, loads = axes[:, 2]
-    plot.against(
-        pairs, table.filter(metric=SLOWER), labels=(LOAD_LABEL, f"{SLOWER}, same flows"), log=True
-    )
+    labels = (LOAD_LABEL, f"{SLOWER}, same flows")
+    plot.against(pairs, table.filter(metric=SLOWER), labels=labels)
+    pairs.axhline(1, color=plot.BLACK, linestyle="--", linewidth=1.2)
     # All schemes see the same flows.
     part = table.filter(metric=REALISED, scheme=SHARING).with_columns(scheme=pl.lit("as realised"))
     plot.against(loads, part, labels=(LOAD_LABEL, "load that is realised, median"))

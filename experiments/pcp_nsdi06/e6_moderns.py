@@ -34,13 +34,13 @@ figure = Figure(
         "time-outs, and but for its own TCP 10 packets at first (RFC 6928). Lines are means over "
         "the seeds; their spread, which would hide them, is in the table.",
     ),
-    panels=(4, 2),
-    size=(11, 15),
+    panels=(4, 3),
+    size=(15, 15),
 )
 
 IW10, HYSTART, CUBIC = "TCP, 10 packets", "HyStart++", "CUBIC"
 
-VEGAS, COPA = "Vegas", "Copa"
+VEGAS, COPA, BBR, BBR3 = "Vegas", "Copa", "BBR", "BBRv3"
 
 KINDS: dict[str, dict[str, dict[str, Any]]] = {
     "window grows until packets are lost": {
@@ -52,6 +52,10 @@ KINDS: dict[str, dict[str, dict[str, Any]]] = {
     "sender minds delays": {
         VEGAS: reliable("vegas", variant="linux"),
         COPA: reliable("copa"),
+    },
+    "sender measures the path": {
+        BBR: reliable("bbr"),
+        BBR3: reliable("bbr3"),
     },
 }
 """What is drawn in each column, beside PCP and sharing: by what they heed."""

@@ -57,7 +57,7 @@ LOOKS = {
     "vegas": Look(GREEN, "o"),
     "copa": Look(ORANGE, "s"),
     "bbr": Look(RED, "^"),
-    "bbr3": Look(SKY, "v"),
+    "bbrv3": Look(SKY, "v"),
     "jumpstart": Look(RED, "^"),
     "quick start": Look(ORANGE, "o"),
     "xcp": Look(ORANGE, "X"),
