@@ -6,8 +6,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from sojourn.results import Result
+
+# How long an example takes says more about what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SCENARIO: dict[str, Any] = {
     "topology": {"kind": "dumbbell"},
@@ -48,13 +53,14 @@ def scenario_file(tmp_path: Path) -> Path:
     return file
 
 
-def made_result(
+def made_result(  # noqa: PLR0913
     fcts: Sequence[float | None],
     *,
     simulated_s: float = 1.0,
     warm_up: str = "0 s",
     deadlines: Sequence[float | None] | None = None,
     terminated: Sequence[int] = (),
+    classes: Sequence[str] = (),
 ) -> Result:
     """Make a result by hand: one flow of 1 KB every millisecond, alone 1 us, with these FCTs.
 
@@ -75,6 +81,7 @@ def made_result(
                 [None if fct is None else fct / 1e-6 for fct in fcts], dtype=pl.Float64
             ),
             "deadline_s": pl.Series(deadlines or [None] * len(fcts), dtype=pl.Float64),
+            "class": classes or ["poisson"] * len(fcts),
             "outcome": outcomes,
         }
     )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from rich.console import Console
@@ -38,6 +39,55 @@ def test_a_run_writes_its_results_and_prints_a_summary(
     printed = capsys.readouterr().out
     for expected in ("flow completion time", "slowdown", "p99", "left->right", "drops", "load:"):
         assert expected in printed
+    assert re.search(r"realised load: 0\.\d+ of 10 Gbps \(payload and headers\) on left", printed)
+    assert "by class" not in printed
+
+
+MIXED = """
+time_limit = "50 ms"
+transport = "tcp"
+transports = { queries = "dctcp" }
+topology = { kind = "star", hosts = 4, rate = "1 Gbps" }
+[workload]
+kind = "mixed"
+[[workload.parts]]
+kind = "poisson"
+class = "backup"
+load = 0.1
+sizes = { kind = "fixed", size = "50 KB" }
+[[workload.parts]]
+kind = "poisson"
+class = "queries"
+load = 0.1
+sizes = { kind = "fixed", size = "10 KB" }
+"""
+
+
+def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "mixed.toml").write_text(MIXED, encoding="utf-8")
+    assert cli.invoke(["run", "mixed.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"by class\s+class +flows .*FCT mean.*slowdown p99", printed)
+    assert re.search(r"\n +backup +\d+ .*\n +queries +\d+ ", printed)
+    assert printed.count("load: 0.1 of") == 2
+    assert cli.invoke(["compare", "mixed.toml", "--vary", "rate=1 Gbps,2 Gbps"]) == 0
+    printed = capsys.readouterr().out
+    # All flows are small: a table of those would repeat that of all.
+    assert re.findall(r"(?:size|class): .*\b", printed) == [
+        "size: all",
+        "class: backup",
+        "class: queries",
+    ]
+    table = pl.read_csv("results/compare/mixed/comparison.csv")
+    assert table.columns[:4] == ["rate", "size", "class", "metric"]
+    backups = table.filter(pl.col("class") == "backup")
+    assert backups["size"].unique().to_list() == ["all"]
+    flows = {
+        name: table.filter(pl.col("size") == "all", pl.col("class") == name, metric="flows")
+        for name in ("all", "backup", "queries")
+    }
+    parts = flows["backup"]["value"] + flows["queries"]["value"]
+    assert parts.to_list() == flows["all"]["value"].to_list()
 
 
 def test_terminated_flows_are_shown_apart() -> None:
@@ -59,6 +109,54 @@ def test_a_comparison_is_printed_and_drawn(
     printed = capsys.readouterr().out
     assert "±" in printed
     assert printed.count("dcqcn") >= 2
+
+
+def test_means_that_have_not_converged_are_warned_of_in_a_line_each(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heavy = 'sizes = { kind = "pareto", mean = "30 KB", shape = 1.1 }'
+    heavy = SCENARIO_FILE.replace('sizes = { kind = "fixed", size = "20 KB" }', heavy)
+    scenario_file.write_text(heavy, encoding="utf-8")
+    assert cli.invoke(["run", str(scenario_file)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    line = r"warning: mean completion time not converged: [\d.]+ µs ± \d+ % \(ten batches"
+    assert len(re.findall(line, printed)) == 1
+    vary = ["--vary", "load=0.1,0.2", "--out", "out"]
+    assert cli.invoke(["compare", str(scenario_file), *vary]) == 0
+    printed = capsys.readouterr().out
+    assert "one run each, means ± 95 % confidence by ten batches" in printed
+    assert len(re.findall(line + ".*or the median", printed)) == 1
+    assert cli.invoke(["compare", str(scenario_file), *vary, "--seeds", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"completion time not converged.*\(2 seeds.*or --median", printed)) == 1
+
+
+def test_medians_over_seeds_can_be_asked_for(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "3"]
+    assert cli.invoke([*given, "--out", "means"]) == 0
+    assert "\nmeans over seeds ± 95 % confidence;" in capsys.readouterr().out
+    assert cli.invoke([*given, "--median", "--out", "medians"]) == 0
+    assert "\nmedians over seeds ± 95 % confidence, bootstrapped" in capsys.readouterr().out
+    means, medians = (
+        pl.read_csv(directory / name / "comparison.csv").filter(size="all", metric="FCT mean")
+        for name in ("means", "medians")
+    )
+    assert means["value"][0] != medians["value"][0]
+    # Bootstrapped bounds lie among the three values, Student's beyond them.
+    assert means["low"][0] < medians["low"][0] < medians["high"][0] < means["high"][0]
+
+
+def test_a_variation_may_have_the_name_of_a_column(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["compare", str(scenario_file), "--vary", "size=10 KB,20 KB", "--out", "out"]
+    assert cli.invoke(given) == 0
+    assert pl.read_csv(directory / "out" / "comparison.csv").columns[:2] == [
+        "workload.sizes.size",
+        "size",
+    ]
 
 
 def test_deadlines_are_told_where_there_are_any(

@@ -1,5 +1,6 @@
 """Figures and the report."""
 
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -241,3 +242,9 @@ def test_a_tree_is_drawn_in_tiers() -> None:
     assert heights == {"host": 0.0, "leaf": 0.5, "spine": 1.0}
     assert len(switches) == 5
     assert len(set(places.values())) == len(places)
+
+
+def test_a_figure_tells_what_has_not_converged(made: Path) -> None:
+    (note,) = json.loads((made / "t1.json").read_text(encoding="utf-8"))["notes"]
+    assert note.startswith("not converged: ")
+    assert f"Note: {note}" in html.unescape(write_report(made).read_text(encoding="utf-8"))

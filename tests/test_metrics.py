@@ -131,6 +131,38 @@ def test_every_size_is_in_exactly_one_bucket(sizes: list[int], edges: list[int])
         assert sum(bucket.above < size <= bucket.up_to for bucket in buckets) == 1
 
 
+def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
+    result = made_result([1e-6, 3e-6, 5e-6, None], classes=["a", "b", "b", "a"])
+    small_b = metrics.Bucket("small b", up_to=1000, of_class="b")
+    assert metrics.fct("mean", small_b)(result).value == pytest.approx(4e-6)
+    assert metrics.flows(metrics.Bucket("large b", above=1000, of_class="b"))(result).value == 0
+    rows = metrics.by_class(result, "slowdown", ["mean"])
+    assert rows.select("class", "flows", "unfinished", "at_least").rows() == [
+        ("a", 2, 1, "mean"),
+        ("b", 2, 0, ""),
+    ]
+    assert rows["mean"][1] == pytest.approx(4.0)
+
+
+def test_one_class_is_no_news_and_calls_are_told_elsewhere() -> None:
+    assert metrics.class_buckets([made_result([1.0, 2.0])]) == ()
+    assert metrics.by_class(made_result([1.0, 2.0]), "fct_s").is_empty()
+    asked = made_result([1.0, 2.0], classes=["rpc request", "rpc response"])
+    assert metrics.class_buckets([asked]) == ()
+    among = made_result([1.0, 2.0, 3.0], classes=["rpc request", "rpc response", "backup"])
+    assert [bucket.name for bucket in metrics.class_buckets([among])] == ["backup"]
+    runs = [made_result([1.0], classes=[name]) for name in ("b", "a")]
+    assert [bucket.of_class for bucket in metrics.class_buckets(runs)] == ["a", "b"]
+
+
+def test_the_realised_load_is_that_of_the_summary() -> None:
+    result = made_result([1.0])
+    assert math.isnan(metrics.realised_load()(result).value)
+    result.summary["realised_load"] = 0.25
+    table = metrics.measure([Run({"seed": 1}, result)], load=metrics.realised_load())
+    assert metrics.at(table, metric="load") == 0.25
+
+
 def test_buckets_are_named_by_their_edges() -> None:
     names = [bucket.name for bucket in metrics.BUCKETS]
     assert names == ["all", "≤ 100 KB", "100 KB to 10 MB", "> 10 MB"]

@@ -52,6 +52,7 @@ LAYERS = (
     "fluid",
     "run",
     "metrics",
+    "convergence",
     "steady",
     "calls",
     "theory",

@@ -11,10 +11,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.metrics import Floats, Metric, Statistic, cumulative, statistic_of, warm_up_s
-from sojourn.results import Result, Run
-
-REQUEST, RESPONSE = " request", " response"
-"""What the names of calls' classes end with."""
+from sojourn.results import REQUEST, RESPONSE, Result, Run
 
 
 def calls(result: Result, kind: str = "") -> pl.DataFrame:

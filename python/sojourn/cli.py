@@ -119,6 +119,9 @@ def compare(
         list[str], typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated.")
     ],
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
+    median: Annotated[
+        bool, typer.Option("--median", help="Medians over seeds, which a heavy tail leaves alone.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -135,14 +138,14 @@ def compare(
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-        table, runs = comparison.compare(base, variations, seeds=seeds, what=path.name, **options)
-    screen.console.print(*screen.comparison_tables(table, variations), sep="\n")
-    print("means over seeds ± 95 % confidence; slowdown over the same flow alone in the network")
-    for line in screen.warnings(run.result for run in runs):
+        options |= {"seeds": seeds, "median": median, "what": path.name}
+        table, runs = comparison.compare(base, variations, **options)
+    screen.console.print(*screen.comparison_tables(table), sep="\n")
+    for line in screen.comparison_notes(table, runs, median=median):
         print(line)
     out.mkdir(parents=True, exist_ok=True)
     table.write_csv(out / "comparison.csv")
-    comparison.draw(table, variations, out / "comparison")
+    comparison.draw(table, out / "comparison")
     print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
 
 
@@ -182,6 +185,8 @@ def figure(
         if table is not None:
             screen.console.print(table)
         print(f"{out / one.id}.svg  {one.title} ({made[-1].seconds} s)", flush=True)
+        for note in made[-1].notes:
+            print(f"warning: {note}", flush=True)
     screen.console.print(screen.claim_table(made))
     if record:
         documents.record(root, scale, {one.id: one.claims for one in made})

@@ -1,4 +1,8 @@
-"""Comparing: the product of variations over seeds, reduced to a table and a picture."""
+"""Comparing: the product of variations over seeds, reduced to a table and a picture.
+
+The table's first columns are the variations; then `size` and `class` tell which flows a row is of,
+and what `across_seeds` returns follows.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -6,10 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import metrics, plot
+from sojourn import convergence, metrics, plot
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
-from sojourn.scenario import expand
+from sojourn.scenario import expand, find
+
+COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
+"""The columns beside those of the variations."""
+
+LOAD = {"realised load": metrics.realised_load()}
+"""What is told of all flows together where a load was asked for."""
 
 
 def compare(
@@ -18,20 +28,29 @@ def compare(
     *,
     seeds: int = 1,
     buckets: Iterable[metrics.Bucket] = metrics.BUCKETS,
+    median: bool = False,
     **options: Any,
 ) -> tuple[pl.DataFrame, list[Run]]:
-    """Run every combination over seeds; return means with 95 % intervals by size, and the runs.
+    """Run every combination over seeds; return means with 95 % intervals, and the runs.
 
-    The options are those of `run_many`.
+    By `size`, and by `class` where there is more than one. With `median`, medians over seeds. Of a
+    single seed the means have the intervals of `convergence.within_run`. The options are those of
+    `run_many`.
     """
+    # What has the name of another column, such as `size`, gets its whole path as its name.
+    variations = {
+        find(base, name) if name in COLUMNS else name: values for name, values in variations.items()
+    }
     runs = sweep(over_seeds(expand(base, variations), seeds), **options)
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
+    loaded = any(run.result.summary["load"] for run in runs)
     tables = []
-    for bucket in buckets:
+    for bucket in (*buckets, *metrics.class_buckets(run.result for run in runs)):
         measured = metrics.measure(
             runs,
             **{
                 "flows": metrics.flows(bucket),
+                **(LOAD if loaded and bucket == metrics.ALL else {}),
                 "FCT mean": metrics.fct("mean", bucket),
                 "FCT p50": metrics.fct("p50", bucket),
                 "FCT p99": metrics.fct("p99", bucket),
@@ -40,11 +59,30 @@ def compare(
                 **(_of_deadlines(bucket) if hurried else {}),
             },
         )
-        summary = metrics.across_seeds(measured)
-        names = [name for name in summary.columns if name not in variations]
-        size = pl.lit(bucket.name).alias("size")
-        tables.append(summary.select(*variations, size, *names))
+        summary = metrics.across_seeds(measured, median=median)
+        if seeds == 1:
+            summary = summary.update(_within_runs(runs, bucket), on=[*variations, "metric"])
+        every = metrics.ALL.name
+        size = pl.lit(bucket.name if bucket.of_class is None else every).alias("size")
+        of_class = pl.lit(bucket.of_class or every).alias("class")
+        tables.append(summary.with_columns(size, of_class).select(*variations, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
+
+
+def labels(table: pl.DataFrame) -> list[str]:
+    """Return the names of the variations of a comparison's table."""
+    return [name for name in table.columns if name not in COLUMNS]
+
+
+def _within_runs(runs: Iterable[Run], bucket: metrics.Bucket) -> pl.DataFrame:
+    """Return the bounds of each run's means."""
+    rows = [
+        {**run.labels, **row}
+        for run in runs
+        for row in convergence.within_run(run.result, bucket).to_dicts()
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return table.drop("seed", "value", "seeds", "at_least").unique(maintain_order=True)
 
 
 def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
@@ -55,13 +93,14 @@ def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
     }
 
 
-def draw(table: pl.DataFrame, variations: Mapping[str, Sequence[Any]], stem: Path) -> None:
+def draw(table: pl.DataFrame, stem: Path) -> None:
     """Draw mean and p99 slowdown of all flows against the first numeric variation, or as bars."""
-    numeric = [name for name, values in variations.items() if all(map(_is_number, values))]
-    x = numeric[0] if numeric else None
-    others = [name for name in variations if name != x]
+    names = labels(table)
+    x = next((name for name in names if table[name].dtype.is_numeric()), None)
+    others = [name for name in names if name != x]
     named = pl.concat_str([pl.col(name).cast(pl.String) for name in others], separator=", ")
-    rows = table.filter(pl.col("size") == metrics.ALL.name)
+    every = metrics.ALL.name
+    rows = table.filter(pl.col("size") == every, pl.col("class") == every)
     rows = rows.with_columns((named if others else pl.lit("all flows")).alias("series"))
     with plot.canvas(1, 2) as (picture, panels):
         for axes, metric in zip(panels, ("slowdown mean", "slowdown p99"), strict=True):
@@ -71,7 +110,3 @@ def draw(table: pl.DataFrame, variations: Mapping[str, Sequence[Any]], stem: Pat
             else:
                 plot.against(axes, part, x=x, by="series", labels=(x, metric))
         plot.save(picture, stem)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

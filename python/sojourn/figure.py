@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 
-from sojourn import _core, plot
+from sojourn import _core, convergence, plot
 from sojourn._core import ScenarioError
 from sojourn.claims import Claim, ClaimFunction, not_judged
 from sojourn.results import Run
@@ -156,6 +156,7 @@ class Figure:
             seconds=round(time.monotonic() - begun, 1),
             claims=self.judge(table, scale),
             scenarios=_examples(plan),
+            notes=[note] if (note := convergence.note(table)) else [],
         )
         made.write(directory)
         return made
@@ -180,6 +181,8 @@ class Made:
     seconds: float
     claims: list[dict[str, Any]]
     scenarios: list[dict[str, Any]]
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the numbers should know, such as that they are not converged."""
 
     @property
     def command(self) -> str:

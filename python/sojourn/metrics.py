@@ -1,4 +1,4 @@
-"""Numbers from results: completion times by size, censoring, fairness, confidence.
+"""Numbers from results: completion times by size and class, censoring, fairness, confidence.
 
 Flows that started during the warm-up and long-lived flows are left out. A flow that did not finish
 is not left out: it is censored. It takes at least as long as it has waited, so every statistic that
@@ -18,18 +18,19 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from sojourn.results import Result, Run
+from sojourn.results import REQUEST, RESPONSE, Result, Run
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Flows of more than `above` and up to `up_to` bytes of payload."""
+    """Flows of more than `above` and up to `up_to` bytes of payload, of all classes or of one."""
 
     name: str
     above: float = 0
     up_to: float = math.inf
+    of_class: str | None = None
 
 
 class Statistic(NamedTuple):
@@ -76,6 +77,16 @@ BUCKETS = (ALL, *size_buckets(100e3, 10e6))
 """All flows; then small, medium and large ones: up to 100 KB, up to 10 MB, and above."""
 
 
+def class_buckets(results: Iterable[Result]) -> tuple[Bucket, ...]:
+    """Return a bucket for each class of flows, by name, if there is more than one.
+
+    Requests and responses have none: the caller's time is that of both (`calls`).
+    """
+    names = {name for result in results for name in judged(result)["class"].unique()}
+    flows = [name for name in sorted(names) if not name.endswith((REQUEST, RESPONSE))]
+    return tuple(Bucket(name, of_class=name) for name in flows if len(names) > 1)
+
+
 def seconds(text: str) -> float:
     """Read a time as scenarios give it, such as `10 us`."""
     match = re.fullmatch(r"\s*([\d.]+)\s*(ps|ns|us|ms|s)\s*", text)
@@ -93,11 +104,13 @@ def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
     warm_up = warm_up_s(result)
     size = pl.col("size_bytes")
+    of_class = [] if bucket.of_class is None else [pl.col("class") == bucket.of_class]
     return result.flows.filter(
         pl.col("outcome") != "long_lived",
         pl.col("start_s") >= warm_up,
         size > bucket.above,
         size <= bucket.up_to,
+        *of_class,
     )
 
 
@@ -112,6 +125,13 @@ def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floa
     finished = flows.filter(pl.col(column).is_not_null())["value"]
     unfinished = flows.filter(pl.col(column).is_null())["value"]
     return finished.to_numpy(), unfinished.to_numpy()
+
+
+def in_order(result: Result, column: str, bucket: Bucket = ALL) -> tuple[Floats, bool]:
+    """Return `column` of the flows in order of start, and whether it holds lower bounds."""
+    flows = _with_bounds(timed(result, bucket), result, column)
+    values = flows.sort("start_s", maintain_order=True)["value"]
+    return values.to_numpy(), flows[column].null_count() > 0
 
 
 def _with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
@@ -179,6 +199,20 @@ def utilisation(link: str) -> Metric:
 def count(name: str) -> Metric:
     """Measure one of the run's counts, such as `drops` or `marks`; NaN if the model has none."""
     return lambda result: Statistic(float(result.summary["counts"].get(name, math.nan)))
+
+
+def realised_load() -> Metric:
+    """Measure what the flows that started did offer, as a share of the topology's load reference.
+
+    On the wire, headers included, from the first start to the last, warm-up and all. Sizes and gaps
+    with a heavy tail offer what was asked for only in the long run. NaN if all started together.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        realised = result.summary.get("realised_load")
+        return Statistic(math.nan if realised is None else float(realised))
+
+    return measure_one
 
 
 def flows(bucket: Bucket = ALL) -> Metric:
@@ -259,13 +293,28 @@ def by_size(
     `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
     Terminated flows are counted apart.
     """
+    return _by("size", result, column, buckets, statistics)
+
+
+def by_class(result: Result, column: str, statistics: Sequence[str] = STATISTICS) -> pl.DataFrame:
+    """Return one row a class of flows, as `by_size` does; none if there is only one class."""
+    return _by("class", result, column, class_buckets([result]), statistics)
+
+
+def _by(
+    head: str,
+    result: Result,
+    column: str,
+    buckets: Iterable[Bucket],
+    statistics: Sequence[str],
+) -> pl.DataFrame:
     rows = []
     for bucket in buckets:
         finished, unfinished = _observed(result, bucket, column)
         values = {name: statistic_of(name, finished, unfinished) for name in statistics}
         rows.append(
             {
-                "size": bucket.name,
+                head: bucket.name,
                 "flows": len(finished) + len(unfinished),
                 "unfinished": len(unfinished),
                 "terminated": int(terminated(bucket)(result).value),

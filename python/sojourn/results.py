@@ -18,6 +18,9 @@ from sojourn.scenario import Labels
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 """What became of a flow; a terminated one was given up for it would have missed its deadline."""
 
+REQUEST, RESPONSE = " request", " response"
+"""What the names of calls' classes end with."""
+
 # The order of the columns is a promise to readers of `flows.parquet`.
 COLUMNS = (
     "flow",

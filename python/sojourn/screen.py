@@ -11,9 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sojourn import metrics
+from sojourn import compare, convergence, metrics
 from sojourn.figure import Made
-from sojourn.results import Result
+from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
 
 console = Console(highlight=False)
@@ -23,6 +23,9 @@ if not console.is_terminal:
 
 COUNTS = ("flows", "terminated")
 """Metrics that count flows."""
+
+MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
+"""The means that are judged, in words."""
 
 MARKS = {
     "held": "[green]✓ held[/]",
@@ -36,6 +39,7 @@ def result_tables(result: Result) -> RenderableType:
     return Group(
         by_size_table(result, "fct_s", duration, "flow completion time"),
         by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        *class_tables(result),
         _link_table(result),
         _counts(result),
         *_notes(result),
@@ -45,14 +49,34 @@ def result_tables(result: Result) -> RenderableType:
 def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
     """Return statistics of completion times or slowdowns by size."""
     rows = metrics.by_size(result, column)
-    # Few schemes give flows up: only then there is something to tell.
-    given_up = ["terminated"] if rows["terminated"].sum() else []
-    counts = ["flows", "unfinished", *given_up]
+    counts = _counted(rows)
     table = _table("size", *counts, *metrics.STATISTICS, title=title)
     for row in rows.to_dicts():
         cells = [_cell(row, name, show) for name in metrics.STATISTICS]
         table.add_row(row["size"], *(number(row[name]) for name in counts), *cells)
     return table
+
+
+def class_tables(result: Result) -> list[Table]:
+    """Return completion times and slowdowns by class, if the run has more than one."""
+    times = metrics.by_class(result, "fct_s")
+    slowdowns = metrics.by_class(result, "slowdown")
+    if times.is_empty():
+        return []
+    counts, of_slowdown = _counted(times), ("mean", "p99")
+    heads = [f"FCT {name}" for name in metrics.STATISTICS]
+    heads += [f"slowdown {name}" for name in of_slowdown]
+    table = _table("class", *counts, *heads, title="by class")
+    for row, slow in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
+        cells = [_cell(row, name, duration) for name in metrics.STATISTICS]
+        cells += [_cell(slow, name, "{:.2f}".format) for name in of_slowdown]
+        table.add_row(Text(row["class"]), *(number(row[name]) for name in counts), *cells)
+    return [table]
+
+
+def _counted(rows: pl.DataFrame) -> list[str]:
+    """Return what is counted: few schemes give flows up, only then there is something to tell."""
+    return ["flows", "unfinished", *(["terminated"] if rows["terminated"].sum() else [])]
 
 
 def _cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
@@ -96,7 +120,7 @@ def _notes(result: Result) -> list[Text]:
     """Say what the numbers refer to, and which flows are stuck."""
     notes = []
     if result.summary.get("load"):
-        notes.append(f"load: {result.summary['load'].removeprefix('load ')}")
+        notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if metrics.seconds(warm_up) > 0:
         notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
@@ -106,8 +130,58 @@ def _notes(result: Result) -> list[Text]:
         bound = "at least " if met.at_least else ""
         notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of the flows that have one met it")
     notes += warnings([result])
+    notes += unsure_within(result)
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
+
+
+def _load_notes(result: Result) -> list[str]:
+    """Say which load was asked for, part by part, and what became of it."""
+    asked = result.summary["load"].split("; ")
+    notes = [f"load: {words.removeprefix('load ')}" for words in asked]
+    realised = metrics.realised_load()(result).value
+    if not math.isnan(realised):
+        reference = result.summary["load_reference"]
+        rate = _rate(reference["rate_bps"])
+        notes.append(
+            f"realised load: {realised:.3g} of {rate} (payload and headers) on {reference['what']}"
+        )
+    return notes
+
+
+def unsure_within(result: Result) -> list[str]:
+    """Return a line for each mean of a run that is not converged for some size or class."""
+    buckets = (*metrics.BUCKETS, *metrics.class_buckets([result]))
+    rows = [
+        metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
+        for bucket in buckets
+    ]
+    return unsure(pl.concat(rows), ["flows"], "more time or seeds, or the median")
+
+
+def unsure(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:
+    """Return a line for each mean that is not converged somewhere: the worst case, and of how many.
+
+    `labels` are the columns that tell where.
+    """
+    # What is known of a size or class that all flows have would only be said twice.
+    means = table.filter(pl.col("metric").is_in(list(MEANS)))
+    rows = convergence.unsure(means).unique(["value", "low", "high"], maintain_order=True)
+    lines = []
+    for name, words in MEANS.items():
+        part = rows.filter(pl.col("metric") == name)
+        if part.is_empty():
+            continue
+        worst = part.row(0, named=True)
+        seeds = worst["seeds"]
+        bound = "≥ " if worst["at_least"] else ""
+        value = f"{bound}{_in_unit(worst['value'], name)} ± {100 * worst['reach']:.0f} %"
+        by = f"{seeds} seeds" if seeds > 1 else "ten batches"
+        where = [str(worst[label]) for label in labels if worst[label] != metrics.ALL.name]
+        of = [f"worst of {part.height}"] if part.height > 1 else []
+        case = "".join(f"; {words}" for words in [", ".join(where), *of] if words)
+        lines.append(f"warning: {words} not converged: {value} ({by}{case}); {remedy}")
+    return lines
 
 
 def warnings(results: Iterable[Result]) -> list[str]:
@@ -116,21 +190,51 @@ def warnings(results: Iterable[Result]) -> list[str]:
     return [f"warning: {line}" for line in dict.fromkeys(lines)]
 
 
-def comparison_tables(table: pl.DataFrame, labels: Iterable[str]) -> list[Table]:
-    """Return what `sojourn compare` prints: values with their 95 % intervals, by size."""
-    labels = list(labels)
-    tables = []
-    for part in table.partition_by("size", maintain_order=True):
+def comparison_tables(table: pl.DataFrame) -> list[Table]:
+    """Return what `sojourn compare` prints: values with their intervals, by size and by class."""
+    labels = compare.labels(table)
+    tables: list[Table] = []
+    parts = table.partition_by("size", "class", maintain_order=True)
+    for part in parts:
         metrics_here = part["metric"].unique(maintain_order=True).to_list()
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
-        if not measured.is_finite().any():
+        if not measured.is_finite().any() or (tables and _repeats(part, parts[0])):
             continue
-        shown = _table(*labels, *metrics_here, title=f"size: {part['size'][0]}")
+        head = "size" if part["class"][0] == metrics.ALL.name else "class"
+        shown = _table(*labels, *metrics_here, title=f"{head}: {part[head][0]}")
         for row in part.partition_by(labels, maintain_order=True):
             heads = [str(row[label][0]) for label in labels]
             shown.add_row(*heads, *(_interval(cell) for cell in row.to_dicts()))
         tables.append(shown)
     return tables
+
+
+def _repeats(part: pl.DataFrame, of_all: pl.DataFrame) -> bool:
+    """Tell whether a size or class has all flows, so that its numbers are those of all."""
+    same = of_all.filter(pl.col("metric").is_in(part["metric"].unique().to_list()))
+    return part.drop("size", "class").equals(same.drop("size", "class"))
+
+
+def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) -> list[str]:
+    """Say what a comparison's numbers are, what is unwise, and which means are not converged."""
+    labels = [*compare.labels(table), "size", "class"]
+    remedy = "more time or seeds"
+    seeds = table["seeds"].to_list()
+    if max(seeds) == 1:
+        statistic = "one run each, means ± 95 % confidence by ten batches"
+        remedy += ", or the median"
+    elif median:
+        statistic = "medians over seeds ± 95 % confidence, bootstrapped"
+        # Of five values even the least and the greatest hold the median between them less often.
+        statistic += " (less with fewer than six seeds)" if min(seeds) < 6 else ""
+    else:
+        statistic = "means over seeds ± 95 % confidence"
+        remedy += ", or --median"
+    return [
+        f"{statistic}; slowdown over the same flow alone in the network",
+        *warnings(run.result for run in runs),
+        *unsure(table, labels, remedy),
+    ]
 
 
 def _interval(row: Mapping[str, Any]) -> str:
@@ -141,8 +245,9 @@ def _interval(row: Mapping[str, Any]) -> str:
     if row.get("metric") in COUNTS:
         return f"{value:,.3g}" if value < 100 else number(round(value))
     bound = "≥ " if row.get("at_least") else ""
-    high = row.get("high")
-    reach = (high - value) / value if value and high is not None else 0.0
+    low, high = row.get("low"), row.get("high")
+    known = value and low is not None and high is not None
+    reach = max(high - value, value - low) / value if known else 0.0
     digits = 0 if reach >= 0.1 else 1
     spread = f" ±{100 * reach:.{digits}f}%" if reach > 0 else ""
     return bound + _in_unit(value, str(row.get("metric", ""))) + spread
@@ -279,6 +384,14 @@ def size(value: float) -> str:
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value:.0f} B"
+
+
+def _rate(bps: float) -> str:
+    """Write bits a second with a fitting unit, as scenarios do."""
+    for scale, unit in ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "Kbps")):
+        if bps >= scale:
+            return f"{bps / scale:g} {unit}"
+    return f"{bps:g} bps"
 
 
 def number(value: float) -> str:
