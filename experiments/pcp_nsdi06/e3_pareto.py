@@ -9,7 +9,6 @@ import polars as pl
 from sojourn import (
     Figure,
     Labelled,
-    Result,
     Run,
     Scale,
     Verdict,
@@ -76,15 +75,10 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     yield from over_loads(scale, schemes, workload)
 
 
-def realised(result: Result) -> metrics.Statistic:
-    """Measure the load that the flows of the whole run did offer."""
-    return metrics.Statistic(float(result.summary["realised_load"]))
-
-
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     pairs = metrics.across_seeds(over_sharing(runs), median=True)
-    return pl.concat([measured(runs, median=True, **{REALISED: realised}), pairs])
+    return pl.concat([measured(runs, median=True, **{REALISED: metrics.realised_load()}), pairs])
 
 
 def over_sharing(runs: list[Run]) -> pl.DataFrame:

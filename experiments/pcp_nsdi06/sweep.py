@@ -73,10 +73,10 @@ GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "fine": {
         "compensation.relief": (0.3,),
-        "probes.tolerance": (0.04, 0.045, 0.05),
+        "probes.tolerance": (0.04, 0.05),
         "probes.floor": (3.0, 4.0),
         "compensation.form": ("product", "largest"),
-        "compensation.tries": (3, 5),
+        "compensation.tries": (3, 5, 8, 12),
     },
 }
 """What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
