@@ -219,6 +219,9 @@ impl Network {
 
     /// Disposes of a packet that a port's queue has dropped.
     fn discard(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+        if self.routers != Routers::None {
+            self.ports[link as usize].show_drop(packet);
+        }
         self.release(packet, link, agenda);
         self.note_departure(packet, link, agenda.now());
         self.lose(packet);

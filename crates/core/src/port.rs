@@ -381,6 +381,13 @@ impl Port {
         }
     }
 
+    /// Tells the router that a packet it was shown was dropped.
+    pub fn show_drop(&mut self, packet: &Packet) {
+        if let Some(router) = &mut self.router {
+            router.on_drop(packet);
+        }
+    }
+
     /// Whether there is a router.
     pub fn is_routed(&self) -> bool {
         self.is_routed

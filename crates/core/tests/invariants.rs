@@ -11,6 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use common::{count, try_run};
 use serde_json::{Value, json};
 use sojourn_core::flow::Columns;
+use sojourn_core::parameters::Parameter;
 use sojourn_core::queue;
 use sojourn_core::random::Random;
 use sojourn_core::run::Results;
@@ -279,8 +280,14 @@ fn scenario(seed: u64) -> Value {
         "receive_window": pick(random, &[json!("none"), json!(1), json!(20)]),
     });
     let mut transport = transport(random, &reliability);
-    if transport["kind"] == "pdq" {
+    if transport["kind"] == "pdq" || transport["kind"] == "fair_share" {
         routing = "flow_hash";
+    }
+    if transport["kind"] == "fair_share" {
+        transport["reliability"]["delayed_ack"] = json!("none");
+    }
+    if transport["kind"] == "jump_start" || transport["kind"] == "quick_start" {
+        transport["reliability"]["handshake"] = json!(true);
     }
     if transport["kind"] == "pcp" {
         transport["reliability"]["handshake"] = json!(true);
@@ -314,8 +321,7 @@ fn scenario(seed: u64) -> Value {
     if scenario["transport"]["kind"] == "d3" {
         scenario["routing"] = json!("flow_hash");
     }
-    let asks_routers =
-        ["d3", "pdq", "rcp", "xcp"].iter().any(|kind| scenario["transport"]["kind"] == *kind);
+    let asks_routers = transport::Config::read(&scenario["transport"]).unwrap().router().is_some();
     if let Some(class) = response_class(&scenario["workload"])
         && !asks_routers
     {
@@ -357,10 +363,11 @@ fn random_scenarios_account_for_everything_and_repeat() {
             let transport = &scenario["transport"];
             let dctcp = transport.get("dctcp").unwrap_or(transport);
             let recovery = &dctcp["reliability"]["recovery"];
-            let is_paced = ["constant_rate", "d3", "dcqcn", "patched_timely", "rcp", "timely"]
-                .iter()
-                .any(|paced| transport["kind"] == *paced)
-                || transport["segments"].is_object();
+            let is_paced =
+                ["constant_rate", "d3", "dcqcn", "fair_share", "patched_timely", "rcp", "timely"]
+                    .iter()
+                    .any(|paced| transport["kind"] == *paced)
+                    || transport["segments"].is_object();
             if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
                 // Without congestion control, or with one that takes losses for impossible, a sender that
                 // does not learn what has come may lose the same packets for ever where a buffer is tiny.

@@ -43,7 +43,8 @@ fn at_line_rate() -> Vec<Value> {
         // As much as its queue takes, which is more than a round trip on these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
         // They ask before they send, or drain the queue that they think they have left.
-        "bbr" | "bbr3" | "d3" | "pcp" | "pdq" | "rcp" => Vec::new(),
+        "bbr" | "bbr3" | "d3" | "fair_share" | "jump_start" | "pcp" | "pdq" | "quick_start"
+        | "rcp" => Vec::new(),
         other => {
             panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
         }

@@ -109,8 +109,10 @@ const BUILDS_ON: &[(&str, &str)] = &[
     ("d2tcp", "dctcp"),
     ("fast", "timely"),
     ("fq_codel", "codel"),
+    ("jump_start", "tcp"),
     ("patched_timely", "timely"),
     ("pias", "dctcp"),
+    ("quick_start", "tcp"),
 ];
 
 fn source() -> PathBuf {

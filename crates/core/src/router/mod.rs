@@ -5,13 +5,15 @@ use crate::random::Random;
 use crate::units::{Rate, Time};
 
 pub mod d3;
+pub mod fair_share;
 pub mod pdq;
+pub mod quick_start;
 pub mod rcp;
 pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { d3, pdq, rcp, xcp }
+    pub enum Config as dyn Design { d3, fair_share, pdq, quick_start, rcp, xcp }
 }
 
 /// A kind of router.
@@ -66,6 +68,9 @@ pub trait Router: Send {
 
     /// The transmission of a packet starts.
     fn on_depart(&mut self, _packet: &mut Packet, _view: View) {}
+
+    /// A packet that had come to the port was dropped and will not depart.
+    fn on_drop(&mut self, _packet: &Packet) {}
 
     /// Whether [`on_return`](Self::on_return) is of interest.
     fn hears_returns(&self) -> bool {

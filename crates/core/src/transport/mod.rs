@@ -19,15 +19,18 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod deadline;
 pub mod delivery;
+pub mod fair_share;
 pub mod fast;
 pub mod high_speed_tcp;
 pub mod hystart;
+pub mod jump_start;
 pub mod mechanism;
 pub mod patched_timely;
 pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
 pub mod pias;
+pub mod quick_start;
 pub mod ranges;
 pub mod rcp;
 pub mod receiver;
@@ -49,8 +52,9 @@ pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
-        bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fast, high_speed_tcp,
-        patched_timely, pcp, pdq, pfabric, pias, rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
+        bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
+        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, quick_start, rcp,
+        scalable_tcp, swift, tcp, timely, vegas, xcp,
     }
 }
 

@@ -409,7 +409,9 @@ impl Sender {
             | Header::Xcp { .. }
             | Header::Priority(_)
             | Header::Pdq { .. }
-            | Header::D3 { .. } => (0, 0),
+            | Header::D3 { .. }
+            | Header::FairShare { .. }
+            | Header::QuickStart { .. } => (0, 0),
         };
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {

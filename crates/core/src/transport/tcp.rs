@@ -32,7 +32,7 @@ impl Transport for Config {
 }
 
 /// RFC 5681 §3.1.
-struct Reno;
+pub struct Reno;
 
 impl Law for Reno {
     fn increase(&mut self, window: f64, acked: f64, _ack: &Ack) -> f64 {

@@ -5,9 +5,11 @@
 
 use super::hystart::HyStart;
 use super::{
-    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
+    Ack, Allowance, Controller, Feedback, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
+use crate::packet::{Header, Kind};
 use crate::parameters::{fraction_if_given, positive, positive_if_given};
+use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {
     /// How a congestion window begins, grows in slow start and is bounded.
@@ -64,6 +66,54 @@ pub enum SlowStart {
     Ends(f64),
 }
 
+/// A first flight of many packets, which leave evenly over a round trip in place of the initial window.
+#[derive(Clone, Debug)]
+pub struct FirstFlight {
+    /// How large it may be.
+    pub size: Size,
+    /// What follows if some of it is lost.
+    pub after_loss: AfterLoss,
+}
+
+/// How large a first flight may be; never more than the sender's line carries in a round trip.
+#[derive(Clone, Copy, Debug)]
+pub enum Size {
+    /// So many packets.
+    Packets(f64),
+    /// What a rate, by its number as routers have written it into the SYN, carries in a round trip.
+    Approved {
+        /// What the SYN asks for.
+        request: Header,
+        /// The rate that a number means, if it means one.
+        rate: fn(f32) -> Option<Rate>,
+    },
+}
+
+/// The window after losses in a first flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterLoss {
+    /// As if there had been no such flight: the initial window, in slow start.
+    Initial,
+    /// When all is repaired, half of the packets that came through at first.
+    HalfOfArrived,
+}
+
+/// A first flight that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    packets: f64,
+    /// Until the first ACK comes.
+    rate: Option<Rate>,
+    /// Packets sent, copies and all.
+    sent: u32,
+    was_hit: bool,
+}
+
+/// The mechanism of a TCP with a first flight.
+pub fn paced_mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
+    Mechanism { burst: Some(1), ..mechanism(reliability, ecn) }
+}
+
 /// The mechanism of a TCP.
 pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
@@ -75,10 +125,34 @@ pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
 
 /// The window of one flow that grows by `law`.
 pub fn controller(window: &Window, law: impl Law + 'static, path: &Path) -> Box<dyn Controller> {
+    open(window, law, None, path)
+}
+
+/// The window of one flow that has a first flight and then grows by `law`.
+pub fn controller_with_flight(
+    window: &Window,
+    law: impl Law + 'static,
+    flight: FirstFlight,
+    path: &Path,
+) -> Box<dyn Controller> {
+    open(window, law, Some(flight), path)
+}
+
+fn open(
+    window: &Window,
+    law: impl Law + 'static,
+    flight: Option<FirstFlight>,
+    path: &Path,
+) -> Box<dyn Controller> {
     let packets = |count: Option<u32>| count.map_or(f64::INFINITY, f64::from);
     Box::new(Controlled {
         law,
         packet: path.format.payload.0 as f64,
+        on_wire: path.format.payload + path.format.header,
+        line: path.line_rate,
+        initial: f64::from(window.initial),
+        flight,
+        flying: None,
         window: f64::from(window.initial),
         ssthresh: packets(window.initial_ssthresh),
         most: packets(window.max),
@@ -94,6 +168,12 @@ struct Controlled<L> {
     law: L,
     /// Payload of a packet.
     packet: f64,
+    /// A packet on the wire, and the rate at which it leaves the sender.
+    on_wire: Bytes,
+    line: Rate,
+    initial: f64,
+    flight: Option<FirstFlight>,
+    flying: Option<Flying>,
     window: f64,
     ssthresh: f64,
     most: f64,
@@ -110,11 +190,16 @@ impl<L: Law> Controller for Controlled<L> {
     fn on_open(&mut self, opened: &Opened) {
         if opened.syn_was_lost {
             self.window = 1.0;
+        } else {
+            self.take_off(opened);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         self.law.on_ack(ack);
+        if self.is_flying(ack) {
+            return;
+        }
         let acked = f64::from(ack.advanced.min(self.count_limit));
         if acked == 0.0 {
             return;
@@ -138,6 +223,9 @@ impl<L: Law> Controller for Controlled<L> {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.hystart = None;
+        if self.crashes(loss.sign) {
+            return;
+        }
         // RFC 5681 §3.1: when the same segment times out again, `ssthresh` is held.
         if loss.sign == Sign::Timeout && std::mem::replace(&mut self.timed_out, true) {
             return;
@@ -158,9 +246,27 @@ impl<L: Law> Controller for Controlled<L> {
         };
     }
 
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+        if let Some(flying) = &mut self.flying {
+            flying.sent += 1;
+        }
+    }
+
     fn allowance(&self) -> Allowance {
         // A packet that fits but for rounding fits.
-        Allowance::window(self.window * self.packet + 0.5)
+        let rate = self.flying.and_then(|flying| flying.rate);
+        Allowance { rate, ..Allowance::window(self.window * self.packet + 0.5) }
+    }
+
+    fn header(&self, leaving: &Leaving) -> Header {
+        match self.flight {
+            Some(FirstFlight { size: Size::Approved { request, .. }, .. })
+                if leaving.kind == Kind::Syn =>
+            {
+                request
+            }
+            _ => Header::NONE,
+        }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -171,6 +277,61 @@ impl<L: Law> Controller for Controlled<L> {
 }
 
 impl<L: Law> Controlled<L> {
+    /// Begins the first flight, if there is to be one and it is more than the initial window.
+    fn take_off(&mut self, opened: &Opened) {
+        let Some(flight) = &self.flight else { return };
+        let rtt = opened.rtt.max(Duration(1)).seconds();
+        let in_round_trip = |rate: Rate| rate.bps() * rtt / self.on_wire.bits();
+        let packets = match flight.size {
+            Size::Packets(packets) => packets,
+            Size::Approved { rate, .. } => rate(opened.feedback).map_or(0.0, in_round_trip),
+        };
+        let packets = packets.min(in_round_trip(self.line)).min(self.most);
+        if packets > self.initial {
+            let rate = Rate::from_bps(packets * self.on_wire.bits() / rtt).min(self.line);
+            self.flying = Some(Flying { packets, rate: Some(rate), sent: 0, was_hit: false });
+            self.window = packets;
+        }
+    }
+
+    /// Whether an ACK is one of the first flight, for which nothing grows.
+    fn is_flying(&mut self, ack: &Ack) -> bool {
+        let Some(flying) = &mut self.flying else { return false };
+        flying.rate = None;
+        if f64::from(ack.cumulative) < flying.packets || ack.is_recovering {
+            return true;
+        }
+        if flying.was_hit {
+            let copies = f64::from(flying.sent) - f64::from(ack.next);
+            let arrived = flying.packets.floor() - copies;
+            self.ssthresh = (arrived / 2.0).max(2.0);
+            self.window = self.ssthresh;
+        }
+        self.flying = None;
+        true
+    }
+
+    /// Takes a loss in the first flight in; says whether the window needs no other answer.
+    fn crashes(&mut self, sign: Sign) -> bool {
+        let (Some(flight), Some(flying)) = (&self.flight, &mut self.flying) else { return false };
+        flying.rate = None;
+        match (flight.after_loss, sign) {
+            (AfterLoss::Initial, Sign::Gap | Sign::Mark) => {
+                self.flying = None;
+                self.window = self.initial;
+                true
+            }
+            (AfterLoss::HalfOfArrived, Sign::Gap | Sign::Mark) => {
+                flying.was_hit = sign == Sign::Gap;
+                false
+            }
+            (AfterLoss::Initial | AfterLoss::HalfOfArrived, Sign::Timeout) => {
+                self.flying = None;
+                false
+            }
+        }
+    }
+
     fn slow_start(&mut self, acked: f64, ack: &Ack) -> f64 {
         let acked = match self.law.slow_start(self.window, acked, ack) {
             SlowStart::Grows(packets) => packets,
@@ -199,7 +360,6 @@ mod tests {
     use super::*;
     use crate::packet::Format;
     use crate::parameters::defaults;
-    use crate::units::{Bytes, Duration, Rate, Time};
 
     /// A law that shows when it is asked: ten packets more an ACK, and a quarter is left by a loss.
     struct Plain;
@@ -328,5 +488,48 @@ mod tests {
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: true });
         assert_window(&*flow, 1.0);
+    }
+
+    /// A flow with a first flight of 40 packets of 1040 B, which take 100 ms.
+    fn flying(after_loss: AfterLoss) -> Box<dyn Controller> {
+        let format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+        let path = Path::new(Rate::from_gbps(1), Duration::from_millis(100), format);
+        let first = FirstFlight { size: Size::Packets(40.0), after_loss };
+        let mut flow = controller_with_flight(&plain(), Plain, first, &path);
+        let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
+        flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
+        assert_window(&*flow, 40.0);
+        assert_eq!(flow.allowance().rate, Some(Rate(40 * 1040 * 80)));
+        (0..40).for_each(|_| flow.on_sent(Time::ZERO, Bytes(1040)));
+        flow
+    }
+
+    #[test]
+    fn a_first_flight_is_paced_until_an_ack_comes_and_its_acks_let_nothing_grow() {
+        let mut flow = flying(AfterLoss::HalfOfArrived);
+        for cumulative in 1..=40 {
+            flow.on_ack(&Ack { cumulative, next: 40, ..ack(1) });
+            assert_eq!(flow.allowance().rate, None);
+            assert_window(&*flow, 40.0);
+        }
+        flow.on_ack(&Ack { cumulative: 41, ..ack(1) });
+        assert_window(&*flow, 41.0);
+    }
+
+    #[test]
+    fn a_loss_in_a_first_flight_leaves_the_initial_window_or_half_of_what_arrived() {
+        let mut flow = flying(AfterLoss::Initial);
+        flow.on_loss(&loss(Sign::Gap, 40));
+        assert_window(&*flow, 10.0);
+        assert_eq!(flow.allowance().rate, None);
+        let mut flow = flying(AfterLoss::HalfOfArrived);
+        flow.on_loss(&loss(Sign::Gap, 40));
+        assert_window(&*flow, 10.0);
+        (0..28).for_each(|_| flow.on_sent(Time::ZERO, Bytes(1040)));
+        flow.on_ack(&Ack { cumulative: 20, next: 44, is_recovering: true, ..ack(1) });
+        assert_window(&*flow, 10.0);
+        // Four new packets and 24 copies: 16 of 40 came through.
+        flow.on_ack(&Ack { cumulative: 44, next: 44, ..ack(1) });
+        assert_window(&*flow, 8.0);
     }
 }
