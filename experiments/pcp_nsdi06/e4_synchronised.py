@@ -38,6 +38,7 @@ from .paper import (
     paper,
     points,
     schemes,
+    under,
     value,
 )
 
@@ -94,7 +95,7 @@ def together(flows: int, change: dict[str, Any]) -> dict[str, Any]:
     size = f"{BASE.packets * PAYLOAD} B"
     workload = {"kind": "synchronised", "flows": flows, "size": size}
     limit = {"name": "Flows that start together", "time_limit": "60 s"}
-    return override({**BASE.network(), "workload": workload, **limit}, change)
+    return under({**BASE.network(), "workload": workload, **limit}, change)
 
 
 @figure.runs

@@ -15,7 +15,6 @@ from sojourn import (
     all_at_least,
     all_at_most,
     at_least,
-    override,
     plot,
 )
 
@@ -33,6 +32,7 @@ from .paper import (
     paper,
     points,
     schemes,
+    under,
     value,
 )
 
@@ -91,7 +91,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
             shared = setting(condition, at).scenario(scale)
             for scheme, change in schemes.items():
                 labels = {"scheme": scheme, "condition": condition, "at": at}
-                yield labels, override(shared, change)
+                yield labels, under(shared, change)
 
 
 @figure.table

@@ -31,16 +31,19 @@ figure = Figure(
     scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3}},
     deviations=(
         "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
-        "time-outs, and but for its own TCP 10 packets at first (RFC 6928). Lines are means over "
+        "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP and what chooses "
+        "otherwise: JumpStart sends all, Quick-Start what routers approve. Lines are means over "
         "the seeds; their spread, which would hide them, is in the table.",
     ),
-    panels=(4, 3),
-    size=(15, 15),
+    panels=(4, 4),
+    size=(19, 15),
 )
 
 IW10, HYSTART, CUBIC = "TCP, 10 packets", "HyStart++", "CUBIC"
 
 VEGAS, COPA, BBR, BBR3 = "Vegas", "Copa", "BBR", "BBRv3"
+
+JUMP, QUICK = "JumpStart", "Quick-Start"
 
 KINDS: dict[str, dict[str, dict[str, Any]]] = {
     "window grows until packets are lost": {
@@ -56,6 +59,10 @@ KINDS: dict[str, dict[str, dict[str, Any]]] = {
     "sender measures the path": {
         BBR: reliable("bbr"),
         BBR3: reliable("bbr3"),
+    },
+    "first round trip at a rate": {
+        JUMP: reliable("jump_start"),
+        QUICK: reliable("quick_start"),
     },
 }
 """What is drawn in each column, beside PCP and sharing: by what they heed."""

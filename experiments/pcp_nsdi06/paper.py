@@ -33,6 +33,8 @@ paper = Paper(
         "What the paper leaves open of PCP, above all how large probes are and how strongly "
         "queues are answered, was chosen by a sweep with criteria set beforehand "
         "(`python -m experiments.pcp_nsdi06.sweep`), not by these figures.",
+        "Router-based control is fair queueing and, once a round trip, the news of a flow's fair "
+        "share and of its own queue, which are the paper's words; how senders follow it is ours.",
         "Processor sharing is simulated on the very flows that the transports see, with a round "
         "trip for the handshake: 1.5 round trips and the time on a link that is shared evenly.",
     ),
@@ -136,8 +138,14 @@ ideals: dict[str, dict[str, Any]] = {SHARING: {"model": "processor_sharing"}}
 schemes: dict[str, dict[str, Any]] = {
     TCP: reliable("tcp", window={"initial": 2}),
     PCP: {"transport": "pcp"},
+    ROUTER: {"transport": "fair_share", "queue": {"kind": "fair_queueing"}},
     **ideals,
 }
+
+
+def under(shared: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario under a scheme: its queue has as much room, whatever its kind."""
+    return override(shared, change, {"queue.capacity": shared["queue"]["capacity"]})
 
 
 def over_loads(
@@ -147,7 +155,7 @@ def over_loads(
     for scheme, change in chosen.items():
         for load in scale["loads"]:
             shared = override(Setting(load).scenario(scale), *changes)
-            yield {"scheme": scheme, "load": load}, override(shared, change)
+            yield {"scheme": scheme, "load": load}, under(shared, change)
 
 
 def shaken(runs: Iterable[Run]) -> list[Run]:
