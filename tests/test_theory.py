@@ -56,6 +56,50 @@ def test_processor_sharing_stretches_the_transmission_alone() -> None:
     assert times == pytest.approx(np.array(expected), rel=1e-3)
 
 
+PCP_LINK = Link(40e6, 0.0, 1250)
+
+# Milliseconds, from a simulation of [pcp06]'s flows apart from this one.
+SHARED = [(0.15, 58.8, 19), (0.3, 71.4, 34), (0.45, 90.9, 55), (0.6, 125, 89), (0.75, 200, 162)]
+
+
+@pytest.mark.parametrize(("load", "mean_ms", "deviation_ms"), [*SHARED, (0.9, 500, 458)])
+def test_flows_alike_share_with_the_mean_and_deviation_of_their_closed_forms(
+    load: float, mean_ms: float, deviation_ms: float
+) -> None:
+    mean = float(theory.processor_sharing(PCP_LINK, load, 200))
+    deviation = theory.processor_sharing_deviation(PCP_LINK, load, 200)
+    assert mean == pytest.approx(mean_ms * 1e-3, rel=3e-3)
+    assert deviation == pytest.approx(deviation_ms * 1e-3, rel=0.03)
+
+    def times(flows: int, **model: object) -> tuple[float, float]:
+        # All of a flow waits at once, as on a link a thousand times as fast.
+        scenario = {
+            "topology": {
+                "kind": "dumbbell",
+                "rate": "40 Gbps",
+                "delay": "0 s",
+                "bottleneck_rate": "40 Mbps",
+            },
+            "packet": {"payload": "1250 B", "header": "0 B"},
+            "workload": {
+                "kind": "poisson",
+                "load": load,
+                "sizes": {"kind": "fixed", "size": "250 KB"},
+                "flows": flows,
+            },
+            "time_limit": "1000000 s",
+        }
+        fct = sojourn.run(scenario | model).flows["fct_s"].to_numpy()
+        return float(fct.mean()), float(fct.std())
+
+    # The busier the link, the longer it takes until a run is like any other.
+    many = 1_500_000 if load > 0.8 else 150_000
+    assert times(many, model="processor_sharing") == pytest.approx((mean, deviation), rel=0.03)
+    patient = {"kind": "constant_rate", "reliability": {"fixed_rto": "1000 s"}}
+    packets = times(2000, transport=patient, queue={"kind": "fair_queueing"})
+    assert packets == pytest.approx(times(2000, model="processor_sharing"), rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("link", "load", "sizes", "shared", "doubling"),
     [

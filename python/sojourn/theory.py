@@ -94,6 +94,18 @@ def processor_sharing(link: Link, load: float, sizes: npt.ArrayLike) -> Floats:
     return SHAKEN * link.rtt_s + np.asarray(sizes, float) / (link.packets_per_s * (1 - load))
 
 
+def processor_sharing_deviation(link: Link, load: float, size: float) -> float:
+    """Return the standard deviation of completion times under processor sharing, of flows alike.
+
+    All have the same size, and arrivals are Poisson (M/D/1-PS). The variance of the time of a flow
+    that takes x alone is 2 / (1 - load)^2 times the integral from 0 to x of (x - t) (1 - W(t)) dt,
+    with W the distribution of waiting times first come, first served ([yashkov87]); before
+    the first t = x that is (1 - load) exp(load t / x) (Erlang).
+    """
+    waits = 0.5 - (1 - load) * (math.expm1(load) - load) / load**2
+    return size / link.packets_per_s * math.sqrt(2 * waits) / (1 - load)
+
+
 def slow_start(link: Link, sizes: npt.ArrayLike, initial_window: int = 1) -> Floats:
     """Return the completion time of flows that double their window until they are done ([rcp06]).
 

@@ -336,33 +336,44 @@ fn twice_as_fast(scenario: &Value) -> Value {
     }
 }
 
-#[test]
-fn twice_the_rates_and_half_the_delays_halve_every_time() {
+/// Flows that meet on a bottleneck, each larger than the last.
+fn crowd(flows: u64, larger: u64) -> Value {
     let flow = |i: u64| {
         json!({
             "source": i % 3, "target": 3 + (i / 3) % 3, "start": format!("{} us", 40 * i),
-            "size": format!("{} B", 700 + 7_919 * i), "deadline": "400 ms",
+            "size": format!("{} B", 700 + larger * i), "deadline": "400 ms",
         })
     };
-    let base = json!({
+    json!({
         "topology": { "kind": "dumbbell", "senders": 3, "receivers": 3, "rate": "1 Gbps" },
-        "workload": { "kind": "flows", "flows": (0..30).map(flow).collect::<Vec<_>>() },
+        "workload": { "kind": "flows", "flows": (0..flows).map(flow).collect::<Vec<_>>() },
         "queue": { "kind": "ecn_threshold", "threshold": "20 packets", "capacity": "60 KB" },
         "host_queue": { "kind": "ecn_threshold", "threshold": "20 packets" },
-    });
+    })
+}
+
+/// Checks that a scenario twice as fast takes half the time.
+fn assert_scales(scenario: &Value, tolerance: f64, what: &str) {
+    let whole = Scenario::parse(&scenario.to_string()).unwrap().show();
+    let (once, twice) = (run(&whole), run(&twice_as_fast(&whole)));
+    assert_eq!(once.flows.retransmits, twice.flows.retransmits, "{what}");
+    for (once, twice) in once.flows.fct_s.iter().zip(&twice.flows.fct_s) {
+        assert_near(*twice, once / 2.0, tolerance, what);
+    }
+}
+
+#[test]
+fn twice_the_rates_and_half_the_delays_halve_every_time() {
+    let base = crowd(30, 7_919);
     for transport in transport::Config::NAMES {
         let router = match *transport {
-            // These laws know times of their own, such as seconds cubed.
-            // A probe of PCP passes or not by one draw, and a picosecond of rounding may turn that.
+            // These laws know times of their own, such as seconds cubed; and PCP has a test of its own.
             "cubic" | "pcp" | "xcp" => continue,
             "d3" | "pdq" | "rcp" => json!(transport),
             _ => json!("none"),
         };
         let scheme = json!({ "transport": at_a_gigabit(transport), "router": router });
         let scenario = with(&base, scheme);
-        let whole = Scenario::parse(&scenario.to_string()).unwrap().show();
-        let (once, twice) = (run(&whole), run(&twice_as_fast(&whole)));
-        assert_eq!(once.flows.retransmits, twice.flows.retransmits, "{transport}");
         // Gaps at rates that a law computes are rounded to a picosecond, and its feedback amplifies that.
         let tolerance = match *transport {
             "constant_rate" | "dctcp" => 1e-14,
@@ -370,10 +381,15 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
             "d3" => 5e-2,
             _ => 5e-4,
         };
-        for (once, twice) in once.flows.fct_s.iter().zip(&twice.flows.fct_s) {
-            assert_near(*twice, once / 2.0, tolerance, transport);
-        }
+        assert_scales(&scenario, tolerance, transport);
     }
+}
+
+#[test]
+fn pcp_takes_half_the_time_too_where_no_draw_judges_probes() {
+    // A few flows: among many, a picosecond of rounding decides which probe passes, and all that follows.
+    let transport = json!({ "kind": "pcp", "probes": { "acceptance": "slope" } });
+    assert_scales(&with(&crowd(6, 79_190), json!({ "transport": transport })), 5e-4, "pcp");
 }
 
 // Marks.
