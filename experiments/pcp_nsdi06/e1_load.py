@@ -1,5 +1,6 @@
 """Figure E1: completion times, queue and losses against load: PCP between TCP and sharing."""
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -71,10 +72,16 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 def formula() -> pl.DataFrame:
-    """Return the closed form of sharing along the load."""
-    loads = np.linspace(LOADS[0], LOADS[-1], 31)
-    times = [float(theory.processor_sharing(BASE.link, load, BASE.packets)) for load in loads]
-    return pl.DataFrame({"scheme": FORMULA, "load": loads, "metric": MEAN, "value": times})
+    """Return the closed forms of sharing along the load, with round trips that are drawn."""
+    loads = np.linspace(LOADS[0], LOADS[-1], 31).round(3)
+    drawn_s = theory.SHAKEN * BASE.rtt_spread_s
+    means = [float(theory.processor_sharing(BASE.link, load, BASE.packets)) for load in loads]
+    shared = [theory.processor_sharing_deviation(BASE.link, load, BASE.packets) for load in loads]
+    forms = {MEAN: means, DEVIATION: [math.hypot(spread, drawn_s) for spread in shared]}
+    return pl.concat(
+        pl.DataFrame({"scheme": FORMULA, "load": loads, "metric": metric, "value": values})
+        for metric, values in forms.items()
+    )
 
 
 @figure.draw

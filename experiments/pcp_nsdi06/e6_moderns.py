@@ -33,7 +33,8 @@ figure = Figure(
         "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
         "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP and what chooses "
         "otherwise: JumpStart sends all, Quick-Start what routers approve. Lines are means over "
-        "the seeds; their spread, which would hide them, is in the table.",
+        "the seeds; their spread, which would hide them, is in the table. The scale of "
+        "losses is linear up to 0.1 % and logarithmic above.",
     ),
     panels=(4, 4),
     size=(19, 15),
@@ -90,10 +91,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         draw_four(column, part, "load", LOAD_LABEL, columns=3)
         plot.one_legend(column)
         column[0].set_title(title, fontsize=11, pad=42)
+    for panel in axes[-1]:
+        panel.set_yscale("symlog", linthresh=0.1)
+        panel.set_yticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
     for row in axes:
         lows, highs = zip(*(panel.get_ylim() for panel in row), strict=True)
         for panel in row:
-            panel.set_ylim(min(lows), max(highs))
+            panel.set_ylim(max(min(lows), 0), max(highs))
 
 
 @figure.claim("10 packets at first make TCP faster than 2, at every load", stated=False)

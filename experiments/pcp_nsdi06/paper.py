@@ -1,5 +1,6 @@
 """PCP (NSDI 2006): asking for a rate by a short probe, against TCP and routers that tell."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,11 @@ class Setting:
     def link(self) -> theory.Link:
         """The link of the closed forms."""
         return theory.Link(self.rate_bps, self.rtt_s, PACKET)
+
+    @property
+    def rtt_spread_s(self) -> float:
+        """The standard deviation of round trips, which are drawn evenly."""
+        return 0.8 * self.rtt_s / math.sqrt(12)
 
     def scenario(self, scale: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the scenarios of all schemes share."""
