@@ -1,0 +1,85 @@
+"""Figure E2: as E1, with fair queueing at the router: PCP gains from it, TCP does not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_least, all_at_most, every, plot
+
+from .paper import (
+    BASE,
+    DEVIATION,
+    LOAD_LABEL,
+    LOADS,
+    MEAN,
+    PCP,
+    SCALES,
+    TCP,
+    draw_four,
+    measured,
+    over_loads,
+    paper,
+    ratios,
+    schemes,
+)
+
+HIGH = LOADS[-2:]
+"""Loads that count as high."""
+
+figure = Figure(
+    paper,
+    id="e2",
+    title="The same with a router that queues fairly",
+    source="Figure 5",
+    scales=SCALES,
+    deviations=(
+        "The buffer holds 100 packets for all flows together, and when it is full the flow with "
+        "the longest line loses its last packet. Dotted lines are those of E1, with drop-tail.",
+        "TCP loses twice as many packets as with drop-tail, as the paper says, but is no slower: "
+        "those lost are of the flows that have most in the queue.",
+    ),
+    panels=(2, 2),
+    size=(11, 8),
+)
+
+FAIR = {"queue": {"kind": "fair_queueing", "capacity": f"{BASE.link.bandwidth_delay:.0f} packets"}}
+
+
+def at_drop_tail(scheme: str) -> str:
+    """Name a scheme of E1."""
+    return f"{scheme}, drop-tail"
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    yield from over_loads(scale, schemes, FAIR)
+    before = {at_drop_tail(scheme): schemes[scheme] for scheme in (TCP, PCP)}
+    yield from over_loads(scale, before)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    draw_four(axes.flat, table, "load", LOAD_LABEL)
+    plot.one_legend(axes)
+
+
+def gains(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
+    """Return how many times as much a scheme has as with drop-tail, at high loads."""
+    high = table.filter(pl.col("load").is_in(HIGH))
+    return ratios(high, metric, scheme, at_drop_tail(scheme))
+
+
+@figure.claim("PCP gains at high load: its mean and deviation fall, at loads from 75 %")
+def pcp_gains(table: pl.DataFrame) -> Verdict:
+    return every(all_at_most(gains(table, PCP, metric), 1) for metric in (MEAN, DEVIATION))
+
+
+@figure.claim("TCP does not: its mean is no lower than with drop-tail (within 2 %)")
+def tcp_does_not(table: pl.DataFrame) -> Verdict:
+    return all_at_least(gains(table, TCP, MEAN), 0.98)

@@ -1,0 +1,130 @@
+"""Figure E3: sizes and gaps with heavy tails: what history tells is often wrong."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_most,
+    metrics,
+    plot,
+)
+
+from .paper import (
+    BASE,
+    LOAD_LABEL,
+    LOADS,
+    MEAN,
+    PAYLOAD,
+    PCP,
+    ROUTER,
+    SHARING,
+    TCP,
+    draw_four,
+    losses,
+    measured,
+    over_loads,
+    paper,
+    ratios,
+    schemes,
+    shaken,
+)
+
+SIZE_SHAPE, GAP_SHAPE = 1.25, 1.2
+
+figure = Figure(
+    paper,
+    id="e3",
+    title="Sizes and gaps with heavy tails",
+    source="Figure 6",
+    scales={
+        "smoke": {"seeds": 2, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
+        "quick": {"seeds": 12, "warm_up": 1000, "measured": 2000, "loads": LOADS},
+        "paper": {"seeds": 30, "warm_up": 2000, "measured": 6000, "loads": LOADS},
+    },
+    deviations=(
+        "Neither sizes nor gaps have a variance, so that means of any run depend on its few "
+        "largest flows, and loads are not what was asked for. Points are medians over the seeds "
+        "with their confidence bounds, the load that was realised is drawn, and schemes are "
+        "compared by what they make of the same flows.",
+        "Close counts as within a factor of 1.5. Half of the flows have fewer than 70 packets, and "
+        "take less time to send than two probes: PCP cannot be that close at low load.",
+        "PCP's losses are far from none at high load: the largest flows are always there, and "
+        "every newcomer's rate comes on top of theirs until all have seen the queue.",
+    ),
+    panels=(2, 3),
+    size=(15, 8),
+)
+
+REALISED, SLOWER = "realised load", "mean over that of sharing"
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    sizes = {
+        "kind": "pareto",
+        "mean": f"{BASE.packets * PAYLOAD} B",
+        "shape": SIZE_SHAPE,
+        "whole_packets": True,
+    }
+    workload = {"workload": {"gap_shape": GAP_SHAPE, "sizes": sizes}}
+    yield from over_loads(scale, schemes, workload)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    pairs = metrics.across_seeds(over_sharing(runs), median=True)
+    return pl.concat([measured(runs, median=True, **{REALISED: metrics.realised_load()}), pairs])
+
+
+def over_sharing(runs: list[Run]) -> pl.DataFrame:
+    """Return each run's mean over that of sharing on the same flows."""
+    means = metrics.measure(shaken(runs), **{SLOWER: metrics.fct("mean")})
+    ideal = means.filter(scheme=SHARING).select("load", "seed", ideal="value")
+    ratio = pl.col("value") / pl.col("ideal")
+    joined = means.join(ideal, on=["load", "seed"], maintain_order="left")
+    return joined.with_columns(value=ratio).drop("ideal").filter(pl.col("scheme") != SHARING)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    draw_four(axes[:, :2].flat, table, "load", LOAD_LABEL, columns=2)
+    pairs, loads = axes[:, 2]
+    labels = (LOAD_LABEL, f"{SLOWER}, same flows")
+    plot.against(pairs, table.filter(metric=SLOWER), labels=labels)
+    pairs.axhline(1, color=plot.BLACK, linestyle="--", linewidth=1.2)
+    # All schemes see the same flows.
+    part = table.filter(metric=REALISED, scheme=SHARING).with_columns(scheme=pl.lit("as realised"))
+    plot.against(loads, part, labels=(LOAD_LABEL, "load that is realised, median"))
+    asked = part.with_columns(scheme=pl.lit("as asked for"), value="load")
+    plot.curves(loads, asked, x="load")
+    plot.one_legend(axes)
+    plot.legend(loads)
+
+
+@figure.claim("PCP is close to router-based control (within a factor of 1.5) at every load")
+def close(table: pl.DataFrame) -> Verdict:
+    return all_at_most(ratios(table, MEAN, PCP, ROUTER), 1.5)
+
+
+@figure.claim("PCP's mean over that of sharing is at most TCP's, on the same flows", stated=False)
+def closer_than_tcp(table: pl.DataFrame) -> Verdict:
+    return all_at_most(ratios(table, SLOWER, PCP, TCP), 1)
+
+
+def lossless(table: pl.DataFrame, scheme: str) -> Verdict:
+    """Judge that a scheme loses nothing in the median run."""
+    return all_at_most(losses(table, scheme), 0)
+
+
+for scheme in (ROUTER, PCP):
+    figure.claim(f"{scheme} loses no packet at any load, in the median over the seeds")(
+        partial(lossless, scheme=scheme)
+    )

@@ -1,0 +1,156 @@
+"""Figure E5: what bandwidth, round trips, flow sizes and random losses do at 60 % load."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    all_at_least,
+    all_at_most,
+    at_least,
+    plot,
+)
+
+from .paper import (
+    BASE,
+    LOSS,
+    MEAN,
+    PCP,
+    ROUTER,
+    SHARING,
+    TCP,
+    Setting,
+    draw_four,
+    measured,
+    paper,
+    points,
+    schemes,
+    under,
+    value,
+)
+
+BANDWIDTH, RTT, SIZE, RANDOM = "bandwidth", "mean round trip", "flow size", "random loss"
+
+CONDITIONS: dict[str, Sequence[float]] = {
+    BANDWIDTH: (5, 10, 20, 40, 80, 160),
+    RTT: (5, 10, 25, 50, 100),
+    SIZE: (20, 50, 100, 200, 400, 1000),
+    RANDOM: (0, 0.5, 1, 2, 3, 5),
+}
+
+LABELS = {
+    BANDWIDTH: "bandwidth (Mb/s)",
+    RTT: "mean round trip (ms)",
+    SIZE: "flow size (packets)",
+    RANDOM: "random loss (%)",
+}
+
+
+def setting(condition: str, at: float) -> Setting:
+    """Return the setting in which one condition differs, given in its label's unit."""
+    changes: dict[str, Any] = {
+        BANDWIDTH: {"rate_bps": 1e6 * at},
+        RTT: {"rtt_s": 1e-3 * at},
+        SIZE: {"packets": int(at)},
+        RANDOM: {"loss": at / 100},
+    }
+    return Setting(**changes[condition])
+
+
+figure = Figure(
+    paper,
+    id="e5",
+    title="Bandwidth, round trips, flow sizes and random losses at 60 % load",
+    source="Figures 8 to 11",
+    scales={
+        "smoke": {"seeds": 1, "warm_up": 60, "measured": 60},
+        "quick": {"seeds": 4, "warm_up": 1000, "measured": 700},
+        "paper": {"seeds": 6, "warm_up": 1500, "measured": 3000},
+    },
+    deviations=(
+        "The paper's text gives the range of round trips alone; the others are ours. Buffers are "
+        "one bandwidth-delay product throughout.",
+        "Following router-based control counts as within 3 round trips and a factor of 1.5.",
+    ),
+    panels=(4, 4),
+    size=(18, 16),
+)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for condition, values in CONDITIONS.items():
+        for at in values if scale["name"] != "smoke" else values[1:3]:
+            shared = setting(condition, at).scenario(scale)
+            for scheme, change in schemes.items():
+                labels = {"scheme": scheme, "condition": condition, "at": at}
+                yield labels, under(shared, change)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return measured(runs)
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for row, condition in zip(axes, CONDITIONS, strict=True):
+        part = table.filter(condition=condition)
+        draw_four(row, part, "at", LABELS[condition], log_x=condition != RANDOM, columns=2)
+    plot.one_legend(axes)
+
+
+def follows(table: pl.DataFrame, condition: str) -> Verdict:
+    """Judge that PCP's mean is never far above router-based control's."""
+    rows = table.filter(condition=condition)
+    times = {
+        f"PCP over what it may take at {LABELS[condition]} {at:g},": value(rows, MEAN, PCP, at=at)
+        / (1.5 * value(rows, MEAN, ROUTER, at=at) + 3 * setting(condition, at).rtt_s)
+        for at in points(rows, ROUTER, "at")
+    }
+    return all_at_most(times, 1)
+
+
+for condition in CONDITIONS:
+    figure.claim(f"PCP follows router-based control: {condition}")(
+        partial(follows, condition=condition)
+    )
+
+
+def one(table: pl.DataFrame, condition: str, metric: str, scheme: str, at: float) -> float:
+    """Return a number of a scheme where a condition has a value."""
+    return value(table, metric, scheme, condition=condition, at=at)
+
+
+@figure.claim("TCP suffers at small buffers: it loses at least twice as much as at 100 packets")
+def small_buffers(table: pl.DataFrame) -> Verdict:
+    usual = {BANDWIDTH: BASE.rate_bps / 1e6, RTT: 1e3 * BASE.rtt_s}
+    return all_at_least(
+        {
+            f"share dropped at {LABELS[condition]} {least} over that at {at:g}": lost(least)
+            / lost(at)
+            for condition, at in usual.items()
+            for least in CONDITIONS[condition][:1]
+            for lost in [partial(one, table, condition, LOSS, TCP)]
+        },
+        2,
+    )
+
+
+@figure.claim("it suffers at large round trips: at 100 ms its mean is at least twice sharing's")
+def large_round_trips(table: pl.DataFrame) -> Verdict:
+    slow, ideal = (one(table, RTT, MEAN, scheme, 100) for scheme in (TCP, SHARING))
+    return at_least(slow / ideal, 2, "TCP's mean over that of processor sharing")
+
+
+@figure.claim("and under random loss: with 3 % its mean is at least 3 times what it was")
+def random_losses(table: pl.DataFrame) -> Verdict:
+    lossy, clean = (one(table, RANDOM, MEAN, TCP, at) for at in (3, 0))
+    return at_least(lossy / clean, 3, "TCP's mean at 3 % over that without")

@@ -1,0 +1,74 @@
+"""What PCP's figures measure, and how its defaults are judged."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import pytest
+
+from sojourn import Run, experiments, metrics, override, run
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def module(name: str) -> ModuleType:
+    """Import a module of the figures, which lie outside the package."""
+    experiments.discover(ROOT / "experiments")
+    return importlib.import_module(f"experiments.pcp_nsdi06.{name}")
+
+
+@pytest.mark.parametrize("rtt_s", [0.005, 0.025, 0.1])
+def test_alone_a_flow_takes_one_and_a_half_round_trips_and_its_transmission(rtt_s: float) -> None:
+    paper = module("paper")
+    network = paper.Setting(rtt_s=rtt_s).network()
+    flows = [{"source": i, "target": 100 + i, "start": f"{i} s", "size": "242 KB"} for i in (0, 1)]
+    change = {"workload": {"kind": "flows", "flows": flows}, "time_limit": "5 s"}
+    result = run(override(network, change, paper.ideals[paper.SHARING]))
+    (shaken,) = paper.shaken([Run({"scheme": paper.SHARING}, result)])
+    trips = (shaken.result.flows["fct_s"] - 0.05) / rtt_s / 1.5
+    # Round trips are drawn between 15 and 35 ms, or in proportion, and these two are not the same.
+    assert trips.is_between(0.6, 1.41).all()
+    assert trips[0] != pytest.approx(trips[1], rel=0.01)
+
+
+def test_what_the_queue_drops_is_a_share_of_what_came() -> None:
+    paper = module("paper")
+    scenario = paper.Setting(load=0.9).scenario({"warm_up": 20, "measured": 40})
+    result = run(override(scenario, paper.schemes[paper.TCP]))
+    counters = metrics.link_counters(result, paper.WIRE)
+    drops, sent = counters["drops"], counters["packets"]
+    assert paper.dropped(result).value == pytest.approx(drops / (sent + drops))
+    assert drops > 0
+
+
+def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
+    sweep = module("sweep")
+    given = {
+        "fast but lossy": (1.5, 0.003, 0.3),
+        "fast but starved": (1.6, 0.001, 0.05),
+        "good": (1.7, 0.002, 0.1),
+        "slow": (1.8, 0.0, 0.5),
+        sweep.SHARING: (1.0, float("nan"), 0.0),
+    }
+    rows = [
+        {"scheme": scheme, "load": load, "metric": metric, "value": number}
+        for scheme, (slower, loss, _) in given.items()
+        for load in sweep.LOADS
+        # At the highest load anybody may lose.
+        for metric, number in ((sweep.MEAN, slower), (sweep.LOSS, loss if load < 0.9 else 0.1))
+    ]
+    least = [{"scheme": name, "pcp": share, "tcp": 0.5} for name, (_, _, share) in given.items()]
+    judged = sweep.score(pl.DataFrame(rows), pl.DataFrame(least))
+    assert judged["scheme"].to_list() == ["good", "slow", "fast but lossy", "fast but starved"]
+    assert judged["feasible"].to_list() == [True, True, False, False]
+    assert judged["slower"].to_list() == pytest.approx([1.7, 1.8, 1.5, 1.6])
+
+
+def test_the_sweep_changes_one_parameter_at_a_time_or_some_together() -> None:
+    sweep = module("sweep")
+    for change in sweep.candidates("one")[1:]:
+        assert len(set(change) - set(sweep.CENTRE)) <= 1
+    for grid in sweep.GRIDS:
+        combinations = sweep.candidates(grid)
+        assert len({sweep.named(change) for change in combinations}) == len(combinations)
