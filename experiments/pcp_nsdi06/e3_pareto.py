@@ -18,11 +18,10 @@ from sojourn import (
 )
 
 from .paper import (
-    BASE,
+    HEAVY_TAILS,
     LOAD_LABEL,
     LOADS,
     MEAN,
-    PAYLOAD,
     PCP,
     ROUTER,
     SHARING,
@@ -36,8 +35,6 @@ from .paper import (
     schemes,
     shaken,
 )
-
-SIZE_SHAPE, GAP_SHAPE = 1.25, 1.2
 
 figure = Figure(
     paper,
@@ -68,14 +65,7 @@ REALISED, SLOWER = "realised load", "mean over that of sharing"
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    sizes = {
-        "kind": "pareto",
-        "mean": f"{BASE.packets * PAYLOAD} B",
-        "shape": SIZE_SHAPE,
-        "whole_packets": True,
-    }
-    workload = {"workload": {"gap_shape": GAP_SHAPE, "sizes": sizes}}
-    yield from over_loads(scale, schemes, workload)
+    yield from over_loads(scale, schemes, HEAVY_TAILS)
 
 
 @figure.table

@@ -125,6 +125,19 @@ class Setting:
 
 BASE = Setting()
 
+HEAVY_TAILS = {
+    "workload": {
+        "gap_shape": 1.2,
+        "sizes": {
+            "kind": "pareto",
+            "mean": f"{BASE.packets * PAYLOAD} B",
+            "shape": 1.25,
+            "whole_packets": True,
+        },
+    }
+}
+"""Sizes and gaps of E3, in place of flows of one size at random."""
+
 TCP, PCP, ROUTER, SHARING = "TCP", "PCP", "Router-based control", "Processor sharing"
 
 FORMULA = f"{SHARING}, formula"

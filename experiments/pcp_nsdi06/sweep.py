@@ -1,6 +1,6 @@
 """How PCP's defaults are chosen: what its paper leaves open, by criteria set beforehand.
 
-    python -m experiments.pcp_nsdi06.sweep [one | grid | fine] [--seeds N]
+    python -m experiments.pcp_nsdi06.sweep [one | grid] [--seeds N]
 
 A setting of PCP is *feasible* if
 
@@ -9,8 +9,13 @@ A setting of PCP is *feasible* if
 
 The *best* of the feasible ones has the least mean over the loads of the mean completion time over
 that of processor sharing with 1.5 round trips, on the same flows. `one` changes one parameter at a
-time, `grid` those that turned out to matter together, `fine` some around the best of these. The
-table is printed and written to `results/pcp_sweep_one.csv`, or as it is called.
+time, `grid` those that turned out to matter together. The table is printed and written to
+`results/pcp_sweep_one.csv`, or as it is called.
+
+The defaults are not the best by this alone. After a first sweep, whose best lost twice as much as
+others under heavy tails (E3), let a queue stand beside a flow that never slows down, and took twice
+as long on other networks, two things were added: the checks of `crates/core/tests/pcp.rs` must
+pass, and of the settings within 5 % of the best, the one to take loses little under heavy tails.
 """
 
 import itertools
@@ -24,7 +29,7 @@ import typer
 from sojourn import Labelled, Run, metrics, over_seeds, override, sweep
 from sojourn.run import default_cache
 
-from .paper import BASE, LOSS, MEAN, PCP, SHARING, Setting, ideals, measured
+from .paper import BASE, HEAVY_TAILS, LOSS, MEAN, PCP, SHARING, Setting, ideals, measured
 
 LOADS = (0.15, 0.3, 0.6, 0.75, 0.9)
 
@@ -35,17 +40,14 @@ LEAST_SHARE, MOST_LOSS, LOSS_UP_TO = 0.1, 0.002, 0.75
 Change = dict[str, Any]
 """Parameters of PCP by their paths, such as `probes.floor`."""
 
-CENTRE: Change = {"compensation.relief": 0.3}
-"""What one parameter at a time is changed of: the defaults, and what leaves us some of a link."""
-
 ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
     "probes.packets": (3, 8),
     "probes.amount": (2.0, 3.0, 8.0),
     "probes.content": ("padding",),
     "probes.acceptance": ("slope", "careful"),
-    "probes.tolerance": (0.0, 0.015, 0.045, 0.06, 0.1),
+    "probes.tolerance": (0.0, 0.02, 0.03, 0.05, 0.06, 0.1),
     "probes.first": (1.0, 4.0),
-    "probes.floor": (1.0, 2.0, 10.0),
+    "probes.floor": (1.0, 2.0, 4.0, 5.0, 10.0),
     "probes.pause": (0.5, 1.0),
     "probes.spacing": (0.0, 1.0, 2.0),
     "probes.longest_wait": (2.0, 8.0),
@@ -55,50 +57,39 @@ ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
     "compensation.drain": (0.5, 2.0),
     "compensation.period": (0.125, 0.5, 1.0),
     "compensation.settle": (0.25, 0.5, 1.0, 1.5),
-    "compensation.relief": (0.0, 0.1, 0.2, 0.5),
-    "compensation.tries": (2, 5),
+    "compensation.relief": (0.0, 0.05, 0.2, 0.3, 0.5),
+    "compensation.tries": (2, 5, 8),
     "compensation.weakening": (5.0, 20.0),
     "history": ("last", "off"),
     "share": (0.2, 0.25, 0.5),
     "accuracy": ("within_two",),
 }
 
-GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "grid": {
-        "probes.tolerance": (0.03, 0.045, 0.06),
-        "probes.floor": (2.0, 3.0, 5.0),
-        "probes.spacing": (0.0, 0.5),
-        "compensation.relief": (0.3, 0.5),
-        "share": (0.25, 1 / 3),
-    },
-    "fine": {
-        "compensation.relief": (0.3,),
-        "probes.tolerance": (0.04, 0.05),
-        "probes.floor": (3.0, 4.0),
-        "compensation.form": ("product", "largest"),
-        "compensation.tries": (3, 5, 8, 12),
-    },
+GRID: Mapping[str, tuple[Any, ...]] = {
+    "probes.tolerance": (0.03, 0.04, 0.05),
+    "probes.floor": (3.0, 4.0, 5.0),
+    "compensation.form": ("product", "largest"),
+    "compensation.relief": (0.0, 0.1, 0.3),
+    "compensation.tries": (3, 5),
 }
 """What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
 
 
 def candidates(kind: str) -> list[Change]:
     """Return the settings of PCP to try."""
-    if kind in GRIDS:
-        grid = GRIDS[kind]
-        return [
-            dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-        ]
-    single = [{**CENTRE, name: value} for name, values in ONE_AT_A_TIME.items() for value in values]
-    return [CENTRE, *single]
+    if kind == "grid":
+        every = itertools.product(*GRID.values())
+        return [dict(zip(GRID, values, strict=True)) for values in every]
+    return [{}, *({name: value} for name, values in ONE_AT_A_TIME.items() for value in values)]
 
 
 def named(change: Change) -> str:
     """Name a setting by what it changes of the defaults."""
-    return ", ".join(
+    said = (
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in change.items()
     )
+    return ", ".join(said) or "defaults"
 
 
 def pcp(change: Change) -> dict[str, Any]:
@@ -115,6 +106,13 @@ def on_the_network(changes: list[Change], seeds: int) -> Iterator[Labelled]:
         for load in LOADS:
             scenario = override(Setting(load).scenario(SCALE), change)
             yield from over_seeds([({"scheme": scheme, "load": load}, scenario)], seeds)
+
+
+def under_heavy_tails(changes: list[Change], seeds: int) -> Iterator[Labelled]:
+    """Yield the runs of all settings with the sizes and gaps of E3."""
+    for change in changes:
+        scenario = override(Setting().scenario(SCALE), HEAVY_TAILS, pcp(change))
+        yield from over_seeds([({"scheme": named(change)}, scenario)], seeds)
 
 
 PCP_FROM_S, TCP_FROM_S, END_S = 1, 5, 65
@@ -167,8 +165,17 @@ def shares(runs: list[Run]) -> pl.DataFrame:
     )
 
 
-def score(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a setting: whether it is feasible, and how slow it is; the best first."""
+def lost(runs: list[Run]) -> pl.DataFrame:
+    """Return the share of packets that each setting loses."""
+    table = measured(runs).filter(metric=LOSS)
+    return table.select("scheme", heavy=pl.col("value"))
+
+
+def score(table: pl.DataFrame, shares: pl.DataFrame, heavy: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a setting: whether it is feasible, and how slow it is; the best first.
+
+    `loss` is the largest share of packets lost that counts, `heavy` that under heavy tails.
+    """
     wide = table.select("scheme", "load", "metric", "value").pivot("metric", values="value")
     ideal = wide.filter(scheme=SHARING).select("load", ideal=MEAN)
     light = pl.when(pl.col("load") <= LOSS_UP_TO).then(LOSS)
@@ -182,17 +189,18 @@ def score(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
             **{f"ms at {load:g}": 1e3 * pl.col(MEAN).filter(load=load).first() for load in LOADS},
         )
         .join(shares, on="scheme", maintain_order="left")
+        .join(heavy, on="scheme", maintain_order="left")
     )
     fair = pl.min_horizontal("pcp", "tcp") >= LEAST_SHARE
     feasible = fair & (pl.col("loss") <= MOST_LOSS)
     order = judged.with_columns(feasible=feasible)
-    columns = ["scheme", "feasible", "slower", "loss", "pcp", "tcp"]
+    columns = ["scheme", "feasible", "slower", "loss", "heavy", "pcp", "tcp"]
     return order.select(*columns, pl.exclude(columns)).sort(
         "feasible", "slower", descending=[True, False]
     )
 
 
-Kind = Annotated[Literal["one", "grid", "fine"], typer.Argument()]
+Kind = Annotated[Literal["one", "grid"], typer.Argument()]
 
 
 def main(kind: Kind = "one", seeds: int = 2, threads: int = 2) -> None:
@@ -201,7 +209,8 @@ def main(kind: Kind = "one", seeds: int = 2, threads: int = 2) -> None:
     options: Any = {"threads": threads, "cache": default_cache(), "what": "sweep"}
     runs = sweep(list(on_the_network(changes, seeds)), **options)
     pairs = sweep(list(beside_tcp(changes, seeds)), **options)
-    judged = score(measured(runs), shares(pairs))
+    heavy = sweep(list(under_heavy_tails(changes, 3 * seeds)), **options)
+    judged = score(measured(runs), shares(pairs), lost(heavy))
     file = Path("results") / f"pcp_sweep_{kind}.csv"
     file.parent.mkdir(exist_ok=True)
     judged.write_csv(file)

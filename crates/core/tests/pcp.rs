@@ -117,13 +117,13 @@ fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
 }
 
 /// PCP from the first sender, and another transport from the second, whose flows are `theirs`.
-fn beside(other: &Value, theirs: &Value, ours: Value, more: Value) -> Results {
+fn beside(other: &Value, theirs: &Value, more: Value) -> Results {
     let flow = json!({ "kind": "flows", "flows": [
         { "source": 0, "target": 2, "start": "1 s", "size": "1 GB", "class": "pcp" },
     ] });
     let workload = json!({ "kind": "mixed", "parts": [flow, theirs] });
     let mixed = json!({ "transports": { "other": other } });
-    run_with(&pcp(ours), &workload, with(&mixed, more))
+    run_with(&pcp(json!({})), &workload, with(&mixed, more))
 }
 
 /// A flow that is there from the start.
@@ -137,7 +137,7 @@ fn it_takes_what_a_steady_flow_leaves_and_no_more() {
     let sampled = json!({ "samples": { "interval": "10 ms", "flows": [1] }, "time_limit": "6 s" });
     for (theirs, left) in [("10 Mbps", 30e6), ("30 Mbps", 10e6)] {
         let theirs = their_flow(json!({ "initial_rate": theirs }));
-        let results = beside(&json!("constant_rate"), &theirs, json!({}), sampled.clone());
+        let results = beside(&json!("constant_rate"), &theirs, sampled.clone());
         let settled = samples(&results, "rate_bps flow 1", 3.0);
         let rate = mean(settled.iter().copied());
         assert!((0.8 * left..1.01 * left).contains(&rate), "{rate} of {left}");
@@ -148,8 +148,7 @@ fn it_takes_what_a_steady_flow_leaves_and_no_more() {
 #[test]
 fn neither_pcp_nor_a_greedy_tcp_starves_the_other() {
     let theirs = their_flow(json!({ "start": "5 s" }));
-    let ours = json!({ "probes": { "tolerance": 0.06 }, "compensation": { "relief": 0.3 } });
-    let results = beside(&json!("tcp"), &theirs, ours, json!({ "time_limit": "65 s" }));
+    let results = beside(&json!("tcp"), &theirs, json!({ "time_limit": "65 s" }));
     let share = |flow: usize, seconds: f64| {
         results.flows.delivered_bytes[flow] as f64 * 8.0 / seconds / 40e6
     };

@@ -42,7 +42,7 @@ crate::parameters! {
         pub settle: f64 = 0.75, where not_negative;
         /// Slowing down has shrunk the queue if at least this share of it is gone, for a queue that others
         /// keep full shrinks a little by chance.
-        pub relief: f64 = 0.0, where fraction;
+        pub relief: f64 = 0.1, where fraction;
         /// After so many round trips in a row whose slowing down has not shrunk the queue, others do
         /// not play along ([pcp06] §3.5: several).
         pub tries: u32 = 3, where positive;

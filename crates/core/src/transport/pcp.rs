@@ -62,12 +62,12 @@ crate::parameters! {
         /// How the slope of their delays is judged.
         pub acceptance: Acceptance = Acceptance::Gaussian;
         /// The slope that still passes: the share by which a link may be overloaded.
-        pub tolerance: f64 = 0.03, where not_negative;
+        pub tolerance: f64 = 0.04, where not_negative;
         /// What the first probe asks for without history, in full packets a round trip ([pcp06] §3.3:
         /// a packet in half a round trip).
         pub first: f64 = 2.0, where positive;
         /// Least increment asked for otherwise, in full packets a round trip.
-        pub floor: f64 = 5.0, where positive;
+        pub floor: f64 = 3.0, where positive;
         /// Mean wait after a probe that has passed until the next, in round trips.
         pub pause: f64 = 0.0, where not_negative;
         /// Mean wait after a probe that has failed until the next, in round trips.
