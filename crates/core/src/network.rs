@@ -5,7 +5,7 @@ use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
 use crate::port::{Handed, Port, Sent};
 use crate::router::About;
-use crate::routes::{END, Routes};
+use crate::routes::{END, Routes, Way};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
 use crate::units::{Duration, Time};
@@ -43,6 +43,8 @@ pub struct Network {
     routers: Routers,
     /// Whether senders pace what they send, and wait until their host's port has sent it.
     is_paced: bool,
+    /// Whether a queue weighs flows.
+    weighs: bool,
     /// What routers may know of the flows in progress, by slot.
     about: Vec<About>,
     /// The ways through.
@@ -80,6 +82,7 @@ impl Network {
                 Routers::None
             },
             is_paced,
+            weighs: ports.iter().any(Port::weighs),
             about: Vec::new(),
             ports,
             from_host,
@@ -108,6 +111,16 @@ impl Network {
             self.about.resize(slot + 1, about);
         }
         self.about[slot] = about;
+    }
+
+    /// Tells queues that weigh flows what flow a slot holds from now on, and where its packets may come by.
+    pub fn weigh(&mut self, slot: FlowSlot, class: &str, ways: [Way; 2]) {
+        if !self.weighs {
+            return;
+        }
+        for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+            self.ports[*link as usize].introduce(slot, class);
+        }
     }
 
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.

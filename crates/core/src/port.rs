@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::Packet;
+use crate::packet::{FlowSlot, Packet};
 use crate::pauses::Pauses;
 use crate::queue::{
     Admission, Backlog, Behaviour, Census, Context, Fifo, Found, Line, Queue, Verdict,
@@ -385,6 +385,18 @@ impl Port {
     pub fn show_drop(&mut self, packet: &Packet) {
         if let Some(router) = &mut self.router {
             router.on_drop(packet);
+        }
+    }
+
+    /// Whether the queue weighs flows.
+    pub fn weighs(&self) -> bool {
+        matches!(&self.lane, Lane::Departure(served) if served.data.weighs())
+    }
+
+    /// Tells the queue what flow a slot holds from now on.
+    pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
+        if let Lane::Departure(served) = &mut self.lane {
+            served.data.introduce(flow, class);
         }
     }
 

@@ -38,6 +38,20 @@ pub struct Results {
     pub summary: Value,
 }
 
+/// Checks that what is said of some classes of flows is said of such as there are.
+fn check_classes<'a>(
+    field: &str,
+    mut named: impl Iterator<Item = &'a str>,
+    classes: &[String],
+) -> Result<(), Problem> {
+    let Some(class) = named.find(|class| !classes.iter().any(|known| known == class)) else {
+        return Ok(());
+    };
+    let hint = did_you_mean(class, classes.iter().map(String::as_str));
+    let message = format!("no flow has the class `{class}`{hint} ({})", classes.join(", "));
+    Err(Problem::new(field, message))
+}
+
 impl Scenario {
     /// Builds the network.
     pub fn graph(&self) -> Result<Graph, Problem> {
@@ -51,13 +65,11 @@ impl Scenario {
         if matches!(self.model, Model::Ideal(_)) {
             refuse_sequel(&flows, "an ideal takes")?;
         }
-        if let Some(class) = self.transports.keys().find(|class| !flows.classes.contains(class)) {
-            let (classes, hint) = (
-                flows.classes.join(", "),
-                did_you_mean(class, flows.classes.iter().map(String::as_str)),
-            );
-            let message = format!("no flow has the class `{class}`{hint} ({classes})");
-            return Err(Problem::new("transports", message));
+        let classes = &flows.classes;
+        check_classes("transports", self.transports.keys().map(String::as_str), classes)?;
+        for (field, queue) in [("queue", &self.queue), ("host_queue", &self.host_queue)] {
+            let weighed = queue.as_ref().map(|queue| queue.weighed()).unwrap_or_default();
+            check_classes(&format!("{field}.weights"), weighed.into_iter(), classes)?;
         }
         let mut transports = self.all_transports();
         let lacking = transports.find(|(_, transport)| transport.needs_deadlines());

@@ -153,6 +153,8 @@ fn what_must_fit() -> Vec<Value> {
         json!({ "warm_up": "20 s" }),
         // Transports beside one another.
         json!({ "transports": { "traces": "tcp" } }),
+        json!({ "queue": { "kind": "fair_queueing", "weights": { "trce": 2 } } }),
+        json!({ "queue": { "kind": "fair_queueing", "weights": { "trace": 0 } } }),
         json!({ "transports": { "trace": "tpc" } }),
         json!({ "transports": { "trace": "rcp" } }),
         json!({ "transports": "tcp" }),

@@ -62,6 +62,42 @@ fn flows_get_max_min_shares_whatever_they_ask_for() {
 }
 
 #[test]
+fn weights_divide_what_no_flow_leaves() {
+    // Of 6 Gb/s, the third flow wants 0.5 of the 2 that its weight would give it; the others divide what is
+    // left as 1 to 4 to 0.5, whatever their packets, and slots are used again by flows of other classes.
+    let weights = json!({ "silver": 1, "gold": 4, "lead": 0.5 });
+    let rates = ["10 Gbps", "10 Gbps", "500 Mbps", "10 Gbps"];
+    let classes = ["silver", "gold", "plain", "lead"];
+    let flow = |i: usize, start: &str, rest: Value| {
+        let base = json!({ "source": i, "target": 4 + i, "start": start });
+        with(&base, rest)
+    };
+    let mut flows: Vec<Value> = (0..4)
+        .map(|i| flow(i, "10 ms", json!({ "initial_rate": rates[i], "class": classes[i] })))
+        .collect();
+    flows.extend((0..4).map(|i| {
+        flow(
+            i,
+            "0 s",
+            json!({ "size": "10 KB", "class": classes[3 - i], "initial_rate": rates[i] }),
+        )
+    }));
+    let results = run(&json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 4, "receivers": 4, "bottleneck_rate": "6 Gbps",
+        },
+        "queue": { "kind": "fair_queueing", "weights": weights },
+        "transport": greedy("1 MB"),
+        "workload": { "kind": "flows", "flows": flows },
+        "time_limit": "110 ms",
+    }));
+    for (got, share) in delivered(&results)[4..].iter().zip([1.0, 4.0, 0.5, 0.5]) {
+        let expected = share * 1e9 / 8.0 * 0.1 / 1.04;
+        assert_near(*got, expected, 0.01, &format!("share of {share} Gb/s"));
+    }
+}
+
+#[test]
 fn flows_with_unequal_round_trips_and_windows_of_one_size_get_equal_shares() {
     // Of two flows under drop-tail with as much in flight the one with the tenfold way gets less.
     let mut graph = "from,to,rate,delay\n".to_owned();

@@ -103,7 +103,10 @@ fn discipline(random: &mut Random) -> Value {
             "starvation_prevention": random.below(2) == 0,
             "census": pick(random, &[json!([]), json!(["1 KB", "20 KB"])]),
         }),
-        "fair_queueing" => json!({ "kind": "fair_queueing", "capacity": capacity }),
+        "fair_queueing" => json!({
+            "kind": "fair_queueing", "capacity": capacity,
+            "weights": pick(random, &[json!({}), json!({ "trace": 0.3 })]),
+        }),
         "drr" => json!({
             "kind": "drr", "capacity": capacity, "quantum": pick(random, &["1040 B", "5 KB"]),
         }),

@@ -8,12 +8,15 @@
 //! frames or control packets hold the line up. Self-clocking needs neither rate nor clock. What two flows
 //! with packets waiting get over any time differs by less than a packet of each, as in [fq89]; and what
 //! comes to an empty line of its own is sent after at most one packet of each other flow, and the one being
-//! sent. For flows of equal weight that is within a packet of the bit-by-bit time.
+//! sent. For flows of equal weight that is within a packet of the bit-by-bit time. A flow of less weight than
+//! another takes as many more rounds for a byte.
+
+use std::collections::BTreeMap;
 
 use super::flows::{Flows, Limit};
 use super::wheel::Wheel;
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
-use crate::packet::Packet;
+use crate::packet::{FlowSlot, Packet};
 use crate::units::Rate;
 
 crate::parameters! {
@@ -23,12 +26,22 @@ crate::parameters! {
         /// The most that waits, all flows together, in bytes or packets: when it is full the last packet
         /// of the longest line is dropped; none for a queue without limit of its own.
         pub capacity: Option<Capacity> = None;
+        /// Weights of flows by the name of their class, from 0.1 to 100: of two with packets waiting the one
+        /// of twice the weight gets twice as much. Flows of other classes weigh 1.
+        pub weights: BTreeMap<String, f64> = BTreeMap::new(),
+            where |weights| {
+                let is_weight = |weight: &f64| (0.1..=100.0).contains(weight);
+                if weights.values().all(is_weight) { Ok(()) } else { Err("weights from 0.1 to 100") }
+            };
     }
 }
 
 impl Discipline for Config {
     fn build(&self, _rate: Rate) -> Behaviour {
         Behaviour::OnDeparture(Box::new(FairQueueing {
+            weights: self.weights.clone(),
+            greatest: self.weights.values().fold(1.0, |most, weight| weight.max(most)),
+            pace: Vec::new(),
             flows: Flows::default(),
             rounds: Wheel::default(),
             limit: Limit::new(self.capacity),
@@ -39,17 +52,37 @@ impl Discipline for Config {
     fn capacity(&self) -> Option<Capacity> {
         self.capacity
     }
+
+    fn weighed(&self) -> Vec<&str> {
+        self.weights.keys().map(String::as_str).collect()
+    }
 }
 
 struct FairQueueing {
+    weights: BTreeMap<String, f64>,
+    /// The greatest weight.
+    greatest: f64,
+    /// By slot: the rounds that a byte takes; of slots beyond, one.
+    pace: Vec<f64>,
     /// A line for each flow with packets waiting. Others need no state: their last packets were due before
     /// the present round.
     flows: Flows<Line>,
-    /// When the first packet of each line is due, in rounds that send every flow a byte. The present one is
-    /// that of the packet being sent, so that none is due later than a packet's length from now.
+    /// When the first packet of each line is due, in rounds that send every flow of the greatest weight a
+    /// byte. The present one is that of the packet being sent, so that none is due later than what a packet
+    /// takes from now.
     rounds: Wheel,
     limit: Limit,
     backlog: Backlog,
+}
+
+impl FairQueueing {
+    /// The rounds that a packet takes.
+    fn rounds(&self, packet: &Packet) -> u64 {
+        match self.pace.get(packet.flow as usize) {
+            None => u64::from(packet.bytes),
+            Some(pace) => (f64::from(packet.bytes) * pace).round() as u64,
+        }
+    }
 }
 
 impl Queue for FairQueueing {
@@ -60,7 +93,8 @@ impl Queue for FairQueueing {
         self.backlog.add(packet.bytes);
         self.limit.note(number, line.backlog().bytes);
         if is_new {
-            self.rounds.put(number, self.rounds.now() + u64::from(packet.bytes));
+            let due = self.rounds.now() + self.rounds(&packet);
+            self.rounds.put(number, due);
         }
         while let Some(longest) = self.limit.longest(self.backlog) {
             let line = self.flows.state_mut(longest);
@@ -85,8 +119,8 @@ impl Queue for FairQueueing {
         let packet = line.pop()?;
         self.backlog.take(packet.bytes);
         self.limit.note(number, line.backlog().bytes);
-        match line.first() {
-            Some(next) => self.rounds.put(number, due + u64::from(next.bytes)),
+        match line.first().copied() {
+            Some(next) => self.rounds.put(number, due + self.rounds(&next)),
             None => self.flows.release(number),
         }
         Some(packet)
@@ -105,7 +139,19 @@ impl Queue for FairQueueing {
     }
 
     fn pass(&mut self, packet: &Packet) {
-        self.rounds.advance(self.rounds.now() + u64::from(packet.bytes));
+        self.rounds.advance(self.rounds.now() + self.rounds(packet));
+    }
+
+    fn weighs(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    fn introduce(&mut self, flow: FlowSlot, class: &str) {
+        let slot = flow as usize;
+        if slot >= self.pace.len() {
+            self.pace.resize(slot + 1, 1.0);
+        }
+        self.pace[slot] = self.greatest / self.weights.get(class).unwrap_or(&1.0);
     }
 }
 
@@ -125,7 +171,7 @@ mod tests {
     }
 
     fn queue(capacity: Option<Capacity>) -> Bench<dyn Queue> {
-        bench(&Config { capacity })
+        bench(&Config { capacity, weights: BTreeMap::new() })
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::packet::{Kind, Packet};
+use crate::packet::{FlowSlot, Kind, Packet};
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
@@ -52,6 +52,11 @@ pub trait Discipline {
     /// it might be passed over again and again.
     fn quantum(&self) -> Option<Bytes> {
         None
+    }
+
+    /// The classes of flows that it gives weights of their own, by name.
+    fn weighed(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// How many priorities it tells apart, if it looks at them and that is limited.
@@ -167,6 +172,14 @@ pub trait Queue: Send {
 
     /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
     fn pass(&mut self, _packet: &Packet) {}
+
+    /// Whether it weighs flows, and so wants to be told of each ([`introduce`](Self::introduce)).
+    fn weighs(&self) -> bool {
+        false
+    }
+
+    /// A slot holds a flow of this class from now on, whose packets may come this way.
+    fn introduce(&mut self, _flow: FlowSlot, _class: &str) {}
 
     /// What has come and was dropped, by priority, if that is counted.
     fn census(&self) -> Option<&Census> {

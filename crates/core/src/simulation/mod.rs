@@ -258,6 +258,7 @@ impl<'a> Simulation<'a> {
 
     fn start_flow(&mut self, spec: FlowSpec) -> Result<(), Problem> {
         let (flow, about) = self.open(spec)?;
+        let (class, ways) = (usize::from(flow.spec.class), [flow.there, flow.back]);
         let slot = if let Some(slot) = self.free.pop() {
             self.flows[slot as usize] = Some(flow);
             slot
@@ -266,6 +267,7 @@ impl<'a> Simulation<'a> {
             self.flows.len() as FlowSlot - 1
         };
         self.network.introduce(slot, about);
+        self.network.weigh(slot, &self.workload.classes[class], ways);
         self.live += 1;
         self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);

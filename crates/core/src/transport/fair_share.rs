@@ -7,7 +7,7 @@
 use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
 use crate::packet::{Format, Header, Kind, Share};
-use crate::parameters::{Problem, not_negative};
+use crate::parameters::{Problem, defaults, not_negative};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
@@ -73,11 +73,11 @@ impl Transport for Config {
     }
 
     fn queue(&self) -> queue::Config {
-        queue::Config::fair_queueing(queue::fair_queueing::Config { capacity: None })
+        queue::Config::fair_queueing(defaults())
     }
 
     fn router(&self) -> Option<router::Config> {
-        Some(router::Config::fair_share(crate::parameters::defaults()))
+        Some(router::Config::fair_share(defaults()))
     }
 
     fn needs_one_path(&self) -> bool {
