@@ -37,8 +37,6 @@ use crate::workload::Flows;
 /// A flow in progress.
 struct Flow {
     spec: FlowSpec,
-    /// The number of its stack.
-    stack: u8,
     sender: Sender,
     receiver: Receiver,
     controller: Box<dyn Controller>,
@@ -303,10 +301,8 @@ impl<'a> Simulation<'a> {
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
         self.sending[spec.source as usize] += 1;
-        let number = self.stacks.number(spec.class);
-        let stack = self.stacks.get(number);
+        let stack = self.stacks.of(spec.class);
         let flow = Flow {
-            stack: number,
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
             receiver: Receiver::new(&stack.mechanism),
             controller: stack.transport.controller(&path),
@@ -418,7 +414,7 @@ impl<'a> Simulation<'a> {
     /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
     fn feedback(&self, slot: FlowSlot, sent_at: Time, written: f32) -> f32 {
         let Some(flow) = &self.flows[slot as usize] else { return written };
-        if self.stacks.get(flow.stack).mechanism.tells_delay {
+        if self.stacks.of(flow.spec.class).mechanism.tells_delay {
             self.clock.delay(sent_at, self.agenda.now())
         } else {
             written

@@ -53,7 +53,7 @@ impl Simulation<'_> {
     pub(super) fn pump(&mut self, slot: FlowSlot) {
         let now = self.agenda.now();
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let mechanism = &self.stacks.get(flow.stack).mechanism;
+        let mechanism = &self.stacks.of(flow.spec.class).mechanism;
         let mut allowance = flow.controller.allowance();
         if allowance.gives_up {
             flow.sender.give_up();

@@ -17,8 +17,8 @@ pub(super) struct Stack<'a> {
 pub struct Stacks<'a> {
     /// That of most flows first.
     all: Vec<Stack<'a>>,
-    /// By class: whose of them its flows have.
-    of_class: Vec<u8>,
+    /// By class: which of them its flows have.
+    of_class: Vec<usize>,
 }
 
 impl<'a> Stacks<'a> {
@@ -32,16 +32,11 @@ impl<'a> Stacks<'a> {
         let all = std::iter::once(most).chain(others.values());
         let all = all.map(|transport| Stack { transport, mechanism: transport.mechanism(format) });
         let place = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
-        Self { all: all.collect(), of_class: classes.iter().map(|c| place(c) as u8).collect() }
+        Self { all: all.collect(), of_class: classes.iter().map(place).collect() }
     }
 
-    /// Which stack the flows of a class have.
-    pub(super) fn number(&self, class: u16) -> u8 {
-        self.of_class[usize::from(class)]
-    }
-
-    /// A stack by its number.
-    pub(super) fn get(&self, number: u8) -> &Stack<'a> {
-        &self.all[usize::from(number)]
+    /// What the flows of a class have.
+    pub(super) fn of(&self, class: u16) -> &Stack<'a> {
+        &self.all[self.of_class[usize::from(class)]]
     }
 }
