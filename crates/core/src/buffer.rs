@@ -96,27 +96,20 @@ impl Pause {
     }
 }
 
-/// What a change of an ingress link's account asks of the neighbour at its other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Stop sending data.
-    Pause,
-    /// Go on.
-    Resume,
-}
-
 /// The account of one ingress link.
 #[derive(Clone, Debug, Default)]
 struct Ingress {
     /// Index of the switch that receives from the link.
-    switch: usize,
+    switch: u32,
+    is_paused: bool,
     /// All bytes that came by the link and have not left the switch.
     held: u64,
     /// Those of them in headroom.
     in_headroom: u64,
     headroom: u64,
-    is_paused: bool,
 }
+
+const _: () = assert!(size_of::<Ingress>() <= 32, "two fit a cache line (docs/performance.md)");
 
 impl Ingress {
     /// Bytes in the shared pool.
@@ -132,9 +125,24 @@ struct Switch {
     pool: u64,
     /// How much of it is taken.
     taken: u64,
+    /// What an ingress link may hold, or a port queue, while half of the pool is free.
+    fair: u64,
+    /// Whether what leaves is taken off the accounts at once.
+    is_watched: bool,
+    /// A watched switch is looked at again when no more than this is taken.
+    look_below: u64,
+    /// The links that lead away from it.
+    ports: Vec<LinkId>,
 }
 
 /// The buffers of all switches of a network.
+///
+/// While half of a switch's pool is free and no link or port has more than it may have then, nothing is
+/// dropped or paused there, and nobody needs to know what is in the buffer exactly. So what comes is put on
+/// the accounts of such a switch, and what leaves stays there: they say the most that there can be. Only when
+/// that would be too much, what really waits is counted; and if it is much, the switch is *watched*, with
+/// accounts that are exact, until little is left. That spares an event for each packet that waits
+/// (docs/performance.md).
 #[derive(Clone)]
 pub struct Buffers {
     alpha: Option<f64>,
@@ -161,7 +169,7 @@ impl Buffers {
             if !graph.nodes[switch].is_host {
                 aside[switch] = aside[switch].saturating_add(headroom).saturating_add(reserve);
             }
-            ingress.push(Ingress { switch, headroom, ..Ingress::default() });
+            ingress.push(Ingress { switch: link.to, headroom, ..Ingress::default() });
         }
         let most = (0..aside.len()).rev().max_by_key(|switch| aside[*switch]).unwrap_or_default();
         if size.0.checked_sub(aside[most]).is_none_or(|left| left < packet.0) {
@@ -176,8 +184,16 @@ impl Buffers {
             };
             return Err(Problem::new("shared_buffer", message));
         }
-        let switches =
-            aside.iter().map(|aside| Switch { pool: size.0 - aside, taken: 0 }).collect();
+        let alpha = pause.map(|pause| pause.alpha).or(config.alpha);
+        let switch = |aside: &u64| {
+            let pool = size.0 - aside;
+            let fair = alpha.map_or(u64::MAX, |alpha| threshold(alpha, pool / 2));
+            Switch { pool, fair, ..Switch::default() }
+        };
+        let mut switches: Vec<Switch> = aside.iter().map(switch).collect();
+        for (id, link) in (0..).zip(&graph.links) {
+            switches[link.from as usize].ports.push(id);
+        }
         Ok(Some(Self {
             alpha: config.alpha,
             pause: config.pause.clone(),
@@ -187,43 +203,129 @@ impl Buffers {
         }))
     }
 
-    /// Finds room for a packet of `bytes` that came by `link` and goes to a port where `queued`
-    /// bytes wait;
-    /// `false` if there is none.
-    pub fn admit(&mut self, link: LinkId, bytes: u16, queued: impl FnOnce() -> u64) -> bool {
-        let bytes = u64::from(bytes);
+    /// Whether the switch at the end of `link` is watched.
+    pub fn is_watched(&self, link: LinkId) -> bool {
+        self.switches[self.ingress[link as usize].switch as usize].is_watched
+    }
+
+    /// The links that lead away from the switch at the end of `link`.
+    pub fn ports(&self, link: LinkId) -> &[LinkId] {
+        &self.switches[self.ingress[link as usize].switch as usize].ports
+    }
+
+    /// Whether half of the pool would be free, and nobody have more than its share then, with a packet of
+    /// `bytes` that came by `link` and goes to a port where `queued` bytes wait, and `times` what is there.
+    fn is_at_ease(
+        &self,
+        link: LinkId,
+        bytes: u16,
+        queued: impl FnOnce() -> u64,
+        times: u64,
+    ) -> bool {
+        let (ingress, bytes) = (&self.ingress[link as usize], u64::from(bytes));
+        let switch = &self.switches[ingress.switch as usize];
+        let has = if self.pause.is_some() {
+            (times * ingress.held + bytes).saturating_sub(self.reserve)
+        } else if self.alpha.is_some() {
+            queued() + bytes
+        } else {
+            0
+        };
+        2 * (times * switch.taken + bytes) <= switch.pool && has < switch.fair
+    }
+
+    /// Finds room at a switch that is not watched; `false` if nobody can tell without counting.
+    pub fn admit_unwatched(
+        &mut self,
+        link: LinkId,
+        bytes: u16,
+        queued: impl FnOnce() -> u64,
+    ) -> bool {
+        let is_at_ease = self.is_at_ease(link, bytes, queued, 1);
+        if is_at_ease {
+            self.hold(link, bytes);
+        }
+        is_at_ease
+    }
+
+    /// Forgets what the switch at the end of `link` holds, to count it anew.
+    pub fn forget(&mut self, link: LinkId) {
+        let switch = &mut self.switches[self.ingress[link as usize].switch as usize];
+        switch.taken = 0;
+        for port in &switch.ports {
+            self.ingress[*port as usize ^ 1].held = 0;
+        }
+    }
+
+    /// Puts a packet of `bytes` that came by `link` on the accounts, outside of headroom.
+    pub fn hold(&mut self, link: LinkId, bytes: u16) {
         let ingress = &mut self.ingress[link as usize];
-        let switch = &mut self.switches[ingress.switch];
-        let free = switch.pool - switch.taken;
+        let before = ingress.pooled(self.reserve);
+        ingress.held += u64::from(bytes);
+        self.switches[ingress.switch as usize].taken += ingress.pooled(self.reserve) - before;
+    }
+
+    /// After the switch at the end of `link` was counted: whether it is to be watched, because a packet of
+    /// `bytes` that came by it would find less than half of the room left.
+    pub fn watch(&mut self, link: LinkId, bytes: u16, queued: u64) -> bool {
+        let is_watched = !self.is_at_ease(link, bytes, || queued, 2);
+        let switch = &mut self.switches[self.ingress[link as usize].switch as usize];
+        switch.is_watched = is_watched;
+        switch.look_below = switch.taken / 2;
+        is_watched
+    }
+
+    /// After a packet that came by `link` has left its watched switch: whether the switch needs no watching
+    /// any more.
+    pub fn relax(&mut self, link: LinkId) -> bool {
+        let number = self.ingress[link as usize].switch as usize;
+        let switch = &self.switches[number];
+        if switch.taken > switch.look_below {
+            return false;
+        }
+        let is_calm = |port: &LinkId| {
+            let ingress = &self.ingress[*port as usize ^ 1];
+            !ingress.is_paused && ingress.in_headroom == 0 && self.is_at_ease(*port ^ 1, 0, || 0, 2)
+        };
+        let is_calm = switch.ports.iter().all(is_calm);
+        let switch = &mut self.switches[number];
+        switch.look_below = switch.taken / 2;
+        switch.is_watched = !is_calm;
+        is_calm
+    }
+
+    /// Finds room at a watched switch for a packet of `bytes` that came by `link` and goes to a port where
+    /// `queued` bytes wait; `false` if there is none.
+    pub fn admit(&mut self, link: LinkId, bytes: u16, queued: impl FnOnce() -> u64) -> bool {
+        let ingress = &mut self.ingress[link as usize];
+        let switch = &self.switches[ingress.switch as usize];
+        let (free, size) = (switch.pool - switch.taken, u64::from(bytes));
         if let Some(pause) = &self.pause {
             let before = ingress.pooled(self.reserve);
             let more =
-                (ingress.held - ingress.in_headroom + bytes).saturating_sub(self.reserve) - before;
+                (ingress.held - ingress.in_headroom + size).saturating_sub(self.reserve) - before;
             if more > 0 && (before + more > threshold(pause.alpha, free) || more > free) {
-                if ingress.in_headroom + bytes > ingress.headroom {
+                if ingress.in_headroom + size > ingress.headroom {
                     return false;
                 }
-                ingress.in_headroom += bytes;
-            } else {
-                switch.taken += more;
+                ingress.in_headroom += size;
+                ingress.held += size;
+                return true;
             }
-        } else {
-            if bytes > free
-                || self.alpha.is_some_and(|alpha| queued() + bytes > threshold(alpha, free))
-            {
-                return false;
-            }
-            switch.taken += bytes;
+        } else if size > free
+            || self.alpha.is_some_and(|alpha| queued() + size > threshold(alpha, free))
+        {
+            return false;
         }
-        ingress.held += bytes;
+        self.hold(link, bytes);
         true
     }
 
-    /// Frees the room of a packet that has left; headroom first.
+    /// Frees the room of a packet that has left a watched switch; headroom first.
     pub fn release(&mut self, link: LinkId, bytes: impl Into<u64>) {
         let bytes = bytes.into();
         let ingress = &mut self.ingress[link as usize];
-        let switch = &mut self.switches[ingress.switch];
+        let switch = &mut self.switches[ingress.switch as usize];
         let before = ingress.pooled(self.reserve);
         let from_headroom = ingress.in_headroom.min(bytes);
         ingress.in_headroom -= from_headroom;
@@ -231,27 +333,36 @@ impl Buffers {
         switch.taken -= before - ingress.pooled(self.reserve);
     }
 
-    /// What to tell the neighbour at the other end of `link`, after its account has changed.
-    pub fn order(&mut self, link: LinkId) -> Option<Order> {
-        let pause = self.pause.as_ref()?;
+    /// Whether to tell the neighbour at the other end of `link` to pause, after a packet has come by it.
+    pub fn pauses(&mut self, link: LinkId) -> bool {
+        let Some((pooled, threshold)) = self.pooled(link) else { return false };
         let ingress = &mut self.ingress[link as usize];
-        let switch = &self.switches[ingress.switch];
-        let threshold = threshold(pause.alpha, switch.pool - switch.taken);
-        let pooled = ingress.pooled(self.reserve);
         let is_full = ingress.in_headroom > 0 || (pooled > 0 && pooled >= threshold);
-        let is_low = ingress.in_headroom == 0
-            && (pooled == 0 || pooled.saturating_add(pause.resume_offset.0) <= threshold);
-        match ingress.is_paused {
-            false if is_full => {
-                ingress.is_paused = true;
-                Some(Order::Pause)
-            }
-            true if is_low => {
-                ingress.is_paused = false;
-                Some(Order::Resume)
-            }
-            _ => None,
-        }
+        let begins = is_full && !ingress.is_paused;
+        ingress.is_paused |= begins;
+        begins
+    }
+
+    /// Whether to tell the neighbour at the other end of `link` to go on, after a packet that came by it has
+    /// left.
+    pub fn resumes(&mut self, link: LinkId) -> bool {
+        let Some((pooled, threshold)) = self.pooled(link) else { return false };
+        let offset = self.pause.as_ref().map_or(0, |pause| pause.resume_offset.0);
+        let ingress = &mut self.ingress[link as usize];
+        let is_low =
+            ingress.in_headroom == 0 && (pooled == 0 || pooled.saturating_add(offset) <= threshold);
+        let ends = is_low && ingress.is_paused;
+        ingress.is_paused &= !ends;
+        ends
+    }
+
+    /// What `link` has in the shared pool, and from where on it is paused; `None` without pause frames.
+    fn pooled(&self, link: LinkId) -> Option<(u64, u64)> {
+        let pause = self.pause.as_ref()?;
+        let ingress = &self.ingress[link as usize];
+        let switch = &self.switches[ingress.switch as usize];
+        let threshold = threshold(pause.alpha, switch.pool - switch.taken);
+        Some((ingress.pooled(self.reserve), threshold))
     }
 
     /// Whether the neighbour at the other end of `link` has been told to pause.
@@ -275,13 +386,23 @@ impl Buffers {
             rest.release(*link, *bytes);
         }
         let links = leaves.into_iter().map(|(link, _)| link);
-        links.filter(|link| rest.order(*link) == Some(Order::Resume)).collect()
+        links.filter(|link| rest.resumes(*link)).collect()
     }
 
-    /// Checks that nothing is held once nothing waits.
-    pub fn assert_empty(&self) {
-        assert!(self.ingress.iter().all(|ingress| ingress.held == 0), "a buffer leaks bytes");
-        assert!(self.switches.iter().all(|switch| switch.taken == 0), "a shared pool leaks bytes");
+    /// Checks the accounts against what waits of each link: they are exact at watched switches, and the
+    /// most that there can be at the others.
+    pub fn assert_hold(&self, waiting: &[u64]) {
+        for (ingress, waiting) in self.ingress.iter().zip(waiting) {
+            let is_exact = self.switches[ingress.switch as usize].is_watched;
+            let adds_up =
+                if is_exact { *waiting == ingress.held } else { *waiting <= ingress.held };
+            assert!(adds_up, "a buffer's accounts and its queues disagree: {ingress:?}, {waiting}");
+        }
+        for switch in &self.switches {
+            let links = switch.ports.iter().map(|port| &self.ingress[*port as usize ^ 1]);
+            let pooled: u64 = links.map(|ingress| ingress.pooled(self.reserve)).sum();
+            assert_eq!(pooled, switch.taken, "a shared pool leaks bytes");
+        }
     }
 }
 
@@ -306,7 +427,7 @@ mod tests {
         let link =
             (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();
         let (mut held, none) = (0, Vec::<LinkId>::new());
-        while buffers.order(link as LinkId).is_none() {
+        while !buffers.pauses(link as LinkId) {
             assert!(buffers.admit(link as LinkId, 1_000, || 0));
             held += 1_000;
         }

@@ -1,13 +1,14 @@
 //! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
 
-use crate::buffer::{Buffers, Order, PAUSE_FRAME};
+use crate::buffer::{Buffers, PAUSE_FRAME};
 use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
-use crate::port::{Handed, Port, Sent};
+use crate::port::{Handed, Port};
 use crate::router::About;
 use crate::routes::{END, Routes, Way};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
+use crate::transmitter::Sent;
 use crate::units::{Duration, Time};
 
 /// The pending events of a simulation.
@@ -200,12 +201,16 @@ impl Network {
         match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
+                if self.buffers.is_some() {
+                    self.release(packet, link, agenda);
+                }
                 Some(sent.ends)
             }
             Handed::Dropped => {
                 self.discard(packet, link, agenda);
                 None
             }
+            Handed::Waits(ends) => ends,
             Handed::Queued => {
                 self.serve(link, agenda);
                 None
@@ -263,37 +268,113 @@ impl Network {
         let (Some(ingress), Some(buffers)) = (self.ingress(packet, link), &mut self.buffers) else {
             return true;
         };
-        let port = &mut self.ports[link as usize];
-        let queued = || port.backlog(agenda.now()).bytes;
-        let admitted = buffers.admit(ingress, packet.bytes, queued);
+        let now = agenda.now();
+        if !buffers.is_watched(ingress) {
+            let port = &mut self.ports[link as usize];
+            if buffers.admit_unwatched(ingress, packet.bytes, || port.backlog(now).bytes) {
+                if cfg!(debug_assertions) {
+                    self.assert_at_ease(ingress, packet.bytes, link, now);
+                }
+                return true;
+            }
+            self.count(ingress, now);
+            self.watch(ingress, packet.bytes, link, agenda);
+        }
+        let (Some(buffers), port) = (&mut self.buffers, &mut self.ports[link as usize]) else {
+            return true;
+        };
+        let admitted = buffers.admit(ingress, packet.bytes, || port.backlog(now).bytes);
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
-            self.lose(packet);
+            self.losses.push(packet.flow);
         }
-        self.order(ingress, agenda);
+        if buffers.pauses(ingress) {
+            self.tell(Kind::Pause, ingress, agenda);
+        }
         admitted
     }
 
-    /// Frees the room of a packet that leaves its switch's buffer.
+    /// Counts anew what waits at the switch at the end of `ingress`.
+    fn count(&mut self, ingress: LinkId, now: Time) {
+        let Some(buffers) = &mut self.buffers else { return };
+        buffers.forget(ingress);
+        for place in 0..buffers.ports(ingress).len() {
+            let port = &mut self.ports[buffers.ports(ingress)[place] as usize];
+            port.backlog(now);
+            port.visit_data(&mut |packet| {
+                buffers.hold(self.routes.link(packet.next_hop - 1), packet.bytes);
+            });
+        }
+    }
+
+    /// Checks that exact accounts would let `bytes` in too that came by `ingress`, and not pause it.
+    fn assert_at_ease(&mut self, ingress: LinkId, bytes: u16, link: LinkId, now: Time) {
+        let most = self.buffers.clone();
+        self.count(ingress, now);
+        let queued = self.ports[link as usize].backlog(now).bytes;
+        if let Some(exact) = &mut self.buffers {
+            let is_at_ease = exact.admit(ingress, bytes, || queued) && !exact.pauses(ingress);
+            assert!(is_at_ease, "a switch that was not watched had to drop or pause");
+        }
+        self.buffers = most;
+    }
+
+    /// Watches the switch at the end of `ingress`, by which `bytes` have come that go to `link`, if it was
+    /// found to hold much.
+    fn watch(&mut self, ingress: LinkId, bytes: u16, link: LinkId, agenda: &mut Agenda) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let now = agenda.now();
+        if !buffers.watch(ingress, bytes, self.ports[link as usize].backlog(now).bytes) {
+            return;
+        }
+        for link in buffers.ports(ingress) {
+            let port = &mut self.ports[*link as usize];
+            port.set_prompt(true, now);
+            if let Some(time) = port.call(now) {
+                agenda.push(time, Event::Ready(*link));
+            }
+        }
+    }
+
+    /// Frees the room of a packet that leaves its switch's buffer, if the switch is watched.
     fn release(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
         if self.buffers.is_none() {
             return;
         }
-        let Some(ingress) = self.ingress(packet, link) else { return };
-        if let Some(buffers) = &mut self.buffers {
-            buffers.release(ingress, packet.bytes);
+        let (Some(ingress), Some(buffers)) = (self.ingress(packet, link), &mut self.buffers) else {
+            return;
+        };
+        if !buffers.is_watched(ingress) {
+            return;
         }
-        self.order(ingress, agenda);
+        buffers.release(ingress, packet.bytes);
+        if buffers.relax(ingress) {
+            for link in buffers.ports(ingress) {
+                self.ports[*link as usize].set_prompt(false, agenda.now());
+            }
+        }
+        if buffers.resumes(ingress) {
+            self.tell(Kind::Resume, ingress, agenda);
+        }
     }
 
-    /// Sends a pause frame to the neighbour at the other end of `link` if the buffers ask for it.
-    fn order(&mut self, link: LinkId, agenda: &mut Agenda) {
-        let kind = match self.buffers.as_mut().and_then(|buffers| buffers.order(link)) {
-            None => return,
-            Some(Order::Pause) => Kind::Pause,
-            Some(Order::Resume) => Kind::Resume,
-        };
+    /// Checks the accounts of shared buffers at the end of a run.
+    pub fn assert_buffers(&self) {
+        let Some(buffers) = &self.buffers else { return };
+        let mut waiting = vec![0; self.ports.len()];
+        for (link, port) in (0..).zip(&self.ports) {
+            port.visit_data(&mut |packet| {
+                if let Some(ingress) = self.ingress(packet, link) {
+                    waiting[ingress as usize] += u64::from(packet.bytes);
+                }
+            });
+        }
+        buffers.assert_hold(&waiting);
+    }
+
+    /// Sends a pause frame to the neighbour at the other end of `link`.
+    fn tell(&mut self, kind: Kind, link: LinkId, agenda: &mut Agenda) {
         self.pause_frames += 1;
         let mut frame = Packet {
             sent_at: agenda.now(),

@@ -1,16 +1,13 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
-use std::collections::VecDeque;
-
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowSlot, Kind, Packet};
 use crate::pauses::Pauses;
-use crate::queue::{
-    Admission, Backlog, Behaviour, Census, Context, Fifo, Found, Line, Queue, Verdict,
-};
+use crate::queue::{Backlog, Behaviour, Census, Context, Gate, Line, Queue};
 use crate::random::Random;
 use crate::router::{About, Router, View};
 use crate::topology::{Link, Loss};
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::transmitter::{Sent, Transmitter};
+use crate::units::Time;
 
 /// What has passed through a port.
 #[derive(Clone, Debug, Default)]
@@ -36,80 +33,44 @@ pub struct Counters {
     pub lost: u64,
 }
 
-/// Whether control packets wait with the data or pass it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// One line for all; ports take the short way where they can.
-    WithData,
-    /// One line for all, and every packet's departure is seen: shared buffers need to know.
-    Served,
-    /// Strict priority, in a line of their own without limit.
-    First,
-}
-
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
-    /// What control packets do.
-    pub control: Control,
-    /// Whether it matters to somebody at once when a packet leaves.
-    pub is_watched: bool,
+    /// Whether control packets pass data, in a line of their own without limit.
+    pub control_first: bool,
+    /// Whether flows wait for their packets to leave.
+    pub is_awaited: bool,
     /// Whether packets that are no answers get their time stamp here, when their transmission starts.
     pub stamps: bool,
 }
 
-/// How a port serves its queue.
-enum Lane {
-    /// The discipline decides on arrival, so the departure is known at once and the packet goes straight
-    /// onto the wire, from a start that may lie ahead: a hop is one event (docs/performance.md).
-    Arrival(Box<dyn Admission>),
-    /// The transmitter takes the next packet when it is free.
-    Departure(Box<Served>),
+/// When a port is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// When somebody looks.
+    Late,
+    /// When the transmitter is free.
+    Prompt,
+    /// When the transmitter is free, and every packet goes through the queue, which is not patient
+    /// ([`Queue::is_patient`]).
+    Impatient,
 }
 
-/// The queues of a port that is served.
-struct Served {
-    control: Option<Line>,
-    data: Box<dyn Queue>,
-    /// Up to when `queue_area` is known.
-    accounted: Time,
-    /// Whether the port has asked to be called when the transmitter is free.
-    called: bool,
-    pauses: Pauses,
-}
-
-impl Served {
-    fn backlog(&self) -> Backlog {
-        let control = self.control.as_ref().map_or_else(Backlog::default, Line::backlog);
-        let data = self.data.backlog();
-        Backlog { bytes: control.bytes + data.bytes, packets: control.packets + data.packets }
-    }
-}
-
-/// A packet on the wire, or scheduled to be.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    starts: Time,
-    packet: Packet,
-}
-
-const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
-
-/// A transmission that has been settled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sent {
-    /// When its transmission ends.
-    pub ends: Time,
-    /// When it arrives, if nothing was on the link before it: then the link's next arrival is to be
-    /// scheduled. Otherwise the arrival before it says when.
-    pub arrives_first: Option<Time>,
+/// Where data waits.
+enum Data {
+    /// Before the transmitter, first in, first out, behind a gate.
+    Fifo(Gate),
+    /// In a queue.
+    Queue(Box<dyn Queue>),
 }
 
 /// What becomes of a packet handed to a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Handed {
-    /// All is settled.
+    /// Its transmission has started.
     Sent(Sent),
+    /// It waits, and will be sent when somebody looks; and when its transmission will end, if that is known.
+    Waits(Option<Time>),
     /// It was put in a queue that has yet to be served; the queue may have dropped it or others.
     Queued,
     /// It was dropped.
@@ -118,41 +79,48 @@ pub enum Handed {
 
 /// One direction of a cable, with the queue before it.
 ///
-/// Every hop touches two of these, and a large network has more than a near cache holds: what a hop needs
-/// stands first, in three cache lines (docs/performance.md).
+/// A hop is one event, the arrival at the end of the link: what waits is not served when the transmitter
+/// becomes free, but when somebody next looks at the port, and then from the time when it became free. That
+/// is before anything can depend on it, since the packet being sent arrives later than its transmission ends
+/// (docs/performance.md). Where departures matter to somebody at once, the port is *prompt*, and asks to be
+/// called when the transmitter is free.
+///
+/// Every hop touches two ports, and a large network has more than a near cache holds: what a hop needs
+/// stands first.
 #[repr(C, align(64))]
 pub struct Port {
-    /// What is on the wire, in order. Only its first is in the schedule, so that the schedule holds an
-    /// event a link and not one a packet (docs/performance.md).
-    wire: VecDeque<Flight>,
-    /// So many of them have started.
-    started: u32,
-    /// Whether there is a router, and whether the link loses packets: both lie further off.
+    transmitter: Transmitter,
+    mode: Mode,
+    /// Whether data must wait, by a pause frame.
+    is_paused: bool,
+    /// Whether data waits first in, first out, and not in a queue.
+    is_fifo: bool,
+    /// Whether control packets pass data, and whether any wait.
+    control_first: bool,
+    control_waits: bool,
+    /// Whether there is a router.
     is_routed: bool,
-    is_lossy: bool,
-    /// Whether the queue is served late: not when the transmitter becomes free, but when somebody next
-    /// looks, which is before the packet being sent has arrived. That spares an event for every packet that
-    /// waits.
-    is_served_late: bool,
-    stamps: bool,
-    /// When the transmitter is free.
-    busy_until: Time,
-    delay: Duration,
+    /// Whether it matters when packets leave, and is known when they come.
+    is_foreseen: bool,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
-    /// How long the two sizes last transmitted take: divisions are slow, and sizes repeat.
-    known: [(u16, Duration); 2],
-    /// What waits, on ports that decide on arrival or are served late.
-    backlog: Backlog,
+    /// Up to when `queue_area` is known.
+    accounted: Time,
     /// What has passed.
     pub counters: Counters,
-    lane: Lane,
-    /// When the last packet starts that the discipline was asked about and let in.
-    left: Time,
+    data: Data,
+    /// Control packets that pass data.
+    control: Line,
+    /// When all that waits will have been sent, if that is foreseen.
+    drains: Time,
+    /// Whether flows wait for their packets to leave.
+    is_awaited: bool,
+    /// Whether the port has asked to be called when the transmitter is free.
+    is_called: bool,
     router: Option<Box<dyn Router>>,
-    rate: Rate,
     loss: Loss,
     random: Random,
+    pauses: Pauses,
 }
 
 impl Port {
@@ -164,180 +132,211 @@ impl Port {
         service: Service,
         random: Random,
     ) -> Self {
-        let Service { control, is_watched, stamps } = service;
-        let may_be_late = control == Control::WithData && !is_watched;
-        let served = |data: Box<dyn Queue>| {
-            Lane::Departure(Box::new(Served {
-                control: (control == Control::First).then(Line::default),
-                data,
-                accounted: Time::ZERO,
-                called: false,
-                pauses: Pauses::default(),
-            }))
-        };
-        let (lane, quiet_below) = match behaviour {
-            Behaviour::OnArrival(admission) if control == Control::WithData => {
-                let quiet_below = admission.quiet_below();
-                (Lane::Arrival(admission), quiet_below)
+        let Service { control_first, is_awaited, stamps } = service;
+        let (data, quiet_below, is_patient) = match behaviour {
+            Behaviour::OnArrival(rule) => {
+                let quiet_below = rule.quiet_below();
+                (Data::Fifo(Gate::new(rule)), quiet_below, true)
             }
-            Behaviour::OnArrival(admission) => (served(Box::new(Fifo::new(admission))), 0),
-            Behaviour::OnDeparture(queue) => (served(queue), 0),
+            Behaviour::OnDeparture(queue) => {
+                let is_patient = queue.is_patient();
+                (Data::Queue(queue), 0, is_patient)
+            }
         };
-        let is_patient = matches!(&lane, Lane::Departure(served) if served.data.is_patient());
-        Self {
-            wire: VecDeque::new(),
-            started: 0,
+        let is_fifo = matches!(data, Data::Fifo(_));
+        let mut port = Self {
+            transmitter: Transmitter::new(link, stamps),
+            mode: if is_patient { Mode::Late } else { Mode::Impatient },
+            is_paused: false,
+            is_fifo,
+            control_first,
+            control_waits: false,
             is_routed: router.is_some(),
-            is_lossy: link.loss != Loss::None,
-            is_served_late: may_be_late && is_patient,
-            stamps,
-            busy_until: Time::ZERO,
-            delay: link.delay,
+            is_foreseen: is_awaited && !control_first && is_fifo,
             quiet_below,
-            known: [(0, Duration::ZERO); 2],
-            backlog: Backlog::default(),
+            accounted: Time::ZERO,
             counters: Counters::default(),
-            lane,
-            left: Time::ZERO,
+            data,
+            control: Line::default(),
+            drains: Time::ZERO,
+            is_awaited,
+            is_called: false,
             router,
-            rate: link.rate,
             loss: link.loss,
             random,
-        }
+            pauses: Pauses::default(),
+        };
+        port.set_prompt(false, Time::ZERO);
+        port
+    }
+
+    /// Makes the port prompt or not, unless it has reasons of its own.
+    pub fn set_prompt(&mut self, is_prompt: bool, now: Time) {
+        self.settle(now);
+        self.mode = match self.mode {
+            Mode::Impatient => Mode::Impatient,
+            _ if is_prompt || (self.is_awaited && !self.is_foreseen) => Mode::Prompt,
+            _ => Mode::Late,
+        };
     }
 
     /// Takes a packet in.
     pub fn hand(&mut self, packet: &mut Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
-        let starts = self.busy_until.max(now);
-        let after = self.backlog.bytes + u64::from(packet.bytes);
-        if after >= self.quiet_below {
-            let admission = match &mut self.lane {
-                Lane::Arrival(admission) => admission,
-                Lane::Departure(served) if self.is_served_late && self.busy_until <= now => {
-                    served.data.pass(packet);
-                    return Handed::Sent(self.transmit(packet, now, now));
-                }
-                Lane::Departure(_) => {
-                    self.queue(*packet, now, dropped);
-                    return Handed::Queued;
-                }
-            };
-            let found = Found { now, backlog: self.backlog, left: self.left };
-            match admission.admit(packet, &found, &mut self.random) {
-                Verdict::Mark => self.counters.marked += u64::from(packet.mark()),
-                Verdict::Accept => {}
-                Verdict::Drop => {
-                    self.counters.dropped += 1;
-                    return Handed::Dropped;
-                }
-            }
-            self.left = starts;
-        }
-        if starts > now {
-            self.backlog.add(packet.bytes);
-            self.counters.queue_max = self.counters.queue_max.max(after);
-            self.counters.queue_area += u128::from(packet.bytes) * u128::from((starts - now).0);
-        }
-        Handed::Sent(self.transmit(packet, starts, now))
-    }
-
-    /// Puts a packet in the queue of a port that is served.
-    fn queue(&mut self, packet: Packet, now: Time, dropped: &mut Vec<Packet>) {
-        self.account(now);
-        let already = dropped.len();
-        if let Lane::Departure(served) = &mut self.lane {
-            match &mut served.control {
-                Some(line) if packet.kind.is_frame() => line.push_frame(packet),
-                Some(line) if packet.kind.is_control() => line.push(packet),
-                _ => {
-                    let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                    served.data.push(packet, &mut Context { now, random, dropped, marks });
-                }
-            }
-        }
-        self.counters.dropped += (dropped.len() - already) as u64;
-        self.note_backlog();
-    }
-
-    /// Keeps what waits at hand, on a port that is served late.
-    fn note_backlog(&mut self) {
-        if self.is_served_late
-            && let Lane::Departure(served) = &self.lane
+        let is_control = self.control_first && packet.kind.is_control();
+        let data = self.data_backlog();
+        if self.is_fifo
+            && !is_control
+            && data.bytes + u64::from(packet.bytes) >= self.quiet_below
+            && let Data::Fifo(gate) = &mut self.data
         {
-            self.backlog = served.data.backlog();
-        }
-    }
-
-    /// Starts the next transmission of a port that is served, if it is free and something may go.
-    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<(Packet, Sent)> {
-        if self.busy_until > now || self.is_served_late {
-            return None;
-        }
-        self.account(now);
-        let already = dropped.len();
-        let Lane::Departure(served) = &mut self.lane else { return None };
-        let packet = match served.control.as_mut().and_then(Line::pop) {
-            None if !served.pauses.is_on() => {
-                let (random, marks) = (&mut self.random, &mut self.counters.marked);
-                served.data.pop(&mut Context { now, random, dropped, marks })
+            let (random, marks) = (&mut self.random, &mut self.counters.marked);
+            if !gate.admit(packet, data, &mut Context { now, random, dropped, marks }) {
+                self.counters.dropped += 1;
+                return Handed::Dropped;
             }
-            urgent => urgent,
-        };
-        self.counters.dropped += (dropped.len() - already) as u64;
-        packet.map(|packet| (packet, self.transmit(&packet, now, now)))
+        }
+        let may_go = is_control || !self.is_paused;
+        let is_free = self.transmitter.busy_until <= now;
+        if is_free
+            && self.transmitter.waiting.packets == 0
+            && may_go
+            && self.mode != Mode::Impatient
+        {
+            if !self.is_fifo
+                && !is_control
+                && let Data::Queue(queue) = &mut self.data
+            {
+                queue.pass(packet);
+            }
+            let sent = self.transmitter.send(packet, now);
+            self.depart(packet.kind, packet.bytes, now);
+            if self.is_foreseen {
+                self.drains = sent.ends;
+            }
+            return Handed::Sent(sent);
+        }
+        self.queue(packet, is_control, now, dropped);
+        if self.mode != Mode::Late || is_free || !dropped.is_empty() {
+            return Handed::Queued;
+        }
+        if self.is_foreseen {
+            self.drains = self.drains + self.transmitter.duration(packet.bytes);
+            return Handed::Waits(Some(self.drains));
+        }
+        Handed::Waits(None)
     }
 
-    /// When to call [`serve`](Self::serve) next: `None` if nothing may go, or the port has asked already.
+    /// Puts a packet in its line.
+    fn queue(&mut self, packet: &Packet, is_control: bool, now: Time, dropped: &mut Vec<Packet>) {
+        self.account(now);
+        // What could go before has gone.
+        self.transmitter.busy_until = self.transmitter.busy_until.max(now);
+        self.transmitter.waiting.add(packet.bytes);
+        if is_control {
+            self.control_waits = true;
+            if packet.kind.is_frame() {
+                self.control.push_frame(*packet);
+            } else {
+                self.control.push(*packet);
+            }
+        } else if self.is_fifo {
+            self.transmitter.append(packet);
+        } else if let Data::Queue(queue) = &mut self.data {
+            let already = dropped.len();
+            let (random, marks) = (&mut self.random, &mut self.counters.marked);
+            queue.push(*packet, &mut Context { now, random, dropped, marks });
+            self.note_drops(&dropped[already..]);
+        }
+        self.counters.queue_max = self.counters.queue_max.max(self.transmitter.waiting.bytes);
+    }
+
+    /// The queue has dropped packets that waited.
+    fn note_drops(&mut self, dropped: &[Packet]) {
+        self.counters.dropped += dropped.len() as u64;
+        for packet in dropped {
+            self.transmitter.waiting.take(packet.bytes);
+        }
+    }
+
+    /// Starts the next transmission, if the transmitter is free and something may go; returns the packet as
+    /// it waited.
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<(Packet, Sent)> {
+        self.settle(now);
+        if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
+            return None;
+        }
+        let sent = self.start_next(now, dropped)?;
+        let &mut packet = self.transmitter.last()?;
+        Some((Packet { next_hop: packet.next_hop - 1, ..packet }, sent))
+    }
+
+    /// Starts the next transmission at `starts`, if something may go.
+    fn start_next(&mut self, starts: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
+        self.account(starts);
+        if self.control_waits {
+            let packet = self.control.pop()?;
+            self.control_waits = self.control.first().is_some();
+            return Some(self.send(&packet, starts));
+        }
+        if self.is_paused {
+            return None;
+        }
+        if self.is_fifo {
+            let Packet { kind, bytes, .. } = *self.transmitter.first()?;
+            let sent = self.transmitter.start(starts)?;
+            self.transmitter.waiting.take(bytes);
+            self.depart(kind, bytes, starts);
+            return Some(sent);
+        }
+        let Data::Queue(queue) = &mut self.data else { return None };
+        let already = dropped.len();
+        let (random, marks) = (&mut self.random, &mut self.counters.marked);
+        let packet = queue.pop(&mut Context { now: starts, random, dropped, marks });
+        self.note_drops(&dropped[already..]);
+        Some(self.send(&packet?, starts))
+    }
+
+    /// Sends a packet that waited in a queue of its own.
+    fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
+        let sent = self.transmitter.send(packet, starts);
+        self.transmitter.waiting.take(packet.bytes);
+        self.depart(packet.kind, packet.bytes, starts);
+        sent
+    }
+
+    /// When to call [`serve`](Self::serve) next: `None` if nothing may go, if somebody will look in time
+    /// anyway, or if the port has asked already.
     pub fn call(&mut self, now: Time) -> Option<Time> {
-        if self.is_served_late {
+        let may_go = self.control_waits || !self.is_paused;
+        let waits = self.transmitter.waiting.packets > 0 && may_go;
+        if self.mode == Mode::Late || self.is_called || !waits {
             return None;
         }
-        let Lane::Departure(served) = &mut self.lane else { return None };
-        let urgent = served.control.as_ref().is_some_and(|line| line.backlog().packets > 0);
-        let may_go = urgent || (!served.pauses.is_on() && served.data.backlog().packets > 0);
-        if !may_go || served.called {
-            return None;
-        }
-        served.called = true;
-        Some(self.busy_until.max(now))
+        self.is_called = true;
+        Some(self.transmitter.busy_until.max(now))
     }
 
     /// The call that [`call`](Self::call) asked for has come.
     pub fn called(&mut self) {
-        if let Lane::Departure(served) = &mut self.lane {
-            served.called = false;
-        }
+        self.is_called = false;
     }
 
     /// Takes the packet that has come to the end of the link.
     pub fn arrive(&mut self, now: Time) -> Packet {
-        if self.started == 0 || self.is_served_late {
-            self.settle(now);
-        }
-        let Some(&Flight { packet, .. }) = self.wire.front() else {
-            unreachable!("an arrival is scheduled for a packet on the wire")
-        };
-        self.wire.pop_front();
-        self.started -= 1;
-        packet
+        self.settle(now);
+        self.transmitter.arrive()
     }
 
-    /// When the first packet on the wire comes to its end, if one is on its way.
-    pub fn next_arrival(&mut self) -> Option<Time> {
-        let Some(Flight { starts, packet }) = self.wire.front() else {
-            // Starts over at the beginning of its memory, which is still in the cache.
-            self.wire.clear();
-            return None;
-        };
-        let (starts, bytes) = (*starts, packet.bytes);
-        Some(starts + self.transmission(bytes) + self.delay)
+    /// When the first packet on the wire comes to its end, if there is one.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.transmitter.next_arrival()
     }
 
     /// Whether the packet that has just come to the end of the link is lost.
     pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.is_lossy
+        let is_lost = self.transmitter.is_lossy
             // PFC frames are protected: a lost one would stop the link for ever.
             && !packet.kind.is_frame()
             && match self.loss {
@@ -345,7 +344,7 @@ impl Port {
                 Loss::Random(probability) => self.random.uniform() < probability,
                 // What has departed and is not on the wire any more has come.
                 Loss::Every(period) => {
-                    (self.counters.departed - u64::from(self.started)).is_multiple_of(period)
+                    (self.counters.departed - self.transmitter.on_wire()).is_multiple_of(period)
                 }
             };
         self.counters.lost += u64::from(is_lost);
@@ -354,16 +353,17 @@ impl Port {
 
     /// PFC: data must wait from now on.
     pub fn pause(&mut self, now: Time) {
-        if let Lane::Departure(served) = &mut self.lane {
-            served.pauses.begin(now);
-        }
+        self.settle(now);
+        self.is_paused = true;
+        self.pauses.begin(now);
     }
 
     /// PFC: data may go again.
     pub fn resume(&mut self, now: Time) {
-        if let Lane::Departure(served) = &mut self.lane {
-            served.pauses.end(now);
-        }
+        self.settle(now);
+        self.transmitter.busy_until = self.transmitter.busy_until.max(now);
+        self.is_paused = false;
+        self.pauses.end(now);
     }
 
     /// Shows a packet that is about to be handed in to the router.
@@ -390,13 +390,13 @@ impl Port {
 
     /// Whether the queue weighs flows.
     pub fn weighs(&self) -> bool {
-        matches!(&self.lane, Lane::Departure(served) if served.data.weighs())
+        matches!(&self.data, Data::Queue(queue) if queue.weighs())
     }
 
     /// Tells the queue what flow a slot holds from now on.
     pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
-        if let Lane::Departure(served) = &mut self.lane {
-            served.data.introduce(flow, class);
+        if let Data::Queue(queue) = &mut self.data {
+            queue.introduce(flow, class);
         }
     }
 
@@ -425,9 +425,9 @@ impl Port {
 
     /// What its queue has counted by priority.
     pub fn census(&self) -> Option<&Census> {
-        match &self.lane {
-            Lane::Arrival(_) => None,
-            Lane::Departure(served) => served.data.census(),
+        match &self.data {
+            Data::Fifo(_) => None,
+            Data::Queue(queue) => queue.census(),
         }
     }
 
@@ -438,23 +438,22 @@ impl Port {
 
     /// How PFC has held the port's data back.
     pub fn pauses(&self) -> Pauses {
-        match &self.lane {
-            Lane::Arrival(_) => Pauses::default(),
-            Lane::Departure(served) => served.pauses,
-        }
+        self.pauses
     }
 
-    /// Shows the data that waits to be served, in no particular order.
+    /// Shows the data that waits, in no particular order; that of a port without a line for control packets
+    /// includes them.
     pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
-        if let Lane::Departure(served) = &self.lane {
-            served.data.visit(see);
+        match &self.data {
+            Data::Fifo(_) => self.transmitter.waiting().for_each(see),
+            Data::Queue(queue) => queue.visit(see),
         }
     }
 
     /// What waits.
     pub fn backlog(&mut self, now: Time) -> Backlog {
         self.settle(now);
-        self.waiting()
+        self.transmitter.waiting
     }
 
     /// Bytes whose transmission has started.
@@ -467,132 +466,95 @@ impl Port {
     /// left, waiting or on the wire.
     pub fn close(&mut self, now: Time) -> u64 {
         let waiting = self.backlog(now);
+        let mut data = Backlog::default();
+        self.visit_data(&mut |packet| data.add(packet.bytes));
+        assert_eq!(data, self.data_backlog(), "a port has lost count of what waits");
         self.account(now);
-        self.resume(now);
-        for Flight { starts, packet } in self.wire.range(self.started as usize..) {
-            self.counters.queue_area -= u128::from(packet.bytes) * u128::from((*starts - now).0);
-        }
+        self.pauses.end(now);
         let Counters { arrived, departed, dropped, .. } = self.counters;
         assert_eq!(
             arrived,
             departed + dropped + u64::from(waiting.packets),
             "a port's packets do not add up: arrived, departed + dropped + queued"
         );
-        let on_wire = self.wire.len() as u64;
-        match self.lane {
-            Lane::Arrival(_) => on_wire,
-            Lane::Departure(_) => on_wire + u64::from(waiting.packets),
+        self.transmitter.on_wire() + u64::from(waiting.packets)
+    }
+
+    /// What waits apart from control packets that pass data.
+    fn data_backlog(&self) -> Backlog {
+        if !self.control_waits {
+            return self.transmitter.waiting;
+        }
+        let control = self.control.backlog();
+        Backlog {
+            bytes: self.transmitter.waiting.bytes - control.bytes,
+            packets: self.transmitter.waiting.packets - control.packets,
         }
     }
 
-    fn waiting(&self) -> Backlog {
-        match &self.lane {
-            Lane::Arrival(_) => self.backlog,
-            Lane::Departure(served) => served.backlog(),
-        }
-    }
-
-    /// Notes what has waited since the last change, on a port that is served.
+    /// Notes what has waited since the last change.
     fn account(&mut self, now: Time) {
-        if let Lane::Departure(served) = &mut self.lane {
-            let bytes = served.backlog().bytes;
-            self.counters.queue_area += u128::from(bytes) * u128::from((now - served.accounted).0);
-            self.counters.queue_max = self.counters.queue_max.max(bytes);
-            served.accounted = now;
-        }
+        let (bytes, lasted) = (self.transmitter.waiting.bytes, now - self.accounted);
+        self.counters.queue_area += u128::from(bytes) * u128::from(lasted.0);
+        self.accounted = now;
     }
 
-    /// Starts the transmissions that should have started by `now`, on a port that is served late.
-    fn catch_up(&mut self, now: Time) {
-        while self.busy_until <= now {
-            let starts = self.busy_until;
-            if self.backlog.packets == 0 {
-                return;
-            }
-            self.account(starts);
-            let Lane::Departure(served) = &mut self.lane else { return };
-            let (random, marks) = (&mut self.random, &mut self.counters.marked);
-            let mut dropped = Vec::new();
-            let mut context = Context { now: starts, random, dropped: &mut dropped, marks };
-            let Some(packet) = served.data.pop(&mut context) else { return };
-            debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
-            self.note_backlog();
-            self.transmit(&packet, starts, starts);
-        }
-    }
-
-    /// Counts the transmissions that have started by `now`.
+    /// Starts the transmissions that should have started by `now`, if nobody calls the port for them.
+    #[inline]
     fn settle(&mut self, now: Time) {
-        if self.is_served_late {
+        if self.transmitter.waiting.packets > 0
+            && self.transmitter.busy_until <= now
+            && self.mode == Mode::Late
+        {
             self.catch_up(now);
-            return;
         }
-        while let Some(Flight { starts, packet }) = self.wire.get(self.started as usize) {
-            if *starts > now {
-                return;
+    }
+
+    /// Apart, so that looking whether there is anything to do costs no call.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Time) {
+        let mut dropped = Vec::new();
+        while self.transmitter.waiting.packets > 0
+            && self.transmitter.busy_until <= now
+            // Without a packet on its way nobody would hear of those that follow.
+            && self.transmitter.on_wire() > 0
+        {
+            if self.start_next(self.transmitter.busy_until, &mut dropped).is_none() {
+                break;
             }
-            let starts = *starts;
-            self.backlog.take(packet.bytes);
-            self.counters.depart(packet);
-            self.start(starts);
         }
+        debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
     }
 
-    /// Puts a packet onto the wire.
-    fn transmit(&mut self, packet: &Packet, starts: Time, now: Time) -> Sent {
-        let ends = starts + self.transmission(packet.bytes);
-        self.busy_until = ends;
-        let arrives_first = self.wire.is_empty().then_some(ends + self.delay);
-        let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
-        let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
-        self.wire.push_back(Flight { starts, packet: onward });
-        if starts == now {
-            self.counters.depart(packet);
-            self.start(starts);
+    /// A packet's transmission has started.
+    fn depart(&mut self, kind: Kind, bytes: u16, starts: Time) {
+        self.counters.depart(kind, bytes);
+        if self.quiet_below == 0
+            && let Data::Fifo(gate) = &mut self.data
+            && !(self.control_first && kind.is_control())
+        {
+            gate.leave(starts);
         }
-        Sent { ends, arrives_first }
-    }
-
-    /// The next transmission starts.
-    fn start(&mut self, starts: Time) {
         if self.is_routed {
             self.stamp(starts);
         }
-        self.started += 1;
     }
 
     /// Shows the packet whose transmission starts to the router. Apart, because ports without routers
     /// should not pay for it.
     #[cold]
     fn stamp(&mut self, starts: Time) {
-        let view = View { now: starts, waiting: self.waiting().bytes };
-        if let Some(router) = &mut self.router
-            && let Some(flight) = self.wire.get_mut(self.started as usize)
-        {
-            router.on_depart(&mut flight.packet, view);
+        let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
+        if let (Some(router), Some(packet)) = (&mut self.router, self.transmitter.last()) {
+            router.on_depart(packet, view);
         }
-    }
-
-    /// How long `bytes` take at line rate.
-    fn transmission(&mut self, bytes: u16) -> Duration {
-        let [newest, other] = self.known;
-        if newest.0 == bytes {
-            return newest.1;
-        }
-        let known = if other.0 == bytes {
-            other
-        } else {
-            (bytes, self.rate.transmit(Bytes(u64::from(bytes))))
-        };
-        self.known = [known, newest];
-        known.1
     }
 }
 
 impl Counters {
-    fn depart(&mut self, packet: &Packet) {
+    fn depart(&mut self, kind: Kind, bytes: u16) {
         self.departed += 1;
-        self.data += u64::from(!packet.kind.is_control());
-        self.bytes += u64::from(packet.bytes);
+        self.data += u64::from(!kind.is_control());
+        self.bytes += u64::from(bytes);
     }
 }

@@ -53,19 +53,34 @@ impl Way {
 }
 
 /// All routes in use, each a run of links that ends with [`END`].
+///
+/// The route of a flow that has ended makes room for another, so that what is read at every hop stays small
+/// (docs/performance.md). All paths of a pair of hosts, over which packets are sprayed, are kept.
 pub struct Routes {
     routing: Routing,
     seed: u64,
     paths: Paths,
     hops: Vec<LinkId>,
-    /// Where the path of a pair of hosts and a choice starts; for spraying, all paths of the pair.
-    known: BTreeMap<(HostId, HostId, u64), u32>,
+    /// Where the paths of a pair of hosts start, for spraying.
+    known: BTreeMap<(HostId, HostId), u32>,
+    /// Where there is room for a path there and back, by the length of either.
+    free: BTreeMap<u32, Vec<u32>>,
+    /// A path there and back that is being found.
+    found: Vec<LinkId>,
 }
 
 impl Routes {
     /// Routes through `graph`.
     pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
-        Self { routing, seed, paths: Paths::new(graph), hops: Vec::new(), known: BTreeMap::new() }
+        Self {
+            routing,
+            seed,
+            paths: Paths::new(graph),
+            hops: Vec::new(),
+            known: BTreeMap::new(),
+            free: BTreeMap::new(),
+            found: Vec::new(),
+        }
     }
 
     /// The link at `position`, or [`END`].
@@ -81,17 +96,19 @@ impl Routes {
         let count = self.paths.count(source, target);
         assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
         let hash = mix(self.seed ^ mix(flow));
-        let (choice, spread) = match self.routing {
-            Routing::FlowHash => (hash % count, 1),
-            Routing::SprayRoundRobin | Routing::SprayRandom => (0, count),
-        };
-        let key = (source, target, choice);
-        let first = if let Some(first) = self.known.get(&key) {
-            *first
+        let (spread, first) = if self.routing == Routing::FlowHash {
+            self.found.clear();
+            self.append(source, target, hash % count..hash % count + 1);
+            (1, self.place())
+        } else if let Some(first) = self.known.get(&(source, target)) {
+            (count, *first)
         } else {
-            let first = self.append(source, target, choice..choice + spread);
-            self.known.insert(key, first);
-            first
+            self.found.clear();
+            self.append(source, target, 0..count);
+            let first = self.hops.len() as u32;
+            self.hops.extend(&self.found);
+            self.known.insert((source, target), first);
+            (count, first)
         };
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
@@ -147,23 +164,39 @@ impl Routes {
         })
     }
 
-    /// Writes down the chosen paths, then the same backwards.
-    fn append(&mut self, source: HostId, target: HostId, choices: std::ops::Range<u64>) -> u32 {
-        let first = self.hops.len();
-        for choice in choices {
-            self.paths.append(source, target, choice, &mut self.hops);
-            self.hops.push(END);
+    /// The way of a flow is no longer needed, nor the way back.
+    pub fn give_back(&mut self, there: Way) {
+        if self.routing == Routing::FlowHash {
+            self.free.entry(there.stride).or_default().push(there.first);
         }
-        let end = self.hops.len();
-        let mut start = first;
+    }
+
+    /// Puts the path that was found where there is room.
+    fn place(&mut self) -> u32 {
+        let stride = self.found.len() as u32 / 2;
+        if let Some(first) = self.free.get_mut(&stride).and_then(Vec::pop) {
+            self.hops[first as usize..][..self.found.len()].copy_from_slice(&self.found);
+            return first;
+        }
+        self.hops.extend(&self.found);
+        (self.hops.len() - self.found.len()) as u32
+    }
+
+    /// Finds the chosen paths, then the same backwards.
+    fn append(&mut self, source: HostId, target: HostId, choices: std::ops::Range<u64>) {
+        for choice in choices {
+            self.paths.append(source, target, choice, &mut self.found);
+            self.found.push(END);
+        }
+        let end = self.found.len();
+        let mut start = 0;
         while start < end {
-            let length = self.hops[start..].iter().position(|link| *link == END).unwrap_or(0);
+            let length = self.found[start..].iter().position(|link| *link == END).unwrap_or(0);
             for hop in (start..start + length).rev() {
-                self.hops.push(self.hops[hop] ^ 1);
+                self.found.push(self.found[hop] ^ 1);
             }
-            self.hops.push(END);
+            self.found.push(END);
             start += length + 1;
         }
-        first as u32
     }
 }

@@ -11,7 +11,7 @@ use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem, did_you_mean};
-use crate::port::{Control, Port, Service};
+use crate::port::{Port, Service};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
 use crate::router::Place;
@@ -129,11 +129,6 @@ impl Scenario {
         let [at_switch, at_host] = self.queues(transport);
         let from_host: Vec<bool> =
             graph.links.iter().map(|link| graph.is_from_host(link)).collect();
-        let control = match (control_priority, &buffers) {
-            (true, _) => Control::First,
-            (false, Some(_)) => Control::Served,
-            (false, None) => Control::WithData,
-        };
         let router = self.router_in_force();
         if let Some(router) = &router
             && graph.links.len() > router.most_links()
@@ -154,9 +149,9 @@ impl Scenario {
             let router = router.as_ref().map(|router| router.build(place, random("router")));
             let behaviour = discipline.build(rate);
             // Senders that pace want to know when their hosts have sent.
-            let is_watched = from_host[link] && is_paced;
+            let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
-            let service = Service { control, is_watched, stamps };
+            let service = Service { control_first: control_priority, is_awaited, stamps };
             Port::new(&graph.links[link], behaviour, router, service, random("port"))
         };
 
@@ -246,6 +241,7 @@ impl Scenario {
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let (there, _) = routes.ways(spec.source, spec.target, spec.id);
             links.extend(routes.links(there).next().unwrap_or_default());
+            routes.give_back(there);
         };
         let flows = flows.take_while(|_| !stop.load(Ordering::Relaxed));
         let outcome = ideal::run(ideal, setting, flows, route);

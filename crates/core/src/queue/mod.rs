@@ -67,10 +67,9 @@ pub trait Discipline {
 
 /// How a discipline works, which decides what a hop costs.
 pub enum Behaviour {
-    /// First in, first out, and everything is decided when a packet arrives. Its departure is then known at
-    /// once, and a hop costs one event.
+    /// First in, first out, and everything is decided when a packet arrives.
     OnArrival(Box<dyn Admission>),
-    /// Anything else: the port asks for the next packet whenever the transmitter is free.
+    /// Anything else.
     OnDeparture(Box<dyn Queue>),
 }
 
@@ -115,7 +114,8 @@ pub struct Found {
     pub now: Time,
     /// What waits.
     pub backlog: Backlog,
-    /// When the last packet left the queue; if nothing waits, it has been empty since.
+    /// When the last packet left the queue; if nothing waits, it has been empty since. Kept for rules that
+    /// are always asked ([`Admission::quiet_below`]).
     pub left: Time,
 }
 
@@ -278,37 +278,65 @@ impl Line {
     }
 }
 
-/// An admission rule before a plain line: for ports that cannot take the short way.
-pub struct Fifo {
-    admission: Box<dyn Admission>,
-    line: Line,
-    /// When the last packet left.
+/// An admission rule at a line, and what it needs to know.
+pub struct Gate {
+    rule: Box<dyn Admission>,
+    /// When the last packet left the line.
     left: Time,
 }
 
+impl Gate {
+    /// A gate at an empty line.
+    pub fn new(rule: Box<dyn Admission>) -> Self {
+        Self { rule, left: Time::ZERO }
+    }
+
+    /// Whether the rule lets a packet in, which it may mark, while `backlog` waits.
+    pub fn admit(
+        &mut self,
+        packet: &mut Packet,
+        backlog: Backlog,
+        context: &mut Context<'_>,
+    ) -> bool {
+        let found = Found { now: context.now, backlog, left: self.left };
+        match self.rule.admit(packet, &found, context.random) {
+            Verdict::Accept => {}
+            Verdict::Mark => context.mark(packet),
+            Verdict::Drop => return false,
+        }
+        true
+    }
+
+    /// A packet that was let in leaves the line.
+    pub fn leave(&mut self, now: Time) {
+        self.left = now;
+    }
+}
+
+/// A gate and the line behind it.
+pub struct Fifo {
+    gate: Gate,
+    line: Line,
+}
+
 impl Fifo {
-    /// An empty line behind `admission`.
-    pub fn new(admission: Box<dyn Admission>) -> Self {
-        Self { admission, line: Line::default(), left: Time::ZERO }
+    /// An empty line behind `rule`.
+    pub fn new(rule: Box<dyn Admission>) -> Self {
+        Self { gate: Gate::new(rule), line: Line::default() }
     }
 }
 
 impl Queue for Fifo {
     fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        let found = Found { now: context.now, backlog: self.line.backlog(), left: self.left };
-        match self.admission.admit(&packet, &found, context.random) {
-            Verdict::Accept => {}
-            Verdict::Mark => context.mark(&mut packet),
-            Verdict::Drop => {
-                context.dropped.push(packet);
-                return;
-            }
+        if self.gate.admit(&mut packet, self.line.backlog(), context) {
+            self.line.push(packet);
+        } else {
+            context.dropped.push(packet);
         }
-        self.line.push(packet);
     }
 
     fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.left = context.now;
+        self.gate.leave(context.now);
         self.line.pop()
     }
 

@@ -35,26 +35,30 @@ use crate::watchdog::{self, Deadlock};
 use crate::workload::Flows;
 
 /// A flow in progress.
+///
+/// What every data packet touches at its receiver stands first, and then what ACKs touch at the sender: with
+/// thousands of flows none of it is in a near cache (docs/performance.md).
+#[repr(C, align(64))]
 struct Flow {
-    spec: FlowSpec,
-    sender: Sender,
-    receiver: Receiver,
-    controller: Box<dyn Controller>,
-    there: Way,
-    back: Way,
-    /// When its one pending [`Event::Wake`] that counts comes; others are stale and ignored.
-    wakes: Time,
-    /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
-    stops: Time,
-    ideal_fct: Duration,
-    fct: Option<Duration>,
-    delivered: u64,
     /// How long after its start the sender had nothing left to do.
     closed: Option<Duration>,
+    controller: Box<dyn Controller>,
     /// Packets of the flow, of any kind: put into the network, taken out, lost in it.
     packets: Tally,
+    delivered: u64,
+    /// When its one pending [`Event::Wake`] that counts comes; others are stale and ignored.
+    wakes: Time,
     /// Follows its packets there and back, if that is asked for.
     trace: Option<Box<Trace>>,
+    receiver: Receiver,
+    sender: Sender,
+    there: Way,
+    back: Way,
+    /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
+    stops: Time,
+    spec: FlowSpec,
+    ideal_fct: Duration,
+    fct: Option<Duration>,
 }
 
 impl Flow {
@@ -386,17 +390,21 @@ impl<'a> Simulation<'a> {
             trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
         }
         flow.wake_by(flow.receiver.deadline(), slot, &mut self.agenda);
+        let mut is_delivered = false;
         if reply.is_new {
             flow.delivered += u64::from(packet.bytes) - self.format.header.0;
-            if flow.spec.size.is_some_and(|size| size.0 == flow.delivered) {
-                flow.fct = Some(now - flow.spec.start);
-                self.await_follower(slot);
-            }
+            is_delivered = flow.spec.size.is_some_and(|size| size.0 == flow.delivered);
         }
-        let says_nothing = reply.ack.is_none() && !reply.notification;
-        self.reply(slot, reply);
+        if is_delivered {
+            flow.fct = Some(now - flow.spec.start);
+        }
         // A sender that has given up awaits no answer.
-        if says_nothing {
+        let may_be_over = flow.closed.is_some() && reply.ack.is_none() && !reply.notification;
+        if is_delivered {
+            self.await_follower(slot);
+        }
+        self.reply(slot, reply);
+        if may_be_over {
             self.release_if_over(slot);
         }
     }
@@ -462,6 +470,7 @@ impl<'a> Simulation<'a> {
                 && flow.sender.on_departure(departure.ends)
             {
                 self.pump(departure.flow);
+                self.release_if_over(departure.flow);
             }
         }
     }
@@ -488,6 +497,7 @@ impl<'a> Simulation<'a> {
     /// Writes a flow's record and forgets the flow.
     fn record(&mut self, slot: FlowSlot) {
         let Some(flow) = self.flows[slot as usize].take() else { return };
+        self.network.routes.give_back(flow.there);
         self.live -= 1;
         self.totals.packets += flow.packets.sent;
         let outcome = match (flow.spec.size, flow.fct) {
@@ -549,9 +559,7 @@ impl<'a> Simulation<'a> {
             self.record(slot);
         }
         self.recorder.records.sort();
-        if let (0, Some(buffers)) = (in_ports, &self.network.buffers) {
-            buffers.assert_empty();
-        }
+        self.network.assert_buffers();
     }
 
     /// Names of the workload's classes.

@@ -45,29 +45,30 @@ struct Pending {
     until: Time,
 }
 
-/// State of a receiver.
+/// State of a receiver. What every packet touches stands first.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Receiver {
-    go_back_n: bool,
-    nack_interval: Duration,
-    /// How long an acknowledgement may wait for a second segment.
-    delayed_ack: Option<Duration>,
-    pending: Option<Pending>,
-    feedback: Feedback,
     /// Everything before this has come.
     expected: u32,
-    /// What has come beyond a gap.
-    early: Ranges,
-    /// The gap last reported, and when.
-    reported: Option<(u32, Time)>,
+    go_back_n: bool,
     /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
     echoing: bool,
+    /// The tick at which to notify.
+    notify_at: Time,
+    /// How long an acknowledgement may wait for a second segment.
+    delayed_ack: Option<Duration>,
+    feedback: Feedback,
+    /// What has come beyond a gap.
+    early: Ranges,
+    pending: Option<Pending>,
+    nack_interval: Duration,
+    /// The gap last reported, and when.
+    reported: Option<(u32, Time)>,
     /// When the last notification went.
     notified: Option<Time>,
     /// When the clock of notifications started.
     clock_from: Option<Time>,
-    /// The tick at which to notify.
-    notify_at: Time,
 }
 
 impl Receiver {
