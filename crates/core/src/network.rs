@@ -146,7 +146,9 @@ impl Network {
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
             onward => {
-                self.offer(&mut packet, onward, agenda);
+                if self.buffers.is_none() || self.admit(&packet, link, onward, agenda) {
+                    self.offer(&mut packet, onward, agenda);
+                }
                 None
             }
         }
@@ -190,9 +192,6 @@ impl Network {
 
     /// Hands a packet to a port.
     fn offer(&mut self, packet: &mut Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
-        if self.buffers.is_some() && !self.admit(packet, link, agenda) {
-            return None;
-        }
         let port = &mut self.ports[link as usize];
         if self.routers != Routers::None && !packet.kind.is_frame() {
             let about = &self.about[packet.flow as usize];
@@ -201,7 +200,7 @@ impl Network {
         match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
-                if self.buffers.is_some() {
+                if self.buffers.is_some() && self.ports[link as usize].is_prompt() {
                     self.release(packet, link, agenda);
                 }
                 Some(sent.ends)
@@ -263,11 +262,19 @@ impl Network {
         is_counted.then(|| self.routes.link(packet.next_hop - 1))
     }
 
-    /// Finds room for a packet in its switch's buffer, or drops it.
-    fn admit(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) -> bool {
-        let (Some(ingress), Some(buffers)) = (self.ingress(packet, link), &mut self.buffers) else {
+    /// Finds room in its switch's buffer for a packet that has come by `ingress` and goes to `link`, or drops
+    /// it.
+    fn admit(
+        &mut self,
+        packet: &Packet,
+        ingress: LinkId,
+        link: LinkId,
+        agenda: &mut Agenda,
+    ) -> bool {
+        let Some(buffers) = &mut self.buffers else { return true };
+        if self.control_priority && packet.kind.is_control() {
             return true;
-        };
+        }
         let now = agenda.now();
         if !buffers.is_watched(ingress) {
             let port = &mut self.ports[link as usize];

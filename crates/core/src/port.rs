@@ -180,6 +180,11 @@ impl Port {
         };
     }
 
+    /// Whether departures matter at once.
+    pub fn is_prompt(&self) -> bool {
+        self.mode != Mode::Late
+    }
+
     /// Takes a packet in.
     pub fn hand(&mut self, packet: &mut Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
         self.counters.arrived += 1;
@@ -218,7 +223,7 @@ impl Port {
             return Handed::Sent(sent);
         }
         self.queue(packet, is_control, now, dropped);
-        if self.mode != Mode::Late || is_free || !dropped.is_empty() {
+        if self.is_prompt() || is_free || !dropped.is_empty() {
             return Handed::Queued;
         }
         if self.is_foreseen {
@@ -311,7 +316,7 @@ impl Port {
     pub fn call(&mut self, now: Time) -> Option<Time> {
         let may_go = self.control_waits || !self.is_paused;
         let waits = self.transmitter.waiting.packets > 0 && may_go;
-        if self.mode == Mode::Late || self.is_called || !waits {
+        if !self.is_prompt() || self.is_called || !waits {
             return None;
         }
         self.is_called = true;
@@ -504,7 +509,7 @@ impl Port {
     fn settle(&mut self, now: Time) {
         if self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now
-            && self.mode == Mode::Late
+            && !self.is_prompt()
         {
             self.catch_up(now);
         }

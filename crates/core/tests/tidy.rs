@@ -109,6 +109,7 @@ const MECHANISM: &[&str] = &[
     "rtt",
     "scoreboard",
     "sender",
+    "sliding",
     "state",
     "tests",
     "throttle",

@@ -15,9 +15,9 @@
 //! it where losses are many.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 use super::rtt::smooth;
+use super::sliding::Sliding;
 use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
 use crate::packet::Format;
 use crate::parameters::positive;
@@ -132,10 +132,10 @@ impl Velocity {
 #[derive(Default)]
 struct Delays {
     smoothed: Option<Duration>,
-    longest: Extreme<Duration>,
-    standing: Extreme<Duration>,
-    recent: Extreme<Duration>,
-    most: Extreme<Reverse<Duration>>,
+    longest: Sliding<Time, Reverse<Duration>>,
+    standing: Sliding<Time, Reverse<Duration>>,
+    recent: Sliding<Time, Reverse<Duration>>,
+    most: Sliding<Time, Duration>,
 }
 
 /// What they say now.
@@ -165,38 +165,17 @@ impl Delays {
     fn sample(&mut self, now: Time, rtt: Duration, long: Duration) -> Seen {
         let smoothed = smooth(self.smoothed, rtt);
         self.smoothed = Some(smoothed);
-        let Reverse(most) = self.most.sample(now, Reverse(rtt), smoothed * 4);
+        let least = |of: &mut Sliding<_, _>, span| {
+            of.add(now, Reverse(rtt), |then| now.since(then) > span);
+            of.largest().map_or(rtt, |Reverse(least)| least)
+        };
+        self.most.add(now, rtt, |then| now.since(then) > smoothed * 4);
         Seen {
-            least: self.longest.sample(now, rtt, long),
-            standing: self.standing.sample(now, rtt, smoothed / 2),
-            recent: self.recent.sample(now, rtt, smoothed * 5),
-            most,
+            least: least(&mut self.longest, long),
+            standing: least(&mut self.standing, smoothed / 2),
+            recent: least(&mut self.recent, smoothed * 5),
+            most: self.most.largest().unwrap_or(rtt),
         }
-    }
-}
-
-/// The least of what was seen within a span of time.
-struct Extreme<T> {
-    /// Whatever could still be it: later ones are larger.
-    samples: VecDeque<(Time, T)>,
-}
-
-impl<T> Default for Extreme<T> {
-    fn default() -> Self {
-        Self { samples: VecDeque::new() }
-    }
-}
-
-impl<T: Copy + Ord> Extreme<T> {
-    fn sample(&mut self, now: Time, value: T, span: Duration) -> T {
-        while self.samples.back().is_some_and(|(_, last)| *last >= value) {
-            self.samples.pop_back();
-        }
-        self.samples.push_back((now, value));
-        while self.samples.front().is_some_and(|(at, _)| now.since(*at) > span) {
-            self.samples.pop_front();
-        }
-        self.samples.front().map_or(value, |(_, least)| *least)
     }
 }
 
@@ -425,15 +404,5 @@ mod tests {
         assert_near(flow.window(), 2.0, 1e-9);
         // In slow start.
         assert_near(flow.round(100), 4.0, 1e-9);
-    }
-
-    #[test]
-    fn extremes_are_those_of_the_span() {
-        let mut least = Extreme::default();
-        let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        let span = Duration::from_millis(10);
-        let seen = [(0, 5), (4, 7), (8, 6), (11, 9), (15, 9), (19, 8), (26, 9)]
-            .map(|(ms, value)| least.sample(at(ms), value, span));
-        assert_eq!(seen, [5, 5, 5, 6, 6, 8, 8]);
     }
 }

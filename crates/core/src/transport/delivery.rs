@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use super::sliding::Sliding;
 use super::{Ack, Path};
 use crate::units::{Bytes, Duration, Time};
 
@@ -177,30 +178,23 @@ impl Delivery {
 #[derive(Clone, Debug)]
 pub struct WindowedMax {
     length: u32,
-    /// Falling values, of which each may yet be the largest.
-    values: VecDeque<(u32, f64)>,
+    values: Sliding<u32, f64>,
 }
 
 impl WindowedMax {
     /// Over the present step and those before it, `length` in all.
     pub fn new(length: u32) -> Self {
-        Self { length, values: VecDeque::new() }
+        Self { length, values: Sliding::default() }
     }
 
-    /// Takes a value in at a step that is no earlier than the last; only now are old values forgotten.
+    /// Takes a value in at a step that is no earlier than the last.
     pub fn add(&mut self, step: u32, value: f64) {
-        while self.values.back().is_some_and(|(_, last)| *last <= value) {
-            self.values.pop_back();
-        }
-        self.values.push_back((step, value));
-        while self.values.front().is_some_and(|(then, _)| step - then >= self.length) {
-            self.values.pop_front();
-        }
+        self.values.add(step, value, |then| step - then >= self.length);
     }
 
     /// The largest; 0 if there is none.
     pub fn max(&self) -> f64 {
-        self.values.front().map_or(0.0, |(_, value)| *value)
+        self.values.largest().unwrap_or(0.0)
     }
 }
 
@@ -338,23 +332,6 @@ mod tests {
             let sample = delivery.on_ack(&answer(us + 100, us, 0), LEAST).unwrap();
             assert_eq!(sample.is_limited, is_limited, "sent at {us} us");
             delivery.on_sent(at(us + 110), Bytes(1000));
-        }
-    }
-
-    #[test]
-    fn a_windowed_maximum_forgets_what_is_too_old_once_there_is_something_new() {
-        let mut max = WindowedMax::new(3);
-        assert_eq!(max.max(), 0.0);
-        for (step, value, expected) in [
-            (0, 5.0, 5.0),
-            (1, 3.0, 5.0),
-            (1, 4.0, 5.0),
-            (2, 1.0, 5.0),
-            (3, 2.0, 4.0),
-            (9, 0.5, 0.5),
-        ] {
-            max.add(step, value);
-            assert_eq!(max.max(), expected, "step {step}");
         }
     }
 

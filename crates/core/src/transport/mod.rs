@@ -39,6 +39,7 @@ pub mod rtt;
 pub mod scalable_tcp;
 pub mod scoreboard;
 pub mod sender;
+pub mod sliding;
 pub mod swift;
 pub mod tcp;
 pub mod throttle;
