@@ -3,7 +3,7 @@
 use crate::buffer::{Buffers, PAUSE_FRAME};
 use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
-use crate::port::{Handed, Port};
+use crate::port::{Handed, Port, Served};
 use crate::router::About;
 use crate::routes::{END, Routes, Way};
 use crate::schedule::Schedule;
@@ -220,13 +220,15 @@ impl Network {
     /// Starts a port's next transmission if it can.
     fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
         let now = agenda.now();
-        let sent = self.ports[link as usize].serve(now, &mut self.rejects);
+        let served = self.ports[link as usize].serve(now, &mut self.rejects);
         while let Some(packet) = self.rejects.pop() {
             self.discard(&packet, link, agenda);
         }
-        if let Some((packet, sent)) = sent {
+        if let Some(Served { packet, sent, is_awaited }) = served {
             self.release(&packet, link, agenda);
-            self.note_departure(&packet, link, sent.ends);
+            if is_awaited {
+                self.departures.push(Departure { flow: packet.flow, ends: sent.ends });
+            }
             depart(sent, link, agenda);
         }
         if let Some(time) = self.ports[link as usize].call(now) {
@@ -240,15 +242,10 @@ impl Network {
             self.ports[link as usize].show_drop(packet);
         }
         self.release(packet, link, agenda);
-        self.note_departure(packet, link, agenda.now());
-        self.lose(packet);
-    }
-
-    /// Notes that data has left its host's port.
-    fn note_departure(&mut self, packet: &Packet, link: LinkId, ends: Time) {
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
-            self.departures.push(Departure { flow: packet.flow, ends });
+            self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
         }
+        self.lose(packet);
     }
 
     fn lose(&mut self, packet: &Packet) {

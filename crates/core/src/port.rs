@@ -77,6 +77,17 @@ pub enum Handed {
     Dropped,
 }
 
+/// A transmission that a port has started when it was called.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Served {
+    /// The packet, as it waited.
+    pub packet: Packet,
+    /// Its transmission.
+    pub sent: Sent,
+    /// Whether its flow waits to hear of it.
+    pub is_awaited: bool,
+}
+
 /// One direction of a cable, with the queue before it.
 ///
 /// A hop is one event, the arrival at the end of the link: what waits is not served when the transmitter
@@ -100,8 +111,8 @@ pub struct Port {
     control_waits: bool,
     /// Whether there is a router.
     is_routed: bool,
-    /// Whether it matters when packets leave, and is known when they come.
-    is_foreseen: bool,
+    /// Whether it matters when packets leave, and is foretold when they come.
+    foretells: bool,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
     /// Up to when `queue_area` is known.
@@ -111,10 +122,13 @@ pub struct Port {
     data: Data,
     /// Control packets that pass data.
     control: Line,
-    /// When all that waits will have been sent, if that is foreseen.
+    /// When all that waits will have been sent, if that is foretold: control packets that come later and
+    /// pass, and pauses that begin later, are not in it.
     drains: Time,
     /// Whether flows wait for their packets to leave.
     is_awaited: bool,
+    /// Of so many packets that wait first it has been foretold when they leave.
+    foretold: u32,
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     router: Option<Box<dyn Router>>,
@@ -152,7 +166,7 @@ impl Port {
             control_first,
             control_waits: false,
             is_routed: router.is_some(),
-            is_foreseen: is_awaited && !control_first && is_fifo,
+            foretells: is_awaited && is_fifo,
             quiet_below,
             accounted: Time::ZERO,
             counters: Counters::default(),
@@ -160,6 +174,7 @@ impl Port {
             control: Line::default(),
             drains: Time::ZERO,
             is_awaited,
+            foretold: 0,
             is_called: false,
             router,
             loss: link.loss,
@@ -175,7 +190,7 @@ impl Port {
         self.settle(now);
         self.mode = match self.mode {
             Mode::Impatient => Mode::Impatient,
-            _ if is_prompt || (self.is_awaited && !self.is_foreseen) => Mode::Prompt,
+            _ if is_prompt || (self.is_awaited && !self.foretells) => Mode::Prompt,
             _ => Mode::Late,
         };
     }
@@ -217,17 +232,15 @@ impl Port {
             }
             let sent = self.transmitter.send(packet, now);
             self.depart(packet.kind, packet.bytes, now);
-            if self.is_foreseen {
-                self.drains = sent.ends;
-            }
             return Handed::Sent(sent);
         }
         self.queue(packet, is_control, now, dropped);
         if self.is_prompt() || is_free || !dropped.is_empty() {
             return Handed::Queued;
         }
-        if self.is_foreseen {
-            self.drains = self.drains + self.transmitter.duration(packet.bytes);
+        if self.foretells {
+            let begins = self.drains.max(self.transmitter.busy_until);
+            self.drains = begins + self.transmitter.duration(packet.bytes);
             return Handed::Waits(Some(self.drains));
         }
         Handed::Waits(None)
@@ -265,16 +278,22 @@ impl Port {
         }
     }
 
-    /// Starts the next transmission, if the transmitter is free and something may go; returns the packet as
-    /// it waited.
-    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<(Packet, Sent)> {
+    /// Starts the next transmission, if the transmitter is free and something may go.
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Served> {
         self.settle(now);
         if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
             return None;
         }
         let sent = self.start_next(now, dropped)?;
         let &mut packet = self.transmitter.last()?;
-        Some((Packet { next_hop: packet.next_hop - 1, ..packet }, sent))
+        let is_data = !packet.kind.is_control();
+        let was_foretold = self.foretold > 0;
+        self.foretold -= u32::from(is_data && was_foretold);
+        Some(Served {
+            packet: Packet { next_hop: packet.next_hop - 1, ..packet },
+            sent,
+            is_awaited: self.is_awaited && is_data && !was_foretold,
+        })
     }
 
     /// Starts the next transmission at `starts`, if something may go.
@@ -314,6 +333,9 @@ impl Port {
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, if somebody will look in time
     /// anyway, or if the port has asked already.
     pub fn call(&mut self, now: Time) -> Option<Time> {
+        if self.foretells && !self.is_paused && self.transmitter.waiting.packets == 0 {
+            self.set_prompt(false, now);
+        }
         let may_go = self.control_waits || !self.is_paused;
         let waits = self.transmitter.waiting.packets > 0 && may_go;
         if !self.is_prompt() || self.is_called || !waits {
@@ -359,6 +381,11 @@ impl Port {
     /// PFC: data must wait from now on.
     pub fn pause(&mut self, now: Time) {
         self.settle(now);
+        if self.foretells && !self.is_prompt() {
+            // Nobody can tell any more when what comes from now on will leave.
+            self.foretold = self.data_backlog().packets;
+            self.mode = Mode::Prompt;
+        }
         self.is_paused = true;
         self.pauses.begin(now);
     }
