@@ -4,7 +4,7 @@
 //! The accounting of PFC follows the common implementation ([hpcc19], its simulator): every ingress
 //! link has a small reserve, then draws on the shared pool up to a threshold that shrinks as the
 //! pool fills, and beyond it on headroom of its own, which is for what is still on its way when the
-//! pause frame leaves.
+//! pause frame leaves. A packet that comes may pause its link, and one that leaves may resume it.
 
 use crate::parameters::{Problem, positive};
 use crate::topology::{Graph, Link, LinkId};
