@@ -155,8 +155,8 @@ impl Network {
     }
 
     /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
-    /// keeps its flow waiting, if that is settled already; otherwise a [`Departure`] will. Where hosts are
-    /// routers or senders do not pace, nobody waits.
+    /// keeps its flow waiting, if the port can tell; otherwise a [`Departure`] will. Where hosts are routers
+    /// or senders do not pace, nobody waits.
     pub fn send(&mut self, mut packet: Packet, agenda: &mut Agenda) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
         let ends = self.offer(&mut packet, link, agenda);

@@ -1,4 +1,4 @@
-//! The packet simulator: one loop over seven kinds of event.
+//! The packet simulator: one loop over eight kinds of event.
 //!
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
