@@ -203,14 +203,19 @@ impl Buffers {
         }))
     }
 
+    /// Index of the switch at the end of `link`.
+    fn switch(&self, link: LinkId) -> usize {
+        self.ingress[link as usize].switch as usize
+    }
+
     /// Whether the switch at the end of `link` is watched.
     pub fn is_watched(&self, link: LinkId) -> bool {
-        self.switches[self.ingress[link as usize].switch as usize].is_watched
+        self.switches[self.switch(link)].is_watched
     }
 
     /// The links that lead away from the switch at the end of `link`.
     pub fn ports(&self, link: LinkId) -> &[LinkId] {
-        &self.switches[self.ingress[link as usize].switch as usize].ports
+        &self.switches[self.switch(link)].ports
     }
 
     /// Whether half of the pool would be free, and nobody have more than its share then, with a packet of
@@ -250,7 +255,8 @@ impl Buffers {
 
     /// Forgets what the switch at the end of `link` holds, to count it anew.
     pub fn forget(&mut self, link: LinkId) {
-        let switch = &mut self.switches[self.ingress[link as usize].switch as usize];
+        let number = self.switch(link);
+        let switch = &mut self.switches[number];
         switch.taken = 0;
         for port in &switch.ports {
             self.ingress[*port as usize ^ 1].held = 0;
@@ -269,7 +275,8 @@ impl Buffers {
     /// `bytes` that came by it would find less than half of the room left.
     pub fn watch(&mut self, link: LinkId, bytes: u16, queued: u64) -> bool {
         let is_watched = !self.is_at_ease(link, bytes, || queued, 2);
-        let switch = &mut self.switches[self.ingress[link as usize].switch as usize];
+        let number = self.switch(link);
+        let switch = &mut self.switches[number];
         switch.is_watched = is_watched;
         switch.look_below = switch.taken / 2;
         is_watched
@@ -278,7 +285,7 @@ impl Buffers {
     /// After a packet that came by `link` has left its watched switch: whether the switch needs no watching
     /// any more.
     pub fn relax(&mut self, link: LinkId) -> bool {
-        let number = self.ingress[link as usize].switch as usize;
+        let number = self.switch(link);
         let switch = &self.switches[number];
         if switch.taken > switch.look_below {
             return false;

@@ -200,7 +200,7 @@ impl Network {
         match port.hand(packet, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
-                if self.buffers.is_some() && self.ports[link as usize].is_prompt() {
+                if self.ports[link as usize].is_prompt() {
                     self.release(packet, link, agenda);
                 }
                 Some(sent.ends)

@@ -97,7 +97,8 @@ pub struct Served {
 /// called when the transmitter is free.
 ///
 /// Every hop touches two ports, and a large network has more than a near cache holds: what a hop needs
-/// stands first.
+/// stands first, and `is_paused`, `is_fifo` and `control_waits` say there what `pauses`, `data` and `control`
+/// would tell from further off.
 #[repr(C, align(64))]
 pub struct Port {
     transmitter: Transmitter,
