@@ -5,6 +5,7 @@
 
 pub mod alone;
 pub mod buffer;
+pub mod counters;
 pub mod event;
 pub mod flow;
 pub mod fluid;
@@ -26,8 +27,10 @@ pub mod run;
 pub mod scenario;
 pub mod schedule;
 pub mod simulation;
+pub mod store;
 mod table;
 pub mod topology;
+pub mod traffic;
 pub mod transmitter;
 pub mod transport;
 pub mod units;

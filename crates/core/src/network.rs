@@ -8,6 +8,7 @@ use crate::router::About;
 use crate::routes::{END, Routes, Way};
 use crate::schedule::Schedule;
 use crate::topology::LinkId;
+use crate::traffic::{LaneId, Traffic};
 use crate::transmitter::Sent;
 use crate::units::{Duration, Time};
 
@@ -52,6 +53,8 @@ pub struct Network {
     pub routes: Routes,
     /// Shared buffers of the switches, if they have any.
     pub buffers: Option<Buffers>,
+    /// Which traffic class each flow is in.
+    pub traffic: Traffic,
     /// Whether control packets pass data, and the accounts of shared buffers.
     pub control_priority: bool,
     /// Flows of packets that were dropped or lost since the simulation last looked.
@@ -71,6 +74,7 @@ impl Network {
         from_host: Vec<bool>,
         routes: Routes,
         buffers: Option<Buffers>,
+        traffic: Traffic,
         control_priority: bool,
         is_paced: bool,
     ) -> Self {
@@ -89,6 +93,7 @@ impl Network {
             from_host,
             routes,
             buffers,
+            traffic,
             control_priority,
             losses: Vec::new(),
             departures: Vec::new(),
@@ -197,7 +202,8 @@ impl Network {
             let about = &self.about[packet.flow as usize];
             port.show(packet, about, agenda.now());
         }
-        match port.hand(packet, agenda.now(), &mut self.rejects) {
+        let class = self.traffic.of(packet.flow);
+        match port.hand(packet, class, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
                 if self.ports[link as usize].is_prompt() {
@@ -252,30 +258,27 @@ impl Network {
         self.losses.push(packet.flow);
     }
 
-    /// The link by which a packet now at the port of `link` came into a shared buffer that counts it.
-    pub fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LinkId> {
+    /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
+    pub fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LaneId> {
         let passes = self.control_priority && packet.kind.is_control();
         let is_counted = !self.from_host[link as usize] && !passes;
-        is_counted.then(|| self.routes.link(packet.next_hop - 1))
+        is_counted.then(|| self.traffic.lane(self.routes.link(packet.next_hop - 1), packet.flow))
     }
 
-    /// Finds room in its switch's buffer for a packet that has come by `ingress` and goes to `link`, or drops
-    /// it.
-    fn admit(
-        &mut self,
-        packet: &Packet,
-        ingress: LinkId,
-        link: LinkId,
-        agenda: &mut Agenda,
-    ) -> bool {
-        let Some(buffers) = &mut self.buffers else { return true };
+    /// Finds room in its switch's buffer for a packet that has come by the link `from` and goes to `link`, or
+    /// drops it.
+    fn admit(&mut self, packet: &Packet, from: LinkId, link: LinkId, agenda: &mut Agenda) -> bool {
         if self.control_priority && packet.kind.is_control() {
             return true;
         }
+        let class = self.traffic.of(packet.flow);
+        let ingress = self.traffic.lanes.lane(from, class);
+        let Some(buffers) = &mut self.buffers else { return true };
         let now = agenda.now();
         if !buffers.is_watched(ingress) {
             let port = &mut self.ports[link as usize];
-            if buffers.admit_unwatched(ingress, packet.bytes, || port.backlog(now).bytes) {
+            let queued = || port.backlog_of(class, now).bytes;
+            if buffers.admit_unwatched(ingress, packet.bytes, queued) {
                 if cfg!(debug_assertions) {
                     self.assert_at_ease(ingress, packet.bytes, link, now);
                 }
@@ -287,7 +290,7 @@ impl Network {
         let (Some(buffers), port) = (&mut self.buffers, &mut self.ports[link as usize]) else {
             return true;
         };
-        let admitted = buffers.admit(ingress, packet.bytes, || port.backlog(now).bytes);
+        let admitted = buffers.admit(ingress, packet.bytes, || port.backlog_of(class, now).bytes);
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
@@ -300,23 +303,25 @@ impl Network {
     }
 
     /// Counts anew what waits at the switch at the end of `ingress`.
-    fn count(&mut self, ingress: LinkId, now: Time) {
+    fn count(&mut self, ingress: LaneId, now: Time) {
         let Some(buffers) = &mut self.buffers else { return };
         buffers.forget(ingress);
         for place in 0..buffers.ports(ingress).len() {
             let port = &mut self.ports[buffers.ports(ingress)[place] as usize];
             port.backlog(now);
             port.visit_data(&mut |packet| {
-                buffers.hold(self.routes.link(packet.next_hop - 1), packet.bytes);
+                let from = self.routes.link(packet.next_hop - 1);
+                buffers.hold(self.traffic.lane(from, packet.flow), packet.bytes);
             });
         }
     }
 
     /// Checks that exact accounts would let `bytes` in too that came by `ingress`, and not pause it.
-    fn assert_at_ease(&mut self, ingress: LinkId, bytes: u16, link: LinkId, now: Time) {
+    fn assert_at_ease(&mut self, ingress: LaneId, bytes: u16, link: LinkId, now: Time) {
         let most = self.buffers.clone();
         self.count(ingress, now);
-        let queued = self.ports[link as usize].backlog(now).bytes;
+        let class = self.traffic.lanes.class(ingress);
+        let queued = self.ports[link as usize].backlog_of(class, now).bytes;
         if let Some(exact) = &mut self.buffers {
             let is_at_ease = exact.admit(ingress, bytes, || queued) && !exact.pauses(ingress);
             assert!(is_at_ease, "a switch that was not watched had to drop or pause");
@@ -326,10 +331,11 @@ impl Network {
 
     /// Watches the switch at the end of `ingress`, by which `bytes` have come that go to `link`, if it was
     /// found to hold much.
-    fn watch(&mut self, ingress: LinkId, bytes: u16, link: LinkId, agenda: &mut Agenda) {
+    fn watch(&mut self, ingress: LaneId, bytes: u16, link: LinkId, agenda: &mut Agenda) {
         let Some(buffers) = &mut self.buffers else { return };
-        let now = agenda.now();
-        if !buffers.watch(ingress, bytes, self.ports[link as usize].backlog(now).bytes) {
+        let (now, class) = (agenda.now(), self.traffic.lanes.class(ingress));
+        let queued = self.ports[link as usize].backlog_of(class, now).bytes;
+        if !buffers.watch(ingress, bytes, queued) {
             return;
         }
         for link in buffers.ports(ingress) {
@@ -366,7 +372,7 @@ impl Network {
     /// Checks the accounts of shared buffers at the end of a run.
     pub fn assert_buffers(&self) {
         let Some(buffers) = &self.buffers else { return };
-        let mut waiting = vec![0; self.ports.len()];
+        let mut waiting = vec![0; self.ports.len() * self.traffic.numbers.len()];
         for (link, port) in (0..).zip(&self.ports) {
             port.visit_data(&mut |packet| {
                 if let Some(ingress) = self.ingress(packet, link) {
@@ -377,31 +383,33 @@ impl Network {
         buffers.assert_hold(&waiting);
     }
 
-    /// Sends a pause frame to the neighbour at the other end of `link`.
-    fn tell(&mut self, kind: Kind, link: LinkId, agenda: &mut Agenda) {
+    /// Sends a pause frame for `lane` to the neighbour at its other end.
+    fn tell(&mut self, kind: Kind, lane: LaneId, agenda: &mut Agenda) {
         self.pause_frames += 1;
         let mut frame = Packet {
             sent_at: agenda.now(),
             flow: FlowSlot::MAX,
             next_hop: 0,
-            sequence: link,
+            sequence: lane,
             packed: Packed::default(),
             bytes: PAUSE_FRAME.0 as u16,
             kind,
             flags: Flags::NONE,
         };
-        self.offer(&mut frame, link ^ 1, agenda);
+        self.offer(&mut frame, self.traffic.lanes.link(lane) ^ 1, agenda);
     }
 
     /// Obeys a pause frame that has arrived.
     fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
         self.pause_frames -= 1;
-        let port = &mut self.ports[frame.sequence as usize];
+        let (lanes, lane) = (self.traffic.lanes, frame.sequence);
+        let (link, class) = (lanes.link(lane), lanes.class(lane));
+        let port = &mut self.ports[link as usize];
         if frame.kind == Kind::Pause {
-            port.pause(agenda.now());
+            port.pause(class, agenda.now());
         } else {
-            port.resume(agenda.now());
-            self.serve(frame.sequence, agenda);
+            port.resume(class, agenda.now());
+            self.serve(link, agenda);
         }
     }
 }

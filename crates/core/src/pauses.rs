@@ -2,7 +2,7 @@
 
 use crate::units::{Duration, Time};
 
-/// The pauses of one port.
+/// The pauses of one traffic class at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     /// How many there were.
@@ -30,6 +30,17 @@ impl Pauses {
             self.total += now - since;
             self.longest = self.longest.max(now - since);
         }
+    }
+
+    /// Of all classes together: their numbers and times added up, and the longest.
+    pub fn of_all(classes: &[Self]) -> Self {
+        let add = |sum: Self, class: &Self| Self {
+            count: sum.count + class.count,
+            total: sum.total + class.total,
+            longest: sum.longest.max(class.longest),
+            since: sum.since.or(class.since),
+        };
+        classes.iter().fold(Self::default(), add)
     }
 
     /// Whether data must wait.

@@ -1,37 +1,16 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
+use crate::counters::Counters;
 use crate::packet::{FlowSlot, Kind, Packet};
 use crate::pauses::Pauses;
-use crate::queue::{Backlog, Behaviour, Census, Context, Gate, Line, Queue};
+use crate::queue::{Backlog, Behaviour, Census, Context, Line};
 use crate::random::Random;
 use crate::router::{About, Router, View};
+use crate::store::Store;
 use crate::topology::{Link, Loss};
+use crate::traffic::Class;
 use crate::transmitter::{Sent, Transmitter};
 use crate::units::Time;
-
-/// What has passed through a port.
-#[derive(Clone, Debug, Default)]
-#[repr(C)]
-pub struct Counters {
-    /// Packets that came.
-    pub arrived: u64,
-    /// Packets whose transmission has started.
-    pub departed: u64,
-    /// Data packets among the departed.
-    pub data: u64,
-    /// Bytes of the departed.
-    pub bytes: u64,
-    /// Integral of the waiting bytes over time, in byte-picoseconds.
-    pub queue_area: u128,
-    /// Most bytes that ever waited.
-    pub queue_max: u64,
-    /// Packets that were marked.
-    pub marked: u64,
-    /// Packets that the queue or the buffer dropped.
-    pub dropped: u64,
-    /// Packets that were transmitted, and lost on the link.
-    pub lost: u64,
-}
 
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]
@@ -51,17 +30,9 @@ enum Mode {
     Late,
     /// When the transmitter is free.
     Prompt,
-    /// When the transmitter is free, and every packet goes through the queue, which is not patient
-    /// ([`Queue::is_patient`]).
+    /// When the transmitter is free, and every packet goes through the store, which is not patient
+    /// ([`Store::is_patient`]).
     Impatient,
-}
-
-/// Where data waits.
-enum Data {
-    /// Before the transmitter, first in, first out, behind a gate.
-    Fifo(Gate),
-    /// In a queue.
-    Queue(Box<dyn Queue>),
 }
 
 /// What becomes of a packet handed to a port.
@@ -103,9 +74,9 @@ pub struct Served {
 pub struct Port {
     transmitter: Transmitter,
     mode: Mode,
-    /// Whether data must wait, by a pause frame.
+    /// Whether data must wait, by a pause frame; with several classes they know.
     is_paused: bool,
-    /// Whether data waits first in, first out, and not in a queue.
+    /// Whether all data waits first in, first out, and not in a queue.
     is_fifo: bool,
     /// Whether control packets pass data, and whether any wait.
     control_first: bool,
@@ -120,7 +91,7 @@ pub struct Port {
     accounted: Time,
     /// What has passed.
     pub counters: Counters,
-    data: Data,
+    data: Store,
     /// Control packets that pass data.
     control: Line,
     /// When all that waits will have been sent, if that is foretold: control packets that come later and
@@ -135,33 +106,30 @@ pub struct Port {
     router: Option<Box<dyn Router>>,
     loss: Loss,
     random: Random,
-    pauses: Pauses,
+    /// By class.
+    pauses: Box<[Pauses]>,
 }
 
 impl Port {
-    /// A port on `link`, drawing from `random`.
+    /// A port on `link`, where each traffic class waits in a queue that behaves as given, drawing from
+    /// `random`.
     pub fn new(
         link: &Link,
-        behaviour: Behaviour,
+        behaviours: Vec<Behaviour>,
         router: Option<Box<dyn Router>>,
         service: Service,
         random: Random,
     ) -> Self {
         let Service { control_first, is_awaited, stamps } = service;
-        let (data, quiet_below, is_patient) = match behaviour {
-            Behaviour::OnArrival(rule) => {
-                let quiet_below = rule.quiet_below();
-                (Data::Fifo(Gate::new(rule)), quiet_below, true)
-            }
-            Behaviour::OnDeparture(queue) => {
-                let is_patient = queue.is_patient();
-                (Data::Queue(queue), 0, is_patient)
-            }
+        let pauses = vec![Pauses::default(); behaviours.len()].into();
+        let data = Store::new(behaviours);
+        let (is_fifo, quiet_below) = match &data {
+            Store::Fifo(gate) => (true, gate.quiet_below()),
+            _ => (false, 0),
         };
-        let is_fifo = matches!(data, Data::Fifo(_));
         let mut port = Self {
             transmitter: Transmitter::new(link, stamps),
-            mode: if is_patient { Mode::Late } else { Mode::Impatient },
+            mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
             is_paused: false,
             is_fifo,
             control_first,
@@ -180,7 +148,7 @@ impl Port {
             router,
             loss: link.loss,
             random,
-            pauses: Pauses::default(),
+            pauses,
         };
         port.set_prompt(false, Time::ZERO);
         port
@@ -201,8 +169,14 @@ impl Port {
         self.mode != Mode::Late
     }
 
-    /// Takes a packet in.
-    pub fn hand(&mut self, packet: &mut Packet, now: Time, dropped: &mut Vec<Packet>) -> Handed {
+    /// Takes a packet of a class in.
+    pub fn hand(
+        &mut self,
+        packet: &mut Packet,
+        class: Class,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) -> Handed {
         self.counters.arrived += 1;
         self.settle(now);
         let is_control = self.control_first && packet.kind.is_control();
@@ -210,7 +184,7 @@ impl Port {
         if self.is_fifo
             && !is_control
             && data.bytes + u64::from(packet.bytes) >= self.quiet_below
-            && let Data::Fifo(gate) = &mut self.data
+            && let Store::Fifo(gate) = &mut self.data
         {
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
             if !gate.admit(packet, data, &mut Context { now, random, dropped, marks }) {
@@ -227,7 +201,7 @@ impl Port {
         {
             if !self.is_fifo
                 && !is_control
-                && let Data::Queue(queue) = &mut self.data
+                && let Store::Queue(queue) = &mut self.data
             {
                 queue.pass(packet);
             }
@@ -235,7 +209,7 @@ impl Port {
             self.depart(packet.kind, packet.bytes, now);
             return Handed::Sent(sent);
         }
-        self.queue(packet, is_control, now, dropped);
+        self.queue(packet, class, is_control, now, dropped);
         if self.is_prompt() || is_free || !dropped.is_empty() {
             return Handed::Queued;
         }
@@ -248,7 +222,14 @@ impl Port {
     }
 
     /// Puts a packet in its line.
-    fn queue(&mut self, packet: &Packet, is_control: bool, now: Time, dropped: &mut Vec<Packet>) {
+    fn queue(
+        &mut self,
+        packet: &Packet,
+        class: Class,
+        is_control: bool,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) {
         self.account(now);
         // What could go before has gone.
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
@@ -262,10 +243,10 @@ impl Port {
             }
         } else if self.is_fifo {
             self.transmitter.append(packet);
-        } else if let Data::Queue(queue) = &mut self.data {
+        } else {
             let already = dropped.len();
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
-            queue.push(*packet, &mut Context { now, random, dropped, marks });
+            self.data.push(*packet, class, &mut Context { now, random, dropped, marks });
             self.note_drops(&dropped[already..]);
         }
         self.counters.queue_max = self.counters.queue_max.max(self.transmitter.waiting.bytes);
@@ -315,10 +296,9 @@ impl Port {
             self.depart(kind, bytes, starts);
             return Some(sent);
         }
-        let Data::Queue(queue) = &mut self.data else { return None };
         let already = dropped.len();
         let (random, marks) = (&mut self.random, &mut self.counters.marked);
-        let packet = queue.pop(&mut Context { now: starts, random, dropped, marks });
+        let packet = self.data.pop(&mut Context { now: starts, random, dropped, marks });
         self.note_drops(&dropped[already..]);
         Some(self.send(&packet?, starts))
     }
@@ -337,13 +317,21 @@ impl Port {
         if self.foretells && !self.is_paused && self.transmitter.waiting.packets == 0 {
             self.set_prompt(false, now);
         }
-        let may_go = self.control_waits || !self.is_paused;
-        let waits = self.transmitter.waiting.packets > 0 && may_go;
-        if !self.is_prompt() || self.is_called || !waits {
+        let waits = self.transmitter.waiting.packets > 0;
+        if !self.is_prompt() || self.is_called || !waits || !self.may_go() {
             return None;
         }
         self.is_called = true;
         Some(self.transmitter.busy_until.max(now))
+    }
+
+    /// Whether no pause holds back all that waits.
+    fn may_go(&self) -> bool {
+        self.control_waits
+            || match &self.data {
+                Store::Classes(classes) => classes.may_go(),
+                _ => !self.is_paused,
+            }
     }
 
     /// The call that [`call`](Self::call) asked for has come.
@@ -379,24 +367,30 @@ impl Port {
         is_lost
     }
 
-    /// PFC: data must wait from now on.
-    pub fn pause(&mut self, now: Time) {
+    /// PFC: data of a class must wait from now on.
+    pub fn pause(&mut self, class: Class, now: Time) {
         self.settle(now);
         if self.foretells && !self.is_prompt() {
             // Nobody can tell any more when what comes from now on will leave.
             self.foretold = self.data_backlog().packets;
             self.mode = Mode::Prompt;
         }
-        self.is_paused = true;
-        self.pauses.begin(now);
+        match &mut self.data {
+            Store::Classes(classes) => classes.pause(class, true),
+            _ => self.is_paused = true,
+        }
+        self.pauses[usize::from(class)].begin(now);
     }
 
-    /// PFC: data may go again.
-    pub fn resume(&mut self, now: Time) {
+    /// PFC: data of a class may go again.
+    pub fn resume(&mut self, class: Class, now: Time) {
         self.settle(now);
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
-        self.is_paused = false;
-        self.pauses.end(now);
+        match &mut self.data {
+            Store::Classes(classes) => classes.pause(class, false),
+            _ => self.is_paused = false,
+        }
+        self.pauses[usize::from(class)].end(now);
     }
 
     /// Shows a packet that is about to be handed in to the router.
@@ -423,14 +417,12 @@ impl Port {
 
     /// Whether the queue weighs flows.
     pub fn weighs(&self) -> bool {
-        matches!(&self.data, Data::Queue(queue) if queue.weighs())
+        self.data.weighs()
     }
 
     /// Tells the queue what flow a slot holds from now on.
     pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
-        if let Data::Queue(queue) = &mut self.data {
-            queue.introduce(flow, class);
-        }
+        self.data.introduce(flow, class);
     }
 
     /// Whether there is a router.
@@ -458,10 +450,7 @@ impl Port {
 
     /// What its queue has counted by priority.
     pub fn census(&self) -> Option<&Census> {
-        match &self.data {
-            Data::Fifo(_) => None,
-            Data::Queue(queue) => queue.census(),
-        }
+        self.data.census()
     }
 
     /// The router's named numbers.
@@ -469,17 +458,18 @@ impl Port {
         self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
     }
 
-    /// How PFC has held the port's data back.
-    pub fn pauses(&self) -> Pauses {
-        self.pauses
+    /// How PFC has held the port's data back, by class.
+    pub fn pauses(&self) -> &[Pauses] {
+        &self.pauses
     }
 
     /// Shows the data that waits, in no particular order; that of a port without a line for control packets
     /// includes them.
     pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
         match &self.data {
-            Data::Fifo(_) => self.transmitter.waiting().for_each(see),
-            Data::Queue(queue) => queue.visit(see),
+            Store::Fifo(_) => self.transmitter.waiting().for_each(see),
+            Store::Queue(queue) => queue.visit(see),
+            Store::Classes(classes) => classes.visit(see),
         }
     }
 
@@ -487,6 +477,14 @@ impl Port {
     pub fn backlog(&mut self, now: Time) -> Backlog {
         self.settle(now);
         self.transmitter.waiting
+    }
+
+    /// What waits in the queue of a class; with one class, all that waits.
+    pub fn backlog_of(&mut self, class: Class, now: Time) -> Backlog {
+        match &self.data {
+            Store::Classes(classes) => classes.backlog(class),
+            _ => self.backlog(now),
+        }
     }
 
     /// Bytes whose transmission has started.
@@ -503,7 +501,7 @@ impl Port {
         self.visit_data(&mut |packet| data.add(packet.bytes));
         assert_eq!(data, self.data_backlog(), "a port has lost count of what waits");
         self.account(now);
-        self.pauses.end(now);
+        self.pauses.iter_mut().for_each(|pauses| pauses.end(now));
         let Counters { arrived, departed, dropped, .. } = self.counters;
         assert_eq!(
             arrived,
@@ -563,7 +561,7 @@ impl Port {
     fn depart(&mut self, kind: Kind, bytes: u16, starts: Time) {
         self.counters.depart(kind, bytes);
         if self.quiet_below == 0
-            && let Data::Fifo(gate) = &mut self.data
+            && let Store::Fifo(gate) = &mut self.data
             && !(self.control_first && kind.is_control())
         {
             gate.leave(starts);
@@ -581,13 +579,5 @@ impl Port {
         if let (Some(router), Some(packet)) = (&mut self.router, self.transmitter.last()) {
             router.on_depart(packet, view);
         }
-    }
-}
-
-impl Counters {
-    fn depart(&mut self, kind: Kind, bytes: u16) {
-        self.departed += 1;
-        self.data += u64::from(!kind.is_control());
-        self.bytes += u64::from(bytes);
     }
 }

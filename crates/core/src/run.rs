@@ -11,6 +11,7 @@ use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem, did_you_mean};
+use crate::pauses::Pauses;
 use crate::port::{Port, Service};
 use crate::random::Random;
 use crate::recorder::{Recorder, Samples};
@@ -20,6 +21,7 @@ use crate::rtts::Histogram;
 use crate::scenario::{Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks};
 use crate::topology::{Graph, LinkId};
+use crate::traffic::{Number, Traffic};
 use crate::units::{Bytes, Duration, Time};
 use crate::watchdog::{self, Deadlock};
 use crate::workload::{Context, Flows};
@@ -67,6 +69,7 @@ impl Scenario {
         }
         let classes = &flows.classes;
         check_classes("transports", self.transports.keys().map(String::as_str), classes)?;
+        check_classes("traffic_classes", self.traffic_classes.keys().map(String::as_str), classes)?;
         for (field, queue) in [("queue", &self.queue), ("host_queue", &self.host_queue)] {
             let weighed = queue.as_ref().map(|queue| queue.weighed()).unwrap_or_default();
             check_classes(&format!("{field}.weights"), weighed.into_iter(), classes)?;
@@ -99,9 +102,9 @@ impl Scenario {
     /// Checks all that can be checked without running.
     pub fn check(&self) -> Result<(), Problem> {
         let graph = self.graph()?;
-        self.flows(&graph)?;
+        let flows = self.flows(&graph)?;
         if let Some(transport) = &self.transport {
-            self.network(&graph, transport)?;
+            self.network(&graph, transport, &flows.classes)?;
         }
         Recorder::new(self.samples.as_ref(), self.warm_up, &graph)
             .map_err(|problem| problem.within("samples"))?;
@@ -118,9 +121,17 @@ impl Scenario {
         }
     }
 
-    fn network(&self, graph: &Graph, transport: &transport::Config) -> Result<Network, Problem> {
+    /// Builds the network, for flows of these classes.
+    fn network(
+        &self,
+        graph: &Graph,
+        transport: &transport::Config,
+        classes: &[String],
+    ) -> Result<Network, Problem> {
         let packet = Bytes(self.packet.payload.0 + self.packet.header.0).max(self.packet.ack);
-        let buffers = Buffers::new(&self.switch, graph, packet).map_err(|p| p.within("switch"))?;
+        let traffic = Traffic::new(&self.traffic_classes, classes);
+        let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
+        let buffers = buffers.map_err(|problem| problem.within("switch"))?;
         if buffers.is_some() && graph.hosts_are_routers {
             let message = "must be left out: this topology has no switch";
             return Err(Problem::new("switch.shared_buffer", message));
@@ -147,17 +158,17 @@ impl Scenario {
             let place = Place { link: link as LinkId, rate };
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
             let router = router.as_ref().map(|router| router.build(place, random("router")));
-            let behaviour = discipline.build(rate);
+            let behaviours = traffic.numbers.iter().map(|_| discipline.build(rate)).collect();
             // Senders that pace want to know when their hosts have sent.
             let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
             let service = Service { control_first: control_priority, is_awaited, stamps };
-            Port::new(&graph.links[link], behaviour, router, service, random("port"))
+            Port::new(&graph.links[link], behaviours, router, service, random("port"))
         };
 
         let ports = (0..graph.links.len()).map(port).collect();
         let routes = Routes::new(graph, self.routing, self.seed);
-        Ok(Network::new(ports, from_host, routes, buffers, control_priority, is_paced))
+        Ok(Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced))
     }
 
     fn simulate(
@@ -166,8 +177,8 @@ impl Scenario {
         transport: &transport::Config,
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
-        let network = self.network(graph, transport)?;
         let flows = self.flows(graph)?;
+        let network = self.network(graph, transport, &flows.classes)?;
         let (load, has_sequel) = (flows.load.clone(), flows.sequel.is_some());
         let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|p| p.within("samples"))?;
@@ -210,11 +221,12 @@ impl Scenario {
                 "drops": sum(|port| port.counters.dropped),
                 "losses": sum(|port| port.counters.lost),
                 "marks": sum(|port| port.counters.marked),
-                "pauses": sum(|port| port.pauses().count),
+                "pauses": sum(|port| port.pauses().iter().map(|pauses| pauses.count).sum()),
             }),
         );
         let of_deadlock = |deadlock: &Deadlock| {
-            let (links, since) = (deadlock.names(graph), deadlock.since.seconds());
+            let links = deadlock.names(&network.traffic, graph);
+            let since = deadlock.since.seconds();
             json!({ "links": links, "since_s": since })
         };
         summary["deadlocks"] = deadlocks.iter().map(of_deadlock).collect();
@@ -224,7 +236,9 @@ impl Scenario {
             "live_flows_max": totals.live_flows_max,
         });
         let elapsed = totals.ended.since(Time::ZERO);
-        let link = |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, elapsed);
+        let numbers = &network.traffic.numbers;
+        let link =
+            |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, numbers, elapsed);
         summary["links"] = network.ports.iter().enumerate().map(link).collect();
         Ok(Results { flows: recorder.records, classes, samples: recorder.samples, summary })
     }
@@ -355,9 +369,15 @@ fn untouched(spec: FlowSpec) -> FlowRecord {
     }
 }
 
-/// What passed over a link.
-fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value {
-    let (counters, pauses) = (&port.counters, port.pauses());
+/// What passed over a link, and the pauses of its traffic classes, of which these are the numbers.
+fn describe(
+    graph: &Graph,
+    id: LinkId,
+    port: &Port,
+    numbers: &[Number],
+    elapsed: Duration,
+) -> Value {
+    let (counters, pauses) = (&port.counters, Pauses::of_all(port.pauses()));
     let rate = graph.links[id as usize].rate;
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
@@ -376,6 +396,17 @@ fn describe(graph: &Graph, id: LinkId, port: &Port, elapsed: Duration) -> Value 
         "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
         "queue_max_bytes": counters.queue_max,
     });
+    if port.pauses().len() > 1 {
+        let of_class = |(number, pauses): (&Number, &Pauses)| {
+            json!({
+                "class": number,
+                "pauses": pauses.count,
+                "paused_s": pauses.total.seconds(),
+                "longest_pause_s": pauses.longest.seconds(),
+            })
+        };
+        link["classes"] = numbers.iter().zip(port.pauses()).map(of_class).collect();
+    }
     if let Some(census) = port.census() {
         link["census"] = json!({ "arrived": census.arrived, "dropped": census.dropped });
     }

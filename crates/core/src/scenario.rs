@@ -9,7 +9,9 @@ use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean,
 use crate::routes::Routing;
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{buffer, fluid, host, ideal, queue, recorder, router, topology, transport, workload};
+use crate::{
+    buffer, fluid, host, ideal, queue, recorder, router, topology, traffic, transport, workload,
+};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +70,12 @@ crate::parameters! {
         /// Transports of the flows of some classes in place of it, by the class's name: so that two
         /// share a network. Queues are those of `transport`, unless given.
         pub transports: BTreeMap<String, transport::Config> = BTreeMap::new();
+        /// Traffic classes (IEEE 802.1Q) of flows, from 0 to 7, by the name of their class; other flows are
+        /// in 0. At every port each has the queue in force for itself: they take turns byte by byte, and are
+        /// paused one by one.
+        pub traffic_classes: BTreeMap<String, traffic::Number> = BTreeMap::new(), where |given| {
+            if given.values().all(|number| *number < traffic::MOST) { Ok(()) } else { Err("from 0 to 7") }
+        };
         /// The queue at switches; none takes the one that the transport was designed for.
         pub queue: Option<queue::Config> = None;
         /// The queue at hosts' own ports; none takes the one that the transport was designed for.

@@ -150,6 +150,10 @@ fn what_must_fit() -> Vec<Value> {
         json!({ "switch": { "pause": { "watchdog": "0 s" }, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "pause": true, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "shared_buffer": "1 KB" } }),
+        json!({ "traffic_classes": { "trace": 8 } }),
+        json!({ "traffic_classes": { "trcae": 1 } }),
+        json!({ "switch": { "pause": { "classes": [1] }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "classes": [] }, "shared_buffer": "1 MB" } }),
         json!({ "warm_up": "20 s" }),
         // Transports beside one another.
         json!({ "transports": { "traces": "tcp" } }),

@@ -332,6 +332,17 @@ fn scenario(seed: u64) -> Value {
         let beside = json!({ "kind": beside, "reliability": { "duplicate_acks": duplicate_acks } });
         scenario["transports"] = json!({ class: beside });
     }
+    if random.below(3) == 0 {
+        let numbers = [0, 1, 7].map(|number| json!(number));
+        let response = response_class(&scenario["workload"]).unwrap_or("trace");
+        scenario["traffic_classes"] = json!({
+            response: pick(random, &numbers), "trace": pick(random, &numbers),
+        });
+        let is_lossy = random.below(2) == 0;
+        if is_lossy && scenario["switch"].get("pause").is_some() {
+            scenario["switch"]["pause"]["classes"] = json!([scenario["traffic_classes"]["trace"]]);
+        }
+    }
     scenario
 }
 

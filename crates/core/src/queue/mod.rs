@@ -11,6 +11,7 @@ use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Rate, Time, parse_quantity};
 
+pub mod classes;
 pub mod codel;
 pub mod dcqcn_red;
 pub mod drop_tail;
@@ -289,6 +290,11 @@ impl Gate {
     /// A gate at an empty line.
     pub fn new(rule: Box<dyn Admission>) -> Self {
         Self { rule, left: Time::ZERO }
+    }
+
+    /// Below this backlog the rule accepts everything unmarked ([`Admission::quiet_below`]).
+    pub fn quiet_below(&self) -> u64 {
+        self.rule.quiet_below()
     }
 
     /// Whether the rule lets a packet in, which it may mark, while `backlog` waits.

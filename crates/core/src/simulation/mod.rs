@@ -260,7 +260,7 @@ impl<'a> Simulation<'a> {
 
     fn start_flow(&mut self, spec: FlowSpec) -> Result<(), Problem> {
         let (flow, about) = self.open(spec)?;
-        let (class, ways) = (usize::from(flow.spec.class), [flow.there, flow.back]);
+        let (class, ways) = (flow.spec.class, [flow.there, flow.back]);
         let slot = if let Some(slot) = self.free.pop() {
             self.flows[slot as usize] = Some(flow);
             slot
@@ -269,7 +269,8 @@ impl<'a> Simulation<'a> {
             self.flows.len() as FlowSlot - 1
         };
         self.network.introduce(slot, about);
-        self.network.weigh(slot, &self.workload.classes[class], ways);
+        self.network.traffic.classify(slot, class);
+        self.network.weigh(slot, &self.workload.classes[usize::from(class)], ways);
         self.live += 1;
         self.totals.live_flows_max = self.totals.live_flows_max.max(self.live);
         self.pump(slot);
@@ -545,7 +546,9 @@ impl<'a> Simulation<'a> {
         let now = self.totals.ended;
         // Before ports close, which ends their pauses.
         self.deadlocks = watchdog::deadlocks(&self.network);
-        self.stuck.extend(self.deadlocks.iter().map(|deadlock| deadlock.explain(self.graph)));
+        let traffic = &self.network.traffic;
+        let told = self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
+        self.stuck.extend(told);
         self.explain_stuck(now);
         let in_network: u64 =
             self.flows.iter().flatten().map(|flow| flow.packets.in_network()).sum();

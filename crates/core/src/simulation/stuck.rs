@@ -2,6 +2,8 @@
 
 use super::Simulation;
 use crate::flow::FlowSpec;
+use crate::network::Network;
+use crate::packet::FlowSlot;
 use crate::routes::Way;
 use crate::units::{Bytes, Time};
 
@@ -9,16 +11,21 @@ impl Simulation<'_> {
     /// Says which flows are unfinished, and what they wait for.
     pub(super) fn explain_stuck(&mut self, now: Time) {
         const MOST: usize = 10;
-        let unfinished = self.flows.iter().flatten();
-        let unfinished = unfinished.filter(|flow| flow.spec.size.is_some() && flow.fct.is_none());
-        let paused = |way: Way| {
-            let mut links = self.network.routes.links(way).flatten();
-            links.find(|link| self.network.ports[**link as usize].pauses().is_on()).copied()
+        let flows = (0..).zip(&self.flows).filter_map(|(slot, flow)| Some((slot, flow.as_ref()?)));
+        let unfinished = flows.filter(|(_, flow)| flow.spec.size.is_some() && flow.fct.is_none());
+        let Network { ports, routes, traffic, .. } = &self.network;
+        let paused = |way: Way, slot: FlowSlot| {
+            let class = usize::from(traffic.of(slot));
+            let mut links = routes.links(way).flatten();
+            links.find(|link| ports[**link as usize].pauses()[class].is_on()).copied()
         };
-        for flow in unfinished.clone().take(MOST) {
+        for (slot, flow) in unfinished.clone().take(MOST) {
             let FlowSpec { id, source, target, size, start, .. } = &flow.spec;
-            let why = match paused(flow.there) {
-                Some(link) => format!("link {} is paused", self.graph.link_name(link)),
+            let why = match paused(flow.there, slot) {
+                Some(link) => {
+                    let lane = traffic.lane(link, slot);
+                    format!("link {} is paused", traffic.name(lane, self.graph))
+                }
                 None if flow.sender.timeouts > 0 => format!(
                     "{} time-outs, the next after {}",
                     flow.sender.timeouts,
