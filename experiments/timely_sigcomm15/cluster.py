@@ -57,7 +57,9 @@ deviations = (
     "pause frames alone; with 12 MB runs of this length hardly pause at all.",
     "A call is a request of 64 KB and an answer of 64 B. In the paper calls share connections, "
     "which know their rate from the calls before; here every call starts a TIMELY of its own, at "
-    "an equal share of what its host sends, and sees four round-trip times. The moving average "
+    "an equal share of what its host sends, and sees four round-trip times. To start at the rate "
+    "that the call before it had makes little difference, also where each client calls the same "
+    "four servers all the time (D15). The moving average "
     "must be quick to say anything in so few: its weight is 0.875, the value of [ecndelay16], and "
     "a step cuts the rate by half at most, as in the authors' fragment of code. The weight of "
     "0.02 that suits the testbed's long connections is drawn beside it in D12, D13 and D15. With "

@@ -590,7 +590,10 @@ def _scale(axes: Axes, *, log: bool) -> None:
         few = top < 10 * bottom
         axes.yaxis.set_minor_formatter(_plain_numbers() if few else NullFormatter())
     else:
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        bottom, top = axes.get_ylim()
+        bottom, highest = min(0.0, bottom), axes.dataLim.ymax
+        # Room for the markers of what is nearly as high as all else.
+        axes.set_ylim(bottom, max(top, highest + 0.04 * (highest - bottom)))
 
 
 def _plain_numbers() -> FuncFormatter:

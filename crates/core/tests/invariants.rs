@@ -162,6 +162,7 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
     let calls = pick(random, &[json!({ "load": 0.1 }), json!({ "outstanding": 2 })]);
     let mut pattern = calls;
     pattern["calls"] = json!(10);
+    pattern["peers"] = pick(random, &[json!("none"), json!(1)]);
     match random.below(4) {
         0 => {
             let rpc = json!({

@@ -14,7 +14,9 @@
 //! and the link idles at times.
 
 use super::timely::{Engine, Segments};
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use super::{
+    Ack, Allowance, Controller, Loss, Mechanism, Memo, Path, Reliability, Sign, Transport,
+};
 use crate::packet::Format;
 use crate::parameters::{positive, positive_fraction, positive_if_given};
 use crate::units::{Bytes, Duration, Time};
@@ -249,6 +251,10 @@ impl Controller for Paced {
 
     fn allowance(&self) -> Allowance {
         Allowance::rate(self.engine.rate)
+    }
+
+    fn memo(&self) -> Option<Memo> {
+        self.engine.memo()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -6,7 +6,7 @@
 //! `q* = C T_low + N delta T_low / beta`.
 
 use super::timely::{Completion, Engine, Segments, check_thresholds};
-use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
+use super::{Ack, Allowance, Controller, Mechanism, Memo, Path, Reliability, Transport};
 use crate::packet::Format;
 use crate::parameters::{defaults, positive, positive_fraction};
 use crate::units::{Bytes, Duration, Rate};
@@ -82,6 +82,10 @@ impl Controller for PatchedTimely {
 
     fn allowance(&self) -> Allowance {
         Allowance::rate(self.engine.rate)
+    }
+
+    fn memo(&self) -> Option<Memo> {
+        self.engine.memo()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {

@@ -4,7 +4,7 @@
 //! [ecndelay16] restates them. The paper leaves the weight of the moving average open; [ecndelay16]
 //! uses 0.875, the authors' own code fragment 0.02, and the choice matters (docs/design.md).
 
-use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
+use super::{Ack, Allowance, Controller, Mechanism, Memo, Path, Reliability, Transport};
 use crate::host::Stamps;
 use crate::packet::Format;
 use crate::parameters::{
@@ -41,6 +41,9 @@ crate::choices! {
         FairShare = "fair_share",
         /// The line rate.
         LineRate = "line_rate",
+        /// That of the last flow to end between the same hosts, as it was then: as if flows were messages
+        /// over connections that last ([timely15]). The first starts at an equal share.
+        Remembered = "remembered",
     }
 }
 
@@ -177,6 +180,8 @@ pub(super) struct Engine {
     pub(super) rate: f64,
     least: f64,
     most: f64,
+    /// Whether the next flow between the same hosts starts at the rate that this ends at.
+    remembers: bool,
     ewma_weight: f64,
     min_rtt: f64,
     /// Taken off every measured round-trip time.
@@ -206,9 +211,11 @@ impl Engine {
         path: &Path,
     ) -> Self {
         let line = path.line_rate.bps();
+        let fair_share = line / f64::from(path.others + 1);
         let own_choice = match segments.start {
-            Start::FairShare => line / f64::from(path.others + 1),
+            Start::FairShare => fair_share,
             Start::LineRate => line,
+            Start::Remembered => path.memo.map_or(fair_share, |memo| memo.rate * memo.share),
         };
         // The last packet of a burst waits for the others only if it is stamped when all are handed over.
         let is_behind = segments.pacing == Pacing::PerBurst
@@ -221,6 +228,7 @@ impl Engine {
             rate: path.initial_rate.map_or(own_choice, |rate| rate.bps().min(line)),
             least: segments.min_rate.bps().min(line),
             most: line,
+            remembers: segments.start == Start::Remembered,
             ewma_weight,
             min_rtt: min_rtt.seconds(),
             serialisation: path.line_rate.transmit(path.format.on_wire(together)),
@@ -246,6 +254,11 @@ impl Engine {
 
     pub(super) fn set_rate(&mut self, rate: f64) {
         self.rate = rate.clamp(self.least, self.most);
+    }
+
+    /// What the next flow between the same hosts may remember.
+    pub(super) fn memo(&self) -> Option<Memo> {
+        self.remembers.then_some(Memo { rate: self.rate, share: 1.0 })
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -302,6 +315,10 @@ impl Controller for Timely {
 
     fn allowance(&self) -> Allowance {
         Allowance::rate(self.engine.rate)
+    }
+
+    fn memo(&self) -> Option<Memo> {
+        self.engine.memo()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -410,6 +427,22 @@ pub(super) mod tests {
         assert_eq!(rates(&mut *flow, &[120.0, 140.0]), [first, second]);
         let mut flow = timely(&json!({ "beta": 1e-9, "integral": integral }));
         assert_eq!(rates(&mut *flow, &[400.0, 400.0, 40.0]), [1187.5, 1128.125, 1138.125]);
+    }
+
+    #[test]
+    fn a_flow_starts_where_the_last_one_ended_if_it_is_to_remember() {
+        let starts = |start: &str, memo: Option<Memo>| {
+            let segments = json!({ "segments": { "start": start } });
+            let mut flow = Config::read(&segments).unwrap().controller(&Path { memo, ..path() });
+            rates(&mut *flow, &[40.0]);
+            (flow.gauges()[0].1 / 1e6, flow.memo().map(|memo| memo.rate / 1e6))
+        };
+        let memo = Some(Memo { rate: 70e6, share: 1.0 });
+        // An equal share of 10 Gb/s, or what is remembered; and 10 Mb/s more.
+        assert_eq!(starts("remembered", None), (1260.0, Some(1260.0)));
+        assert_eq!(starts("remembered", memo), (80.0, Some(80.0)));
+        assert_eq!(starts("fair_share", memo), (1260.0, None));
+        assert_eq!(starts("line_rate", memo), (10_000.0, None));
     }
 
     #[test]

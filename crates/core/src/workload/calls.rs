@@ -31,6 +31,9 @@ crate::parameters! {
         pub think: Duration = Duration::ZERO;
         /// Who calls whom.
         pub pairs: Pairs = Pairs::Topology;
+        /// How many servers each client has, drawn from those that `pairs` allows, of which it calls one as
+        /// often as another; none for all of them.
+        pub peers: Option<u32> = None, where positive_if_given;
         /// When calls begin.
         pub start: Time = Time::ZERO;
         /// When they stop; if neither this nor `calls` is given, one second after `start`.
@@ -85,6 +88,7 @@ impl Pattern {
         classes: Vec<String>,
     ) -> Result<Flows, Problem> {
         let ends = Ends::new(self.pairs, context.graph)?;
+        let ends = ends.with_peers(self.peers, context.random("peers"));
         let servers = Servers::new(kind.has_queue(), context);
         let (load, flows, sequel): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
             if let Some(share) = self.load {

@@ -85,6 +85,17 @@ fn pick(range: &Range<HostId>, random: &mut Random) -> HostId {
 pub(super) struct Ends {
     pub(super) sides: Sides,
     choice: Choice,
+    /// None if a source may have any.
+    peers: Option<Peers>,
+}
+
+/// The few targets of each source.
+#[derive(Clone, Debug)]
+struct Peers {
+    number: u32,
+    /// Of sources that have asked.
+    known: BTreeMap<HostId, Vec<HostId>>,
+    random: Random,
 }
 
 /// How the target of a source is chosen.
@@ -107,7 +118,13 @@ impl Ends {
                 (sides, Choice::Longest(Box::new(Paths::new(graph)), BTreeMap::new()))
             }
         };
-        Ok(Self { sides, choice })
+        Ok(Self { sides, choice, peers: None })
+    }
+
+    /// Lets every source have only so many targets, drawn from `random`; or all, if there are fewer.
+    pub(super) fn with_peers(self, number: Option<u32>, random: Random) -> Self {
+        let peers = number.map(|number| Peers { number, known: BTreeMap::new(), random });
+        Self { peers, ..self }
     }
 
     /// A random source and its target.
@@ -118,24 +135,58 @@ impl Ends {
 
     /// The target of a source. Drawn even if there is no choice, so that no other draw depends on it.
     pub(super) fn target(&mut self, source: HostId, random: &mut Random) -> HostId {
-        match &mut self.choice {
-            Choice::Any => self.sides.target(source, random),
-            Choice::Opposite => {
-                self.sides.target(source, random);
-                self.sides.opposite(source)
-            }
-            Choice::Longest(paths, known) => {
-                let targets = self.sides.targets.clone();
-                let far = known.entry(source).or_insert_with(|| farthest(paths, source, targets));
-                far[random.below(far.len() as u64) as usize]
+        let Self { sides, choice, peers } = self;
+        match peers {
+            None => choice.target(sides, source, random),
+            Some(peers) => {
+                let own = peers.of(source, || choice.targets(sides, source));
+                own[random.below(own.len() as u64) as usize]
             }
         }
     }
 }
 
-/// Those of `targets` that are as far from `source` as any.
-fn farthest(paths: &mut Paths, source: HostId, targets: Range<HostId>) -> Vec<HostId> {
-    let others = targets.filter(|target| *target != source);
+impl Choice {
+    fn target(&mut self, sides: &Sides, source: HostId, random: &mut Random) -> HostId {
+        match self {
+            Self::Any => sides.target(source, random),
+            Self::Opposite => {
+                sides.target(source, random);
+                sides.opposite(source)
+            }
+            Self::Longest(paths, known) => {
+                let far = known.entry(source).or_insert_with(|| farthest(paths, source, sides));
+                far[random.below(far.len() as u64) as usize]
+            }
+        }
+    }
+
+    /// All targets that a source may have.
+    fn targets(&mut self, sides: &Sides, source: HostId) -> Vec<HostId> {
+        match self {
+            Self::Any => sides.targets.clone().filter(|target| *target != source).collect(),
+            Self::Opposite => vec![sides.opposite(source)],
+            Self::Longest(paths, _) => farthest(paths, source, sides),
+        }
+    }
+}
+
+impl Peers {
+    /// The peers of a source, drawn from all that it may have when it first asks.
+    fn of(&mut self, source: HostId, all: impl FnOnce() -> Vec<HostId>) -> &[HostId] {
+        let Self { number, known, random } = self;
+        known.entry(source).or_insert_with(|| {
+            let mut all = all();
+            random.shuffle(&mut all);
+            all.truncate(*number as usize);
+            all
+        })
+    }
+}
+
+/// Those targets that are as far from `source` as any.
+fn farthest(paths: &mut Paths, source: HostId, sides: &Sides) -> Vec<HostId> {
+    let others = sides.targets.clone().filter(|target| *target != source);
     let hops: Vec<_> = others.map(|target| (paths.hops(source, target), target)).collect();
     let most = hops.iter().map(|(hops, _)| *hops).max().flatten();
     hops.into_iter().filter(|(hops, _)| *hops == most).map(|(_, target)| target).collect()

@@ -4,7 +4,6 @@ use super::pairs::Sides;
 use super::{Context, Flows, Workload, plain};
 use crate::flow::{FlowSpec, HostId};
 use crate::parameters::{Problem, positive_if_given};
-use crate::random::Random;
 use crate::units::{Bytes, Duration, Time};
 
 crate::parameters! {
@@ -33,7 +32,7 @@ impl Workload for Config {
         // About one permutation in e leaves no host in its place; drawing again keeps all equally
         // likely.
         loop {
-            shuffle(&mut shuffled, &mut pairs);
+            pairs.shuffle(&mut shuffled);
             if sources.clone().zip(&shuffled).all(|(source, target)| source != *target) {
                 break;
             }
@@ -44,11 +43,5 @@ impl Workload for Config {
         };
         let flows = sources.zip(shuffled.into_iter().cycle()).map(flow).collect();
         Ok(Flows::of(vec![self.class.clone()], flows))
-    }
-}
-
-fn shuffle(hosts: &mut [HostId], random: &mut Random) {
-    for i in (1..hosts.len()).rev() {
-        hosts.swap(i, random.below(i as u64 + 1) as usize);
     }
 }

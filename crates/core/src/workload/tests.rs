@@ -1,6 +1,6 @@
 //! Properties that hold for every workload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -168,6 +168,37 @@ fn callers_keep_so_many_calls_in_progress() {
         let is_on =
             |flow: &&FlowSpec| flow.start <= now && now < flow.start + Duration::from_micros(50);
         assert_eq!(calls.values().filter(is_on).count(), 14, "after {at} us");
+    }
+}
+
+#[test]
+fn a_client_of_few_servers_calls_each_of_them_and_no_other() {
+    let [_, star, racks] = networks();
+    for (graph, pairs, peers, expected) in [
+        (&racks, "longest", 2, 2),
+        (&racks, "longest", 9, 4),
+        (&racks, "opposite", 3, 1),
+        (&star, "topology", 3, 3),
+        (&star, "topology", 6, 6),
+    ] {
+        for calling in [json!({ "load": 0.5 }), json!({ "outstanding": 2 })] {
+            let mut workload = example("rpc");
+            workload["pattern"] = json!({ "pairs": pairs, "peers": peers, "calls": 2_000 });
+            workload["pattern"]
+                .as_object_mut()
+                .unwrap()
+                .extend(calling.as_object().unwrap().clone());
+            let mut servers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+            let all = unrolled(&workload, graph, |_| Duration::from_micros(10));
+            for call in all.values().filter(|flow| flow.reply.is_some()) {
+                assert!(pairs == "topology" || call.source / 4 != call.target / 4);
+                servers.entry(call.source).or_default().insert(call.target);
+            }
+            assert_eq!(servers.len(), graph.hosts.len());
+            assert!(servers.values().all(|servers| servers.len() == expected), "{servers:?}");
+            let chosen: BTreeSet<_> = servers.values().collect();
+            assert!(chosen.len() > 1, "each draws its own");
+        }
     }
 }
 
