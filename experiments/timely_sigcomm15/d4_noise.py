@@ -40,10 +40,11 @@ figure = Figure(
         "not give: both 0.02, that of the authors' fragment, and 0.05 are shown. As recalled, the "
         "paper lost 12 % at 50 µs and 25 % at 100 µs, which lies between the two.",
         "With 0.02 noise up to 100 µs is averaged away. What is lost there, 1 to 2 %, is lost to "
-        "slow swings of the queue between empty and 440 KB, which more noise at times dampens: the "
-        "step from 50 to 75 µs is up by 1 %, within the bounds of three seeds. From 100 µs on "
-        "hardly any RTT is below T_low, where rates may only rise, and the queue is empty for 6 % "
-        "of the time, at 150 µs for 57 %.",
+        "slow swings of the queue, which more noise dampens: at 75 µs it goes from empty to 510 KB "
+        "and back every 4 ms and is empty for 6 % of the time, at 100 µs for 2 %. So the step from "
+        "75 to 100 µs is up by 2 %, which the ten seeds of `paper` scale tell from chance and the "
+        "three of `quick` do not. At 150 µs noise alone puts three RTTs in four above T_low, below "
+        "which rates only rise, and the queue is empty for half of the time.",
     ),
     panels=(1, 2),
     size=(11, 4.4),

@@ -25,7 +25,7 @@ use crate::traffic::{Number, Traffic};
 use crate::units::{Bytes, Duration, Time};
 use crate::watchdog::{self, Deadlock};
 use crate::workload::{Context, Flows};
-use crate::{VERSION, transport};
+use crate::{VERSION, queue, transport};
 
 /// What a run gives.
 #[derive(Clone, Debug)]
@@ -137,7 +137,7 @@ impl Scenario {
             return Err(Problem::new("switch.shared_buffer", message));
         }
         let control_priority = self.switch.control_priority || self.switch.pause.is_some();
-        let [at_switch, at_host] = self.queues(transport);
+        let queues = self.queues_by_traffic_class(transport, &traffic, classes);
         let from_host: Vec<bool> =
             graph.links.iter().map(|link| graph.is_from_host(link)).collect();
         let router = self.router_in_force();
@@ -153,12 +153,14 @@ impl Scenario {
         let is_paced =
             transports.any(|(_, transport)| transport.mechanism(&self.packet).burst.is_some());
         let port = |link: usize| {
-            let discipline = if from_host[link] { &at_host } else { &at_switch };
             let rate = graph.links[link].rate;
             let place = Place { link: link as LinkId, rate };
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
             let router = router.as_ref().map(|router| router.build(place, random("router")));
-            let behaviours = traffic.numbers.iter().map(|_| discipline.build(rate)).collect();
+            let behaviour = |[at_switch, at_host]: &[queue::Config; 2]| {
+                if from_host[link] { at_host.build(rate) } else { at_switch.build(rate) }
+            };
+            let behaviours = queues.iter().map(behaviour).collect();
             // Senders that pace want to know when their hosts have sent.
             let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
@@ -169,6 +171,24 @@ impl Scenario {
         let ports = (0..graph.links.len()).map(port).collect();
         let routes = Routes::new(graph, self.routing, self.seed);
         Ok(Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced))
+    }
+
+    /// The queues in force at switches and at hosts, by traffic class.
+    fn queues_by_traffic_class(
+        &self,
+        most: &transport::Config,
+        traffic: &Traffic,
+        classes: &[String],
+    ) -> Vec<[queue::Config; 2]> {
+        let of = |index: usize| {
+            let flows = classes.iter().enumerate();
+            let mine = flows.filter(|(class, _)| usize::from(traffic.of_flows(*class)) == index);
+            let mut transports = mine.map(|(_, name)| self.transports.get(name).unwrap_or(most));
+            let first = transports.next().unwrap_or(most);
+            let is_alone = traffic.numbers.len() > 1 && transports.all(|other| other == first);
+            self.queues(if is_alone { first } else { most })
+        };
+        (0..traffic.numbers.len()).map(of).collect()
     }
 
     fn simulate(
@@ -191,7 +211,7 @@ impl Scenario {
         let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
         let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
         let data = sum(|port| port.counters.data);
-        let [at_switch, at_host] = self.queues(transport);
+        let queues = self.queues_by_traffic_class(transport, &network.traffic, &classes);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, &load, &stuck);
         if has_sequel {
             // When flows start that follow others is the transport's doing.
@@ -211,7 +231,8 @@ impl Scenario {
             .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
         let warnings = of_router.chain(of_transports).chain(of_pauses);
         summary["warnings"] = warnings.collect();
-        summary["queues"] = json!({ "switch": at_switch.show(), "host": at_host.show() });
+        let of_class = |([switch, host], class): (&[queue::Config; 2], &Number)| json!({ "class": class, "switch": switch.show(), "host": host.show() });
+        summary["queues"] = queues.iter().zip(&network.traffic.numbers).map(of_class).collect();
         merge(
             &mut summary["counts"],
             json!({

@@ -71,8 +71,9 @@ crate::parameters! {
         /// share a network. Queues are those of `transport`, unless given.
         pub transports: BTreeMap<String, transport::Config> = BTreeMap::new();
         /// Traffic classes (IEEE 802.1Q) of flows, from 0 to 7, by the name of their class; other flows are
-        /// in 0. At every port each has the queue in force for itself: they take turns byte by byte, and are
-        /// paused one by one.
+        /// in 0. At every port each has a queue for itself: they take turns byte by byte, and are paused
+        /// one by one. If there are several and all flows of one have the same transport, its queues are
+        /// those that this was designed for, unless given.
         pub traffic_classes: BTreeMap<String, traffic::Number> = BTreeMap::new(), where |given| {
             if given.values().all(|number| *number < traffic::MOST) { Ok(()) } else { Err("from 0 to 7") }
         };

@@ -85,7 +85,12 @@ impl Traffic {
         if slot >= self.of_slot.len() {
             self.of_slot.resize(slot + 1, 0);
         }
-        self.of_slot[slot] = self.of_flows[usize::from(class)];
+        self.of_slot[slot] = self.of_flows(usize::from(class));
+    }
+
+    /// The traffic class of a class of flows.
+    pub fn of_flows(&self, class: usize) -> Class {
+        self.of_flows[class]
     }
 
     /// The traffic class of the flow in a slot.

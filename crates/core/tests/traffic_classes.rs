@@ -99,6 +99,39 @@ fn classes_share_a_host_and_a_switch_byte_by_byte() {
 }
 
 #[test]
+fn a_class_has_the_queues_that_the_transport_of_all_its_flows_was_designed_for() {
+    let rows = flows(&[
+        (A, X, 100_000, "storage"),
+        (B, X, 100_000, "backup"),
+        (C, X, 100_000, "mail"),
+        (C, Y, 100_000, "web"),
+    ]);
+    let scenario = json!({
+        "workload": rows, "transport": "dcqcn",
+        "transports": { "backup": "tcp", "mail": "dctcp", "web": "tcp" },
+        "traffic_classes": { "backup": 5, "mail": 1, "web": 1 },
+    });
+    let kinds = |change: Value| -> Vec<(u64, String)> {
+        let scenario = with(&with(&two_switches(), scenario.clone()), change);
+        let queues = run(&scenario).summary["queues"].clone();
+        let kind = |of: &Value| of["switch"]["kind"].as_str().unwrap().to_owned();
+        let queues = queues.as_array().unwrap().iter();
+        queues.map(|of| (of["class"].as_u64().unwrap(), kind(of))).collect()
+    };
+    let named = |kinds: &[(u64, &str)]| -> Vec<(u64, String)> {
+        kinds.iter().map(|(class, kind)| (*class, (*kind).to_owned())).collect()
+    };
+    // The flows of class 1 have two transports: it has the queue that most flows have.
+    let designed = named(&[(0, "dcqcn_red"), (1, "dcqcn_red"), (5, "drop_tail")]);
+    assert_eq!(kinds(json!({})), designed);
+    let given = named(&[(0, "drr"), (1, "drr"), (5, "drr")]);
+    assert_eq!(kinds(json!({ "queue": { "kind": "drr" } })), given);
+    let one_class = json!({ "traffic_classes": { "backup": 1, "storage": 1 } });
+    let as_one = named(&[(1, "dcqcn_red")]);
+    assert_eq!(kinds(one_class), as_one);
+}
+
+#[test]
 fn a_class_that_is_not_paused_drops_and_the_other_loses_nothing() {
     let sources = [A, B, C];
     let flow = |source, class| (source, X, 400_000, class);
