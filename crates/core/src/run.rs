@@ -231,8 +231,12 @@ impl Scenario {
             .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
         let warnings = of_router.chain(of_transports).chain(of_pauses);
         summary["warnings"] = warnings.collect();
-        let of_class = |([switch, host], class): (&[queue::Config; 2], &Number)| json!({ "class": class, "switch": switch.show(), "host": host.show() });
-        summary["queues"] = queues.iter().zip(&network.traffic.numbers).map(of_class).collect();
+        let number = network.traffic.numbers.iter();
+        let of_class = |(class, [switch, host]): (&Number, &[queue::Config; 2])| {
+            let (switch, host) = (switch.show(), host.show());
+            json!({ "class": class, "switch": switch, "host": host })
+        };
+        summary["queues"] = number.zip(&queues).map(of_class).collect();
         merge(
             &mut summary["counts"],
             json!({
