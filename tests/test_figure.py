@@ -18,6 +18,7 @@ from sojourn import (
     at_least,
     every,
     experiments,
+    looks,
     not_judged,
     plot,
 )
@@ -160,8 +161,8 @@ def test_the_list_of_figures_has_every_claim() -> None:
 
 
 def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:
-    assert plot.look("patched_timely") == plot.look("Patched TIMELY") != plot.look("TIMELY")
-    assert plot.look("something new") == plot.look("Something New")
+    assert looks.look("patched_timely") == looks.look("Patched TIMELY") != looks.look("TIMELY")
+    assert looks.look("something new") == looks.look("Something New")
 
 
 def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
@@ -195,7 +196,7 @@ def test_closed_forms_are_lines_without_marks() -> None:
         first, second = axes.get_lines()
     assert first.get_xydata().tolist() == [[1, 3], [2, 4]]
     assert (first.get_label(), first.get_marker()) == ("a", "None")
-    assert second.get_color() == plot.look("b").colour
+    assert second.get_color() == looks.look("b").colour
 
 
 def test_clouds_of_points_are_drawn_in_the_units_of_the_axes() -> None:

@@ -57,6 +57,7 @@ LAYERS = (
     "calls",
     "theory",
     "layout",
+    "looks",
     "plot",
     "compare",
     "claims",

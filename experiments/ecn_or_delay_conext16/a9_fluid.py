@@ -6,7 +6,19 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, every, fluid, metrics, override, plot
+from sojourn import (
+    Figure,
+    Run,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    fluid,
+    looks,
+    metrics,
+    override,
+    plot,
+)
 
 from .a8_patched_queue import WIRE_S
 from .paper import AUTHORS_FLOOR, MIDDLE, paper, sharing
@@ -120,12 +132,12 @@ def _part(samples: pl.DataFrame, source: str, probe: str) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     timely = table.filter(pl.col("case") == PATCHED)
     rates = [timely.filter(pl.col("probe") == f"rate_bps flow {flow}") for flow in (0, 1)]
-    colours = (plot.BLUE, plot.ORANGE)
+    colours = (looks.BLUE, looks.ORANGE)
     for flow, part in enumerate(rates):
         _pair(axes[0][0], part, f"from {RATES[flow].replace('bps', 'b/s')}", colours[flow], "Gb/s")
     axes[0][0].set_ylim(0, 10.2)
     queue = timely.filter(pl.col("probe") == "queue_bytes")
-    _pair(axes[0][1], queue, "2 flows", plot.BLUE, "KB")
+    _pair(axes[0][1], queue, "2 flows", looks.BLUE, "KB")
     for panel, loop in zip(axes[1], LOOPS, strict=True):
         case = DCQCN.format(loop)
         of_case = table.filter(pl.col("case") == case, pl.col("probe") == "queue_bytes")

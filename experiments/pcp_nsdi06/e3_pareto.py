@@ -6,16 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import (
-    Figure,
-    Labelled,
-    Run,
-    Scale,
-    Verdict,
-    all_at_most,
-    metrics,
-    plot,
-)
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, looks, metrics, plot
 
 from .paper import (
     HEAVY_TAILS,
@@ -89,7 +80,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     pairs, loads = axes[:, 2]
     labels = (LOAD_LABEL, f"{SLOWER}, same flows")
     plot.against(pairs, table.filter(metric=SLOWER), labels=labels)
-    pairs.axhline(1, color=plot.BLACK, linestyle="--", linewidth=1.2)
+    pairs.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1.2)
     # All schemes see the same flows.
     part = table.filter(metric=REALISED, scheme=SHARING).with_columns(scheme=pl.lit("as realised"))
     plot.against(loads, part, labels=(LOAD_LABEL, "load that is realised, median"))

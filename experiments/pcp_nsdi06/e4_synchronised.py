@@ -17,6 +17,7 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    looks,
     metrics,
     override,
     plot,
@@ -147,7 +148,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.series(queue, waiting, unit="", time_unit="s", label=f"queue (packets), {MANY} flows")
     queue.set_xlabel(labels[0])
     for panel in (by_time, queue):
-        panel.axvspan(JUMP_S / BASE.rtt_s, HEARD_S / BASE.rtt_s, color=plot.GREY, alpha=0.12, lw=0)
+        panel.axvspan(JUMP_S / BASE.rtt_s, HEARD_S / BASE.rtt_s, color=looks.GREY, alpha=0.12, lw=0)
     note: Any = {"transform": by_time.get_xaxis_transform(), "va": "top", "fontsize": 8}
     by_time.text(JUMP_S / BASE.rtt_s, 0.98, " first round trip\n after the jump", **note)
     plot.one_legend(axes)

@@ -16,6 +16,7 @@ from sojourn import (
     all_at_most,
     at_most,
     every,
+    looks,
     metrics,
     not_judged,
     plot,
@@ -198,7 +199,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     labels = (f"threshold between two queues ({WEB_SEARCH}, packets)", AGREED)
     compared = points.filter(metric=AGREED)
     plot.against(agreement, compared, x="threshold", labels=labels, log_x=True)
-    agreement.axhspan(0.98, 1.02, color=plot.GREY, alpha=0.15, lw=0)
+    agreement.axhspan(0.98, 1.02, color=looks.GREY, alpha=0.15, lw=0)
     agreement.set_ylim(0.9, 1.1)
     best = table.filter(metric=BEST, load=0.8)
     labels = ("priority queues with the best thresholds (load 0.8)", slowdown)

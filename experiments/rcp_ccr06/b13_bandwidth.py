@@ -8,7 +8,19 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, every, plot, theory
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    at_least,
+    at_most,
+    every,
+    looks,
+    plot,
+    theory,
+)
 
 from .paper import paper
 
@@ -67,7 +79,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    line: Any = {"color": plot.GREY, "linewidth": 1, "linestyle": ":"}
+    line: Any = {"color": looks.GREY, "linewidth": 1, "linestyle": ":"}
     most = float(table["bandwidth"].max())  # type: ignore[arg-type]
     axes.plot([1, most], [1, most], label="as much as bandwidth", **line)
     labels = ("bandwidth, relative to 45 Mb/s", "improvement of completion time")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, equals, every, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, equals, every, looks, plot
 
 from .paper import paper
 
@@ -97,10 +97,10 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         for scheme, line in ((FAIR, "-"), (WHOLE, ":")):
             rows = shown.filter(scheme=scheme, metric=metric)
             values = rows["value"] * plot.UNITS.get(unit, 1.0)
-            colour = plot.ORANGE if scheme == FAIR else plot.BLUE
+            colour = looks.ORANGE if scheme == FAIR else looks.BLUE
             place.plot(rows["round"], values, line, color=colour, linewidth=1.3, label=scheme)
         ideal = len(SIZES) if metric == FLOWS else 100
-        place.axhline(ideal, color=plot.BLACK, linestyle="--", linewidth=1, label=SHARED)
+        place.axhline(ideal, color=looks.BLACK, linestyle="--", linewidth=1, label=SHARED)
         place.set_xscale("log")
         place.xaxis.set_major_formatter("{x:g}")
         place.set_ylim(bottom=0)

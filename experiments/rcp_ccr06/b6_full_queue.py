@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, metrics, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, looks, metrics, plot
 
 from .b2_slow_start import figure as b2
 from .paper import (
@@ -60,7 +60,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         label = "queue (packets)" if metric == WAITING else metric
         rows = first_seed(table, metric).drop("high")
         plot.series(place, rows, unit=unit, time_unit="s", label=label)
-    line: Any = {"color": plot.BLACK, "linewidth": 1, "linestyle": ":"}
+    line: Any = {"color": looks.BLACK, "linewidth": 1, "linestyle": ":"}
     axes[0].axhline(table["buffer"][0], label="buffer", **line)
     load = metrics.at(table, metric=OFFERED, seed=table["seed"].min())
     axes[1].axhline(load * 100, label="offered load, of these flows", **line)

@@ -15,6 +15,7 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    looks,
     metrics,
     plot,
     theory,
@@ -93,7 +94,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.along_sizes(axes[0], table.filter(metric=BY_SIZE), curves=forms, limits=(5e3, 1e6))
     first = first_seed(table, UTILISATION)
     plot.series(axes[1], first.drop("high"), unit="%", time_unit="s", label=UTILISATION)
-    for metric, colour, line in ((OFFERED, plot.BLACK, ":"), (RESENT, plot.RED, "--")):
+    for metric, colour, line in ((OFFERED, looks.BLACK, ":"), (RESENT, looks.RED, "--")):
         share = 100 * metrics.at(table, metric=metric, seed=first["seed"][0])
         axes[1].axhline(share, color=colour, linewidth=1, linestyle=line, label=metric)
     axes[1].set_ylim(0, 105)

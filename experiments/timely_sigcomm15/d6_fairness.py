@@ -14,6 +14,7 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    looks,
     metrics,
     plot,
     steady,
@@ -61,7 +62,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     left, right = axes
     first = table.filter(pl.col("seed") == table["seed"].min())
     means = first.filter(metric=RATE).group_by("flow").agg(pl.col("value").mean()).sort("value")
-    left.bar(range(means.height), means["value"].to_numpy() / 1e6, color=plot.look("timely").colour)
+    left.bar(
+        range(means.height), means["value"].to_numpy() / 1e6, color=looks.look("timely").colour
+    )
     left.axhline(SHARE_BPS / 1e6, color="#222222", ls=":", lw=1.2, label="fair share")
     left.set_xlabel("connection, in order of throughput")
     left.set_ylabel("throughput, payload (Mb/s)")

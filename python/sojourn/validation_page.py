@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import _core, plot
+from sojourn import _core, looks, plot
 from sojourn._core import ScenarioError
 from sojourn.validate import Outcome, apart
 
-Looks = Sequence[tuple[Outcome, plot.Look]]
+Drawn = Sequence[tuple[Outcome, looks.Look]]
 
 
 @dataclass(frozen=True)
@@ -136,15 +136,15 @@ def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:
     with plot.canvas(2, len(cases), (6.4 * len(cases), 8)) as (picture, axes):
         for column, case in enumerate(cases):
             above, below = axes[:, column] if len(cases) > 1 else axes
-            looks = [(one, _look(labels.index(one.replay.label))) for one in case]
-            _draw_times(above, looks, simulator)
-            _draw_ratios(below, looks, simulator)
+            drawn = [(one, _look(labels.index(one.replay.label))) for one in case]
+            _draw_times(above, drawn, simulator)
+            _draw_ratios(below, drawn, simulator)
         plot.save(picture, stem)
     return [f"{stem.name}{ending}" for ending in (".svg", ".png")]
 
 
-def _draw_times(axes: Axes, looks: Looks, simulator: str) -> None:
-    for one, look in looks:
+def _draw_times(axes: Axes, drawn: Drawn, simulator: str) -> None:
+    for one, look in drawn:
         size = _middle(one.bins)
         line: Any = {"color": look.colour, "marker": look.marker, "linewidth": 1}
         axes.plot(size, one.bins["mean"].to_numpy(), label=one.replay.label, **line)
@@ -165,8 +165,8 @@ def _draw_times(axes: Axes, looks: Looks, simulator: str) -> None:
     plot.legend(axes, columns=3)
 
 
-def _draw_ratios(axes: Axes, looks: Looks, simulator: str) -> None:
-    for one, look in looks:
+def _draw_ratios(axes: Axes, drawn: Drawn, simulator: str) -> None:
+    for one, look in drawn:
         bins = one.judged
         axes.errorbar(
             _middle(bins),
@@ -177,20 +177,19 @@ def _draw_ratios(axes: Axes, looks: Looks, simulator: str) -> None:
             linewidth=1,
             elinewidth=0.8,
         )
-    allowed = {one.replay.settings["within"] for one, _ in looks if "within" in one.replay.settings}
+    allowed = {one.replay.settings["within"] for one, _ in drawn if "within" in one.replay.settings}
     for within in allowed:
         for side in (-100, 100):
-            axes.axhline(side * within, color=plot.GREY, linewidth=0.8, linestyle=":")
+            axes.axhline(side * within, color=looks.GREY, linewidth=0.8, linestyle=":")
     axes.axhline(0, color="#222222", linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"flow size (packets)\n{looks[0][0].replay.title}")
+    axes.set_xlabel(f"flow size (packets)\n{drawn[0][0].replay.title}")
     axes.set_ylabel(f"ours against {simulator} (%), ± 2 standard errors")
 
 
-def _look(number: int) -> plot.Look:
+def _look(number: int) -> looks.Look:
     """Return a colour and a marker: here a dozen variants of few schemes must differ."""
-    colours = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.RED, plot.PURPLE, plot.SKY, plot.BLACK)
-    return plot.Look(colours[number % 7], "osD^vPX*ph<>"[number % 12])
+    return looks.Look(looks.COLOURS[number % 7], "osD^vPX*ph<>"[number % 12])
 
 
 def _middle(bins: pl.DataFrame) -> Any:

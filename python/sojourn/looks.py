@@ -1,0 +1,149 @@
+"""How pictures look: colours, markers and the house style.
+
+Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart. A scheme
+has the same colour and marker in every picture.
+"""
+
+import re
+import zlib
+from typing import Any, NamedTuple
+
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#C9B80E",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
+GREY = "#6B7280"
+
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
+"""Those that are told apart best, for what has no look of its own."""
+
+
+class Look(NamedTuple):
+    """How one scheme is drawn."""
+
+    colour: str
+    marker: str
+    line: str = "-"
+
+
+LOOKS = {
+    "dctcp": Look(BLUE, "o"),
+    "dcqcn": Look(GREEN, "s"),
+    "timely": Look(RED, "^"),
+    "patched timely": Look(ORANGE, "D"),
+    "tcp": Look(PURPLE, "v"),
+    "slow start": Look(SKY, "."),
+    "highspeed tcp": Look(BLUE, "o"),
+    "high speed tcp": Look(BLUE, "o"),
+    "reno": Look(PURPLE, "v"),
+    "cubic": Look(SKY, "P"),
+    "hystart++": Look(ORANGE, "D"),
+    "vegas": Look(GREEN, "o"),
+    "copa": Look(ORANGE, "s"),
+    "bbr": Look(RED, "^"),
+    "bbrv3": Look(SKY, "v"),
+    "jumpstart": Look(RED, "^"),
+    "quick start": Look(ORANGE, "o"),
+    "xcp": Look(ORANGE, "X"),
+    "rcp": Look(GREEN, "p"),
+    "pdq": Look(SKY, "h"),
+    "pfabric": Look(YELLOW, "*"),
+    "pfabric edf": Look(RED, "P"),
+    "bytessent": Look(GREEN, "^"),
+    "flowsize": Look(RED, "s"),
+    "remainingflowsize": Look(YELLOW, "*"),
+    "pdq at best": Look(SKY, ".", ":"),
+    "rto 2 rtt": Look(SKY, "o"),
+    "rto 3 rtt": Look(YELLOW, "*"),
+    "rto 6 rtt": Look(ORANGE, "D"),
+    "rto 10 rtt": Look(RED, "^"),
+    "rto 20 rtt": Look(PURPLE, "v"),
+    "first hop": Look(BLUE, "o"),
+    "last hop": Look(ORANGE, "s"),
+    "load 0.6": Look(BLUE, "o"),
+    "load 0.8": Look(RED, "s"),
+    "web search": Look(BLUE, "o"),
+    "data mining": Look(ORANGE, "s"),
+    "pcp": Look(BLUE, "d"),
+    "pcp all at once": Look(BLUE, "d"),
+    "pcp a third first": Look(SKY, "o"),
+    "router based control": Look(GREEN, "s"),
+    "as realised": Look(RED, "o"),
+    "as asked for": Look(GREY, ".", ":"),
+    "alone": Look(GREY, ".", ":"),
+    "ideal": Look(BLACK, ".", "--"),
+    "omniscient": Look(BLACK, ".", "--"),
+    "processor sharing": Look(BLACK, ".", "--"),
+    "srpt": Look(GREY, ".", "-."),
+    "drop tail": Look(BLUE, "o"),
+    "red": Look(RED, "s"),
+    "red and ecn": Look(ORANGE, "D"),
+    "max min": Look(BLACK, ".", ":"),
+    "all delivered": Look(BLACK, ".", ":"),
+    "background alone": Look(BLUE, "o"),
+    "with incast": Look(ORANGE, "s"),
+    "fast*": Look(GREEN, "d"),
+    "one target": Look(BLUE, "o"),
+    "with priority": Look(BLUE, "o"),
+    "without priority": Look(RED, "s"),
+    "weight 0.02": Look(RED, "^"),
+    "weight 0.05": Look(BLUE, "o"),
+    "k = 20 kb": Look(SKY, "o"),
+    "k = 40 kb": Look(GREEN, "s"),
+    "k = 80 kb": Look(BLUE, "^"),
+    "k = 160 kb": Look(YELLOW, "v"),
+    "k = 240 kb": Look(PURPLE, "D"),
+    "red 5 to 200 kb": Look(ORANGE, "X"),
+    "pause alone": Look(GREY, "s"),
+    "gradient by weight": Look(RED, "^"),
+    "mean rtt": Look(SKY, "o"),
+    "p99 rtt": Look(PURPLE, "v"),
+    "16 kb": Look(BLUE, "o"),
+    "32 kb": Look(ORANGE, "s"),
+    "64 kb": Look(PURPLE, "^"),
+    "10 sessions": Look(SKY, "o"),
+    "40 sessions": Look(ORANGE, "s"),
+    "100 sessions": Look(PURPLE, "^"),
+}
+
+STYLE: Any = {
+    "figure.figsize": (6.4, 4.0),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 160,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#444444",
+    "axes.labelcolor": "#222222",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+
+def look(scheme: str) -> Look:
+    """Return the scheme's colour, marker and line: always the same for the same name.
+
+    A variant, such as `TIMELY, floor 1 Gb/s`, has the scheme's colour and a line of its own.
+    """
+    name, _, variant = re.sub(r"[\s_-]+", " ", scheme.strip().lower()).partition(", ")
+    if variant:
+        return Look(look(name).colour, "x", ":")
+    if name in LOOKS:
+        return LOOKS[name]
+    number = zlib.crc32(name.encode())
+    return Look(COLOURS[number % 7], "osD^vPX*"[number // 7 % 8])
