@@ -44,7 +44,7 @@ figure = Figure(
         "The paper's mix is not known. Ours reads as often as it writes, blocks of 64 KB to 1 MB, "
         "all sizes as likely, over the longest paths; a server's device serves one block after "
         "another, each in 100 µs on average. Loads count payload and are shares of what all hosts "
-        "can send. Once calls have stopped to come the run goes on for 50 ms, so that almost all "
+        "can send. Once no more calls come the run goes on for 50 ms, so that almost all "
         "are answered.",
         "At a load of 0.2 TIMELY's median is a third longer than with pause frames alone. A "
         "transfer is cut when it meets another and gets 10 Mb/s back a segment, 50 Mb/s at best: "

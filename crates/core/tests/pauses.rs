@@ -2,23 +2,12 @@
 
 mod common;
 
-use common::{assert_near, count, flows, link, run, try_run, with};
+use common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
+use common::{assert_near, count, flows, graph, link, run, try_run, with};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 use sojourn_core::scenario::Scenario;
-
-fn graph(rows: &str) -> Value {
-    let text = format!("from,to,rate,delay,reverse_rate,reverse_delay\n{rows}");
-    json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } })
-}
-
-/// The rate at which a flow's payload has been delivered by the end, as a share of 10 Gb/s of packets with
-/// 40 bytes of headers for 1000 of payload.
-fn share(results: &Results, flow: usize) -> f64 {
-    let seconds = results.summary["simulated_s"].as_f64().unwrap();
-    results.flows.delivered_bytes[flow] as f64 * 1.04 * 8.0 / seconds / 10e9
-}
 
 /// How much of the time a link was not paused.
 fn running(results: &Results, name: &str) -> f64 {
@@ -141,26 +130,6 @@ proptest! {
         }
     }
 }
-
-/// Hosts `a`, `b`, `c` at switch `s`, hosts `x` and `y` at switch `t`, and a wide link between the two.
-fn two_switches() -> Value {
-    json!({
-        "topology": graph(
-            "a,s,40 Gbps,1 us,,\nb,s,40 Gbps,1 us,,\nc,s,40 Gbps,1 us,,\ns,t,40 Gbps,1 us,,\n\
-             t,x,10 Gbps,1 us,,\nt,y,40 Gbps,1 us,,\n"
-        ),
-        "transport": "constant_rate",
-        "switch": { "shared_buffer": "500 KB", "pause": {} },
-        "time_limit": "5 ms",
-    })
-}
-
-const A: u32 = 0;
-const B: u32 = 1;
-const C: u32 = 2;
-const X: u32 = 3;
-const Y: u32 = 4;
-const ENDLESS: u64 = 1_000_000_000;
 
 #[test]
 fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {

@@ -4,12 +4,11 @@ mod common;
 
 use std::fmt::Write;
 
+use common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
 use common::{assert_near, count, link, run, with};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
-
-const ENDLESS: u64 = 1_000_000_000;
 
 /// Flows, each its source, target, bytes and class.
 fn flows(flows: &[(u32, u32, u64, &str)]) -> Value {
@@ -22,29 +21,9 @@ fn flows(flows: &[(u32, u32, u64, &str)]) -> Value {
     json!({ "kind": "flows", "flows": flows.iter().map(flow).collect::<Vec<_>>() })
 }
 
-/// Hosts `a`, `b` and `c` at switch `s`, `x` and `y` at `t`: `x` receives at a quarter of what goes from `s`
-/// to `t`.
-fn two_switches() -> Value {
-    let text = "from,to,rate,delay\na,s,40 Gbps,1 us\nb,s,40 Gbps,1 us\nc,s,40 Gbps,1 us\n\
-                s,t,40 Gbps,1 us\nt,x,10 Gbps,1 us\nt,y,40 Gbps,1 us\n";
-    json!({
-        "topology": { "kind": "graph", "file": { "name": "graph.csv", "text": text } },
-        "transport": "constant_rate",
-        "switch": { "shared_buffer": "1 MB", "pause": {} },
-        "time_limit": "5 ms",
-    })
-}
-
-const A: u32 = 0;
-const B: u32 = 1;
-const C: u32 = 2;
-const X: u32 = 3;
-const Y: u32 = 4;
-
-/// The rate at which a flow's payload has been delivered, as a share of 10 Gb/s.
-fn share(results: &Results, flow: usize) -> f64 {
-    let seconds = results.summary["simulated_s"].as_f64().unwrap();
-    results.flows.delivered_bytes[flow] as f64 * 1.04 * 8.0 / seconds / 10e9
+/// The network of a jam and its neighbours, with room for several classes.
+fn network() -> Value {
+    with(&two_switches(), json!({ "switch": { "shared_buffer": "1 MB" } }))
 }
 
 /// The pauses of a class on a link.
@@ -58,7 +37,7 @@ fn pauses(results: &Results, name: &str, class: u32) -> u64 {
 #[test]
 fn a_pause_of_one_class_does_not_hold_up_another() {
     let workload = flows(&[(A, X, ENDLESS, "jam"), (B, Y, ENDLESS, "victim")]);
-    let together = with(&two_switches(), json!({ "workload": workload }));
+    let together = with(&network(), json!({ "workload": workload }));
     assert_near(share(&run(&together), 1), 1.0, 0.05, "in one class the victim shares the jam");
     // Two names of one class are no more than one.
     let as_one = json!({ "traffic_classes": { "jam": 3, "victim": 3 } });
@@ -91,7 +70,7 @@ fn classes_share_a_host_and_a_switch_byte_by_byte() {
     let classes = json!({ "other": 1 });
     for (workload, shares) in [(at_host, vec![2.0, 2.0]), (at_switch, vec![1.0, 1.0, 2.0])] {
         let change = json!({ "workload": workload, "traffic_classes": classes });
-        let results = run(&with(&two_switches(), change));
+        let results = run(&with(&network(), change));
         for (flow, expected) in shares.into_iter().enumerate() {
             assert_near(share(&results, flow), expected, 0.02, "a flow's share of 40 Gb/s");
         }
@@ -112,7 +91,7 @@ fn a_class_has_the_queues_that_the_transport_of_all_its_flows_was_designed_for()
         "traffic_classes": { "backup": 5, "mail": 1, "web": 1 },
     });
     let kinds = |change: Value| -> Vec<(u64, String)> {
-        let scenario = with(&with(&two_switches(), scenario.clone()), change);
+        let scenario = with(&with(&network(), scenario.clone()), change);
         let queues = run(&scenario).summary["queues"].clone();
         let kind = |of: &Value| of["switch"]["kind"].as_str().unwrap().to_owned();
         let queues = queues.as_array().unwrap().iter();
@@ -138,7 +117,7 @@ fn a_class_that_is_not_paused_drops_and_the_other_loses_nothing() {
     let lossless = sources.map(|source| flow(source, "rdma"));
     let lossy = sources.map(|source| flow(source, "tcp"));
     let results = run(&with(
-        &two_switches(),
+        &network(),
         json!({
             "workload": flows(&[lossless, lossy].concat()),
             "transports": { "tcp": "tcp" },
@@ -214,7 +193,7 @@ proptest! {
         let classes: serde_json::Map<String, Value> =
             names.iter().zip(&numbers).map(|(name, number)| ((*name).to_owned(), json!(number))).collect();
         let only = lossless.map(|place| numbers[place]);
-        let results = run(&with(&two_switches(), json!({
+        let results = run(&with(&network(), json!({
             "seed": seed, "workload": flows(&rows), "traffic_classes": classes,
             "transport": { "kind": transport },
             "queue": { "kind": queue, "capacity": "none" },

@@ -11,6 +11,8 @@ use sojourn_core::run::Results;
 use sojourn_core::scenario::Scenario;
 use sojourn_core::transport;
 
+pub mod two_switches;
+
 /// Runs a scenario given as JSON.
 pub fn run(scenario: &Value) -> Results {
     try_run(scenario).unwrap_or_else(|problem| panic!("{problem}"))
@@ -46,6 +48,12 @@ pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
         writeln!(text, "{start:.12},{source},{target},{size},1").unwrap();
     }
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+}
+
+/// A graph of links with other rates and delays back, if wanted.
+pub fn graph(rows: &str) -> Value {
+    let text = format!("from,to,rate,delay,reverse_rate,reverse_delay\n{rows}");
+    json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } })
 }
 
 /// Deadlines for the flows of a transport that asks for some, of 10 ms on average; none for others.
