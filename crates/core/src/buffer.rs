@@ -65,8 +65,8 @@ crate::parameters! {
         pub reserve: Bytes = Bytes(4_096);
         /// Set aside for each ingress link after it is paused. None computes what can arrive at line
         /// rate: the packet that finds no room, what comes while the frame waits for the packet before
-        /// it, is transmitted, travels and is obeyed, what is on its way then, and the packet that the
-        /// neighbour has just begun.
+        /// it and for a frame of each other class, is transmitted, travels and is obeyed, what is on its
+        /// way then, and the packet that the neighbour has just begun.
         pub headroom: Option<Bytes> = None;
         /// The link goes on when it is this far below the threshold ([hpcc19]: 3 KB).
         pub resume_offset: Bytes = Bytes(3_072);
@@ -93,10 +93,12 @@ crate::parameters! {
 pub const PAUSE_FRAME: Bytes = Bytes(64);
 
 impl Pause {
-    /// Headroom of an ingress link, whose cable leads back by `back`, for packets of up to `packet`.
-    fn headroom(&self, link: &Link, back: &Link, packet: Bytes) -> u64 {
+    /// Headroom of one of so many lossless lanes of a link, whose cable leads back by `back`, for packets of
+    /// up to `packet`.
+    fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
         let computed = || {
-            let frame = back.rate.transmit(Bytes(packet.0 + PAUSE_FRAME.0));
+            let frames = lanes as u64 * PAUSE_FRAME.0;
+            let frame = back.rate.transmit(Bytes(packet.0 + frames));
             let spans = [frame, back.delay, self.reaction, link.delay];
             let late = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
             link.rate.carries(Duration(late)).0.saturating_add(2 * packet.0)
@@ -187,12 +189,13 @@ impl Buffers {
             return Err(Problem::new("pause.classes", message));
         }
         let may_pause: Vec<bool> = traffic.numbers.iter().map(is_paused).collect();
+        let lossless = may_pause.iter().filter(|may_pause| **may_pause).count();
         // What is set aside at each node.
         let mut aside = vec![0_u64; graph.nodes.len()];
         let mut ingress = Vec::with_capacity(graph.links.len() * may_pause.len());
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
-            let most = pause.map_or(0, |pause| pause.headroom(link, back, packet));
+            let most = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
             for may_pause in &may_pause {
                 let headroom = if *may_pause { most } else { 0 };
                 if !graph.nodes[switch].is_host {

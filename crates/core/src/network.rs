@@ -383,8 +383,14 @@ impl Network {
         buffers.assert_hold(&waiting);
     }
 
-    /// Sends a pause frame for `lane` to the neighbour at its other end.
+    /// Sends a pause frame for `lane` to the neighbour at its other end; or takes back the one before, which
+    /// says the opposite, if it has not left yet.
     fn tell(&mut self, kind: Kind, lane: LaneId, agenda: &mut Agenda) {
+        let back = self.traffic.lanes.link(lane) ^ 1;
+        if self.ports[back as usize].take_frame(lane, agenda.now()) {
+            self.pause_frames -= 1;
+            return;
+        }
         self.pause_frames += 1;
         let mut frame = Packet {
             sent_at: agenda.now(),
@@ -396,7 +402,7 @@ impl Network {
             kind,
             flags: Flags::NONE,
         };
-        self.offer(&mut frame, self.traffic.lanes.link(lane) ^ 1, agenda);
+        self.offer(&mut frame, back, agenda);
     }
 
     /// Obeys a pause frame that has arrived.

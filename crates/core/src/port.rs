@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::router::{About, Router, View};
 use crate::store::Store;
 use crate::topology::{Link, Loss};
-use crate::traffic::Class;
+use crate::traffic::{Class, LaneId};
 use crate::transmitter::{Sent, Transmitter};
 use crate::units::Time;
 
@@ -219,6 +219,17 @@ impl Port {
             return Handed::Waits(Some(self.drains));
         }
         Handed::Waits(None)
+    }
+
+    /// Takes back the frame for a lane, if it still waits: as if it had never come.
+    pub fn take_frame(&mut self, lane: LaneId, now: Time) -> bool {
+        self.settle(now);
+        let Some(frame) = self.control.take_frame(lane) else { return false };
+        self.account(now);
+        self.counters.arrived -= 1;
+        self.transmitter.waiting.take(frame.bytes);
+        self.control_waits = self.control.first().is_some();
+        true
     }
 
     /// Puts a packet in its line.

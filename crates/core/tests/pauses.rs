@@ -3,26 +3,14 @@
 mod common;
 
 use common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
-use common::{assert_near, count, flows, graph, link, run, try_run, with};
+use common::{assert_near, count, flows, graph, link, run, try_run, with, with_just_enough_buffer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
-use sojourn_core::scenario::Scenario;
 
 /// How much of the time a link was not paused.
 fn running(results: &Results, name: &str) -> f64 {
     1.0 - link(results, name, "paused_s") / results.summary["simulated_s"].as_f64().unwrap()
-}
-
-/// Doubles the shared buffer until it holds all reserves and headrooms.
-fn with_just_enough_buffer(scenario: &Value) -> Value {
-    let sizes = (0..).map(|doublings| format!("{} KB", 10_u64 << doublings));
-    let mut scenarios =
-        sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
-    let fits = |scenario: &Value| {
-        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check().is_ok())
-    };
-    scenarios.find(fits).unwrap()
 }
 
 /// A network with four hosts or more, for [`bursts`].
@@ -53,14 +41,18 @@ fn networks() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Three hosts send bursts to a fourth, the later ones into buffers that are full.
+/// Three hosts send bursts to a fourth, the later ones into buffers that are full, and this to one of them,
+/// so that pause frames have to wait. Flows are of four classes, `0` to `3`.
 fn bursts(size: u64) -> Value {
-    let start = |burst: u32| f64::from(burst) * 50e-6;
-    let burst = |burst| {
-        let flow = |source, target| (start(burst), source, target, size);
-        [flow(0, 3), flow(1, 3), flow(2, 3)]
+    let flow = |burst: u32, (class, source, target): (u32, u32, u32)| {
+        json!({
+            "source": source, "target": target, "start": format!("{} us", burst * 50),
+            "size": format!("{size} B"), "class": format!("{}", (burst + class) % 4),
+        })
     };
-    flows(&(0..4).flat_map(burst).collect::<Vec<_>>())
+    let ends = [(0, 0, 3), (1, 1, 3), (2, 2, 3), (3, 3, 0)];
+    let burst = |burst| ends.map(|ends| flow(burst, ends));
+    json!({ "kind": "flows", "flows": (0..4).flat_map(burst).collect::<Vec<_>>() })
 }
 
 proptest! {
@@ -78,10 +70,13 @@ proptest! {
         reserve in prop::sample::select(&["0 B", "1 KB", "4 KB"]),
         reaction in prop::sample::select(&["0 s", "500 ns", "7 us"]),
         routing in prop::sample::select(&["flow_hash", "spray_random"]), seed in 0_u64..1_000,
+        numbers in prop::sample::select(&[[0; 4], [0, 0, 5, 5], [0, 1, 2, 3]]),
     ) {
+        let [zero, one, two, three] = numbers;
         let scenario = json!({
             "seed": seed,
             "topology": topology,
+            "traffic_classes": { "0": zero, "1": one, "2": two, "3": three },
             "transport": { "kind": transport },
             "queue": { "kind": queue, "capacity": "none" },
             "host_queue": { "kind": "drop_tail", "capacity": "none" },

@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Write;
 
 use common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
-use common::{assert_near, count, link, run, with};
+use common::{assert_near, count, graph, link, run, with, with_just_enough_buffer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -175,6 +175,45 @@ fn links_wait_for_each_other_in_a_circle_only_within_a_class() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_computed_headroom_has_room_for_the_frames_of_all_classes(
+        classes in 2_u32..=8, packets in 20_u32..400, payload in 24_u32..200, spread in 0_u32..300,
+        alpha in prop::sample::select(&[0.001, 0.01, 0.1]),
+        back in prop::sample::select(&["1 Gbps", "10 Gbps"]),
+    ) {
+        // Small packets come in all classes at once, and frames about them wait for what goes back.
+        let names = ["0", "1", "2", "3", "4", "5", "6", "7"];
+        let numbers: serde_json::Map<String, Value> =
+            (0..classes).map(|class| (names[class as usize].to_owned(), json!(class))).collect();
+        let size = u64::from(packets * payload);
+        let mut rows = Vec::new();
+        for class in 0..classes {
+            let start = format!("{} ns", class * spread);
+            for (source, target) in [(0, 2), (1, 2), (2, 0), (2, 1)] {
+                rows.push(json!({
+                    "source": source, "target": target, "start": start, "size": format!("{size} B"),
+                    "class": names[class as usize],
+                }));
+            }
+        }
+        let scenario = json!({
+            "topology": graph(&format!(
+                "a,s,10 Gbps,100 ns,{back},\nb,s,10 Gbps,100 ns,{back},\nc,s,10 Gbps,100 ns,2 Gbps,\n"
+            )),
+            "transport": "constant_rate",
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+            "host_queue": { "kind": "drop_tail", "capacity": "none" },
+            "packet": { "payload": format!("{payload} B") },
+            "switch": { "pause": { "alpha": alpha, "reserve": "0 B", "resume_offset": "0 B" } },
+            "traffic_classes": numbers,
+            "workload": { "kind": "flows", "flows": rows },
+            "time_limit": "1 s",
+        });
+        let results = run(&with_just_enough_buffer(&scenario));
+        prop_assert!(count(&results, "pauses") > 0 || packets < 100);
+        prop_assert_eq!((count(&results, "drops"), count(&results, "unfinished")), (0, 0));
+    }
 
     #[test]
     fn lossless_classes_lose_nothing_whatever_goes_on_beside_them(

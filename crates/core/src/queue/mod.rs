@@ -249,6 +249,15 @@ impl Line {
         self.waiting.insert(frames, frame);
     }
 
+    /// Takes back the frame with this number, if it still waits.
+    pub fn take_frame(&mut self, sequence: u32) -> Option<Packet> {
+        let mut frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame());
+        let place = frames.position(|frame| frame.sequence == sequence)?;
+        let frame = self.waiting.remove(place)?;
+        self.backlog.take(frame.bytes);
+        Some(frame)
+    }
+
     /// Takes the first packet.
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
@@ -425,5 +434,20 @@ mod tests {
         line.push_frame(packet(Kind::Resume, 3));
         let order: Vec<_> = std::iter::from_fn(|| line.pop()).map(|packet| packet.flow).collect();
         assert_eq!(order, [1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn a_frame_that_waits_can_be_taken_back_and_nothing_else() {
+        let format: Format = crate::parameters::defaults();
+        let mut line = Line::default();
+        let packet = |kind, sequence| Packet { sequence, ..format.control(kind, 0, Time::ZERO) };
+        line.push_frame(packet(Kind::Pause, 4));
+        line.push_frame(packet(Kind::Pause, 5));
+        line.push(packet(Kind::Ack, 6));
+        assert_eq!(line.take_frame(6), None, "no frame");
+        assert_eq!(line.take_frame(5).map(|frame| frame.sequence), Some(5));
+        assert_eq!(line.take_frame(5), None, "it is gone");
+        assert_eq!(line.backlog(), Backlog { bytes: 80, packets: 2 });
+        assert_eq!(line.pop().map(|packet| packet.sequence), Some(4));
     }
 }

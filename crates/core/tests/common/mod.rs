@@ -56,6 +56,17 @@ pub fn graph(rows: &str) -> Value {
     json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } })
 }
 
+/// Doubles the shared buffer until it holds all reserves and headrooms.
+pub fn with_just_enough_buffer(scenario: &Value) -> Value {
+    let sizes = (0..).map(|doublings| format!("{} KB", 10_u64 << doublings));
+    let mut scenarios =
+        sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
+    let fits = |scenario: &Value| {
+        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check().is_ok())
+    };
+    scenarios.find(fits).unwrap()
+}
+
 /// Deadlines for the flows of a transport that asks for some, of 10 ms on average; none for others.
 pub fn deadlines(transport: &Value) -> Value {
     let needs = transport::Config::read(transport).unwrap().needs_deadlines();
