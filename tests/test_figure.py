@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -146,6 +147,13 @@ def test_a_report_without_figures_is_an_error(tmp_path: Path) -> None:
 def test_scenarios_are_shown_as_their_files_would_be() -> None:
     shown = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
     assert shown == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = { kind = "fixed" }\nq = ["a"]'
+
+
+def test_the_list_of_figures_says_a_deviation_once() -> None:
+    (figure,) = experiments.discover(EXPERIMENTS).values()
+    page = experiments_page({"t1": figure, "t2": replace(figure, id="t2")}, {})
+    assert page.count("Deviation: Fewer flows than the source.") == 1
+    assert page.count("Deviations: 1 that `t1` has too.") == 1
 
 
 def test_the_list_of_figures_has_every_claim() -> None:

@@ -7,6 +7,7 @@ fails if they are not what it would write.
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -133,14 +134,14 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
         "One folder a paper, one file a figure. `sojourn figure ID --scale paper` makes one again;"
         " the verdicts are those at `paper` scale where nothing else is said.",
     ]
-    paper = ""
+    paper, said = "", dict[str, str]()
     for figure in figures.values():
         if figure.paper.key != paper:
             paper = figure.paper.key
             lines += ["", f"## {figure.paper.citation}", "", figure.paper.setup]
             lines += [f"\nDeviation: {deviation}" for deviation in figure.paper.deviations]
         lines += ["", f"### `{figure.id}`: {figure.title}", ""]
-        lines += [f"Deviation: {deviation}\n" for deviation in figure.deviations]
+        lines += _deviations(figure, said)
         kept = state.get(figure.id, {"scale": "paper", "claims": []})
         verdicts = {claim["statement"]: claim for claim in kept["claims"]}
         if kept["scale"] != "paper":
@@ -151,6 +152,20 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
             numbers = _cell(judged["numbers"])
             lines.append(f"| {_cell(claim.statement)} | {judged['verdict']} | {numbers} |")
     return "\n".join(lines) + "\n"
+
+
+def _deviations(figure: Figure, said: dict[str, str]) -> list[str]:
+    """Return a figure's deviations; of those `said` by figures before it, only by which."""
+    first = [said.setdefault(deviation, figure.id) for deviation in figure.deviations]
+    shared = Counter(other for other in first if other != figure.id)
+    return [
+        *(f"Deviations: {count} that `{other}` has too.\n" for other, count in shared.items()),
+        *(
+            f"Deviation: {deviation}\n"
+            for deviation, other in zip(figure.deviations, first, strict=True)
+            if other == figure.id
+        ),
+    ]
 
 
 def record(experiments: Path, scale: str, verdicts: Mapping[str, Any]) -> None:
