@@ -75,6 +75,7 @@ impl Classes {
     pub fn pause(&mut self, class: u8, is_paused: bool) {
         let class = &mut self.classes[usize::from(class)];
         class.is_paused = is_paused;
+        // Turns that it could not take are gone.
         class.due = class.due.max(self.round);
     }
 
