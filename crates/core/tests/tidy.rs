@@ -99,6 +99,7 @@ const TOP: &[&str] = &["lib", "scenario", "run"];
 /// What a part's siblings may share: mechanism, not parts.
 const MECHANISM: &[&str] = &[
     "arrivals",
+    "bottleneck",
     "bounds",
     "calls",
     "classes",

@@ -8,7 +8,8 @@
 //! Left out: the allowance for aggregated ACKs, the detector of token-bucket policers, and windows of an
 //! even number of packets, which are for receivers that acknowledge every other one.
 
-use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
+use super::bottleneck::{Bottleneck, LeastRtt};
+use super::delivery::{Plateau, Sample};
 use super::throttle::{Stay, Throttle};
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
@@ -18,7 +19,7 @@ use crate::parameters::{
     above_one, at_least_one, below_one, not_negative, positive, proper_fraction,
 };
 use crate::random::Random;
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::units::{Bytes, Duration, Time};
 
 /// Phases of a cycle; the first probes, the second drains what that has queued.
 const PHASES: u64 = 8;
@@ -64,25 +65,27 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        Box::new(Bbr {
-            config: self.clone(),
-            packet: path.format.payload.0 as f64,
-            delivery: Delivery::new(path),
-            throttle: Throttle::new(path, self.initial_window, self.min_window, self.startup_gain),
-            bandwidth: WindowedMax::new(self.bandwidth_rounds),
-            plateau: Plateau::new(self.full_growth, self.full_rounds),
-            has_been_full: false,
-            mode: Mode::Startup,
-            phase_from: path.start,
-            min_rtt: None,
-            min_rtt_at: path.start,
-            conserves: false,
-            random: Random::new(path.seed, "transport/bbr"),
-        })
+        Box::new(self.open(path))
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+    }
+}
+
+impl Config {
+    /// The state of a flow that starts on `path`.
+    fn open(&self, path: &Path) -> Bbr {
+        let throttle = Throttle::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let plateau = Plateau::new(self.full_growth, self.full_rounds);
+        Bbr {
+            config: self.clone(),
+            model: Bottleneck::new(path, throttle, plateau, self.bandwidth_rounds),
+            mode: Mode::Startup,
+            phase_from: path.start,
+            conserves: false,
+            random: Random::new(path.seed, "transport/bbr"),
+        }
     }
 }
 
@@ -102,17 +105,10 @@ enum Mode {
 /// The state of one flow; payload in bytes.
 struct Bbr {
     config: Config,
-    packet: f64,
-    delivery: Delivery,
-    throttle: Throttle,
-    /// In bytes a second, by round trips.
-    bandwidth: WindowedMax,
-    plateau: Plateau,
-    has_been_full: bool,
+    /// Its clock counts round trips.
+    model: Bottleneck,
     mode: Mode,
     phase_from: Time,
-    min_rtt: Option<Duration>,
-    min_rtt_at: Time,
     /// In the first round trip of a repair no more leaves than has come.
     conserves: bool,
     random: Random,
@@ -134,34 +130,31 @@ impl Bbr {
 
     /// So many bandwidth-delay products, and what hosts hold.
     fn in_flight(&self, gain: f64) -> f64 {
-        let rtt = self.min_rtt.unwrap_or_default().seconds();
+        let rtt = self.model.rtt().seconds();
         // More packets, so that small windows grow at all while more is tried (Linux).
         let more = if matches!(self.mode, Mode::ProbeBw(0)) { 2.0 } else { 0.0 };
-        gain * self.bandwidth.max() * rtt + (self.config.quanta + more) * self.packet
+        gain * self.model.bandwidth() * rtt + (self.config.quanta + more) * self.model.packet
     }
 
     fn learn(&mut self, sample: &Sample) {
-        if let Some(rate) = sample.rate
-            && (!sample.is_limited || rate >= self.bandwidth.max())
-        {
-            self.bandwidth.add(self.delivery.rounds(), rate);
-        }
+        let model = &mut self.model;
+        model.learn(sample, model.delivery.rounds());
         if sample.starts_round {
             self.conserves = false;
-            if !self.has_been_full && !sample.is_limited {
-                self.plateau.on_round(self.bandwidth.max());
-                self.has_been_full = self.plateau.is_reached();
+            if !model.has_been_full && !sample.is_limited {
+                model.plateau.on_round(model.bandwidth());
+                model.has_been_full = model.plateau.is_reached();
             }
         }
     }
 
     /// Goes on in Startup, Drain and the cycle.
     fn advance(&mut self, ack: &Ack) {
-        if matches!(self.mode, Mode::Startup) && self.has_been_full {
+        if matches!(self.mode, Mode::Startup) && self.model.has_been_full {
             self.mode = Mode::Drain;
         }
         match self.mode {
-            Mode::Drain if self.delivery.in_flight() <= self.in_flight(1.0) => {
+            Mode::Drain if self.model.delivery.in_flight() <= self.in_flight(1.0) => {
                 self.enter_cycle(ack.now);
             }
             Mode::ProbeBw(phase) if self.is_phase_over(phase, ack) => {
@@ -180,8 +173,8 @@ impl Bbr {
     }
 
     fn is_phase_over(&self, phase: u64, ack: &Ack) -> bool {
-        let has_lasted = Some(ack.now.since(self.phase_from)) > self.min_rtt;
-        let in_flight = self.delivery.was_in_flight();
+        let has_lasted = ack.now.since(self.phase_from) > self.model.rtt();
+        let in_flight = self.model.delivery.was_in_flight();
         match phase {
             // Until more has really been tried, or was too much.
             0 => {
@@ -195,22 +188,18 @@ impl Bbr {
 
     /// Notes the least round-trip time, and looks for it if it has not been seen for long.
     fn watch_rtt(&mut self, ack: &Ack, starts_round: bool) {
-        let is_old = ack.now.since(self.min_rtt_at) > self.config.min_rtt_window;
-        if is_old || self.min_rtt.is_none_or(|least| ack.rtt < least) {
-            self.min_rtt = Some(ack.rtt);
-            self.min_rtt_at = ack.now;
-        }
-        if is_old && !matches!(self.mode, Mode::ProbeRtt(_)) {
-            self.throttle.save(false);
+        let seen = LeastRtt::seen(ack.rtt, ack.now);
+        let is_old = self.model.least_rtt.give_way(seen, ack.now, self.config.min_rtt_window);
+        if is_old && !self.is_paused() {
+            self.model.throttle.save(false);
             self.mode = Mode::ProbeRtt(Stay::default());
         }
         let Mode::ProbeRtt(stay) = &mut self.mode else { return };
-        let least = f64::from(self.config.min_window) * self.packet;
-        let most = (least, self.config.probe_rtt_duration);
-        if stay.is_over(ack.now, starts_round, most, &mut self.delivery) {
-            self.min_rtt_at = ack.now;
-            self.throttle.restore();
-            if self.has_been_full {
+        let most = (self.model.throttle.least(), self.config.probe_rtt_duration);
+        if stay.is_over(ack.now, starts_round, most, &mut self.model.delivery) {
+            self.model.least_rtt.renew(ack.now);
+            self.model.throttle.restore();
+            if self.model.has_been_full {
                 self.enter_cycle(ack.now);
             } else {
                 self.mode = Mode::Startup;
@@ -225,71 +214,54 @@ impl Bbr {
 
 impl Controller for Bbr {
     fn on_open(&mut self, opened: &Opened) {
-        self.throttle.begin(self.config.startup_gain, opened.rtt);
-        (self.min_rtt, self.min_rtt_at) = (Some(opened.rtt), opened.now);
-        if opened.syn_was_lost {
-            self.throttle.shrink();
-        }
+        self.model.on_open(opened, self.config.startup_gain);
     }
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
-        self.delivery.on_sent(now, bytes);
+        self.model.delivery.on_sent(now, bytes);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         if ack.bytes == Bytes::ZERO {
             return;
         }
-        let least = self.min_rtt.unwrap_or_default().min(ack.rtt);
-        let sample = self.delivery.on_ack(ack, least);
+        let sample = self.model.on_ack(ack);
         if let Some(sample) = &sample {
             self.learn(sample);
         }
         self.advance(ack);
         self.watch_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
         let (pace, window) = self.gains();
-        let rate = pace * self.bandwidth.max() * (1.0 - self.config.margin);
-        self.throttle.pace(rate, self.has_been_full);
-        self.throttle.on_ack(ack);
-        self.throttle.lose(ack);
-        if self.conserves && self.throttle.is_repairing() {
-            self.throttle.conserve(ack);
+        self.model.pace(ack, pace * self.model.bandwidth(), self.config.margin);
+        self.model.throttle.lose(ack);
+        if self.conserves && self.model.throttle.is_repairing() {
+            self.model.throttle.conserve(ack);
         } else {
-            let aim = self.in_flight(window);
-            self.throttle.open(ack, aim, self.has_been_full, &self.delivery);
+            self.model.open(ack, self.in_flight(window));
         }
         if self.is_paused() {
-            self.throttle.bound(0.0);
+            self.model.throttle.bound(0.0);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.throttle.on_loss(loss, self.is_paused());
+        self.model.on_loss(loss, self.is_paused());
         match loss.sign {
             Sign::Gap => {
                 self.conserves = true;
-                self.delivery.start_round();
+                self.model.delivery.start_round();
             }
-            Sign::Timeout => {
-                self.plateau.restart(0.0);
-                self.delivery.on_timeout();
-            }
+            Sign::Timeout => self.model.plateau.restart(0.0),
             Sign::Mark => {}
         }
     }
 
     fn allowance(&self) -> Allowance {
-        self.throttle.allowance()
+        self.model.throttle.allowance()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let rate = self.allowance().rate.map_or(0.0, Rate::bps);
-        vec![
-            ("window_bytes", self.throttle.window()),
-            ("rate_bps", rate),
-            ("bandwidth_bps", self.bandwidth.max() * 8.0),
-            ("min_rtt_s", self.min_rtt.unwrap_or_default().seconds()),
-        ]
+        self.model.gauges()
     }
 }
 
@@ -299,30 +271,19 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{ack, path};
+    use super::super::tests::{SAMPLE, ack, path};
     use super::*;
     use crate::parameters::{Parameter, defaults};
+    use crate::units::Rate;
 
     /// A flow that has found 100 Mb/s of payload and a round trip of 7.68 ms, which are 100 packets.
     fn bbr(seed: u64) -> Bbr {
         let config: Config = defaults();
-        let path = Path { seed, ..path() };
-        let mut bbr = Bbr {
-            packet: 960.0,
-            delivery: Delivery::new(&path),
-            throttle: Throttle::new(&path, 10, 4, 2.885),
-            bandwidth: WindowedMax::new(10),
-            plateau: Plateau::new(1.25, 3),
-            has_been_full: true,
-            mode: Mode::Drain,
-            phase_from: Time::ZERO,
-            min_rtt: Some(Duration::from_micros(7680)),
-            min_rtt_at: Time::ZERO,
-            conserves: false,
-            random: Random::new(path.seed, "transport/bbr"),
-            config,
-        };
-        bbr.bandwidth.add(0, 100e6 / 8.0);
+        let mut bbr = config.open(&Path { seed, ..path() });
+        bbr.mode = Mode::Drain;
+        bbr.model.has_been_full = true;
+        bbr.model.least_rtt = LeastRtt::seen(Duration::from_micros(7680), Time::ZERO);
+        bbr.model.learn(&Sample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
         bbr
     }
 
@@ -372,8 +333,8 @@ mod tests {
         assert!(bbr.is_phase_over(1, &early));
         // 130 packets, and an ACK that finds them in flight.
         bbr.mode = Mode::ProbeBw(0);
-        (0..130).for_each(|_| bbr.delivery.on_sent(at(0), Bytes(1000)));
-        bbr.delivery.on_ack(&late, Duration::ZERO);
+        (0..130).for_each(|_| bbr.model.delivery.on_sent(at(0), Bytes(1000)));
+        bbr.model.delivery.on_ack(&late, Duration::ZERO);
         assert!(bbr.is_phase_over(0, &late));
     }
 

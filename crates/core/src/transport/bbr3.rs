@@ -9,19 +9,19 @@
 //! (flows have data as long as they live) and ECN, which the draft leaves open. Deviation: what was in
 //! flight at a loss is taken from the packet whose ACK shows the loss, which left three packets later.
 
-use super::bounds::{Bounds, LossRound};
-use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
+use super::bottleneck::{Bottleneck, LeastRtt};
+use super::bounds::{Bounds, LossRound, Tolerance};
+use super::delivery::{Plateau, Sample};
 use super::throttle::{Stay, Throttle};
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Recovery, Reliability, Sign,
-    Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Recovery, Reliability, Transport,
 };
 use crate::packet::Format;
 use crate::parameters::{
     above_one, at_least_one, below_one, positive, positive_fraction, proper_fraction,
 };
 use crate::random::Random;
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::units::{Bytes, Duration, Time};
 
 crate::parameters! {
     /// BBR, version 3: paces at the largest delivery rate of the last two probes, within bounds on the
@@ -84,36 +84,41 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let packet = path.format.payload.0 as f64;
-        Box::new(Bbr3 {
+        Box::new(self.open(path))
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+    }
+}
+
+impl Config {
+    /// The state of a flow that starts on `path`.
+    fn open(&self, path: &Path) -> Bbr3 {
+        let throttle = Throttle::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let plateau = Plateau::new(self.full_growth, self.full_rounds);
+        let tells_each_loss = self.reliability.recovery == Recovery::SelectiveRepeat;
+        // The present cycle and the one before.
+        let model = Bottleneck::new(path, throttle, plateau, 2);
+        Bbr3 {
             config: self.clone(),
-            packet,
-            tells_each_loss: self.reliability.recovery == Recovery::SelectiveRepeat,
-            delivery: Delivery::new(path),
-            throttle: Throttle::new(path, self.initial_window, self.min_window, self.startup_gain),
-            // The present cycle and the one before.
-            bandwidth: WindowedMax::new(2),
             cycle: 0,
-            plateau: Plateau::new(self.full_growth, self.full_rounds),
-            has_been_full: false,
             state: State::Startup,
             is_ending: false,
             state_from: path.start,
             rounds: 0,
             wait: self.probe_wait,
-            min_rtt: None,
-            low_rtt: None,
+            // Until it has been seen nothing is missed.
+            low_rtt: LeastRtt::missed(Time::NEVER),
             round: LossRound::default(),
-            bounds: Bounds::new(packet, f64::from(self.min_window) * packet),
+            tolerance: Tolerance { share: self.loss_threshold, tells_each_loss },
+            bounds: Bounds::new(model.packet, model.throttle.least()),
+            model,
             is_of_probe: false,
             was_too_high: false,
             was_careful: false,
             random: Random::new(path.seed, "transport/bbr3"),
-        })
-    }
-
-    fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+        }
     }
 }
 
@@ -140,16 +145,9 @@ enum State {
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Bbr3 {
     config: Config,
-    packet: f64,
-    /// Whether more than one loss a round trip can be seen.
-    tells_each_loss: bool,
-    delivery: Delivery,
-    throttle: Throttle,
-    /// In bytes a second, by cycles of probing.
-    bandwidth: WindowedMax,
+    /// Its clock counts cycles of probing.
+    model: Bottleneck,
     cycle: u32,
-    plateau: Plateau,
-    has_been_full: bool,
     state: State,
     /// A probe is over, and for a round trip ACKs still tell how it went.
     is_ending: bool,
@@ -158,11 +156,10 @@ struct Bbr3 {
     /// Round trips since Drain or the last probe.
     rounds: u32,
     wait: Duration,
-    /// The least round-trip time, and when it was seen.
-    min_rtt: Option<(Duration, Time)>,
-    /// The same since it was last looked for.
-    low_rtt: Option<(Duration, Time)>,
+    /// The least round-trip time since it was last looked for.
+    low_rtt: LeastRtt,
     round: LossRound,
+    tolerance: Tolerance,
     bounds: Bounds,
     /// ACKs tell of data sent while probing, which has not been answered yet.
     is_of_probe: bool,
@@ -175,27 +172,24 @@ struct Bbr3 {
 
 // The model.
 impl Bbr3 {
-    fn least_rtt(&self) -> Duration {
-        self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt)
-    }
-
     /// The bandwidth-delay product, by the bandwidth within its short-term bound.
     fn product(&self) -> f64 {
-        self.rate() * self.least_rtt().seconds()
+        self.rate() * self.model.rtt().seconds()
     }
 
     fn rate(&self) -> f64 {
-        self.bandwidth.max().min(self.bounds.rate())
+        self.model.bandwidth().min(self.bounds.rate())
     }
 
-    fn least_window(&self) -> f64 {
-        f64::from(self.config.min_window) * self.packet
+    /// The bandwidth-delay product, within the window.
+    fn target(&self) -> f64 {
+        self.product().min(self.model.throttle.window())
     }
 
     /// What `gain` bandwidth-delay products allow in flight.
     fn in_flight(&self, product: f64, gain: f64) -> f64 {
-        let more = if matches!(self.state, State::Up) { 2.0 * self.packet } else { 0.0 };
-        (gain * product).max(self.least_window()) + more
+        let more = if matches!(self.state, State::Up) { 2.0 * self.model.packet } else { 0.0 };
+        (gain * product).max(self.model.throttle.least()) + more
     }
 
     /// The long-term bound less what is left to others.
@@ -214,14 +208,10 @@ impl Bbr3 {
     /// Takes a sample in; says whether it ends a round trip of the losses.
     fn learn(&mut self, sample: &Sample, ack: &Ack) -> bool {
         self.note_loss(sample, ack);
-        let is_over = self.round.on_sample(sample, self.delivery.delivered());
-        if let Some(rate) = sample.rate
-            && (!sample.is_limited || rate >= self.bandwidth.max())
-        {
-            self.bandwidth.add(self.cycle, rate);
-        }
+        let is_over = self.round.on_sample(sample, self.model.delivery.delivered());
+        self.model.learn(sample, self.cycle);
         if is_over && self.round.has_loss() && !self.is_probing() {
-            let (bandwidth, window) = (self.bandwidth.max(), self.throttle.window());
+            let (bandwidth, window) = (self.model.bandwidth(), self.model.throttle.window());
             self.bounds.shorten(&self.round, self.config.beta, bandwidth, window);
         }
         if sample.starts_round {
@@ -234,16 +224,10 @@ impl Bbr3 {
         if ack.lost == 0 {
             return;
         }
-        self.round.on_loss(self.delivery.delivered());
-        if self.is_of_probe && self.is_too_high(sample) {
+        self.round.on_loss(self.model.delivery.delivered());
+        if self.is_of_probe && self.tolerance.is_exceeded(sample) {
             self.answer_too_high(sample, ack);
         }
-    }
-
-    fn is_too_high(&self, sample: &Sample) -> bool {
-        let allowed =
-            if self.tells_each_loss { self.config.loss_threshold * sample.in_flight } else { 0.0 };
-        sample.lost > allowed
     }
 
     /// A probe has lost too much: what was in flight when losses crossed the threshold is the bound.
@@ -251,12 +235,9 @@ impl Bbr3 {
         self.was_too_high = true;
         self.is_of_probe = false;
         if !sample.is_limited {
-            let share = self.config.loss_threshold;
-            let now_lost = f64::from(ack.lost) * self.packet;
-            let before = (sample.in_flight - now_lost).max(0.0);
-            let left = (share * before - (sample.lost - now_lost)).max(0.0) / (1.0 - share);
-            let target = self.product().min(self.throttle.window());
-            self.bounds.set_long((before + left).max(self.config.beta * target));
+            let now_lost = f64::from(ack.lost) * self.model.packet;
+            let crossing = self.tolerance.crossing(sample, now_lost);
+            self.bounds.set_long(crossing.max(self.config.beta * self.target()));
         }
         if matches!(self.state, State::Up) {
             self.go_down(ack.now);
@@ -265,16 +246,9 @@ impl Bbr3 {
 
     fn watch_rtt(&mut self, ack: &Ack) -> bool {
         let Config { probe_rtt_interval, min_rtt_window, .. } = self.config;
-        let is_due = self.low_rtt.is_some_and(|(_, at)| ack.now.since(at) > probe_rtt_interval);
-        let low = match self.low_rtt {
-            Some(low) if ack.rtt >= low.0 && !is_due => low,
-            Some(_) | None => (ack.rtt, ack.now),
-        };
-        self.low_rtt = Some(low);
-        let is_new = |(rtt, at)| low.0 < rtt || ack.now.since(at) > min_rtt_window;
-        if self.min_rtt.is_none_or(is_new) {
-            self.min_rtt = Some(low);
-        }
+        let seen = LeastRtt::seen(ack.rtt, ack.now);
+        let is_due = self.low_rtt.give_way(seen, ack.now, probe_rtt_interval);
+        self.model.least_rtt.give_way(self.low_rtt, ack.now, min_rtt_window);
         is_due
     }
 }
@@ -283,26 +257,27 @@ impl Bbr3 {
 impl Bbr3 {
     /// Goes on from Startup and Drain.
     fn advance_start(&mut self, ack: &Ack, sample: &Sample, is_over: bool) {
-        if sample.starts_round && !sample.is_limited && !self.plateau.is_reached() {
-            self.plateau.on_round(sample.rate.unwrap_or(0.0));
-            self.has_been_full |= self.plateau.is_reached();
+        let model = &mut self.model;
+        if sample.starts_round && !sample.is_limited && !model.plateau.is_reached() {
+            model.plateau.on_round(sample.rate.unwrap_or(0.0));
+            model.has_been_full |= model.plateau.is_reached();
         }
         if matches!(self.state, State::Startup) {
-            let is_lossy = if self.tells_each_loss {
+            let is_lossy = if self.tolerance.tells_each_loss {
                 is_over && self.round.events >= self.config.startup_losses
             } else {
                 ack.lost > 0
             };
-            if is_lossy && ack.is_recovering && self.is_too_high(sample) {
-                self.has_been_full = true;
+            if is_lossy && ack.is_recovering && self.tolerance.is_exceeded(sample) {
+                self.model.has_been_full = true;
                 self.bounds.set_long(self.product().max(self.round.delivered));
             }
-            if self.has_been_full {
+            if self.model.has_been_full {
                 self.state = State::Drain;
                 self.rounds = 0;
             }
         }
-        let is_drained = self.delivery.in_flight() <= self.in_flight(self.product(), 1.0);
+        let is_drained = self.model.delivery.in_flight() <= self.in_flight(self.product(), 1.0);
         let has_lasted = self.rounds > self.config.drain_rounds;
         if matches!(self.state, State::Drain) && (is_drained || has_lasted) {
             self.go_down(ack.now);
@@ -311,7 +286,7 @@ impl Bbr3 {
 
     /// Goes on in the cycle of probing.
     fn advance_cycle(&mut self, ack: &Ack, sample: &Sample) {
-        if !self.has_been_full || self.adapt_long(ack, sample) {
+        if !self.model.has_been_full || self.adapt_long(ack, sample) {
             return;
         }
         match self.state {
@@ -349,9 +324,9 @@ impl Bbr3 {
                 return true;
             }
         }
-        if !self.is_too_high(sample) && self.bounds.long().is_finite() {
+        if !self.tolerance.is_exceeded(sample) && self.bounds.long().is_finite() {
             self.bounds.raise(sample.in_flight);
-            let window = self.throttle.window();
+            let window = self.model.throttle.window();
             // Only a probe that fills the bound may raise it further.
             let is_bound = self.is_window_full() && window >= self.bounds.long();
             if matches!(self.state, State::Up) && is_bound {
@@ -368,7 +343,7 @@ impl Bbr3 {
         self.wait = self.config.probe_wait + Duration::from_seconds(spread);
         self.state_from = now;
         self.is_ending = true;
-        self.delivery.start_round();
+        self.model.delivery.start_round();
         self.state = State::Down;
     }
 
@@ -376,64 +351,63 @@ impl Bbr3 {
         self.bounds.forget_short();
         self.was_careful = false;
         self.is_ending = false;
-        self.delivery.start_round();
+        self.model.delivery.start_round();
         self.state = State::Refill;
     }
 
     fn go_up(&mut self, sample: &Sample) {
-        self.delivery.start_round();
-        self.plateau.restart(sample.rate.unwrap_or(0.0));
+        self.model.delivery.start_round();
+        self.model.plateau.restart(sample.rate.unwrap_or(0.0));
         self.state = State::Up;
-        self.bounds.begin_climb(self.throttle.window());
+        self.bounds.begin_climb(self.model.throttle.window());
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let target = self.product().min(self.throttle.window()) / self.packet;
-        let rounds = target.min(f64::from(self.config.probe_rounds));
+        let rounds = (self.target() / self.model.packet).min(f64::from(self.config.probe_rounds));
         now.since(self.state_from) > self.wait || f64::from(self.rounds) >= rounds
     }
 
     fn is_time_to_cruise(&self) -> bool {
-        let product = self.bandwidth.max() * self.least_rtt().seconds();
-        let in_flight = self.delivery.in_flight();
+        let product = self.model.bandwidth() * self.model.rtt().seconds();
+        let in_flight = self.model.delivery.in_flight();
         in_flight <= self.with_headroom() && in_flight <= self.in_flight(product, 1.0)
     }
 
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
-        if self.was_too_high && self.delivery.in_flight() >= self.bounds.long() {
+        if self.was_too_high && self.model.delivery.in_flight() >= self.bounds.long() {
             self.was_careful = true;
             return true;
         }
-        if self.is_window_full() && self.throttle.window() >= self.bounds.long() {
+        if self.is_window_full() && self.model.throttle.window() >= self.bounds.long() {
             // The bound limits the rate, not the path.
-            self.plateau.restart(sample.rate.unwrap_or(0.0));
+            self.model.plateau.restart(sample.rate.unwrap_or(0.0));
             return false;
         }
-        self.plateau.is_reached()
+        self.model.plateau.is_reached()
     }
 
     /// Whether the window kept the last packet from leaving.
     fn is_window_full(&self) -> bool {
-        self.delivery.was_in_flight() + self.packet > self.throttle.window()
+        self.model.delivery.was_in_flight() + self.model.packet > self.model.throttle.window()
     }
 
     /// Looks for the round-trip time if it is due.
     fn probe_rtt(&mut self, ack: &Ack, is_due: bool, starts_round: bool) {
         if is_due && !self.is_paused() {
-            self.throttle.save(false);
+            self.model.throttle.save(false);
             self.state = State::ProbeRtt(Stay::default());
             self.is_ending = true;
-            self.delivery.start_round();
+            self.model.delivery.start_round();
         }
-        let (least, lasts) = (self.probe_rtt_window(), self.config.probe_rtt_duration);
+        let most = (self.probe_rtt_window(), self.config.probe_rtt_duration);
         let State::ProbeRtt(stay) = &mut self.state else { return };
-        if !stay.is_over(ack.now, starts_round, (least, lasts), &mut self.delivery) {
+        if !stay.is_over(ack.now, starts_round, most, &mut self.model.delivery) {
             return;
         }
-        self.low_rtt = self.low_rtt.map(|(rtt, _)| (rtt, ack.now));
-        self.throttle.restore();
+        self.low_rtt.renew(ack.now);
+        self.model.throttle.restore();
         self.bounds.forget_short();
-        if self.has_been_full {
+        if self.model.has_been_full {
             // What is in flight is below the bandwidth-delay product already.
             self.go_down(ack.now);
             self.state = State::Cruise;
@@ -463,48 +437,40 @@ impl Bbr3 {
     }
 
     fn probe_rtt_window(&self) -> f64 {
-        (self.config.probe_rtt_gain * self.product()).max(self.least_window())
+        (self.config.probe_rtt_gain * self.product()).max(self.model.throttle.least())
     }
 
     fn set_throttle(&mut self, ack: &Ack) {
         let (pace, window) = self.gains();
-        let rate = pace * self.rate() * (1.0 - self.config.margin);
-        self.throttle.pace(rate, self.has_been_full);
-        self.throttle.on_ack(ack);
-        let aim = self.in_flight(self.product(), window);
-        self.throttle.open(ack, aim, self.has_been_full, &self.delivery);
+        self.model.pace(ack, pace * self.rate(), self.config.margin);
+        self.model.open(ack, self.in_flight(self.product(), window));
         if self.is_paused() {
-            self.throttle.bound(self.probe_rtt_window());
+            self.model.throttle.bound(self.probe_rtt_window());
         }
         let bound = match self.state {
             State::Startup | State::Drain => f64::INFINITY,
             State::Down | State::Refill | State::Up => self.bounds.long(),
             State::Cruise | State::ProbeRtt(_) => self.with_headroom(),
         };
-        self.throttle.bound(bound.min(self.bounds.in_flight()));
+        self.model.throttle.bound(bound.min(self.bounds.in_flight()));
     }
 }
 
 impl Controller for Bbr3 {
     fn on_open(&mut self, opened: &Opened) {
-        self.throttle.begin(self.config.startup_gain, opened.rtt);
-        self.min_rtt = Some((opened.rtt, opened.now));
-        self.low_rtt = self.min_rtt;
-        if opened.syn_was_lost {
-            self.throttle.shrink();
-        }
+        self.model.on_open(opened, self.config.startup_gain);
+        self.low_rtt = self.model.least_rtt;
     }
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
-        self.delivery.on_sent(now, bytes);
+        self.model.delivery.on_sent(now, bytes);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         if ack.bytes == Bytes::ZERO {
             return;
         }
-        let least = self.least_rtt().min(ack.rtt);
-        let sample = self.delivery.on_ack(ack, least);
+        let sample = self.model.on_ack(ack);
         if let Some(sample) = &sample {
             let is_over = self.learn(sample, ack);
             self.advance_start(ack, sample, is_over);
@@ -519,23 +485,15 @@ impl Controller for Bbr3 {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.throttle.on_loss(loss, self.is_paused());
-        if loss.sign == Sign::Timeout {
-            self.delivery.on_timeout();
-        }
+        self.model.on_loss(loss, self.is_paused());
     }
 
     fn allowance(&self) -> Allowance {
-        self.throttle.allowance()
+        self.model.throttle.allowance()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![
-            ("window_bytes", self.throttle.window()),
-            ("rate_bps", self.allowance().rate.map_or(0.0, Rate::bps)),
-            ("bandwidth_bps", self.bandwidth.max() * 8.0),
-            ("min_rtt_s", self.least_rtt().seconds()),
-        ]
+        self.model.gauges()
     }
 }
 
@@ -543,7 +501,7 @@ impl Controller for Bbr3 {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{ack, path};
+    use super::super::tests::{SAMPLE, ack, path};
     use super::*;
     use crate::parameters::{Parameter, defaults};
 
@@ -553,32 +511,12 @@ mod tests {
     /// a window of 200.
     fn bbr() -> Bbr3 {
         let config = Config { initial_window: 200, ..defaults() };
-        let path = path();
-        let mut bbr = Bbr3 {
-            packet: PACKET,
-            tells_each_loss: true,
-            delivery: Delivery::new(&path),
-            throttle: Throttle::new(&path, config.initial_window, 4, 2.77),
-            bandwidth: WindowedMax::new(2),
-            cycle: 0,
-            plateau: Plateau::new(1.25, 3),
-            has_been_full: true,
-            state: State::Cruise,
-            is_ending: false,
-            state_from: Time::ZERO,
-            rounds: 0,
-            wait: Duration::from_millis(2_500),
-            min_rtt: Some((Duration::from_micros(7680), Time::ZERO)),
-            low_rtt: None,
-            round: LossRound::default(),
-            bounds: Bounds::new(PACKET, 4.0 * PACKET),
-            is_of_probe: false,
-            was_too_high: false,
-            was_careful: false,
-            random: Random::new(1, "transport/bbr3"),
-            config,
-        };
-        bbr.bandwidth.add(0, 100e6 / 8.0);
+        let mut bbr = config.open(&Path { seed: 1, ..path() });
+        bbr.state = State::Cruise;
+        bbr.wait = Duration::from_millis(2_500);
+        bbr.model.has_been_full = true;
+        bbr.model.least_rtt = LeastRtt::seen(Duration::from_micros(7680), Time::ZERO);
+        bbr.model.learn(&Sample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
         bbr
     }
 
@@ -587,11 +525,9 @@ mod tests {
         Sample {
             rate: Some(1e6),
             delivered: 10.0 * PACKET,
-            delivered_before: 0,
             in_flight: in_flight * PACKET,
             lost: lost * PACKET,
-            is_limited: false,
-            starts_round: false,
+            ..SAMPLE
         }
     }
 
@@ -624,19 +560,19 @@ mod tests {
         let mut bbr = bbr();
         (bbr.state, bbr.was_too_high) = (State::Up, true);
         bbr.bounds.set_long(100.0 * PACKET);
-        (0..100).for_each(|_| bbr.delivery.on_sent(Time::ZERO, Bytes(1000)));
+        (0..100).for_each(|_| bbr.model.delivery.on_sent(Time::ZERO, Bytes(1000)));
         bbr.advance_cycle(&ack(1, 2), &sample(100.0, 0.0));
         assert!(matches!(bbr.state, State::Down) && bbr.was_careful && !bbr.was_too_high);
         // A round trip later it is known that nothing was lost.
         bbr.advance_cycle(&ack(1, 2), &Sample { starts_round: true, ..sample(100.0, 0.0) });
         assert!(matches!(bbr.state, State::Refill));
-        bbr.throttle.bound(100.0 * PACKET);
+        bbr.model.throttle.bound(100.0 * PACKET);
         bbr.advance_cycle(&ack(1, 2), &Sample { starts_round: true, ..sample(100.0, 0.0) });
         assert!(matches!(bbr.state, State::Up));
         // It fills the bound, and a round trip of ACKs raises it by a packet.
         let full = Ack { in_flight: Bytes(960 * 100), ..ack(1, 2) };
         for _ in 0..2 {
-            bbr.delivery.on_ack(&full, Duration::ZERO);
+            bbr.model.delivery.on_ack(&full, Duration::ZERO);
         }
         (0..100).for_each(|_| bbr.advance_cycle(&full, &sample(50.0, 0.0)));
         assert!(matches!(bbr.state, State::Up));
@@ -659,7 +595,7 @@ mod tests {
         assert!(bbr.is_time_to_probe(Time::ZERO + Duration::from_millis(3_000)));
         for (rounds, packets, is_time) in [(62, 100, false), (63, 100, true), (20, 20, true)] {
             bbr.rounds = rounds;
-            bbr.throttle = Throttle::new(&path(), packets, 4, 1.0);
+            bbr.model.throttle = Throttle::new(&path(), packets, 4, 1.0);
             assert_eq!(bbr.is_time_to_probe(Time::ZERO), is_time, "{rounds} of {packets}");
         }
     }
@@ -668,9 +604,9 @@ mod tests {
     fn startup_ends_by_losses_if_there_are_many_in_a_round_trip_of_a_repair() {
         let ends = |events, lost, is_recovering| {
             let mut bbr = bbr();
-            (bbr.state, bbr.has_been_full) = (State::Startup, false);
+            (bbr.state, bbr.model.has_been_full) = (State::Startup, false);
             (bbr.round.events, bbr.round.delivered) = (events, 120.0 * PACKET);
-            (0..190).for_each(|_| bbr.delivery.on_sent(Time::ZERO, Bytes(1000)));
+            (0..190).for_each(|_| bbr.model.delivery.on_sent(Time::ZERO, Bytes(1000)));
             bbr.advance_start(&Ack { is_recovering, ..ack(1, 2) }, &sample(200.0, lost), true);
             matches!(bbr.state, State::Drain).then_some(bbr.bounds.long())
         };

@@ -6,6 +6,30 @@
 
 use super::delivery::Sample;
 
+/// How much may be lost while a flow probes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Share of what is in flight.
+    pub share: f64,
+    /// Whether more than one loss a round trip can be seen; if not, any is too much.
+    pub tells_each_loss: bool,
+}
+
+impl Tolerance {
+    /// Whether more has been lost since a packet left.
+    pub fn is_exceeded(&self, sample: &Sample) -> bool {
+        let allowed = if self.tells_each_loss { self.share * sample.in_flight } else { 0.0 };
+        sample.lost > allowed
+    }
+
+    /// What was in flight when losses crossed the share; the last ACK told of so much of them.
+    pub fn crossing(&self, sample: &Sample, now_lost: f64) -> f64 {
+        let before = (sample.in_flight - now_lost).max(0.0);
+        let left = (self.share * before - (sample.lost - now_lost)).max(0.0) / (1.0 - self.share);
+        before + left
+    }
+}
+
 /// The largest rate and the most data that came through, and what was lost, in a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossRound {
@@ -158,20 +182,13 @@ impl Bounds {
 mod tests {
     #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
 
+    use super::super::tests::SAMPLE;
     use super::*;
 
     const PACKET: f64 = 1000.0;
 
     fn came(rate: f64, packets: f64) -> Sample {
-        Sample {
-            rate: Some(rate),
-            delivered: packets * PACKET,
-            delivered_before: 500,
-            in_flight: 0.0,
-            lost: 0.0,
-            is_limited: false,
-            starts_round: false,
-        }
+        Sample { rate: Some(rate), delivered: packets * PACKET, delivered_before: 500, ..SAMPLE }
     }
 
     #[test]

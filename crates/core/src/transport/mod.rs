@@ -8,6 +8,7 @@ use crate::{queue, router};
 
 pub mod bbr;
 pub mod bbr3;
+pub mod bottleneck;
 pub mod bounds;
 pub mod compensation;
 pub mod constant_rate;
@@ -351,6 +352,7 @@ pub enum Sign {
 
 #[cfg(test)]
 mod tests {
+    use super::delivery::Sample;
     use super::{Ack, Leaving, Path};
     use crate::packet::{Format, Kind};
     use crate::units::{Bytes, Duration, Rate, Time};
@@ -370,6 +372,17 @@ mod tests {
         is_recovering: false,
         lost: 0,
         in_flight: Bytes::ZERO,
+    };
+
+    /// The way of a packet that tells nothing.
+    pub(super) const SAMPLE: Sample = Sample {
+        rate: None,
+        delivered: 0.0,
+        delivered_before: 0,
+        in_flight: 0.0,
+        lost: 0.0,
+        is_limited: false,
+        starts_round: false,
     };
 
     /// The first packet of a flow without end.

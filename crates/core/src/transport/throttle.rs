@@ -145,6 +145,11 @@ impl Throttle {
         self.repair == Repair::Gap
     }
 
+    /// The least that the window opens to, in bytes of payload.
+    pub fn least(&self) -> f64 {
+        self.least
+    }
+
     /// The window in bytes of payload.
     pub fn window(&self) -> f64 {
         self.window
