@@ -3,7 +3,8 @@
 //! Sources: [bbr16] and [bbr26], as far as they agree. When a flow looks for more bandwidth, and how much it
 //! lets be in flight, each version decides for itself.
 
-use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
+use super::delivery::{Delivery, Plateau, Sample};
+use super::sliding::Sliding;
 use super::throttle::Throttle;
 use super::{Ack, Loss, Opened, Path, Sign};
 use crate::units::{Duration, Rate, Time};
@@ -55,8 +56,9 @@ pub struct Bottleneck {
     pub delivery: Delivery,
     /// The window and the pace.
     pub throttle: Throttle,
-    /// Delivery rates in bytes a second, by a clock of the version.
-    bandwidth: WindowedMax,
+    /// Delivery rates in bytes a second, by a clock of the version, and over how many of its steps.
+    bandwidth: Sliding<u32, f64>,
+    steps: u32,
     /// Whether the bandwidth has stopped growing.
     pub plateau: Plateau,
     /// Whether it has ever done so.
@@ -72,16 +74,17 @@ impl Bottleneck {
             packet: path.format.payload.0 as f64,
             delivery: Delivery::new(path),
             throttle,
-            bandwidth: WindowedMax::new(steps),
+            bandwidth: Sliding::default(),
+            steps,
             plateau,
             has_been_full: false,
             least_rtt: LeastRtt::missed(path.start),
         }
     }
 
-    /// The bandwidth in bytes a second.
+    /// The bandwidth in bytes a second; 0 until it is known.
     pub fn bandwidth(&self) -> f64 {
-        self.bandwidth.max()
+        self.bandwidth.largest().unwrap_or(0.0)
     }
 
     /// The round-trip time of the path itself.
@@ -110,7 +113,7 @@ impl Bottleneck {
         if let Some(rate) = sample.rate
             && (!sample.is_limited || rate >= self.bandwidth())
         {
-            self.bandwidth.add(step, rate);
+            self.bandwidth.add(step, rate, |then| step - then >= self.steps);
         }
     }
 

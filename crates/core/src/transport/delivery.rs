@@ -9,7 +9,6 @@
 
 use std::collections::VecDeque;
 
-use super::sliding::Sliding;
 use super::{Ack, Path};
 use crate::units::{Bytes, Duration, Time};
 
@@ -171,30 +170,6 @@ impl Delivery {
     /// Round trips that have ended.
     pub fn rounds(&self) -> u32 {
         self.rounds
-    }
-}
-
-/// The largest of the values of the last so many steps of a clock.
-#[derive(Clone, Debug)]
-pub struct WindowedMax {
-    length: u32,
-    values: Sliding<u32, f64>,
-}
-
-impl WindowedMax {
-    /// Over the present step and those before it, `length` in all.
-    pub fn new(length: u32) -> Self {
-        Self { length, values: Sliding::default() }
-    }
-
-    /// Takes a value in at a step that is no earlier than the last.
-    pub fn add(&mut self, step: u32, value: f64) {
-        self.values.add(step, value, |then| step - then >= self.length);
-    }
-
-    /// The largest; 0 if there is none.
-    pub fn max(&self) -> f64 {
-        self.values.largest().unwrap_or(0.0)
     }
 }
 
