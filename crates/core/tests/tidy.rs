@@ -119,7 +119,6 @@ const MECHANISM: &[&str] = &[
     "mechanism",
     "pairs",
     "paths",
-    "published",
     "ranges",
     "ranked",
     "receiver",

@@ -12,7 +12,6 @@ mod integrator;
 mod law;
 mod linear;
 pub mod patched_timely;
-mod published;
 pub mod rcp;
 pub mod timely;
 pub mod xcp;
