@@ -74,7 +74,9 @@ impl Config {
     }
 }
 
-/// The state of one flow; windows in bytes.
+/// The state of one flow; windows in bytes. Its slow start is not that of `window`, which counts packets that
+/// are acknowledged in order, where this counts every byte that an ACK shows to have come, and whose sums
+/// round otherwise.
 pub(super) struct Dctcp {
     gain: f64,
     packet: f64,
