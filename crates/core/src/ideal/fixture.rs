@@ -6,6 +6,7 @@ use crate::packet::Format;
 use crate::random::Random;
 use crate::topology::{Graph, LoadReference};
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::workload::plain;
 
 /// Packets without headers: the wire carries payload alone.
 pub(super) const BARE: Format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
@@ -25,19 +26,17 @@ pub(super) fn one_link() -> Graph {
 
 /// A flow of `size` bytes that starts at `start` picoseconds.
 pub(super) fn sized(id: u64, start: u64, size: u64) -> FlowSpec {
-    FlowSpec {
-        id,
-        source: 0,
-        target: 1,
-        size: Some(Bytes(size)),
-        start: Time(start),
-        stop: None,
-        class: 0,
-        deadline: None,
-        initial_rate: None,
-        reply: None,
-        called: None,
-    }
+    FlowSpec { id, size: Some(Bytes(size)), ..plain(0, 1, Time(start)) }
+}
+
+/// Flows by the gap in picoseconds from the start of the one before, and by size.
+pub(super) fn in_turn(drawn: impl IntoIterator<Item = (u64, u64)>) -> Vec<FlowSpec> {
+    let mut start = 0;
+    let next = |(id, (gap, size))| {
+        start += gap;
+        sized(id, start, size)
+    };
+    (0..).zip(drawn).map(next).collect()
 }
 
 /// A flow without end that starts at `start` picoseconds.

@@ -93,7 +93,9 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{BARE, completions, long_lived, no_network, one_link, run_on_link, sized};
+    use super::fixture::{
+        BARE, completions, in_turn, long_lived, no_network, one_link, run_on_link, sized,
+    };
     use super::*;
     use crate::flow;
     use crate::parameters::Parameter;
@@ -202,11 +204,7 @@ mod tests {
         ) {
             let graph = chain(&hops);
             let setting = Setting { graph: &graph, format: &BARE, limit: Time::NEVER };
-            let mut start = 0;
-            let specs: Vec<_> = (0..).zip(&flows).map(|(id, (gap, size, ..))| {
-                start += gap;
-                sized(id, start, *size)
-            }).collect();
+            let specs = in_turn(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
             let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
             let carried = |hop| -> u64 {
                 (0..flows.len()).filter(|i| on(*i).contains(&hop)).map(|i| flows[i].1).sum()
@@ -229,12 +227,10 @@ mod tests {
         fn one_link_never_idles_while_a_flow_is_left(
             flows in prop::collection::vec((0_u64..2_000_000, 1_u64..3_000), 1..60),
         ) {
-            let (mut start, mut idle_at) = (0, 0);
-            let specs: Vec<_> = (0..).zip(&flows).map(|(id, (gap, size))| {
-                start += gap;
-                idle_at = start.max(idle_at) + size * 1000;
-                sized(id, start, *size)
-            }).collect();
+            let specs = in_turn(flows);
+            let idle_at = specs.iter().fold(0, |idle_at, spec| {
+                spec.start.0.max(idle_at) + spec.size.unwrap().0 * 1000
+            });
             for ideal in sharing() {
                 let end = run_on_link(&*ideal, &one_link(), &specs, Time::NEVER).end;
                 prop_assert!(end.0.abs_diff(idle_at) <= 1, "{}: {end:?}, {idle_at}", ideal.name());

@@ -31,7 +31,7 @@ impl Allocation for ProcessorSharing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{completions, one_link, poisson, sized};
+    use super::super::fixture::{completions, in_turn, one_link, poisson, sized};
     use super::*;
     use crate::flow::FlowSpec;
     use crate::topology::Graph;
@@ -80,11 +80,7 @@ mod tests {
         fn one_link_follows_the_virtual_time_algorithm(
             flows in prop::collection::vec((0_u64..2_000_000, 1_u64..3_000), 1..60),
         ) {
-            let mut start = 0;
-            let flows: Vec<_> = (0..).zip(flows).map(|(id, (gap, size))| {
-                start += gap;
-                sized(id, start, size)
-            }).collect();
+            let flows = in_turn(flows);
             let fcts = completions(&Config {}, &one_link(), &flows);
             for (fct, exact) in fcts.iter().zip(by_virtual_time(&flows)) {
                 prop_assert!((fct.0 as f64 - exact).abs() <= 1.0, "{fct:?} is not {exact}");

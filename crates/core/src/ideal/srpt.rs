@@ -55,7 +55,7 @@ fn sort(flows: &mut [Flow]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{completions, one_link, poisson, sized};
+    use super::super::fixture::{completions, in_turn, one_link, poisson, sized};
     use super::super::processor_sharing;
     use super::*;
     use crate::units::{Duration, Rate};
@@ -100,11 +100,7 @@ mod tests {
         fn on_one_link_no_mean_is_below_that_of_srpt(
             flows in prop::collection::vec((0_u64..2_000_000, 1_u64..3_000), 1..60),
         ) {
-            let mut start = 0;
-            let flows: Vec<_> = (0..).zip(flows).map(|(id, (gap, size))| {
-                start += gap;
-                sized(id, start, size)
-            }).collect();
+            let flows = in_turn(flows);
             let sum = |ideal: &dyn Ideal| -> u64 {
                 completions(ideal, &one_link(), &flows).iter().map(|fct| fct.0).sum()
             };

@@ -160,6 +160,7 @@ impl Dctcp {
 mod tests {
     #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
 
+    use super::super::tests::ACK;
     use super::*;
     use crate::parameters::Parameter;
     use crate::units::{Duration, Rate, Time};
@@ -174,21 +175,7 @@ mod tests {
     }
 
     fn ack(cumulative: u32, next: u32, marked: bool) -> Ack {
-        Ack {
-            now: Time::ZERO,
-            bytes: Bytes(1000),
-            advanced: 1,
-            rtt: Duration::from_micros(10),
-            marked,
-            feedback: 0.0,
-            sent_at: Time::ZERO,
-            is_of_probe: false,
-            cumulative,
-            next,
-            is_recovering: false,
-            lost: 0,
-            in_flight: Bytes::ZERO,
-        }
+        Ack { rtt: Duration::from_micros(10), marked, cumulative, next, ..ACK }
     }
 
     fn gauges(flow: &dyn Controller) -> [f64; 2] {

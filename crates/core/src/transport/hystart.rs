@@ -75,8 +75,8 @@ impl HyStart {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::ACK;
     use super::*;
-    use crate::units::{Bytes, Time};
 
     /// Rounds of ten ACKs, each round with its round-trip time in milliseconds; returns what the last ACK
     /// of each lets the window grow by, and whether slow start is over.
@@ -88,24 +88,8 @@ mod tests {
             let mut last = 0.0;
             while cumulative < end {
                 cumulative += 1;
-                last = hystart.growth(
-                    1.0,
-                    &Ack {
-                        now: Time::ZERO,
-                        bytes: Bytes(1000),
-                        advanced: 1,
-                        rtt: Duration::from_millis(*rtt),
-                        marked: false,
-                        feedback: 0.0,
-                        sent_at: Time::ZERO,
-                        is_of_probe: false,
-                        cumulative,
-                        next: end + 1,
-                        is_recovering: false,
-                        lost: 0,
-                        in_flight: Bytes::ZERO,
-                    },
-                );
+                let rtt = Duration::from_millis(*rtt);
+                last = hystart.growth(1.0, &Ack { rtt, cumulative, next: end + 1, ..ACK });
             }
             last
         });

@@ -91,7 +91,7 @@ impl Controller for Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::LEAVING;
+    use super::super::tests::{ACK, LEAVING};
     use super::*;
     use crate::parameters::defaults;
     use crate::units::{Bytes, Time};
@@ -106,21 +106,7 @@ mod tests {
     }
 
     fn ack(feedback: f32) -> Ack {
-        Ack {
-            now: Time::ZERO,
-            bytes: Bytes(960),
-            advanced: 1,
-            rtt: Duration::from_millis(120),
-            marked: false,
-            feedback,
-            sent_at: Time::ZERO,
-            is_of_probe: false,
-            cumulative: 1,
-            next: 2,
-            is_recovering: false,
-            lost: 0,
-            in_flight: Bytes::ZERO,
-        }
+        Ack { bytes: Bytes(960), rtt: Duration::from_millis(120), feedback, ..ACK }
     }
 
     #[test]

@@ -58,35 +58,21 @@ impl Law for Scalable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::ACK;
     use super::*;
     use crate::transport::Sign;
-    use crate::units::{Bytes, Duration, Time};
+    use crate::units::{Bytes, Time};
 
     #[test]
     fn it_recovers_from_a_loss_in_as_many_round_trips_at_every_window() {
         let (now, flight) = (Time::ZERO, Bytes::ZERO);
-        let ack = Ack {
-            now,
-            bytes: Bytes(1000),
-            advanced: 1,
-            rtt: Duration::from_millis(100),
-            marked: false,
-            feedback: 0.0,
-            sent_at: Time::ZERO,
-            is_of_probe: false,
-            cumulative: 1,
-            next: 1,
-            is_recovering: false,
-            lost: 0,
-            in_flight: Bytes::ZERO,
-        };
         for full in [1_000.0, 50_000.0] {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };
             let mut window = law.decrease(full, &Loss { now, flight, sign: Sign::Gap });
             let mut round_trips = 0.0;
             while window < full {
                 round_trips += 1.0 / window;
-                window = law.increase(window, 1.0, &ack);
+                window = law.increase(window, 1.0, &ACK);
             }
             // ln(1 / 0.875) / ln(1.01) = 13.4.
             assert!((round_trips - 13.4_f64).abs() < 0.1, "{round_trips} from {full}");

@@ -328,9 +328,9 @@ impl Controller for Timely {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::tests::ACK;
     use super::*;
     use crate::parameters::Parameter;
-    use crate::units::Time;
     use serde_json::{Value, json};
 
     /// A flow with 7 others at its host, over 10 Gb/s.
@@ -350,21 +350,8 @@ pub(super) mod tests {
     pub(in super::super) fn rates(flow: &mut dyn Controller, rtts_us: &[f64]) -> Vec<f64> {
         let mut rates = Vec::new();
         for rtt in rtts_us {
-            flow.on_ack(&Ack {
-                advanced: 1,
-                feedback: 0.0,
-                sent_at: Time::ZERO,
-                is_of_probe: false,
-                now: Time::ZERO,
-                bytes: Bytes(16_000),
-                rtt: Duration::from_seconds((rtt + 0.8) * 1e-6),
-                marked: false,
-                cumulative: 0,
-                next: 0,
-                is_recovering: false,
-                lost: 0,
-                in_flight: Bytes::ZERO,
-            });
+            let rtt = Duration::from_seconds((rtt + 0.8) * 1e-6);
+            flow.on_ack(&Ack { bytes: Bytes(16_000), rtt, ..ACK });
             rates.push((flow.gauges()[0].1 / 1e3).round() / 1e3);
         }
         rates

@@ -215,6 +215,7 @@ impl<L: Law> Controlled<L> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::ACK;
     use super::*;
     use crate::packet::Format;
     use crate::parameters::defaults;
@@ -245,21 +246,7 @@ mod tests {
     }
 
     fn ack(advanced: u32) -> Ack {
-        Ack {
-            now: Time::ZERO,
-            bytes: Bytes(1000),
-            advanced,
-            rtt: Duration::from_millis(100),
-            marked: false,
-            feedback: 0.0,
-            sent_at: Time::ZERO,
-            is_of_probe: false,
-            cumulative: 1,
-            next: 100,
-            is_recovering: false,
-            lost: 0,
-            in_flight: Bytes::ZERO,
-        }
+        Ack { advanced, rtt: Duration::from_millis(100), next: 100, ..ACK }
     }
 
     fn loss(sign: Sign, packets: u64) -> Loss {

@@ -105,7 +105,7 @@ impl Controller for Xcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::LEAVING;
+    use super::super::tests::{ACK, LEAVING};
     use super::*;
     use crate::parameters::defaults;
     use crate::units::{Bytes, Rate, Time};
@@ -128,21 +128,8 @@ mod tests {
     }
 
     fn ack(advanced: u32, feedback: f32) -> Ack {
-        Ack {
-            now: Time::ZERO,
-            bytes: Bytes(960),
-            advanced,
-            rtt: Duration::from_millis(100),
-            marked: false,
-            feedback,
-            sent_at: Time::ZERO,
-            is_of_probe: false,
-            cumulative: 1,
-            next: 2,
-            is_recovering: false,
-            lost: 0,
-            in_flight: Bytes::ZERO,
-        }
+        let (bytes, rtt) = (Bytes(960), Duration::from_millis(100));
+        Ack { bytes, advanced, rtt, feedback, ..ACK }
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Flows {
 }
 
 /// A long-lived flow of the first class, with nothing else said about it.
-fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
+pub(crate) fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
     FlowSpec {
         id: 0,
         source,
