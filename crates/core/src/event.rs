@@ -4,24 +4,29 @@ use crate::packet::FlowSlot;
 use crate::topology::LinkId;
 
 /// Something that happens at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// What happens at the same time happens in the order of this list, and of one kind in the order of the
+/// numbers of links or flows: so it does not matter who scheduled what first. What is known of an instant
+/// is taken before anything happens in it; packets leave before others come, as they do where nobody is
+/// told that a transmitter is free; and flows act on what has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// The workload's next flow starts.
-    Start,
-    /// A flow that follows another starts: the one of this number among those that are to.
-    Follow(u32),
-    /// The first packet on a link reaches its end.
-    Arrive(LinkId),
-    /// A transmitter becomes free while something waits for it.
-    Ready(LinkId),
-    /// A router's interval ends.
-    Tick(LinkId),
-    /// A flow's earliest deadline.
-    Wake(FlowSlot),
     /// The recorder takes its samples.
     Sample,
     /// Somebody looks for pauses that cannot end.
     Watch,
+    /// A transmitter becomes free while something waits for it.
+    Ready(LinkId),
+    /// A router's interval ends.
+    Tick(LinkId),
+    /// The first packet on a link reaches its end.
+    Arrive(LinkId),
+    /// The earliest deadline of a flow's receiver.
+    Respond(FlowSlot),
+    /// The earliest deadline of a flow's sender.
+    Wake(FlowSlot),
+    /// A flow starts.
+    Start(FlowSlot),
 }
 
 const _: () =

@@ -6,11 +6,13 @@
 pub mod alone;
 pub mod buffer;
 pub mod counters;
+pub mod directory;
 pub mod event;
 pub mod flow;
 pub mod fluid;
 pub mod host;
 pub mod ideal;
+pub mod loss;
 pub mod network;
 pub mod packet;
 pub mod parameters;

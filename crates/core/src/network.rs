@@ -1,6 +1,7 @@
 //! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
 
 use crate::buffer::{Buffers, PAUSE_FRAME};
+use crate::directory::{Directory, Place};
 use crate::event::Event;
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
 use crate::port::{Handed, Port, Served};
@@ -47,7 +48,9 @@ pub struct Network {
     is_paced: bool,
     /// Whether a queue weighs flows.
     weighs: bool,
-    /// What routers may know of the flows in progress, by slot.
+    /// Where the flows in progress are kept.
+    pub directory: Directory,
+    /// What routers may know of the flows in progress, by place.
     about: Vec<About>,
     /// The ways through.
     pub routes: Routes,
@@ -57,12 +60,14 @@ pub struct Network {
     pub traffic: Traffic,
     /// Whether control packets pass data, and the accounts of shared buffers.
     pub control_priority: bool,
-    /// Flows of packets that were dropped or lost since the simulation last looked.
-    pub losses: Vec<FlowSlot>,
+    /// Flows of packets that were dropped or lost since the simulation last looked, and when.
+    pub losses: Vec<(FlowSlot, Time)>,
     /// Packets that left their hosts' queues since the simulation last looked.
     pub departures: Vec<Departure>,
     /// Pause frames on their way.
     pub pause_frames: u64,
+    /// When the last of those that have come was obeyed.
+    pub last_obeyed: Time,
     /// Packets that a queue has just dropped.
     rejects: Vec<Packet>,
 }
@@ -88,6 +93,7 @@ impl Network {
             },
             is_paced,
             weighs: ports.iter().any(Port::weighs),
+            directory: Directory::default(),
             about: Vec::new(),
             ports,
             from_host,
@@ -98,35 +104,55 @@ impl Network {
             losses: Vec::new(),
             departures: Vec::new(),
             pause_frames: 0,
+            last_obeyed: Time::ZERO,
             rejects: Vec::new(),
         }
     }
 
-    /// Whether packets were lost or have left their hosts since the simulation last looked.
-    pub fn has_news(&self) -> bool {
-        !(self.losses.is_empty() && self.departures.is_empty())
+    /// Takes in a flow that starts, of which routers may know what `about` says and whose queues may weigh it
+    /// as they do its class; its packets may come by `ways`.
+    pub fn introduce(
+        &mut self,
+        flow: FlowSlot,
+        about: About,
+        class: u16,
+        name: &str,
+        ways: [Way; 2],
+    ) -> Place {
+        let place = self.directory.join(flow);
+        if self.routers != Routers::None {
+            let index = place as usize;
+            if index >= self.about.len() {
+                self.about.resize(index + 1, about);
+            }
+            self.about[index] = about;
+        }
+        self.traffic.classify(flow, class);
+        if self.weighs {
+            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+                self.ports[*link as usize].introduce(flow, name);
+            }
+        }
+        place
     }
 
-    /// Tells routers, if there are any, about the flow that a slot holds from now on.
-    pub fn introduce(&mut self, slot: FlowSlot, about: About) {
-        if self.routers == Routers::None {
-            return;
+    /// Forgets a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot, ways: [Way; 2]) {
+        if self.weighs {
+            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+                self.ports[*link as usize].dismiss(flow);
+            }
         }
-        let slot = slot as usize;
-        if slot >= self.about.len() {
-            self.about.resize(slot + 1, about);
-        }
-        self.about[slot] = about;
+        self.directory.leave(flow);
+        self.routes.give_back(ways[0]);
     }
 
-    /// Tells queues that weigh flows what flow a slot holds from now on, and where its packets may come by.
-    pub fn weigh(&mut self, slot: FlowSlot, class: &str, ways: [Way; 2]) {
-        if !self.weighs {
-            return;
-        }
-        for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
-            self.ports[*link as usize].introduce(slot, class);
-        }
+    /// What routers may know of the flow of a packet.
+    fn about(&self, packet: &Packet) -> &About {
+        let place = self.directory.place(packet.flow);
+        let place =
+            place.unwrap_or_else(|| unreachable!("a flow stays until its packets have gone"));
+        &self.about[place as usize]
     }
 
     /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
@@ -137,7 +163,7 @@ impl Network {
             agenda.push(time, Event::Arrive(link));
         }
         if port.loses(&packet) {
-            self.lose(&packet);
+            self.losses.push((packet.flow, agenda.now()));
             return None;
         }
         if packet.kind.is_frame() {
@@ -145,8 +171,8 @@ impl Network {
             return None;
         }
         if self.routers == Routers::ReadBothWays && packet.kind.is_answer() {
-            let about = &self.about[packet.flow as usize];
-            self.ports[link as usize ^ 1].show_return(&mut packet, about, agenda.now());
+            let about = *self.about(&packet);
+            self.ports[link as usize ^ 1].show_return(&mut packet, &about, agenda.now());
         }
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
@@ -197,13 +223,12 @@ impl Network {
 
     /// Hands a packet to a port.
     fn offer(&mut self, packet: &mut Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
-        let port = &mut self.ports[link as usize];
         if self.routers != Routers::None && !packet.kind.is_frame() {
-            let about = &self.about[packet.flow as usize];
-            port.show(packet, about, agenda.now());
+            let about = *self.about(packet);
+            self.ports[link as usize].show(packet, &about, agenda.now());
         }
         let class = self.traffic.of(packet.flow);
-        match port.hand(packet, class, agenda.now(), &mut self.rejects) {
+        match self.ports[link as usize].hand(packet, class, agenda.now(), &mut self.rejects) {
             Handed::Sent(sent) => {
                 depart(sent, link, agenda);
                 if self.ports[link as usize].is_prompt() {
@@ -251,11 +276,7 @@ impl Network {
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
             self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
         }
-        self.lose(packet);
-    }
-
-    fn lose(&mut self, packet: &Packet) {
-        self.losses.push(packet.flow);
+        self.losses.push((packet.flow, agenda.now()));
     }
 
     /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
@@ -294,7 +315,7 @@ impl Network {
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
-            self.losses.push(packet.flow);
+            self.losses.push((packet.flow, now));
         }
         if buffers.pauses(ingress) {
             self.tell(Kind::Pause, ingress, agenda);
@@ -408,6 +429,7 @@ impl Network {
     /// Obeys a pause frame that has arrived.
     fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
         self.pause_frames -= 1;
+        self.last_obeyed = self.last_obeyed.max(agenda.now());
         let (lanes, lane) = (self.traffic.lanes, frame.sequence);
         let (link, class) = (lanes.link(lane), lanes.class(lane));
         let port = &mut self.ports[link as usize];

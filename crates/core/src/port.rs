@@ -1,13 +1,14 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
 use crate::counters::Counters;
+use crate::loss::Losses;
 use crate::packet::{FlowSlot, Kind, Packet};
 use crate::pauses::Pauses;
 use crate::queue::{Backlog, Behaviour, Census, Context, Line};
 use crate::random::Random;
 use crate::router::{About, Router, View};
 use crate::store::Store;
-use crate::topology::{Link, Loss};
+use crate::topology::Link;
 use crate::traffic::{Class, LaneId};
 use crate::transmitter::{Sent, Transmitter};
 use crate::units::Time;
@@ -104,7 +105,7 @@ pub struct Port {
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     router: Option<Box<dyn Router>>,
-    loss: Loss,
+    losses: Losses,
     random: Random,
     /// By class.
     pauses: Box<[Pauses]>,
@@ -112,13 +113,14 @@ pub struct Port {
 
 impl Port {
     /// A port on `link`, where each traffic class waits in a queue that behaves as given, drawing from
-    /// `random`.
+    /// `random`, and where packets are lost as `losses` has it.
     pub fn new(
         link: &Link,
         behaviours: Vec<Behaviour>,
         router: Option<Box<dyn Router>>,
         service: Service,
         random: Random,
+        losses: Losses,
     ) -> Self {
         let Service { control_first, is_awaited, stamps } = service;
         let pauses = vec![Pauses::default(); behaviours.len()].into();
@@ -128,7 +130,7 @@ impl Port {
             _ => (false, 0),
         };
         let mut port = Self {
-            transmitter: Transmitter::new(link, stamps),
+            transmitter: Transmitter::new(link, stamps, losses.are_possible()),
             mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
             is_paused: false,
             is_fifo,
@@ -146,7 +148,7 @@ impl Port {
             foretold: 0,
             is_called: false,
             router,
-            loss: link.loss,
+            losses,
             random,
             pauses,
         };
@@ -361,19 +363,10 @@ impl Port {
         self.transmitter.next_arrival()
     }
 
-    /// Whether the packet that has just come to the end of the link is lost.
+    /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
+    /// one would stop the link for ever.
     pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.transmitter.is_lossy
-            // PFC frames are protected: a lost one would stop the link for ever.
-            && !packet.kind.is_frame()
-            && match self.loss {
-                Loss::None => false,
-                Loss::Random(probability) => self.random.uniform() < probability,
-                // What has departed and is not on the wire any more has come.
-                Loss::Every(period) => {
-                    (self.counters.departed - self.transmitter.on_wire()).is_multiple_of(period)
-                }
-            };
+        let is_lost = self.transmitter.is_lossy && self.losses.take(packet.kind.is_frame());
         self.counters.lost += u64::from(is_lost);
         is_lost
     }
@@ -431,9 +424,14 @@ impl Port {
         self.data.weighs()
     }
 
-    /// Tells the queue what flow a slot holds from now on.
+    /// Tells the queue of a flow that starts.
     pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
         self.data.introduce(flow, class);
+    }
+
+    /// Tells the queue of a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot) {
+        self.data.dismiss(flow);
     }
 
     /// Whether there is a router.

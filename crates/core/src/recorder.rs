@@ -1,6 +1,6 @@
 //! What is kept of a run: flow records, and samples over time.
 
-use crate::flow::Columns;
+use crate::flow::{Columns, arrange};
 use crate::parameters::{Problem, did_you_mean, positive};
 use crate::rtts::{Histogram, Parts, Probes, Trace};
 use crate::topology::{Graph, LinkId};
@@ -48,6 +48,29 @@ impl Samples {
         }) as u32
     }
 
+    /// Puts the rows in order of time, and at the same time of the names of their probes, which are numbered
+    /// so: who took a sample first does not matter.
+    fn sort(&mut self) {
+        let mut names: Vec<u32> = (0..self.probes.len() as u32).collect();
+        names.sort_unstable_by_key(|probe| &self.probes[*probe as usize]);
+        let mut renumbered = vec![0; names.len()];
+        for (number, probe) in (0..).zip(&names) {
+            renumbered[*probe as usize] = number;
+        }
+        self.probes = names.iter().map(|probe| self.probes[*probe as usize].clone()).collect();
+        self.probe.iter_mut().for_each(|probe| *probe = renumbered[*probe as usize]);
+        let mut order: Vec<u32> = (0..self.time_s.len() as u32).collect();
+        // Stable: of one probe at one time the order is that in which they were taken.
+        order.sort_by(|one, other| {
+            let key = |row: &u32| (self.time_s[*row as usize], self.probe[*row as usize]);
+            let ((time, probe), (later, next)) = (key(one), key(other));
+            time.total_cmp(&later).then(probe.cmp(&next))
+        });
+        arrange(&mut self.time_s, &order);
+        arrange(&mut self.probe, &order);
+        arrange(&mut self.value, &order);
+    }
+
     /// Takes one value.
     pub fn push(&mut self, time: Time, probe: u32, value: f64) {
         self.time_s.push(time.seconds());
@@ -93,6 +116,8 @@ impl Recorder {
             warm_up,
             active: 0,
         };
+        recorder.flows.sort_unstable();
+        recorder.flows.dedup();
         let Some(config) = config else { return Ok(recorder) };
         recorder.active = recorder.samples.probe("active_flows".to_owned());
         for (i, name) in config.queues.iter().enumerate() {
@@ -164,6 +189,12 @@ impl Recorder {
         for (probe, value) in probes.into_iter().zip(values) {
             self.samples.push(now, probe, value);
         }
+    }
+
+    /// Nothing more is recorded: puts all in order.
+    pub fn close(&mut self) {
+        self.records.sort();
+        self.samples.sort();
     }
 
     /// Whether anything is sampled.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::alone::{alone, alone_spread};
 use crate::flow::HostId;
 use crate::packet::Format;
-use crate::random::{Random, mix};
+use crate::random::mix;
 use crate::topology::{Graph, Link, LinkId, Paths};
 use crate::units::{Bytes, Duration, Rate};
 
@@ -33,22 +33,35 @@ pub struct Way {
     /// Length of each path with its [`END`].
     stride: u32,
     paths: u32,
-    next: u32,
-    is_random: bool,
+    turn: Turn,
+}
+
+/// Which path the next packet takes.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// The one after this.
+    After(u32),
+    /// Any: the number of a draw of the way's own.
+    Random(u64),
 }
 
 impl Way {
     /// Where the next packet starts.
-    pub fn start(&mut self, random: &mut Random) -> u32 {
+    pub fn start(&mut self) -> u32 {
         if self.paths == 1 {
             return self.first;
         }
-        if self.is_random {
-            self.next = random.below(u64::from(self.paths)) as u32;
-        } else {
-            self.next = (self.next + 1) % self.paths;
-        }
-        self.first + self.next * self.stride
+        let path = match &mut self.turn {
+            Turn::After(last) => {
+                *last = (*last + 1) % self.paths;
+                *last
+            }
+            Turn::Random(draw) => {
+                *draw = draw.wrapping_add(1);
+                ((u128::from(mix(*draw)) * u128::from(self.paths)) >> 64) as u32
+            }
+        };
+        self.first + path * self.stride
     }
 }
 
@@ -113,10 +126,12 @@ impl Routes {
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
         let paths = spread as u32;
-        let next = (hash % spread) as u32;
-        let is_random = self.routing == Routing::SprayRandom;
-        let there = Way { first, stride, paths, next, is_random };
-        let back = Way { first: first + paths * stride, ..there };
+        let turn = |stream: u64| match self.routing {
+            Routing::FlowHash | Routing::SprayRoundRobin => Turn::After((hash % spread) as u32),
+            Routing::SprayRandom => Turn::Random(mix(hash ^ stream)),
+        };
+        let there = Way { first, stride, paths, turn: turn(0) };
+        let back = Way { first: first + paths * stride, turn: turn(1), ..there };
         (there, back)
     }
 

@@ -9,6 +9,7 @@ use crate::buffer::Buffers;
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
+use crate::loss::Losses;
 use crate::network::Network;
 use crate::parameters::{Parameter, Problem, did_you_mean};
 use crate::pauses::Pauses;
@@ -165,7 +166,8 @@ impl Scenario {
             let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
             let service = Service { control_first: control_priority, is_awaited, stamps };
-            Port::new(&graph.links[link], behaviours, router, service, random("port"))
+            let losses = Losses::new(graph.links[link].loss, || random("loss"));
+            Port::new(&graph.links[link], behaviours, router, service, random("port"), losses)
         };
 
         let ports = (0..graph.links.len()).map(port).collect();

@@ -1,10 +1,9 @@
-//! The event queue: by time, and among equal times in the order of scheduling.
+//! The event queue: by time, and among equal times by what happens.
 //!
 //! A monotone radix heap with digits of six bits. An event waits at the level of the highest digit in
 //! which its time differs from the present, in the slot of that digit, and moves to lower levels as the
 //! present approaches: at most once a level, and in practice two or three times in all. A slot with few
-//! events is sorted at once instead. Slots keep the order in which events came, equal times always share
-//! a slot, and so ties leave in order without a sequence number. `docs/performance.md` has what it
+//! events, or with events of one time, is sorted at once instead. `docs/performance.md` has what it
 //! replaced.
 
 use crate::units::Time;
@@ -34,7 +33,7 @@ pub struct Schedule<E> {
     spare: Vec<(u64, E)>,
 }
 
-impl<E: Copy> Default for Schedule<E> {
+impl<E: Copy + Ord> Default for Schedule<E> {
     fn default() -> Self {
         Self {
             now: Time::ZERO,
@@ -48,7 +47,7 @@ impl<E: Copy> Default for Schedule<E> {
     }
 }
 
-impl<E: Copy> Schedule<E> {
+impl<E: Copy + Ord> Schedule<E> {
     /// The time of the last event taken.
     pub fn now(&self) -> Time {
         self.now
@@ -61,7 +60,7 @@ impl<E: Copy> Schedule<E> {
             self.place(time.0, event);
             return;
         }
-        let later = self.run.partition_point(|(other, _)| *other > time.0);
+        let later = self.run.partition_point(|other| *other > (time.0, event));
         self.run.insert(later, (time.0, event));
         if self.run.len() > MANY {
             self.spread_run();
@@ -99,8 +98,7 @@ impl<E: Copy> Schedule<E> {
             let events = &mut self.levels[level][slot as usize];
             if level == 0 || events.len() <= FEW {
                 self.run.append(events);
-                self.run.sort_by_key(|(time, _)| *time);
-                self.run.reverse();
+                self.run.sort_unstable_by(|one, other| other.cmp(one));
                 self.run_ends = self.base.saturating_add(1 << shift);
                 return Some(());
             }
@@ -129,13 +127,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by definition: sort by time, keep the order of scheduling.
+    /// The same by definition: sort by time, and then by event.
     #[derive(Default)]
     struct Plain(Vec<(Time, u32)>);
 
     impl Plain {
         fn push(&mut self, time: Time, event: u32) {
-            let place = self.0.partition_point(|(other, _)| *other <= time);
+            let place = self.0.partition_point(|other| *other <= (time, event));
             self.0.insert(place, (time, event));
         }
         fn pop(&mut self) -> Option<(Time, u32)> {
@@ -145,7 +143,9 @@ mod tests {
 
     fn agree(steps: &[(u8, u64)]) {
         let (mut schedule, mut plain) = (Schedule::default(), Plain::default());
-        for (event, (pops, ahead)) in (0..).zip(steps) {
+        for (step, (pops, ahead)) in (0_u32..).zip(steps) {
+            // In no order of their own, and some twice.
+            let event = step.wrapping_mul(0x9e37_79b9) >> 24;
             let time = Time(schedule.now().0 + ahead);
             schedule.push(time, event);
             plain.push(time, event);
@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_stable_sort_by_time(
+        fn it_sorts_by_time_and_then_by_event(
             steps in prop::collection::vec((0_u8..3, prop_oneof![
                 0_u64..4, 0_u64..2_000, 0_u64..2_000_000, 0_u64..1 << 40
             ]), 1..600)

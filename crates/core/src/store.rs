@@ -62,12 +62,21 @@ impl Store {
         }
     }
 
-    /// Tells its queues what flow a slot holds from now on.
+    /// Tells its queues of a flow that starts.
     pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.introduce(flow, class),
             Self::Classes(classes) => classes.introduce(flow, class),
+        }
+    }
+
+    /// Tells its queues of a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot) {
+        match self {
+            Self::Fifo(_) => {}
+            Self::Queue(queue) => queue.dismiss(flow),
+            Self::Classes(classes) => classes.dismiss(flow),
         }
     }
 

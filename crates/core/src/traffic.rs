@@ -57,8 +57,8 @@ pub struct Traffic {
     pub lanes: Lanes,
     /// By class of flows.
     of_flows: Vec<Class>,
-    /// By slot of a flow; of none if there is only one traffic class.
-    of_slot: Vec<Class>,
+    /// By number of a flow; of none if there is only one traffic class.
+    of_flow: Vec<Class>,
 }
 
 impl Traffic {
@@ -73,19 +73,19 @@ impl Traffic {
         let place = |class| numbers.partition_point(|other| *other < number(class)) as Class;
         let of_flows = classes.iter().map(place).collect();
         let lanes = Lanes { per_link: numbers.len() as u32 };
-        Self { numbers, lanes, of_flows, of_slot: Vec::new() }
+        Self { numbers, lanes, of_flows, of_flow: Vec::new() }
     }
 
-    /// A slot holds a flow of this class from now on.
-    pub fn classify(&mut self, slot: FlowSlot, class: u16) {
+    /// A flow is of this class.
+    pub fn classify(&mut self, flow: FlowSlot, class: u16) {
         if self.numbers.len() < 2 {
             return;
         }
-        let slot = slot as usize;
-        if slot >= self.of_slot.len() {
-            self.of_slot.resize(slot + 1, 0);
+        let flow = flow as usize;
+        if flow >= self.of_flow.len() {
+            self.of_flow.resize(flow + 1, 0);
         }
-        self.of_slot[slot] = self.of_flows(usize::from(class));
+        self.of_flow[flow] = self.of_flows(usize::from(class));
     }
 
     /// The traffic class of a class of flows.
@@ -93,14 +93,14 @@ impl Traffic {
         self.of_flows[class]
     }
 
-    /// The traffic class of the flow in a slot.
-    pub fn of(&self, slot: FlowSlot) -> Class {
-        self.of_slot.get(slot as usize).copied().unwrap_or_default()
+    /// The traffic class of a flow.
+    pub fn of(&self, flow: FlowSlot) -> Class {
+        self.of_flow.get(flow as usize).copied().unwrap_or_default()
     }
 
-    /// The lane of a flow on a link, by the flow's slot.
-    pub fn lane(&self, link: LinkId, slot: FlowSlot) -> LaneId {
-        self.lanes.lane(link, self.of(slot))
+    /// The lane of a flow on a link.
+    pub fn lane(&self, link: LinkId, flow: FlowSlot) -> LaneId {
+        self.lanes.lane(link, self.of(flow))
     }
 
     /// A lane's name: its link's, and its class if there are several.
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(traffic.numbers, [0, 5]);
         traffic.classify(7, 1);
         traffic.classify(2, 0);
-        assert_eq!([2, 7, 8].map(|slot| traffic.of(slot)), [0, 1, 0]);
+        assert_eq!([2, 7, 8].map(|flow| traffic.of(flow)), [0, 1, 0]);
         let lanes = traffic.lanes;
         for link in 0..3 {
             let of: Vec<LaneId> = (0..2).map(|class| lanes.lane(link, class)).collect();

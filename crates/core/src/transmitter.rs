@@ -3,7 +3,7 @@
 use crate::packet::Packet;
 use crate::queue::Backlog;
 use crate::ring::Ring;
-use crate::topology::{Link, Loss};
+use crate::topology::Link;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// A packet on the wire, or waiting for it.
@@ -50,15 +50,15 @@ pub struct Transmitter {
 
 impl Transmitter {
     /// The transmitter of `link`; `stamps` says whether packets that are no answers get their time stamp
-    /// when their transmission starts.
-    pub fn new(link: &Link, stamps: bool) -> Self {
+    /// when their transmission starts, `is_lossy` whether the link loses any.
+    pub fn new(link: &Link, stamps: bool, is_lossy: bool) -> Self {
         Self {
             line: Ring::default(),
             busy_until: Time::ZERO,
             waiting: Backlog::default(),
             started: 0,
             stamps,
-            is_lossy: link.loss != Loss::None,
+            is_lossy,
             delay: link.delay,
             durations: Durations::new(link.rate),
         }

@@ -17,6 +17,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("table", &["parameters"]),
     ("topology", &["flow", "parameters", "random", "table", "units"]),
     ("event", &["packet", "topology"]),
+    ("directory", &["packet"]),
+    ("loss", &["random", "topology"]),
     ("queue", &["packet", "parameters", "random", "units"]),
     ("router", &["packet", "parameters", "random", "units"]),
     ("transport", &["host", "packet", "parameters", "queue", "random", "router", "units"]),
@@ -36,6 +38,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "port",
         &[
             "counters",
+            "loss",
             "packet",
             "pauses",
             "queue",
@@ -53,6 +56,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "network",
         &[
             "buffer",
+            "directory",
             "event",
             "packet",
             "port",
@@ -65,7 +69,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("host", &["parameters", "random", "units"]),
+    ("host", &["flow", "parameters", "random", "units"]),
     ("rtts", &["units"]),
     ("recorder", &["flow", "parameters", "rtts", "topology", "units"]),
     ("watchdog", &["network", "pauses", "port", "topology", "traffic", "units"]),

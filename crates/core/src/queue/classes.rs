@@ -94,9 +94,14 @@ impl Classes {
         self.classes.iter().any(|class| class.queue.weighs())
     }
 
-    /// Tells the queues what flow a slot holds from now on.
+    /// Tells the queues of a flow that starts.
     pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
         self.classes.iter_mut().for_each(|own| own.queue.introduce(flow, class));
+    }
+
+    /// Tells the queues of a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot) {
+        self.classes.iter_mut().for_each(|own| own.queue.dismiss(flow));
     }
 }
 

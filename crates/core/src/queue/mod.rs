@@ -174,13 +174,17 @@ pub trait Queue: Send {
     /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
     fn pass(&mut self, _packet: &Packet) {}
 
-    /// Whether it weighs flows, and so wants to be told of each ([`introduce`](Self::introduce)).
+    /// Whether it weighs flows, and so wants to be told of each ([`introduce`](Self::introduce),
+    /// [`dismiss`](Self::dismiss)).
     fn weighs(&self) -> bool {
         false
     }
 
-    /// A slot holds a flow of this class from now on, whose packets may come this way.
+    /// A flow of this class has started, whose packets may come this way.
     fn introduce(&mut self, _flow: FlowSlot, _class: &str) {}
+
+    /// A flow has ended.
+    fn dismiss(&mut self, _flow: FlowSlot) {}
 
     /// What has come and was dropped, by priority, if that is counted.
     fn census(&self) -> Option<&Census> {
