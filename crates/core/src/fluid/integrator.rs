@@ -5,7 +5,7 @@
 
 use super::Setup;
 use super::law::{Law, Layout, Past, View};
-use crate::recorder::Samples;
+use crate::record::Samples;
 use crate::units::Duration;
 
 /// Past states, one a step; the oldest are forgotten.

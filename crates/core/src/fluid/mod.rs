@@ -20,7 +20,7 @@ pub mod xcp;
 use serde_json::{Value, json};
 
 use crate::parameters::{Parameter, Problem, positive};
-use crate::recorder::Samples;
+use crate::record::Samples;
 use crate::units::{Duration, Rate, Time};
 
 pub use law::{Law, Layout, Link, Loop, Past, Variable, View};

@@ -2,9 +2,9 @@
 
 use super::{Ideal, Outcome, Setting, run};
 use crate::flow::FlowSpec;
+use crate::graph::{Graph, LoadReference};
 use crate::packet::Format;
 use crate::random::Random;
-use crate::topology::{Graph, LoadReference};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// Packets without headers: the wire carries payload alone.

@@ -6,7 +6,7 @@ use std::collections::binary_heap::PeekMut;
 
 use super::fluid::Fluid;
 use super::{Allocation, Flow, Ideal, Links, Service};
-use crate::topology::LinkId;
+use crate::graph::LinkId;
 
 crate::parameters! {
     /// The max-min fair rates over the whole network, found by progressive filling (Bertsekas and

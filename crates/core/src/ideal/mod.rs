@@ -24,8 +24,8 @@ pub use fluid::Allocation;
 pub use state::{Flow, Links};
 
 use crate::flow::{FlowRecord, FlowSpec};
+use crate::graph::{Graph, LinkId};
 use crate::packet::Format;
-use crate::topology::{Graph, LinkId};
 use crate::units::Time;
 use state::{State, picoseconds};
 

@@ -215,7 +215,7 @@ mod tests {
     use super::super::{Allocation, Outcome, Setting, run, srpt};
     use super::*;
     use crate::flow::{self, FlowSpec};
-    use crate::topology::Graph;
+    use crate::graph::Graph;
     use crate::units::{Duration, Rate, Time};
     use proptest::prelude::*;
 

@@ -34,7 +34,7 @@ mod tests {
     use super::super::fixture::{completions, one_link, poisson, sized};
     use super::*;
     use crate::flow::FlowSpec;
-    use crate::topology::Graph;
+    use crate::graph::Graph;
     use crate::units::{Duration, Rate};
     use proptest::prelude::*;
 

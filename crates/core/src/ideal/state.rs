@@ -3,7 +3,7 @@
 use super::{Outcome, Service, Setting};
 use crate::alone::alone;
 use crate::flow::{self, FlowRecord, FlowSpec};
-use crate::topology::LinkId;
+use crate::graph::LinkId;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// The instant as a float, which is exact for two and a half hours.

@@ -15,23 +15,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use self::stacks::Stacks;
 
 use self::followers::Followers;
-use crate::event::Event;
+use crate::agenda::{Agenda, Event};
 use crate::flow::{Columns, FlowRecord, FlowSpec, HostId, Outcome};
+use crate::graph::{Graph, LinkId};
 use crate::host::{self, Clock, Stamps};
-use crate::network::{Agenda, Network};
+use crate::network::Network;
+use crate::network::routes::Way;
+use crate::network::watchdog::{self, Deadlock};
 use crate::packet::{Flags, FlowSlot, Format, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::random::{Random, mix};
-use crate::recorder::Recorder;
+use crate::record::Recorder;
+use crate::record::rtts::Trace;
 use crate::router::About;
-use crate::routes::Way;
-use crate::rtts::Trace;
-use crate::topology::{Graph, LinkId};
 use crate::transport::receiver::{Answer, Receiver, Reply};
 use crate::transport::sender::Sender;
 use crate::transport::{Controller, Memo, Path};
 use crate::units::{Bytes, Duration, Time};
-use crate::watchdog::{self, Deadlock};
 use crate::workload::Flows;
 
 /// A flow in progress.

@@ -19,10 +19,10 @@ pub use arrivals::LoadCounts;
 pub use pairs::Pairs;
 
 use crate::flow::{FlowSpec, HostId};
+use crate::graph::Graph;
 use crate::packet::Format;
 use crate::parameters::Problem;
 use crate::random::Random;
-use crate::topology::Graph;
 use crate::units::Time;
 
 /// What a workload may know of the run.

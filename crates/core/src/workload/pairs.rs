@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::flow::HostId;
+use crate::graph::{Graph, Paths};
 use crate::parameters::Problem;
 use crate::random::Random;
-use crate::topology::{Graph, Paths};
 
 crate::choices! {
     /// How the two ends of a flow are chosen.

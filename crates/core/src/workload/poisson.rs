@@ -5,10 +5,10 @@ use super::pairs::{Ends, Pairs};
 use super::{Context, Flows, Workload, plain, sizes};
 use crate::alone::alone;
 use crate::flow::FlowSpec;
+use crate::graph::{Graph, Paths};
 use crate::packet::Format;
 use crate::parameters::{Problem, has_mean_if_given, not_negative, positive, positive_if_given};
 use crate::random::Random;
-use crate::topology::{Graph, Paths};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {

@@ -2,9 +2,9 @@
 
 use super::{Distribution, Sizes, packets_of_steps};
 use crate::packet::Format;
+use crate::parameters::table::at;
 use crate::parameters::{File, Problem, positive_if_given};
 use crate::random::Random;
-use crate::table::at;
 use crate::units::Bytes;
 
 crate::choices! {

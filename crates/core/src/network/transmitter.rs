@@ -1,9 +1,9 @@
 //! A transmitter, the wire behind it, and the packets that wait for it first in, first out.
 
+use super::ring::Ring;
+use crate::graph::{Link, Loss};
 use crate::packet::Packet;
 use crate::queue::Backlog;
-use crate::ring::Ring;
-use crate::topology::{Link, Loss};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// A packet on the wire, or waiting for it.

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::alone::{alone, alone_spread};
 use crate::flow::HostId;
+use crate::graph::{Graph, Link, LinkId, Paths};
 use crate::packet::Format;
 use crate::random::{Random, mix};
-use crate::topology::{Graph, Link, LinkId, Paths};
 use crate::units::{Bytes, Duration, Rate};
 
 crate::choices! {

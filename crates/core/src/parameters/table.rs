@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::parameters::{File, Parameter, Problem, did_you_mean};
+use super::{File, Parameter, Problem, did_you_mean};
 
 /// A table with a header; lines that start with `#` are comments.
 pub(crate) struct Table<'a> {

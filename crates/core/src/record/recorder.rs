@@ -1,9 +1,9 @@
 //! What is kept of a run: flow records, and samples over time.
 
+use super::rtts::{Histogram, Parts, Probes, Trace};
 use crate::flow::Columns;
+use crate::graph::{Graph, LinkId};
 use crate::parameters::{Problem, did_you_mean, positive};
-use crate::rtts::{Histogram, Parts, Probes, Trace};
-use crate::topology::{Graph, LinkId};
 use crate::units::{Duration, Time};
 
 crate::parameters! {

@@ -7,9 +7,9 @@
 //! still on its way when the pause frame leaves. A packet that comes may pause its lane, and one that
 //! leaves may resume it.
 
+use super::traffic::{LaneId, Lanes, Number, Traffic};
+use crate::graph::{Graph, Link, LinkId};
 use crate::parameters::{Problem, positive};
-use crate::topology::{Graph, Link, LinkId};
-use crate::traffic::{LaneId, Lanes, Number, Traffic};
 use crate::units::{Bytes, Duration};
 
 crate::parameters! {

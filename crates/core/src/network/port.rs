@@ -1,15 +1,15 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
-use crate::counters::Counters;
+use super::counters::Counters;
+use super::pauses::Pauses;
+use super::store::Store;
+use super::traffic::{Class, LaneId};
+use super::transmitter::{Sent, Transmitter};
+use crate::graph::{Link, Loss};
 use crate::packet::{FlowSlot, Kind, Packet};
-use crate::pauses::Pauses;
 use crate::queue::{Backlog, Behaviour, Census, Context, Line};
 use crate::random::Random;
 use crate::router::{About, Router, View};
-use crate::store::Store;
-use crate::topology::{Link, Loss};
-use crate::traffic::{Class, LaneId};
-use crate::transmitter::{Sent, Transmitter};
 use crate::units::Time;
 
 /// How a port is to be served.

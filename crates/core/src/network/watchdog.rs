@@ -9,11 +9,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::network::Network;
-use crate::pauses::Pauses;
-use crate::port::Port;
-use crate::topology::Graph;
-use crate::traffic::{LaneId, Traffic};
+use super::Network;
+use super::pauses::Pauses;
+use super::port::Port;
+use super::traffic::{LaneId, Traffic};
+use crate::graph::Graph;
 use crate::units::Time;
 
 /// Lanes whose pauses wait for each other.

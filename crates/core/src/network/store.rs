@@ -1,9 +1,9 @@
 //! Where data waits at a port.
 
+use super::traffic::Class;
 use crate::packet::{FlowSlot, Packet};
 use crate::queue::classes::Classes;
 use crate::queue::{Behaviour, Census, Context, Gate, Queue};
-use crate::traffic::Class;
 
 /// A port's store of data.
 pub enum Store {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use crate::graph::{Graph, LinkId};
 use crate::packet::FlowSlot;
-use crate::topology::{Graph, LinkId};
 
 /// Number of a traffic class, as the scenario has it.
 pub type Number = u32;

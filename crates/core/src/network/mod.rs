@@ -1,19 +1,26 @@
 //! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
 
-use crate::buffer::{Buffers, PAUSE_FRAME};
-use crate::event::Event;
-use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
-use crate::port::{Handed, Port, Served};
-use crate::router::About;
-use crate::routes::{END, Routes, Way};
-use crate::schedule::Schedule;
-use crate::topology::LinkId;
-use crate::traffic::{LaneId, Traffic};
-use crate::transmitter::Sent;
-use crate::units::{Duration, Time};
+pub mod buffer;
+pub mod counters;
+pub mod pauses;
+pub mod port;
+pub mod ring;
+pub mod routes;
+pub mod store;
+pub mod traffic;
+pub mod transmitter;
+pub mod watchdog;
 
-/// The pending events of a simulation.
-pub type Agenda = Schedule<Event>;
+use self::buffer::{Buffers, PAUSE_FRAME};
+use self::port::{Handed, Port, Served};
+use self::routes::{END, Routes, Way};
+use self::traffic::{LaneId, Traffic};
+use self::transmitter::Sent;
+use crate::agenda::{Agenda, Event};
+use crate::graph::LinkId;
+use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
+use crate::router::About;
+use crate::units::{Duration, Time};
 
 /// A packet that had to wait in its host's port has left it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Everything that happens in the simulator.
 
+use crate::graph::LinkId;
 use crate::packet::FlowSlot;
-use crate::topology::LinkId;
 
 /// Something that happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
