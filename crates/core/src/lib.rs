@@ -5,6 +5,7 @@
 
 pub mod agenda;
 pub mod alone;
+pub mod endpoint;
 pub mod flow;
 pub mod fluid;
 pub mod graph;
@@ -23,6 +24,7 @@ pub mod simulation;
 pub mod topology;
 pub mod transport;
 pub mod units;
+pub mod waiting;
 pub mod workload;
 
 /// Version of the simulator; part of every result.

@@ -7,12 +7,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::packet::{Flags, Format, Kind, Packed, Packet};
 use sojourn_core::parameters::Parameter;
-use sojourn_core::queue::{
-    self, Backlog, Behaviour, Capacity, Context, Fifo, Found, Queue, Verdict,
-};
+use sojourn_core::queue::{self, Backlog, Behaviour, Capacity, Context, Found, Queue, Verdict};
 use sojourn_core::random::Random;
 use sojourn_core::transport::{self, Ack, Controller, Loss, Path, Sign};
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
+use sojourn_core::waiting::Fifo;
 use sojourn_core::{ideal, router, scenario, topology, workload};
 
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };

@@ -7,10 +7,10 @@ use super::traffic::{Class, LaneId};
 use super::transmitter::{Sent, Transmitter};
 use crate::graph::{Link, Loss};
 use crate::packet::{FlowSlot, Kind, Packet};
-use crate::queue::{Backlog, Behaviour, Census, Context, Line};
 use crate::random::Random;
 use crate::router::{About, Router, View};
 use crate::units::Time;
+use crate::waiting::{Backlog, Behaviour, Census, Context, Line};
 
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 use super::traffic::Class;
 use crate::packet::{FlowSlot, Packet};
-use crate::queue::classes::Classes;
-use crate::queue::{Behaviour, Census, Context, Gate, Queue};
+use crate::waiting::classes::Classes;
+use crate::waiting::{Behaviour, Census, Context, Gate, Queue};
 
 /// A port's store of data.
 pub enum Store {

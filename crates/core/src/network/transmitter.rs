@@ -3,8 +3,8 @@
 use super::ring::Ring;
 use crate::graph::{Link, Loss};
 use crate::packet::Packet;
-use crate::queue::Backlog;
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::waiting::Backlog;
 
 /// A packet on the wire, or waiting for it.
 #[derive(Clone, Copy, Debug)]

@@ -16,6 +16,9 @@ pub use self::stacks::Stacks;
 
 use self::followers::Followers;
 use crate::agenda::{Agenda, Event};
+use crate::endpoint::receiver::{Answer, Receiver, Reply};
+use crate::endpoint::sender::Sender;
+use crate::endpoint::{Controller, Memo, Path};
 use crate::flow::{Columns, FlowRecord, FlowSpec, HostId, Outcome};
 use crate::graph::{Graph, LinkId};
 use crate::host::{self, Clock, Stamps};
@@ -28,9 +31,6 @@ use crate::random::{Random, mix};
 use crate::record::Recorder;
 use crate::record::rtts::Trace;
 use crate::router::About;
-use crate::transport::receiver::{Answer, Receiver, Reply};
-use crate::transport::sender::Sender;
-use crate::transport::{Controller, Memo, Path};
 use crate::units::{Bytes, Duration, Time};
 use crate::workload::Flows;
 

@@ -1,9 +1,9 @@
 //! What a flow puts into the network at one moment.
 
 use super::{Flow, Simulation};
+use crate::endpoint::sender::Output;
+use crate::endpoint::{Allowance, Leaving, Mechanism};
 use crate::packet::{FlowSlot, Format, Kind, Packet};
-use crate::transport::sender::Output;
-use crate::transport::{Allowance, Leaving, Mechanism};
 use crate::units::{Bytes, Time};
 
 impl Flow {

@@ -189,10 +189,10 @@ impl<L: Law> Controller for Starter<L> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tcp::Reno;
-    use super::super::tests::{ack, path};
+    use super::super::fixture::{ack, path};
     use super::*;
     use crate::parameters::defaults;
+    use crate::transport::tcp::Reno;
 
     fn assert_window(flow: &dyn Controller, packets: f64) {
         let window = flow.gauges()[0].1 / 960.0;

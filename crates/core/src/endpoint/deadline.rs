@@ -104,7 +104,7 @@ fn without(all: Bytes, done: Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, path};
+    use super::super::fixture::{ack, path};
     use super::*;
 
     fn at(us: u64) -> Time {

@@ -226,11 +226,11 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::sender::Segment;
+    use crate::endpoint::window;
+    use crate::endpoint::{Recovery, Reliability};
     use crate::packet::Format;
     use crate::parameters::defaults;
-    use crate::transport::sender::Segment;
-    use crate::transport::window;
-    use crate::transport::{Recovery, Reliability};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)

@@ -237,7 +237,7 @@ impl Plateau {
 mod tests {
     #![expect(clippy::float_cmp, reason = "whole numbers of bytes are exact")]
 
-    use super::super::tests::{ack, path};
+    use super::super::fixture::{ack, path};
     use super::*;
 
     fn at(us: u64) -> Time {

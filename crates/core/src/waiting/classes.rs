@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn lines(classes: usize) -> Bench {
-        let config: super::super::drop_tail::Config = crate::parameters::defaults();
+        let config: crate::queue::drop_tail::Config = crate::parameters::defaults();
         Bench::new(&config, classes)
     }
 
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_class_whose_queue_drops_all_it_holds_leaves_its_turn_to_the_next() {
-        let config: super::super::codel::Config = crate::parameters::defaults();
+        let config: crate::queue::codel::Config = crate::parameters::defaults();
         let mut bench = Bench::new(&config, 2);
         (0..40).for_each(|i| bench.push(0, i, 1000));
         bench.push(1, 0, 1000);

@@ -1,28 +1,29 @@
 //! A queue under test, with all that it may use.
 
-use super::{Behaviour, Context, Discipline, Queue};
+use super::{Behaviour, Context, Queue};
 use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
 use crate::parameters::defaults;
+use crate::queue::Discipline;
 use crate::random::Random;
 use crate::units::{Rate, Time};
 
 /// A packet of `flow` that routers may mark.
-pub(super) fn packet(flow: FlowSlot, sequence: u32, bytes: u16) -> Packet {
+pub(crate) fn packet(flow: FlowSlot, sequence: u32, bytes: u16) -> Packet {
     let format: Format = defaults();
     let flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, true);
     Packet { sequence, bytes, flags, ..format.control(Kind::Data, flow, Time::ZERO) }
 }
 
 /// A queue and its surroundings.
-pub(super) struct Bench<Q: ?Sized> {
-    pub(super) now: Time,
-    pub(super) random: Random,
-    pub(super) marks: u64,
-    pub(super) queue: Box<Q>,
+pub(crate) struct Bench<Q: ?Sized> {
+    pub(crate) now: Time,
+    pub(crate) random: Random,
+    pub(crate) marks: u64,
+    pub(crate) queue: Box<Q>,
 }
 
 /// The queue that a discipline builds, which must be served as packets depart.
-pub(super) fn bench(discipline: &impl Discipline) -> Bench<dyn Queue> {
+pub(crate) fn bench(discipline: &impl Discipline) -> Bench<dyn Queue> {
     match discipline.build(Rate::from_gbps(10)) {
         Behaviour::OnDeparture(queue) => Bench::new(queue),
         Behaviour::OnArrival(_) => panic!("it decides on departure"),
@@ -30,12 +31,12 @@ pub(super) fn bench(discipline: &impl Discipline) -> Bench<dyn Queue> {
 }
 
 impl<Q: Queue + ?Sized> Bench<Q> {
-    pub(super) fn new(queue: Box<Q>) -> Self {
+    pub(crate) fn new(queue: Box<Q>) -> Self {
         Self { now: Time::ZERO, random: Random::new(1, "queue"), marks: 0, queue }
     }
 
     /// Pushes a packet; gives what is dropped.
-    pub(super) fn push(&mut self, packet: Packet) -> Vec<Packet> {
+    pub(crate) fn push(&mut self, packet: Packet) -> Vec<Packet> {
         let Self { now, random, marks, queue } = self;
         let mut dropped = Vec::new();
         queue.push(packet, &mut Context { now: *now, random, dropped: &mut dropped, marks });
@@ -43,7 +44,7 @@ impl<Q: Queue + ?Sized> Bench<Q> {
     }
 
     /// Pops a packet; gives what is dropped beside it.
-    pub(super) fn pop(&mut self) -> (Option<Packet>, Vec<Packet>) {
+    pub(crate) fn pop(&mut self) -> (Option<Packet>, Vec<Packet>) {
         let Self { now, random, marks, queue } = self;
         let mut dropped = Vec::new();
         let mut context = Context { now: *now, random, dropped: &mut dropped, marks };
@@ -51,7 +52,7 @@ impl<Q: Queue + ?Sized> Bench<Q> {
     }
 
     /// Pops all that waits, and says of which flow each is and its number in it.
-    pub(super) fn empty(&mut self) -> Vec<(FlowSlot, u32)> {
+    pub(crate) fn empty(&mut self) -> Vec<(FlowSlot, u32)> {
         let popped = std::iter::from_fn(|| self.pop().0);
         popped.map(|packet| (packet.flow, packet.sequence)).collect()
     }

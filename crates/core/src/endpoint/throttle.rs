@@ -193,7 +193,7 @@ impl Stay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, path};
+    use super::super::fixture::{ack, path};
     use super::*;
 
     const PACKET: f64 = 960.0;

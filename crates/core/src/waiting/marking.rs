@@ -1,6 +1,6 @@
 //! First in, first out with a marking rule: what ECN disciplines on the instantaneous queue share.
 
-use super::drop_tail::Limit;
+use super::limit::Limit;
 use super::{Admission, Backlog, Behaviour, Context, Fifo, Found, Queue, Verdict};
 use crate::packet::Packet;
 use crate::random::Random;
