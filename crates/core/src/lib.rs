@@ -5,6 +5,7 @@
 
 pub mod agenda;
 pub mod alone;
+pub mod demand;
 pub mod endpoint;
 pub mod flow;
 pub mod fluid;
@@ -20,6 +21,7 @@ pub mod record;
 pub mod router;
 pub mod run;
 pub mod scenario;
+pub mod sharing;
 pub mod simulation;
 pub mod topology;
 pub mod transport;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
+use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::graph::{Graph, LinkId};
 use crate::host::Stamps;
@@ -24,7 +25,6 @@ use crate::router::Place;
 use crate::scenario::{Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks};
 use crate::units::{Bytes, Duration, Time};
-use crate::workload::{Context, Flows};
 use crate::{VERSION, queue, transport};
 
 /// What a run gives.

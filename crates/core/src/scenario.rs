@@ -10,7 +10,7 @@ use crate::packet::Format;
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{fluid, host, ideal, queue, record, router, topology, transport, workload};
+use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -245,7 +245,7 @@ pub fn catalogue() -> Value {
         ("scenario", alone(table("scenario", Scenario::ABOUT, own_fields(Scenario::entries())))),
         ("topology", topology::Config::catalogue()),
         ("workload", workload::Config::catalogue()),
-        ("sizes", workload::sizes::Config::catalogue()),
+        ("sizes", demand::sizes::Config::catalogue()),
         ("transport", transport::Config::catalogue()),
         ("queue", queue::Config::catalogue()),
         ("router", router::Config::catalogue()),

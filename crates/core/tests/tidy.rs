@@ -25,8 +25,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "transport",
         &["endpoint", "host", "packet", "parameters", "queue", "random", "router", "units"],
     ),
-    ("workload", &["alone", "flow", "graph", "packet", "parameters", "random", "units"]),
-    ("ideal", &["alone", "flow", "graph", "packet", "parameters", "units"]),
+    ("demand", &["flow", "graph", "packet", "parameters", "random", "units"]),
+    ("workload", &["alone", "demand", "flow", "graph", "packet", "parameters", "random", "units"]),
+    ("sharing", &["alone", "flow", "graph", "packet", "units"]),
+    ("ideal", &["alone", "flow", "graph", "sharing"]),
     (
         "network",
         &[
@@ -48,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "simulation",
         &[
             "agenda",
+            "demand",
             "endpoint",
             "flow",
             "graph",
@@ -60,7 +63,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "router",
             "transport",
             "units",
-            "workload",
         ],
     ),
 ];
@@ -69,20 +71,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const TOP: &[&str] = &["lib", "scenario", "run"];
 
 /// What a part's siblings may share: mechanism, not parts.
-const MECHANISM: &[&str] = &[
-    "arrivals",
-    "calls",
-    "fixture",
-    "flows",
-    "fluid",
-    "integrator",
-    "law",
-    "linear",
-    "pairs",
-    "published",
-    "state",
-    "tests",
-];
+const MECHANISM: &[&str] = &["integrator", "law", "linear", "published", "tests"];
 
 /// Files of which nothing is left outside tests; they may import anything.
 const TESTS: &[&str] = &["fixture", "tests"];
@@ -181,7 +170,7 @@ fn modules_import_only_what_lies_below_them() {
 #[test]
 fn parts_do_not_know_each_other() {
     for family in
-        ["queue", "router", "transport", "topology", "workload", "workload/sizes", "ideal", "fluid"]
+        ["queue", "router", "transport", "topology", "workload", "demand/sizes", "ideal", "fluid"]
     {
         let directory = source().join(family);
         let files: Vec<_> = rust_files(&directory)

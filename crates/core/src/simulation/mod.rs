@@ -16,6 +16,7 @@ pub use self::stacks::Stacks;
 
 use self::followers::Followers;
 use crate::agenda::{Agenda, Event};
+use crate::demand::Flows;
 use crate::endpoint::receiver::{Answer, Receiver, Reply};
 use crate::endpoint::sender::Sender;
 use crate::endpoint::{Controller, Memo, Path};
@@ -32,7 +33,6 @@ use crate::record::Recorder;
 use crate::record::rtts::Trace;
 use crate::router::About;
 use crate::units::{Bytes, Duration, Time};
-use crate::workload::Flows;
 
 /// A flow in progress.
 ///

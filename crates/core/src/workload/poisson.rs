@@ -1,9 +1,10 @@
 //! Flows that arrive at random and know nothing of each other.
 
-use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use super::pairs::{Ends, Pairs};
-use super::{Context, Flows, Workload, plain, sizes};
+use super::{Context, Flows, Workload, plain};
 use crate::alone::alone;
+use crate::demand::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
+use crate::demand::pairs::{Ends, Pairs};
+use crate::demand::sizes;
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, Paths};
 use crate::packet::Format;

@@ -10,13 +10,13 @@ pub trait Allocation {
 
 /// Flows that are served as an allocation says.
 #[derive(Debug)]
-pub(super) struct Fluid<A> {
+pub(crate) struct Fluid<A> {
     allocation: A,
     active: Vec<Flow>,
 }
 
 impl<A: Allocation> Fluid<A> {
-    pub(super) fn new(allocation: A) -> Self {
+    pub(crate) fn new(allocation: A) -> Self {
         Self { allocation, active: Vec::new() }
     }
 

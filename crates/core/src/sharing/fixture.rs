@@ -1,22 +1,23 @@
 //! What the tests of ideals share: one link, flows on it, and their completion times.
 
-use super::{Ideal, Outcome, Setting, run};
+use super::{Outcome, Setting};
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, LoadReference};
+use crate::ideal::{Ideal, run};
 use crate::packet::Format;
 use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// Packets without headers: the wire carries payload alone.
-pub(super) const BARE: Format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
+pub(crate) const BARE: Format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
 
 /// An empty network.
-pub(super) fn no_network() -> Graph {
+pub(crate) fn no_network() -> Graph {
     Graph::new(LoadReference { rate: Rate::from_gbps(8), what: "the link".to_owned() })
 }
 
 /// Two hosts and a link of a byte a nanosecond without delay.
-pub(super) fn one_link() -> Graph {
+pub(crate) fn one_link() -> Graph {
     let mut graph = no_network();
     let (a, b) = (graph.add_host("a"), graph.add_host("b"));
     graph.connect(a, b, Rate::from_gbps(8), Duration::ZERO);
@@ -24,7 +25,7 @@ pub(super) fn one_link() -> Graph {
 }
 
 /// A flow of `size` bytes that starts at `start` picoseconds.
-pub(super) fn sized(id: u64, start: u64, size: u64) -> FlowSpec {
+pub(crate) fn sized(id: u64, start: u64, size: u64) -> FlowSpec {
     FlowSpec {
         id,
         source: 0,
@@ -41,12 +42,12 @@ pub(super) fn sized(id: u64, start: u64, size: u64) -> FlowSpec {
 }
 
 /// A flow without end that starts at `start` picoseconds.
-pub(super) fn long_lived(id: u64, start: u64, stop: Option<Time>) -> FlowSpec {
+pub(crate) fn long_lived(id: u64, start: u64, stop: Option<Time>) -> FlowSpec {
     FlowSpec { size: None, stop, ..sized(id, start, 0) }
 }
 
 /// Poisson arrivals of flows with exponential sizes of mean 100 KB at a load of [`one_link`].
-pub(super) fn poisson(seed: u64, load: f64, count: u64) -> Vec<FlowSpec> {
+pub(crate) fn poisson(seed: u64, load: f64, count: u64) -> Vec<FlowSpec> {
     let (mut gaps, mut sizes) = (Random::new(seed, "gaps"), Random::new(seed, "sizes"));
     let mut start = 0.0;
     let next = |id| {
@@ -57,7 +58,7 @@ pub(super) fn poisson(seed: u64, load: f64, count: u64) -> Vec<FlowSpec> {
 }
 
 /// Runs `flows` over link 0 without headers.
-pub(super) fn run_on_link(
+pub(crate) fn run_on_link(
     ideal: &dyn Ideal,
     graph: &Graph,
     flows: &[FlowSpec],
@@ -68,7 +69,7 @@ pub(super) fn run_on_link(
 }
 
 /// Completion times of `flows` over link 0 without headers.
-pub(super) fn completions(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec]) -> Vec<Duration> {
+pub(crate) fn completions(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec]) -> Vec<Duration> {
     let outcome = run_on_link(ideal, graph, flows, Time::NEVER);
     outcome.records.iter().map(|record| record.fct.expect("no limit")).collect()
 }

@@ -27,14 +27,14 @@ crate::choices! {
 
 /// The hosts that send and those that receive: apart, or all of them both.
 #[derive(Clone, Debug)]
-pub(super) struct Sides {
-    pub(super) sources: Range<HostId>,
-    pub(super) targets: Range<HostId>,
+pub(crate) struct Sides {
+    pub(crate) sources: Range<HostId>,
+    pub(crate) targets: Range<HostId>,
 }
 
 impl Sides {
     /// As the topology has them.
-    pub(super) fn of(graph: &Graph) -> Result<Self, Problem> {
+    pub(crate) fn of(graph: &Graph) -> Result<Self, Problem> {
         let hosts = graph.host_count();
         match graph.senders {
             None if hosts >= 2 => Ok(Self { sources: 0..hosts, targets: 0..hosts }),
@@ -56,7 +56,7 @@ impl Sides {
     }
 
     /// The host opposite a source.
-    pub(super) fn opposite(&self, source: HostId) -> HostId {
+    pub(crate) fn opposite(&self, source: HostId) -> HostId {
         let targets = self.targets.len() as HostId;
         if self.are_apart() {
             self.targets.start + source % targets
@@ -82,8 +82,8 @@ fn pick(range: &Range<HostId>, random: &mut Random) -> HostId {
 
 /// Draws the ends of one flow after another.
 #[derive(Clone, Debug)]
-pub(super) struct Ends {
-    pub(super) sides: Sides,
+pub(crate) struct Ends {
+    pub(crate) sides: Sides,
     choice: Choice,
     /// None if a source may have any.
     peers: Option<Peers>,
@@ -108,7 +108,7 @@ enum Choice {
 }
 
 impl Ends {
-    pub(super) fn new(pairs: Pairs, graph: &Graph) -> Result<Self, Problem> {
+    pub(crate) fn new(pairs: Pairs, graph: &Graph) -> Result<Self, Problem> {
         let sides = Sides::of(graph)?;
         let (sides, choice) = match pairs {
             Pairs::Topology => (sides, Choice::Any),
@@ -122,19 +122,19 @@ impl Ends {
     }
 
     /// Lets every source have only so many targets, drawn from `random`; or all, if there are fewer.
-    pub(super) fn with_peers(self, number: Option<u32>, random: Random) -> Self {
+    pub(crate) fn with_peers(self, number: Option<u32>, random: Random) -> Self {
         let peers = number.map(|number| Peers { number, known: BTreeMap::new(), random });
         Self { peers, ..self }
     }
 
     /// A random source and its target.
-    pub(super) fn draw(&mut self, random: &mut Random) -> (HostId, HostId) {
+    pub(crate) fn draw(&mut self, random: &mut Random) -> (HostId, HostId) {
         let source = pick(&self.sides.sources, random);
         (source, self.target(source, random))
     }
 
     /// The target of a source. Drawn even if there is no choice, so that no other draw depends on it.
-    pub(super) fn target(&mut self, source: HostId, random: &mut Random) -> HostId {
+    pub(crate) fn target(&mut self, source: HostId, random: &mut Random) -> HostId {
         let Self { sides, choice, peers } = self;
         match peers {
             None => choice.target(sides, source, random),

@@ -17,24 +17,24 @@ crate::choices! {
 
 /// A load that a scenario asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     /// Share of the reference.
-    pub(super) share: f64,
+    pub(crate) share: f64,
     /// What a load of 1 offers, if not what the topology says.
-    pub(super) reference: Option<Rate>,
+    pub(crate) reference: Option<Rate>,
     /// Which bytes count.
-    pub(super) counts: LoadCounts,
+    pub(crate) counts: LoadCounts,
     /// Whether more may be offered than the links can carry.
-    pub(super) allow_overload: bool,
+    pub(crate) allow_overload: bool,
     /// Mean payload of an arrival, in bytes.
-    pub(super) payload: f64,
+    pub(crate) payload: f64,
     /// Mean number of packets of an arrival.
-    pub(super) packets: f64,
+    pub(crate) packets: f64,
 }
 
 impl Load {
     /// Arrivals a second that offer the load, and the load in words; `what` arrives.
-    pub(super) fn arrivals(
+    pub(crate) fn arrivals(
         &self,
         context: &Context<'_>,
         what: &str,
@@ -72,14 +72,14 @@ impl Load {
 
 /// The instants of a renewal process: a Poisson process mostly, or a regular one.
 #[derive(Clone, Debug)]
-pub(super) struct Instants {
-    pub(super) now: Time,
-    pub(super) gap: Gap,
+pub(crate) struct Instants {
+    pub(crate) now: Time,
+    pub(crate) gap: Gap,
 }
 
 /// The time from one instant to the next.
 #[derive(Clone, Debug)]
-pub(super) enum Gap {
+pub(crate) enum Gap {
     /// Always the same, and none before the first.
     Regular(Duration),
     /// Exponential with this mean, in seconds.
@@ -90,7 +90,7 @@ pub(super) enum Gap {
 
 impl Gap {
     /// Random with this mean, in seconds; exponential without a shape.
-    pub(super) fn random(mean: f64, shape: Option<f64>, random: Random) -> Self {
+    pub(crate) fn random(mean: f64, shape: Option<f64>, random: Random) -> Self {
         match shape {
             None => Self::Poisson(mean, random),
             Some(shape) => Self::Pareto(mean * (shape - 1.0) / shape, shape, random),
@@ -123,7 +123,7 @@ impl Iterator for Instants {
 }
 
 /// Stops after so many or at such a time; if neither is given, after one second.
-pub(super) fn bounded<T: Iterator<Item = Time>>(
+pub(crate) fn bounded<T: Iterator<Item = Time>>(
     instants: T,
     start: Time,
     stop: Option<Time>,

@@ -56,16 +56,16 @@ crate::parameters! {
 
 /// What is drawn of a call: its request and what answers it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// Payload of the request.
-    pub(super) request: Bytes,
+    pub(crate) request: Bytes,
     /// Index of the request's class.
-    pub(super) class: u16,
-    pub(super) reply: Reply,
+    pub(crate) class: u16,
+    pub(crate) reply: Reply,
 }
 
 /// A kind of calls.
-pub(super) trait Kind: Send {
+pub(crate) trait Kind: Send {
     /// Draws one.
     fn draw(&self, random: &mut Random) -> Call;
 
@@ -81,7 +81,7 @@ pub(super) trait Kind: Send {
 
 impl Pattern {
     /// Opens the stream of calls of a kind.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         context: &Context<'_>,
         kind: Box<dyn Kind>,

@@ -7,7 +7,7 @@ use crate::graph::LinkId;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// The instant as a float, which is exact for two and a half hours.
-pub(super) fn picoseconds(time: Time) -> f64 {
+pub(crate) fn picoseconds(time: Time) -> f64 {
     if time == Time::NEVER { f64::INFINITY } else { time.0 as f64 }
 }
 
@@ -22,13 +22,13 @@ pub struct Links {
 
 impl Links {
     /// Links of the given rates, without flows.
-    pub(super) fn new(rates: impl IntoIterator<Item = Rate>) -> Self {
+    pub(crate) fn new(rates: impl IntoIterator<Item = Rate>) -> Self {
         let capacity: Vec<f64> = rates.into_iter().map(Rate::bps).collect();
         Self { flows: vec![0; capacity.len()], capacity }
     }
 
     /// Adds a flow over the links of `route` that has sent nothing and never ends.
-    pub(super) fn join(&mut self, route: Vec<LinkId>) -> Flow {
+    pub(crate) fn join(&mut self, route: Vec<LinkId>) -> Flow {
         let mut bottleneck = f64::INFINITY;
         for link in &route {
             self.flows[*link as usize] += 1;
@@ -61,9 +61,9 @@ pub struct Flow {
     /// Rate of its slowest link.
     pub bottleneck: f64,
     /// Index of its record.
-    pub(super) record: usize,
+    pub(crate) record: usize,
     /// All it has to send, headers included; infinite for a long-lived flow.
-    pub(super) wire: f64,
+    pub(crate) wire: f64,
     sent: f64,
     /// When a long-lived flow leaves; never, for others.
     stop: f64,
@@ -88,12 +88,12 @@ impl Flow {
     }
 
     /// The time until it leaves at its present rate.
-    pub(super) fn time_left(&self, now: f64) -> f64 {
+    pub(crate) fn time_left(&self, now: f64) -> f64 {
         (self.remaining() / self.rate).min((self.stop - now).max(0.0))
     }
 
     /// What it will have left after a while at its present rate.
-    pub(super) fn remaining_after(&self, span: f64) -> f64 {
+    pub(crate) fn remaining_after(&self, span: f64) -> f64 {
         self.wire - self.sent_after(span)
     }
 
@@ -103,7 +103,7 @@ impl Flow {
     }
 
     /// Serves it for a while at its present rate.
-    pub(super) fn advance(&mut self, span: f64) {
+    pub(crate) fn advance(&mut self, span: f64) {
         let rate = self.rate;
         assert!(
             (0.0..=self.bottleneck).contains(&rate),
@@ -128,7 +128,7 @@ impl Flow {
 }
 
 /// The state of a run.
-pub(super) struct State<'a> {
+pub(crate) struct State<'a> {
     setting: Setting<'a>,
     now: f64,
     links: Links,
@@ -141,7 +141,7 @@ pub(super) struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    pub(super) fn new(setting: Setting<'a>, service: Box<dyn Service>) -> Self {
+    pub(crate) fn new(setting: Setting<'a>, service: Box<dyn Service>) -> Self {
         let links = Links::new(setting.graph.links.iter().map(|link| link.rate));
         let link_bytes = vec![0.0; links.capacity.len()];
         let outcome = Outcome { records: Vec::new(), link_bytes, end: Time::ZERO };
@@ -149,7 +149,7 @@ impl<'a> State<'a> {
     }
 
     /// Serves the active flows, of which some may leave, until a flow comes or the run ends.
-    pub(super) fn serve_until(&mut self, until: f64) {
+    pub(crate) fn serve_until(&mut self, until: f64) {
         while self.now < until && self.active > 0 {
             let Some((mut flow, now)) = self.service.serve(&self.links, self.now, until) else {
                 break;
@@ -167,7 +167,7 @@ impl<'a> State<'a> {
     }
 
     /// Lets a flow start, over the links that `route` appends for it.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &mut self,
         spec: FlowSpec,
         mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
@@ -237,7 +237,7 @@ impl<'a> State<'a> {
     }
 
     /// Ends the run.
-    pub(super) fn close(mut self) -> Outcome {
+    pub(crate) fn close(mut self) -> Outcome {
         for flow in self.service.close(self.now) {
             self.settle(flow);
         }
