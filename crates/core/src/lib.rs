@@ -6,6 +6,7 @@
 pub mod agenda;
 pub mod alone;
 pub mod demand;
+pub mod dynamics;
 pub mod endpoint;
 pub mod flow;
 pub mod fluid;

@@ -45,7 +45,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("record", &["flow", "graph", "parameters", "units"]),
-    ("fluid", &["parameters", "record", "units"]),
+    ("dynamics", &["record", "units"]),
+    ("fluid", &["dynamics", "parameters", "record", "units"]),
     (
         "simulation",
         &[
@@ -70,8 +71,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 /// Modules at the top, which may import everything.
 const TOP: &[&str] = &["lib", "scenario", "run"];
 
-/// What a part's siblings may share: mechanism, not parts.
-const MECHANISM: &[&str] = &["integrator", "law", "linear", "published", "tests"];
+/// Folders of parts: each holds a list, one file a part, and nothing else.
+const FAMILIES: &[&str] = &[
+    "demand/sizes",
+    "fluid",
+    "host/noise",
+    "ideal",
+    "queue",
+    "router",
+    "topology",
+    "transport",
+    "workload",
+];
 
 /// Files of which nothing is left outside tests; they may import anything.
 const TESTS: &[&str] = &["fixture", "tests"];
@@ -147,6 +158,13 @@ fn names_after<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
 #[test]
 fn modules_import_only_what_lies_below_them() {
     let may: BTreeMap<_, _> = MAY_IMPORT.iter().copied().collect();
+    let mut below = BTreeSet::new();
+    for (module, allowed) in MAY_IMPORT {
+        for name in *allowed {
+            assert!(below.contains(name), "`{name}` does not stand above `{module}` in the list");
+        }
+        below.insert(module);
+    }
     // Macros are exported at the root, whatever module they stand in.
     let macros = ["parameters", "family", "choices"];
     for (file, text) in rust_files(&source()) {
@@ -169,33 +187,27 @@ fn modules_import_only_what_lies_below_them() {
 
 #[test]
 fn parts_do_not_know_each_other() {
-    for family in
-        ["queue", "router", "transport", "topology", "workload", "demand/sizes", "ideal", "fluid"]
-    {
+    for family in FAMILIES {
         let directory = source().join(family);
-        let files: Vec<_> = rust_files(&directory)
-            .into_iter()
-            .filter(|(file, _)| file.parent() == Some(&directory))
-            .collect();
-        let parts: BTreeSet<String> = files
-            .iter()
-            .map(|(file, _)| stem(file).to_owned())
-            .filter(|name| name != "mod" && !MECHANISM.contains(&name.as_str()))
-            .collect();
-        let list = &files.iter().find(|(file, _)| stem(file) == "mod").unwrap().1;
+        let list = fs::read_to_string(directory.join("mod.rs")).unwrap();
         let list = &list[list.find("family!").unwrap_or_else(|| panic!("{family} has no list"))..];
-        let list = &list[..list.find("\n}\n").unwrap()];
-        for (file, text) in &files {
-            let own = stem(file).to_owned();
-            if !parts.contains(&own) {
-                continue;
-            }
-            let listed = names_after(list, "{ ").contains(own.as_str())
-                || list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == own);
-            assert!(listed, "{}: not in the list in {family}/mod.rs", file.display());
-            for name in names_after(without_tests(text), "super::") {
-                let builds_on = BUILDS_ON.contains(&(own.as_str(), name));
-                let is_sibling = parts.contains(name) && name != own && name != "drop_tail";
+        let list = &list[list.find("dyn ").unwrap()..list.find("\n}\n").unwrap()];
+        let parts: BTreeSet<&str> = list[list.find('{').unwrap()..]
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty())
+            .collect();
+        for entry in fs::read_dir(&directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_part = name.strip_suffix(".rs").is_some_and(|name| parts.contains(name));
+            let is_known = is_part || ["mod.rs", "tests.rs", "snapshots"].contains(&name.as_str());
+            assert!(is_known, "{family}/{name}: not a part in the list in {family}/mod.rs");
+        }
+        for own in &parts {
+            let file = directory.join(format!("{own}.rs"));
+            let text = fs::read_to_string(&file).unwrap();
+            for name in names_after(without_tests(&text), "super::") {
+                let is_sibling = parts.contains(name) && name != *own;
+                let builds_on = BUILDS_ON.contains(&(*own, name));
                 assert!(!is_sibling || builds_on, "{}: imports its sibling {name}", file.display());
             }
         }

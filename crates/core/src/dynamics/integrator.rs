@@ -3,10 +3,24 @@
 //!
 //! The laws jump (a threshold, a limit), so a method of higher order would gain nothing.
 
-use super::Setup;
 use super::law::{Law, Layout, Past, View};
 use crate::record::Samples;
-use crate::units::Duration;
+use crate::units::{Duration, Rate, Time};
+
+/// From where to integrate a law, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    /// The rate at which each flow starts; a flow that is not in it starts as the law says.
+    pub initial_rates: &'a [Rate],
+    /// When each flow starts; a flow that is not in it starts at once.
+    pub starts: &'a [Time],
+    /// For how long to integrate.
+    pub duration: Duration,
+    /// The step of integration.
+    pub step: Duration,
+    /// Time between samples; rounded to whole steps.
+    pub interval: Duration,
+}
 
 /// Past states, one a step; the oldest are forgotten.
 struct History {
@@ -144,18 +158,18 @@ fn names(law: &dyn Law, flows: usize) -> Vec<String> {
     names
 }
 
-/// Integrates a law as a setup says.
-pub(super) fn integrate(law: &dyn Law, setup: &Setup) -> Samples {
-    let flows = setup.flows as usize;
+/// Integrates a law.
+pub fn integrate(law: &dyn Law, course: &Course<'_>) -> Samples {
+    let flows = law.link().flows;
     let mut state = law.start();
     for flow in 0..flows {
-        state.extend(law.start_flow(setup.initial_rates.get(flow).map(|rate| rate.bps())));
+        state.extend(law.start_flow(course.initial_rates.get(flow).map(|rate| rate.bps())));
     }
-    let whole = |span: Duration| (span.0 as f64 / setup.step.0 as f64).round() as usize;
+    let whole = |span: Duration| (span.0 as f64 / course.step.0 as f64).round() as usize;
     let starts: Vec<usize> = (0..flows)
-        .map(|i| setup.starts.get(i).map_or(0, |start| whole(Duration(start.0))))
+        .map(|i| course.starts.get(i).map_or(0, |start| whole(Duration(start.0))))
         .collect();
-    let step = setup.step.seconds();
+    let step = course.step.seconds();
     let mut scratch: [Vec<f64>; 4] = std::array::from_fn(|_| vec![0.0; state.len()]);
     let mut run = Run {
         law,
@@ -167,7 +181,7 @@ pub(super) fn integrate(law: &dyn Law, setup: &Setup) -> Samples {
     };
     let mut samples = Samples::default();
     let probes: Vec<u32> = names(law, flows).into_iter().map(|name| samples.probe(name)).collect();
-    let (steps, every) = (whole(setup.duration), whole(setup.interval).max(1));
+    let (steps, every) = (whole(course.duration), whole(course.interval).max(1));
     for number in 0..=steps {
         for (active, start) in run.active.iter_mut().zip(&starts) {
             *active = number >= *start;
