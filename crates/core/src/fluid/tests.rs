@@ -115,7 +115,7 @@ fn the_published_loop_of_dcqcn_has_the_published_margins() {
     assert!(most < 0.2, "{most}");
 }
 
-/// What follows from DCQCN's law is not what was published: see `published.rs` for the reasons.
+/// What follows from DCQCN's law is not what was published: see `dcqcn.rs` for the reasons.
 #[test]
 fn dcqcns_own_margins_lie_in_a_stated_band_around_the_published_ones() {
     let band = |increase: u32, kmax: u32| {

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::flows::{Flows, Limit};
-use super::wheel::Wheel;
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
 use crate::packet::{FlowSlot, Packet};
 use crate::units::Rate;
+use crate::waiting::flows::{Flows, Limit};
+use crate::waiting::wheel::Wheel;
 
 crate::parameters! {
     /// Fair queueing: a line for each flow, served as if they took turns bit by bit ([fq89]), with the
@@ -162,8 +162,8 @@ impl Queue for FairQueueing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Bench, bench, packet};
     use super::*;
+    use crate::waiting::fixture::{Bench, bench, packet};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, VecDeque};
 

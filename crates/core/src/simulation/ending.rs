@@ -2,8 +2,8 @@
 
 use super::Simulation;
 use crate::flow::{FlowRecord, Outcome};
+use crate::network::watchdog;
 use crate::units::{Bytes, Time};
-use crate::watchdog;
 
 impl Simulation<'_> {
     /// The sender in a place has nothing left to do.

@@ -4,13 +4,13 @@
 //! what both know was fixed when the flow started, and everything else travels in packets. So it does not
 //! matter which of two hosts is served first, as long as packets need some time between them.
 
+use crate::endpoint::Controller;
+use crate::endpoint::receiver::Receiver;
+use crate::endpoint::sender::Sender;
 use crate::flow::{FlowSpec, HostId};
+use crate::network::routes::Way;
 use crate::packet::FlowSlot;
-use crate::routes::Way;
-use crate::rtts::Trace;
-use crate::transport::Controller;
-use crate::transport::receiver::Receiver;
-use crate::transport::sender::Sender;
+use crate::record::rtts::Trace;
 use crate::units::{Duration, Time};
 
 /// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near

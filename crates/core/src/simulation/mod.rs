@@ -19,18 +19,18 @@ pub use self::stacks::Stacks;
 
 use self::halves::InProgress;
 use self::starting::{Population, Upcoming};
-use crate::event::Event;
+use crate::agenda::{Agenda, Event};
+use crate::demand::Flows;
+use crate::endpoint::Memo;
 use crate::flow::{Columns, HostId};
+use crate::graph::Graph;
 use crate::host::{self, Clocks, Stamps};
-use crate::network::{Agenda, Network};
+use crate::network::Network;
+use crate::network::watchdog::{self, Deadlock};
 use crate::packet::{Format, Kind, Packet};
 use crate::parameters::Problem;
-use crate::recorder::Recorder;
-use crate::topology::Graph;
-use crate::transport::Memo;
+use crate::record::Recorder;
 use crate::units::Time;
-use crate::watchdog::{self, Deadlock};
-use crate::workload::Flows;
 
 /// What a run counts.
 #[derive(Clone, Copy, Debug, Default)]

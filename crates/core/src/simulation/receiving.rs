@@ -2,11 +2,10 @@
 
 use super::Simulation;
 use super::halves::Receiving;
-use crate::event::Event;
-use crate::network::Agenda;
+use crate::agenda::{Agenda, Event};
+use crate::endpoint::receiver::{Answer, Reply};
 use crate::packet::{Flags, FlowSlot, Header, Kind, Packet};
 use crate::parameters::Problem;
-use crate::transport::receiver::{Answer, Reply};
 use crate::units::Time;
 
 impl Receiving {

@@ -1,9 +1,9 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
-use crate::event::Event;
+use crate::agenda::Event;
 use crate::packet::{FlowSlot, Packet};
-use crate::recorder::Recorder;
+use crate::record::Recorder;
 use crate::units::Duration;
 
 impl Simulation<'_> {

@@ -2,11 +2,10 @@
 
 use super::Simulation;
 use super::halves::Sending;
-use crate::event::Event;
-use crate::network::Agenda;
+use crate::agenda::{Agenda, Event};
+use crate::endpoint::sender::Output;
+use crate::endpoint::{Allowance, Leaving, Mechanism};
 use crate::packet::{FlowSlot, Format, Kind, Packet};
-use crate::transport::sender::Output;
-use crate::transport::{Allowance, Leaving, Mechanism};
 use crate::units::{Bytes, Time};
 
 impl Sending {

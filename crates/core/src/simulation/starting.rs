@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use super::Simulation;
 use super::halves::{Receiving, Sending, Shared, Tally};
-use crate::event::Event;
+use crate::agenda::{Agenda, Event};
+use crate::demand::{Flows, Sequel};
+use crate::endpoint::Path;
+use crate::endpoint::receiver::Receiver;
+use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
-use crate::network::Agenda;
+use crate::graph::LinkId;
 use crate::packet::FlowSlot;
 use crate::parameters::Problem;
 use crate::random::mix;
 use crate::router::About;
-use crate::topology::LinkId;
-use crate::transport::Path;
-use crate::transport::receiver::Receiver;
-use crate::transport::sender::Sender;
 use crate::units::{Duration, Time};
-use crate::workload::{Flows, Sequel};
 
 /// Flows that are yet to start.
 pub(super) struct Upcoming {

@@ -3,8 +3,8 @@
 use super::Simulation;
 use crate::flow::FlowSpec;
 use crate::network::Network;
+use crate::network::routes::Way;
 use crate::packet::FlowSlot;
-use crate::routes::Way;
 use crate::units::{Bytes, Time};
 
 impl Simulation<'_> {

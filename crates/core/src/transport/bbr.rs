@@ -8,11 +8,11 @@
 //! Left out: the allowance for aggregated ACKs, the detector of token-bucket policers, and windows of an
 //! even number of packets, which are for receivers that acknowledge every other one.
 
-use super::delivery::{Delivery, Plateau, Sample, WindowedMax};
-use super::throttle::{Stay, Throttle};
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
 };
+use crate::endpoint::delivery::{Delivery, Plateau, Sample, WindowedMax};
+use crate::endpoint::throttle::{Stay, Throttle};
 use crate::packet::Format;
 use crate::parameters::{
     above_one, at_least_one, below_one, not_negative, positive, proper_fraction,
@@ -299,8 +299,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::{Parameter, defaults};
 
     /// A flow that has found 100 Mb/s of payload and a round trip of 7.68 ms, which are 100 packets.

@@ -41,7 +41,7 @@ impl Transport for Config {
     fn queue(&self) -> queue::Config {
         queue::Config::ecn_threshold(queue::ecn_threshold::Config {
             threshold: None,
-            mark_at: queue::marking::MarkAt::Arrival,
+            mark_at: queue::MarkAt::Arrival,
             capacity: None,
         })
     }

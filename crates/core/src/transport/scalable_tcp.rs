@@ -1,7 +1,7 @@
 //! Scalable TCP: window growth and cuts in proportion to the window ([scalable03]).
 
-use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::window::{self, Law, Window};
 use crate::packet::Format;
 use crate::parameters::{defaults, not_negative, positive, positive_fraction};
 
