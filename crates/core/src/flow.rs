@@ -201,7 +201,7 @@ impl Columns {
 }
 
 /// Puts a column in the given order.
-fn arrange<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
+pub(crate) fn arrange<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
     *column = order.iter().map(|row| column[*row as usize]).collect();
 }
 

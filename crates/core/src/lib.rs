@@ -3,38 +3,31 @@
 //! A [`Scenario`](scenario::Scenario) is parsed from plain data and run; the results are columns of
 //! flow records and a summary. A run is a pure function of scenario, seed and version.
 
+pub mod agenda;
 pub mod alone;
-pub mod buffer;
-pub mod counters;
-pub mod event;
+pub mod demand;
+pub mod dynamics;
+pub mod endpoint;
 pub mod flow;
 pub mod fluid;
+pub mod graph;
 pub mod host;
 pub mod ideal;
 pub mod network;
 pub mod packet;
 pub mod parameters;
-pub mod pauses;
-pub mod port;
 pub mod queue;
 pub mod random;
-pub mod recorder;
-pub mod ring;
+pub mod record;
 pub mod router;
-pub mod routes;
-pub mod rtts;
 pub mod run;
 pub mod scenario;
-pub mod schedule;
+pub mod sharing;
 pub mod simulation;
-pub mod store;
-mod table;
 pub mod topology;
-pub mod traffic;
-pub mod transmitter;
 pub mod transport;
 pub mod units;
-pub mod watchdog;
+pub mod waiting;
 pub mod workload;
 
 /// Version of the simulator; part of every result.

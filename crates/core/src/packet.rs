@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-/// Index of a live flow in the simulation.
+/// Number of a flow, as packets carry it.
 pub type FlowSlot = u32;
 
 /// What a packet is for.

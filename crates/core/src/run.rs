@@ -5,26 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::buffer::Buffers;
+use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
+use crate::graph::{Graph, LinkId};
 use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
+use crate::network::buffer::Buffers;
+use crate::network::loss::Losses;
+use crate::network::pauses::Pauses;
+use crate::network::port::{Port, Service};
+use crate::network::routes::Routes;
+use crate::network::traffic::{Number, Traffic};
+use crate::network::watchdog::{self, Deadlock};
 use crate::parameters::{Parameter, Problem, did_you_mean};
-use crate::pauses::Pauses;
-use crate::port::{Port, Service};
 use crate::random::Random;
-use crate::recorder::{Recorder, Samples};
+use crate::record::rtts::Histogram;
+use crate::record::{Recorder, Samples};
 use crate::router::Place;
-use crate::routes::Routes;
-use crate::rtts::Histogram;
 use crate::scenario::{Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks};
-use crate::topology::{Graph, LinkId};
-use crate::traffic::{Number, Traffic};
 use crate::units::{Bytes, Duration, Time};
-use crate::watchdog::{self, Deadlock};
-use crate::workload::{Context, Flows};
 use crate::{VERSION, queue, transport};
 
 /// What a run gives.
@@ -165,7 +166,8 @@ impl Scenario {
             let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
             let service = Service { control_first: control_priority, is_awaited, stamps };
-            Port::new(&graph.links[link], behaviours, router, service, random("port"))
+            let losses = Losses::new(graph.links[link].loss, || random("loss"));
+            Port::new(&graph.links[link], behaviours, router, service, random("port"), losses)
         };
 
         let ports = (0..graph.links.len()).map(port).collect();

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::network::routes::Routing;
+use crate::network::{buffer, traffic};
 use crate::packet::Format;
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
-use crate::routes::Routing;
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
-use crate::{
-    buffer, fluid, host, ideal, queue, recorder, router, topology, traffic, transport, workload,
-};
+use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
 
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +91,7 @@ crate::parameters! {
         /// Sizes of packets on the wire.
         pub packet: Format = defaults();
         /// What to sample over time; none samples nothing.
-        pub samples: Option<recorder::Config> = None;
+        pub samples: Option<record::Config> = None;
     }
     check |scenario: &Scenario| {
         if scenario.model == Model::Packet && scenario.transport.is_none() {
@@ -246,7 +245,7 @@ pub fn catalogue() -> Value {
         ("scenario", alone(table("scenario", Scenario::ABOUT, own_fields(Scenario::entries())))),
         ("topology", topology::Config::catalogue()),
         ("workload", workload::Config::catalogue()),
-        ("sizes", workload::sizes::Config::catalogue()),
+        ("sizes", demand::sizes::Config::catalogue()),
         ("transport", transport::Config::catalogue()),
         ("queue", queue::Config::catalogue()),
         ("router", router::Config::catalogue()),
@@ -254,7 +253,7 @@ pub fn catalogue() -> Value {
         ("host", alone(table("host", host::Config::ABOUT, host::Config::entries()))),
         ("rtt_noise", host::noise::Config::catalogue()),
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
-        ("samples", alone(table("samples", recorder::Config::ABOUT, recorder::Config::entries()))),
+        ("samples", alone(table("samples", record::Config::ABOUT, record::Config::entries()))),
         ("model", ideal::Config::catalogue()),
         ("fluid", fluids),
     ];

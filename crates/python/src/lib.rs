@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use sojourn_core::flow::Columns;
 use sojourn_core::fluid;
 use sojourn_core::parameters::{Parameter, Problem};
-use sojourn_core::recorder::Samples;
+use sojourn_core::record::Samples;
 use sojourn_core::run::Results;
 use sojourn_core::scenario::{Scenario, catalogue};
 

@@ -5,8 +5,7 @@
 
 use num_complex::Complex64;
 
-use super::Fluid;
-use super::law::{Law, Link, Loop, Variable, View};
+use super::{Fluid, Law, Link, Loop, Variable, View};
 use crate::parameters::{Problem, positive, positive_fraction};
 use crate::units::{Bytes, Duration, Rate};
 

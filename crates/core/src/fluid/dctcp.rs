@@ -3,8 +3,7 @@
 //! Source: [dctcp11]. Marks are those of one constant round trip ago, in which the queue stands at the
 //! threshold. A threshold has no slope, so the law has no fixed point but a limit cycle.
 
-use super::Fluid;
-use super::law::{Law, Link, Variable, View};
+use super::{Fluid, Law, Link, Variable, View};
 use crate::parameters::{fraction, positive, positive_fraction};
 use crate::units::Bytes;
 

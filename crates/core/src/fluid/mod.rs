@@ -8,9 +8,6 @@
 
 pub mod dcqcn;
 pub mod dctcp;
-mod integrator;
-mod law;
-mod linear;
 pub mod patched_timely;
 pub mod rcp;
 pub mod timely;
@@ -18,12 +15,14 @@ pub mod xcp;
 
 use serde_json::{Value, json};
 
+use crate::dynamics::integrator::{Course, integrate};
 use crate::parameters::{Parameter, Problem, positive};
-use crate::recorder::Samples;
+use crate::record::Samples;
 use crate::units::{Duration, Rate, Time};
 
-pub use law::{Law, Layout, Link, Loop, Past, Variable, View};
-pub use linear::{Margin, open_loop, phase_margin};
+pub use crate::dynamics::{
+    Law, Layout, Link, Loop, Margin, Past, Variable, View, open_loop, phase_margin,
+};
 
 crate::family! {
     /// Every fluid model, by the name that it is given.
@@ -145,7 +144,10 @@ impl Setup {
             }
             Err(reason) => summary["no_fixed_point"] = json!(reason),
         }
-        Outcome { samples: integrator::integrate(&*law, self), summary }
+        let Self { initial_rates, starts, duration, step, interval, .. } = self;
+        let (duration, step, interval) = (*duration, *step, *interval);
+        let course = Course { initial_rates, starts, duration, step, interval };
+        Outcome { samples: integrate(&*law, &course), summary }
     }
 }
 

@@ -2,9 +2,8 @@
 //!
 //! Source: [ecndelay16]. `q* = C T_low (1 + N delta / (beta C))`, whatever the delay.
 
-use super::Fluid;
-use super::law::{Law, Link, Variable, View};
 use super::timely::{Meter, Reading, Sampling, check_thresholds};
+use super::{Fluid, Law, Link, Variable, View};
 use crate::parameters::{defaults, positive, positive_fraction};
 use crate::units::{Duration, Rate};
 

@@ -3,8 +3,7 @@
 //! Source: [rcp06] eq. 1 in the limit of short slots, with a constant round trip. The queue is empty at
 //! the fixed point; the phase margin is that of the linear analysis, which lets it be negative.
 
-use super::Fluid;
-use super::law::{Law, Link, Variable, View};
+use super::{Fluid, Law, Link, Variable, View};
 use crate::parameters::{not_negative, positive, positive_fraction};
 
 crate::parameters! {

@@ -4,8 +4,7 @@
 //! every minimum RTT; hyper increase is left out, as it is there. With an increase at a gradient of zero
 //! nothing ever rests; if that fell to the decrease, any split of the link would.
 
-use super::Fluid;
-use super::law::{Law, Link, Variable, View};
+use super::{Fluid, Law, Link, Variable, View};
 use crate::parameters::{Problem, defaults, positive, positive_fraction};
 use crate::units::{Bytes, Duration, Rate};
 

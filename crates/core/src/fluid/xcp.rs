@@ -4,8 +4,7 @@
 //! gives in proportion to its rate. The queue is empty at the fixed point; the phase margin is that of
 //! the linear analysis, which lets it be negative.
 
-use super::Fluid;
-use super::law::{Law, Link, Variable, View};
+use super::{Fluid, Law, Link, Variable, View};
 use crate::parameters::{not_negative, positive, positive_fraction};
 
 crate::parameters! {

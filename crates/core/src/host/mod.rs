@@ -2,6 +2,7 @@
 
 pub mod noise;
 
+use crate::flow::HostId;
 use crate::random::Random;
 use crate::units::{Duration, Time};
 
@@ -34,23 +35,26 @@ crate::parameters! {
     }
 }
 
-/// Measures round-trip times as hosts do.
-pub struct Clock {
+/// The clocks of all hosts, which measure round-trip times.
+pub struct Clocks {
     config: Config,
-    random: Random,
+    /// What each host draws its errors from; none if there are no errors.
+    streams: Vec<Random>,
 }
 
-impl Clock {
-    /// A clock whose errors are drawn from `random`.
-    pub fn new(config: &Config, random: Random) -> Self {
-        Self { config: config.clone(), random }
+impl Clocks {
+    /// The clocks of so many hosts, each of which has its errors from a stream of its own.
+    pub fn new(config: &Config, hosts: u32, seed: u64) -> Self {
+        let stream = |host| Random::new(seed, &format!("host/clock/{host}"));
+        let drawn = if config.rtt_noise.is_some() { hosts } else { 0 };
+        Self { config: config.clone(), streams: (0..drawn).map(stream).collect() }
     }
 
-    /// The round-trip time that is measured from `sent` to `now`.
-    pub fn measure(&mut self, sent: Time, now: Time) -> Duration {
+    /// The round-trip time that a host measures from `sent` to `now`.
+    pub fn measure(&mut self, host: HostId, sent: Time, now: Time) -> Duration {
         let exact = self.elapsed(sent, now);
         let Some(noise) = &self.config.rtt_noise else { return exact };
-        let seconds = exact.seconds() + noise.draw(&mut self.random);
+        let seconds = exact.seconds() + noise.draw(&mut self.streams[host as usize]);
         Duration::from_seconds(seconds.max(0.0))
     }
 
@@ -77,10 +81,10 @@ mod tests {
 
     /// Mean and greatest of many measurements of 100 us, in microseconds.
     fn measured(config: &Value) -> (f64, f64) {
-        let mut clock = Clock::new(&Config::read(config).unwrap(), Random::new(1, "test"));
+        let mut clock = Clocks::new(&Config::read(config).unwrap(), 1, 1);
         let sent = Time(12_345);
         let draws: Vec<f64> = (0..20_000)
-            .map(|_| clock.measure(sent, sent + Duration::from_micros(100)).seconds() * 1e6)
+            .map(|_| clock.measure(0, sent, sent + Duration::from_micros(100)).seconds() * 1e6)
             .collect();
         let most = draws.iter().copied().fold(0.0, f64::max);
         (draws.iter().sum::<f64>() / draws.len() as f64, most)
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn one_way_delays_are_as_wrong_as_the_clocks() {
         let config = json!({"clock_granularity": "1 us", "clock_offset": "1 ms"});
-        let clock = Clock::new(&Config::read(&config).unwrap(), Random::new(1, "test"));
+        let clock = Clocks::new(&Config::read(&config).unwrap(), 1, 1);
         let delay = clock.delay(Time(900_000), Time(2_100_000));
         assert!((delay - 1.002e-3).abs() < 1e-9, "{delay}");
         assert!(Config::read(&json!({"clock_offset": "2 s"})).is_err());
@@ -111,9 +115,9 @@ mod tests {
     #[test]
     fn a_coarse_clock_counts_ticks() {
         let coarse = Config::read(&json!({"clock_granularity": "1 us"})).unwrap();
-        let mut clock = Clock::new(&coarse, Random::new(1, "test"));
+        let mut clock = Clocks::new(&coarse, 1, 1);
         let at = |ns: u64| Time(1_000 * ns);
-        assert_eq!(clock.measure(at(900), at(2_100)), Duration::from_micros(2));
-        assert_eq!(clock.measure(at(1_000), at(1_999)), Duration::ZERO);
+        assert_eq!(clock.measure(0, at(900), at(2_100)), Duration::from_micros(2));
+        assert_eq!(clock.measure(0, at(1_000), at(1_999)), Duration::ZERO);
     }
 }

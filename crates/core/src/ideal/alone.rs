@@ -1,7 +1,7 @@
 //! Every flow by itself.
 
-use super::fluid::Fluid;
 use super::{Allocation, Flow, Ideal, Links, Service};
+use crate::sharing::fluid::Fluid;
 
 crate::parameters! {
     /// Every flow has the network to itself: a lower bound on any flow's completion time, at

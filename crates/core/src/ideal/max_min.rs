@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::fluid::Fluid;
 use super::{Allocation, Flow, Ideal, Links, Service};
-use crate::topology::LinkId;
+use crate::graph::LinkId;
+use crate::sharing::fluid::Fluid;
 
 crate::parameters! {
     /// The max-min fair rates over the whole network, found by progressive filling (Bertsekas and

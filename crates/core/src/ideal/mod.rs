@@ -11,23 +11,16 @@
 //! change concerns few of many flows is a service of its own.
 
 pub mod alone;
-#[cfg(test)]
-mod fixture;
-mod fluid;
 pub mod max_min;
 pub mod omniscient;
 pub mod processor_sharing;
 pub mod srpt;
-mod state;
 
-pub use fluid::Allocation;
-pub use state::{Flow, Links};
+pub use crate::sharing::{Allocation, Flow, Links, Outcome, Service, Setting};
 
-use crate::flow::{FlowRecord, FlowSpec};
-use crate::packet::Format;
-use crate::topology::{Graph, LinkId};
-use crate::units::Time;
-use state::{State, picoseconds};
+use crate::flow::FlowSpec;
+use crate::graph::LinkId;
+use crate::sharing::state::{State, picoseconds};
 
 crate::family! {
     /// Every ideal, by the name a scenario gives it.
@@ -38,41 +31,6 @@ crate::family! {
 pub trait Ideal {
     /// Its service in a network of that many links.
     fn open(&self, links: usize) -> Box<dyn Service>;
-}
-
-/// Serves active flows. Instants are in picoseconds.
-pub trait Service {
-    /// Takes in a flow that starts `now`.
-    fn admit(&mut self, flow: Flow, now: f64);
-
-    /// Serves its flows from `now` on, until the first of them leaves, which is given with the instant;
-    /// none if all stay `until` then.
-    fn serve(&mut self, links: &Links, now: f64, until: f64) -> Option<(Flow, f64)>;
-
-    /// Gives up the flows that are left, as they are `now`.
-    fn close(&mut self, now: f64) -> Vec<Flow>;
-}
-
-/// What an ideal runs on.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting<'a> {
-    /// The network.
-    pub graph: &'a Graph,
-    /// Sizes of packets.
-    pub format: &'a Format,
-    /// When the run ends if flows are left; flows that start then or later do not take part.
-    pub limit: Time,
-}
-
-/// How the flows fared under an ideal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// One record a flow, in order of start. A long-lived flow has no ideal completion time: zero.
-    pub records: Vec<FlowRecord>,
-    /// What each link carried, headers included.
-    pub link_bytes: Vec<f64>,
-    /// When the last byte arrived, or the limit.
-    pub end: Time,
 }
 
 /// Runs `flows`, which come in order of start, each over the links that `route` appends for it.
@@ -93,13 +51,15 @@ pub fn run(
 
 #[cfg(test)]
 mod tests {
-    use super::fixture::{
-        BARE, completions, in_turn, long_lived, no_network, one_link, run_on_link, sized,
-    };
     use super::*;
     use crate::flow;
+    use crate::graph::Graph;
+    use crate::packet::Format;
     use crate::parameters::Parameter;
-    use crate::units::{Bytes, Duration, Rate};
+    use crate::sharing::fixture::{
+        BARE, completions, in_turn, long_lived, no_network, one_link, run_on_link, sized,
+    };
+    use crate::units::{Bytes, Duration, Rate, Time};
     use proptest::prelude::*;
 
     /// Every ideal with its defaults.

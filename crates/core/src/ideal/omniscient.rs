@@ -210,12 +210,12 @@ impl Service for Omniscient {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{BARE, completions, no_network, one_link, poisson, sized};
-    use super::super::fluid::Fluid;
     use super::super::{Allocation, Outcome, Setting, run, srpt};
     use super::*;
     use crate::flow::{self, FlowSpec};
-    use crate::topology::Graph;
+    use crate::graph::Graph;
+    use crate::sharing::fixture::{BARE, completions, no_network, one_link, poisson, sized};
+    use crate::sharing::fluid::Fluid;
     use crate::units::{Duration, Rate, Time};
     use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Processor sharing: every link is shared equally among the flows on it.
 
-use super::fluid::Fluid;
 use super::{Allocation, Flow, Ideal, Links, Service};
+use crate::sharing::fluid::Fluid;
 
 crate::parameters! {
     /// Every link shares its rate equally among the flows on it, and a flow gets the least of its
@@ -31,10 +31,10 @@ impl Allocation for ProcessorSharing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{completions, in_turn, one_link, poisson, sized};
     use super::*;
     use crate::flow::FlowSpec;
-    use crate::topology::Graph;
+    use crate::graph::Graph;
+    use crate::sharing::fixture::{completions, in_turn, one_link, poisson, sized};
     use crate::units::{Duration, Rate};
     use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Shortest remaining processing time: the flow with the least left to send goes first.
 
-use super::fluid::Fluid;
 use super::{Allocation, Flow, Ideal, Links, Service};
+use crate::sharing::fluid::Fluid;
 
 crate::parameters! {
     /// Shortest remaining processing time, as an omniscient scheduler: flows in order of what they
@@ -55,9 +55,9 @@ fn sort(flows: &mut [Flow]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{completions, in_turn, one_link, poisson, sized};
     use super::super::processor_sharing;
     use super::*;
+    use crate::sharing::fixture::{completions, in_turn, one_link, poisson, sized};
     use crate::units::{Duration, Rate};
     use proptest::prelude::*;
 

@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 
 mod macros;
+pub(crate) mod table;
 mod values;
 
 pub use values::File;

@@ -231,9 +231,9 @@ fn is_marked(packet: &mut Packet, law: &Law, context: &mut Context<'_>) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Bench, bench, packet};
     use super::*;
     use crate::parameters::defaults;
+    use crate::waiting::fixture::{Bench, bench, packet};
 
     const MILLI: u64 = Duration::from_millis(1).0;
 

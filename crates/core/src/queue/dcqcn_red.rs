@@ -1,12 +1,12 @@
 //! DCQCN's RED: a profile on the instantaneous queue, without averaging, that marks and never
 //! drops.
 
-use super::drop_tail::Limit;
-use super::marking::{self, MarkAt, Rule};
 use super::{Backlog, Behaviour, Capacity, Discipline};
 use crate::parameters::{Problem, positive, positive_fraction};
 use crate::random::Random;
 use crate::units::{Bytes, Rate};
+use crate::waiting::limit::Limit;
+use crate::waiting::marking::{self, MarkAt, Rule};
 
 crate::parameters! {
     /// RED profile of DCQCN: marks with a probability that grows with the instantaneous queue

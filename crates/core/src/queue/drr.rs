@@ -1,10 +1,10 @@
 //! Deficit round robin: flows take turns, each for a quantum of bytes.
 
-use super::flows::Buckets;
-use super::round_robin::{ETHERNET, RoundRobin};
 use super::{Behaviour, Capacity, Discipline};
 use crate::parameters::positive;
 use crate::units::{Bytes, Rate};
+use crate::waiting::flows::Buckets;
+use crate::waiting::round_robin::{ETHERNET, RoundRobin};
 
 crate::parameters! {
     /// Deficit round robin: a line for each flow, which take turns; a flow sends up to a quantum a turn,

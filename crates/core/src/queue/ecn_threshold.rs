@@ -1,10 +1,10 @@
 //! The ECN threshold of DCTCP: mark every packet that finds, or leaves, more than K behind.
 
-use super::drop_tail::Limit;
-use super::marking::{self, MarkAt, Rule};
 use super::{Backlog, Behaviour, Capacity, Discipline};
 use crate::random::Random;
 use crate::units::Rate;
+use crate::waiting::limit::Limit;
+use crate::waiting::marking::{self, MarkAt, Rule};
 
 crate::parameters! {
     /// ECN threshold: drop-tail that marks by the instantaneous queue ([dctcp10] §3.1).

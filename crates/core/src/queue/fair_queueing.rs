@@ -13,11 +13,13 @@
 
 use std::collections::BTreeMap;
 
-use super::flows::{Flows, Limit};
-use super::wheel::Wheel;
+use rustc_hash::FxBuildHasher;
+
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
 use crate::packet::{FlowSlot, Packet};
 use crate::units::Rate;
+use crate::waiting::flows::{Flows, Limit};
+use crate::waiting::wheel::Wheel;
 
 crate::parameters! {
     /// Fair queueing: a line for each flow, served as if they took turns bit by bit ([fq89]), with the
@@ -41,7 +43,7 @@ impl Discipline for Config {
         Behaviour::OnDeparture(Box::new(FairQueueing {
             weights: self.weights.clone(),
             greatest: self.weights.values().fold(1.0, |most, weight| weight.max(most)),
-            pace: Vec::new(),
+            pace: Paces::default(),
             flows: Flows::default(),
             rounds: Wheel::default(),
             limit: Limit::new(self.capacity),
@@ -58,12 +60,15 @@ impl Discipline for Config {
     }
 }
 
+#[expect(clippy::disallowed_types, reason = "nobody asks for its order")]
+type Paces = std::collections::HashMap<FlowSlot, f64, FxBuildHasher>;
+
 struct FairQueueing {
     weights: BTreeMap<String, f64>,
     /// The greatest weight.
     greatest: f64,
-    /// By slot: the rounds that a byte takes; of slots beyond, one.
-    pace: Vec<f64>,
+    /// The rounds that a byte takes of each flow that the queue was told of; of others, one.
+    pace: Paces,
     /// A line for each flow with packets waiting. Others need no state: their last packets were due before
     /// the present round.
     flows: Flows<Line>,
@@ -78,7 +83,7 @@ struct FairQueueing {
 impl FairQueueing {
     /// The rounds that a packet takes.
     fn rounds(&self, packet: &Packet) -> u64 {
-        match self.pace.get(packet.flow as usize) {
+        match self.pace.get(&packet.flow) {
             None => u64::from(packet.bytes),
             Some(pace) => (f64::from(packet.bytes) * pace).round() as u64,
         }
@@ -147,18 +152,18 @@ impl Queue for FairQueueing {
     }
 
     fn introduce(&mut self, flow: FlowSlot, class: &str) {
-        let slot = flow as usize;
-        if slot >= self.pace.len() {
-            self.pace.resize(slot + 1, 1.0);
-        }
-        self.pace[slot] = self.greatest / self.weights.get(class).unwrap_or(&1.0);
+        self.pace.insert(flow, self.greatest / self.weights.get(class).unwrap_or(&1.0));
+    }
+
+    fn dismiss(&mut self, flow: FlowSlot) {
+        self.pace.remove(&flow);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Bench, bench, packet};
     use super::*;
+    use crate::waiting::fixture::{Bench, bench, packet};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, VecDeque};
 

@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 
 use super::codel::{Controlled, Law};
-use super::flows::{Buckets, Flows, Limit};
-use super::round_robin::ETHERNET;
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Queue};
 use crate::packet::Packet;
 use crate::parameters::{defaults, positive, positive_if_given};
 use crate::units::{Bytes, Rate};
+use crate::waiting::flows::{Buckets, Flows, Limit};
+use crate::waiting::round_robin::ETHERNET;
 
 crate::parameters! {
     /// `FQ-CoDel`: lines take turns of a quantum, those that have just come to have packets first, and
@@ -166,10 +166,10 @@ impl FqCoDel {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Bench, bench, packet};
     use super::*;
     use crate::packet::FlowSlot;
     use crate::units::{Duration, Time};
+    use crate::waiting::fixture::{Bench, bench, packet};
 
     fn queue(capacity: u32) -> Bench<dyn Queue> {
         let capacity = Some(Capacity::Packets(capacity));

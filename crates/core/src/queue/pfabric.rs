@@ -3,10 +3,10 @@
 //! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
 //! the better priority. Packets without priority (ACKs) have number 0.
 
-use super::ranked::Ranked;
 use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
 use crate::packet::Packet;
 use crate::units::{Bytes, Rate};
+use crate::waiting::ranked::Ranked;
 
 crate::parameters! {
     /// pFabric's queue: when it is full the packet with the worst priority is dropped, and the best flow

@@ -1,10 +1,10 @@
 //! Stochastic fair queueing: round robin over buckets, into which flows are put by chance.
 
-use super::flows::Buckets;
-use super::round_robin::{ETHERNET, RoundRobin};
 use super::{Behaviour, Capacity, Discipline};
 use crate::parameters::positive;
 use crate::units::{Bytes, Rate};
+use crate::waiting::flows::Buckets;
+use crate::waiting::round_robin::{ETHERNET, RoundRobin};
 
 crate::parameters! {
     /// Stochastic fair queueing: so many buckets take turns, and a hash puts each flow into one of them

@@ -1,9 +1,9 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
-use super::{Flow, Simulation};
-use crate::event::Event;
-use crate::packet::Packet;
-use crate::recorder::Recorder;
+use super::Simulation;
+use crate::agenda::Event;
+use crate::packet::{FlowSlot, Packet};
+use crate::record::Recorder;
 use crate::units::Duration;
 
 impl Simulation<'_> {
@@ -12,7 +12,8 @@ impl Simulation<'_> {
         let now = self.agenda.now();
         let Self { graph, recorder, network, flows, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
-        let in_progress = flows.iter().flatten().filter(|flow| flow.closed.is_none()).count();
+        let senders = flows.senders.iter().flatten();
+        let in_progress = senders.filter(|sending| sending.closed.is_none()).count();
         samples.push(now, *active, in_progress as f64);
         for (link, probe) in queues {
             let port = &mut network.ports[*link as usize];
@@ -26,11 +27,16 @@ impl Simulation<'_> {
             let bytes = network.ports[*link as usize].transmitted(now);
             samples.push(now, *probe, bytes as f64);
         }
-        for flow in flows.iter().flatten().filter(|flow| watched.contains(&flow.spec.id)) {
-            let id = flow.spec.id;
-            let delivered = samples.probe(format!("delivered_bytes flow {id}"));
-            samples.push(now, delivered, flow.delivered as f64);
-            for (name, value) in flow.controller.gauges() {
+        for id in watched {
+            let number = FlowSlot::try_from(*id).ok();
+            let place = number.and_then(|number| network.directory.place(number));
+            let Some(place) = place.map(|place| place as usize) else { continue };
+            if let Some(receiving) = &flows.receivers[place] {
+                let delivered = samples.probe(format!("delivered_bytes flow {id}"));
+                samples.push(now, delivered, receiving.delivered as f64);
+            }
+            let gauges = flows.senders[place].as_ref().map(|sending| sending.controller.gauges());
+            for (name, value) in gauges.into_iter().flatten() {
                 let probe = samples.probe(format!("{name} flow {id}"));
                 samples.push(now, probe, value);
             }
@@ -40,16 +46,16 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts a round-trip time that a transport is about to be told, and takes it apart if that is asked
-    /// for.
-    pub(super) fn note_rtt(&mut self, packet: &Packet, rtt: Duration) {
+    /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.
+    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration) {
         let Self { graph, agenda, network, format, recorder, flows, .. } = self;
-        let Some(flow) = &mut flows[packet.flow as usize] else { return };
-        recorder.count_rtt(agenda.now(), flow.spec.class, rtt);
-        let Flow { trace: Some(trace), there, back, .. } = flow else { return };
+        let Some(shared) = &mut flows.shared[place] else { return };
+        recorder.count_rtt(agenda.now(), shared.spec.class, rtt);
+        let Some(trace) = &mut shared.trace else { return };
+        let [there, back] = shared.ways;
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
-            (one_way(*there, bytes), one_way(*back, format.ack))
+            (one_way(there, bytes), one_way(back, format.ack))
         };
         let now = agenda.now();
         if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {

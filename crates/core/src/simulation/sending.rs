@@ -1,12 +1,22 @@
-//! What a flow puts into the network at one moment.
+//! The sending end of a flow: what it puts into the network, and what it makes of what comes back.
 
-use super::{Flow, Simulation};
+use super::Simulation;
+use super::halves::Sending;
+use crate::agenda::{Agenda, Event};
+use crate::endpoint::sender::Output;
+use crate::endpoint::{Allowance, Leaving, Mechanism};
 use crate::packet::{FlowSlot, Format, Kind, Packet};
-use crate::transport::sender::Output;
-use crate::transport::{Allowance, Leaving, Mechanism};
 use crate::units::{Bytes, Time};
 
-impl Flow {
+impl Sending {
+    /// Arranges for the sender to be woken at `deadline`, unless it will be before.
+    fn wake_by(&mut self, deadline: Time, agenda: &mut Agenda) {
+        if deadline < self.wakes {
+            self.wakes = deadline.max(agenda.now());
+            agenda.push(self.wakes, Event::Wake(self.number));
+        }
+    }
+
     /// What to send now: what the controller wants beside its rate, or else what the rate lets go.
     fn next_output(
         &mut self,
@@ -24,66 +34,114 @@ impl Flow {
     }
 
     /// The packet that takes what is to be sent, whose way is still to be filled in.
-    fn packet(
-        &self,
-        output: Output,
-        slot: FlowSlot,
-        now: Time,
-        mechanism: &Mechanism,
-        format: &Format,
-    ) -> Packet {
+    fn packet(&self, output: Output, now: Time, mechanism: &Mechanism, format: &Format) -> Packet {
+        let number = self.number;
         match output {
-            Output::Syn => format.control(Kind::Syn, slot, now),
+            Output::Syn => format.control(Kind::Syn, number, now),
             // It asks for the first segment that is not acknowledged.
             Output::Probe => Packet {
                 sequence: self.sender.cumulative(),
-                ..format.control(Kind::Probe, slot, now)
+                ..format.control(Kind::Probe, number, now)
             },
             Output::Padding(bytes) => {
-                Packet { bytes: bytes.0 as u16, ..format.control(Kind::Probe, slot, now) }
+                Packet { bytes: bytes.0 as u16, ..format.control(Kind::Probe, number, now) }
             }
-            Output::Fin => format.control(Kind::Fin, slot, now),
-            Output::Segment(segment) => mechanism.data(format, slot, now, segment),
+            Output::Fin => format.control(Kind::Fin, number, now),
+            Output::Segment(segment) => mechanism.data(format, number, now, segment),
         }
     }
 }
 
 impl Simulation<'_> {
-    /// Sends what a flow may send now, and arranges for it to be woken.
-    pub(super) fn pump(&mut self, slot: FlowSlot) {
-        let now = self.agenda.now();
-        let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let mechanism = &self.stacks.of(flow.spec.class).mechanism;
-        let mut allowance = flow.controller.allowance();
-        if allowance.gives_up {
-            flow.sender.give_up();
+    /// A sender's deadline has come.
+    pub(super) fn wake(&mut self, number: FlowSlot) {
+        let Some(place) = self.network.directory.place(number) else { return };
+        let (place, now) = (place as usize, self.agenda.now());
+        let Some(sending) =
+            self.flows.senders[place].as_mut().filter(|sending| sending.wakes == now)
+        else {
+            return;
+        };
+        sending.wakes = Time::NEVER;
+        if sending.stops <= now {
+            sending.stops = Time::NEVER;
+            sending.sender.stop();
         }
-        while let Some(output) = flow.next_output(now, allowance, mechanism) {
-            let mut packet = flow.packet(output, slot, now, mechanism, &self.format);
-            packet.next_hop = flow.there.start(&mut self.spray);
+        if sending.controller.next_timer() <= now {
+            sending.controller.on_timer(now);
+        }
+        sending.sender.on_time(now, &mut *sending.controller);
+        self.pump(place);
+    }
+
+    /// Tells a sender what its receiver says.
+    pub(super) fn hear(&mut self, packet: &Packet, place: usize) {
+        let now = self.agenda.now();
+        let Some(sending) = &mut self.flows.senders[place] else { return };
+        sending.tally.hear(now);
+        let host = sending.host;
+        let rtt = self.clocks.measure(host, packet.sent_at, now);
+        match packet.kind {
+            Kind::Cnp => sending.controller.on_notification(now),
+            Kind::SynAck => sending.sender.on_syn_ack(now, packet, rtt, &mut *sending.controller),
+            _ => sending.sender.on_ack(now, packet, rtt, &mut *sending.controller),
+        }
+        if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
+            self.note_rtt(packet, place, rtt);
+        }
+        self.pump(place);
+    }
+
+    /// Tells senders that their packets have left their hosts.
+    pub(super) fn hear_of_departures(&mut self) {
+        while let Some(departure) = self.network.departures.pop() {
+            let Some(place) = self.network.directory.place(departure.flow) else { continue };
+            if let Some(sending) = &mut self.flows.senders[place as usize]
+                && sending.sender.on_departure(departure.ends)
+            {
+                self.pump(place as usize);
+            }
+        }
+    }
+
+    /// Sends what a flow may send now, and arranges for its sender to be woken; or closes the sender that has
+    /// nothing left to do.
+    pub(super) fn pump(&mut self, place: usize) {
+        let now = self.agenda.now();
+        let Some(sending) = &mut self.flows.senders[place] else { return };
+        let mechanism = &self.stacks.of(sending.class).mechanism;
+        let mut allowance = sending.controller.allowance();
+        if allowance.gives_up {
+            sending.sender.give_up();
+        }
+        while let Some(output) = sending.next_output(now, allowance, mechanism) {
+            let mut packet = sending.packet(output, now, mechanism, &self.format);
+            packet.next_hop = sending.there.start();
             if mechanism.speaks {
                 let leaving = Leaving {
                     now,
                     kind: packet.kind,
-                    remaining: flow.sender.remaining(),
+                    remaining: sending.sender.remaining(),
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
                 };
-                packet = packet.saying(flow.controller.header(&leaving));
+                packet = packet.saying(sending.controller.header(&leaving));
             }
-            flow.packets.sent += 1;
+            sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
             if let Output::Segment(_) = output {
-                flow.sender.on_handed(ends);
-                flow.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-                allowance = flow.controller.allowance();
+                sending.sender.on_handed(ends);
+                sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+                allowance = sending.controller.allowance();
             }
         }
-        let deadline = flow
+        let deadline = sending
             .sender
             .deadline(allowance)
-            .min(flow.controller.next_timer())
-            .min(flow.receiver.deadline())
-            .min(flow.stops);
-        flow.wake_by(deadline, slot, &mut self.agenda);
+            .min(sending.controller.next_timer())
+            .min(sending.stops);
+        sending.wake_by(deadline, &mut self.agenda);
+        if sending.sender.is_done() {
+            self.close_sender(place);
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::endpoint::Mechanism;
 use crate::packet::Format;
-use crate::transport::{Config as Transport, Mechanism};
+use crate::transport::Config as Transport;
 
 /// A transport, and how its sender and receiver work.
 pub(super) struct Stack<'a> {

@@ -3,33 +3,40 @@
 use super::Simulation;
 use crate::flow::FlowSpec;
 use crate::network::Network;
+use crate::network::routes::Way;
 use crate::packet::FlowSlot;
-use crate::routes::Way;
 use crate::units::{Bytes, Time};
 
 impl Simulation<'_> {
     /// Says which flows are unfinished, and what they wait for.
     pub(super) fn explain_stuck(&mut self, now: Time) {
         const MOST: usize = 10;
-        let flows = (0..).zip(&self.flows).filter_map(|(slot, flow)| Some((slot, flow.as_ref()?)));
-        let unfinished = flows.filter(|(_, flow)| flow.spec.size.is_some() && flow.fct.is_none());
-        let Network { ports, routes, traffic, .. } = &self.network;
-        let paused = |way: Way, slot: FlowSlot| {
-            let class = usize::from(traffic.of(slot));
+        let Network { ports, routes, traffic, directory, .. } = &self.network;
+        let unfinished = directory.all().filter_map(|(number, place)| {
+            let place = place as usize;
+            let (sending, receiving) =
+                (self.flows.senders[place].as_ref()?, self.flows.receivers[place].as_ref()?);
+            let shared = self.flows.shared[place].as_ref()?;
+            let is_unfinished = shared.spec.size.is_some() && receiving.completed.is_none();
+            is_unfinished.then_some((number, sending, receiving, shared))
+        });
+        let unfinished: Vec<_> = unfinished.collect();
+        let paused = |way: Way, flow: FlowSlot| {
+            let class = usize::from(traffic.of(flow));
             let mut links = routes.links(way).flatten();
             links.find(|link| ports[**link as usize].pauses()[class].is_on()).copied()
         };
-        for (slot, flow) in unfinished.clone().take(MOST) {
-            let FlowSpec { id, source, target, size, start, .. } = &flow.spec;
-            let why = match paused(flow.there, slot) {
+        for (number, sending, receiving, shared) in unfinished.iter().take(MOST) {
+            let FlowSpec { id, source, target, size, start, .. } = &shared.spec;
+            let why = match paused(shared.ways[0], *number) {
                 Some(link) => {
-                    let lane = traffic.lane(link, slot);
+                    let lane = traffic.lane(link, *number);
                     format!("link {} is paused", traffic.name(lane, self.graph))
                 }
-                None if flow.sender.timeouts > 0 => format!(
+                None if sending.sender.timeouts > 0 => format!(
                     "{} time-outs, the next after {}",
-                    flow.sender.timeouts,
-                    flow.sender.timeout()
+                    sending.sender.timeouts,
+                    sending.sender.timeout()
                 ),
                 None => "still sending".to_owned(),
             };
@@ -37,12 +44,12 @@ impl Simulation<'_> {
                 "flow {id} ({} to {}) has {} of {} after {}: {why}",
                 self.graph.host_name(*source),
                 self.graph.host_name(*target),
-                Bytes(flow.delivered),
+                Bytes(receiving.delivered),
                 size.unwrap_or_default(),
                 now.since(*start),
             ));
         }
-        let more = unfinished.count().saturating_sub(MOST);
+        let more = unfinished.len().saturating_sub(MOST);
         if more > 0 {
             self.stuck.push(format!("and {more} more"));
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
 use crate::flow::HostId;
+use crate::parameters::table::{Row, Table};
 use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
-use crate::table::{Row, Table};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {

@@ -1,4 +1,4 @@
-//! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
+//! Topologies: the networks that a scenario may name.
 
 pub mod clos;
 pub mod dumbbell;
@@ -7,89 +7,11 @@ pub mod graph;
 pub mod leaf_spine;
 pub mod link;
 pub mod parking_lot;
-mod paths;
 pub mod star;
 
-pub use paths::Paths;
+pub use crate::graph::{Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths};
 
-use crate::flow::HostId;
 use crate::parameters::Problem;
-use crate::units::{Duration, Rate};
-
-/// Index of a node of a graph.
-pub type NodeId = u32;
-
-/// Index of a directed link; `link ^ 1` is the other direction of the same cable.
-pub type LinkId = u32;
-
-/// A host or a switch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// Name, unique in the graph.
-    pub name: String,
-    /// Whether flows begin and end here.
-    pub is_host: bool,
-}
-
-/// One direction of a cable.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Link {
-    /// Node that transmits.
-    pub from: NodeId,
-    /// Node that receives.
-    pub to: NodeId,
-    /// Line rate.
-    pub rate: Rate,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Which packets are lost on the way.
-    pub loss: Loss,
-}
-
-/// Which packets a link loses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// None.
-    None,
-    /// Each with this probability, whatever becomes of the others.
-    Random(f64),
-    /// Every so many-th.
-    Every(u64),
-}
-
-impl Loss {
-    /// Each packet is lost with this probability.
-    pub fn random(probability: f64) -> Self {
-        if probability > 0.0 { Self::Random(probability) } else { Self::None }
-    }
-}
-
-/// What a load of 1 means on a topology.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadReference {
-    /// The rate that a load of 1 offers.
-    pub rate: Rate,
-    /// Which links that is, for people.
-    pub what: String,
-}
-
-/// A network: nodes, links, and what its load refers to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Graph {
-    /// All nodes.
-    pub nodes: Vec<Node>,
-    /// All links, the two directions of a cable side by side.
-    pub links: Vec<Link>,
-    /// The hosts, by [`HostId`].
-    pub hosts: Vec<NodeId>,
-    /// The first so many hosts send and the others receive; `None` if all hosts do both.
-    pub senders: Option<HostId>,
-    /// What a load of 1 means here.
-    pub load: LoadReference,
-    /// Whether flows begin and end on routers: their links then have switches' queues, and no host
-    /// waits for its own port.
-    pub hosts_are_routers: bool,
-}
 
 /// A kind of network.
 pub trait Topology {
@@ -102,87 +24,6 @@ crate::family! {
     /// Every topology, by the name a scenario gives it.
     pub enum Config as dyn Topology {
         link, dumbbell, star, parking_lot, leaf_spine, fat_tree, clos, graph,
-    }
-}
-
-impl Graph {
-    /// A network without nodes yet; a load of 1 offers `load`.
-    pub fn new(load: LoadReference) -> Self {
-        Self {
-            nodes: Vec::new(),
-            links: Vec::new(),
-            hosts: Vec::new(),
-            senders: None,
-            load,
-            hosts_are_routers: false,
-        }
-    }
-
-    /// Adds a host.
-    pub fn add_host(&mut self, name: impl Into<String>) -> NodeId {
-        let node = self.add(name.into(), true);
-        self.hosts.push(node);
-        node
-    }
-
-    /// Adds a switch.
-    pub fn add_switch(&mut self, name: impl Into<String>) -> NodeId {
-        self.add(name.into(), false)
-    }
-
-    fn add(&mut self, name: String, is_host: bool) -> NodeId {
-        self.nodes.push(Node { name, is_host });
-        self.nodes.len() as NodeId - 1
-    }
-
-    /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
-    /// `b`.
-    pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
-        let link = |from, to| Link { from, to, rate, delay, loss: Loss::None };
-        self.links.extend([link(a, b), link(b, a)]);
-        self.links.len() as LinkId - 2
-    }
-
-    /// A link's name: `from->to`.
-    pub fn link_name(&self, link: LinkId) -> String {
-        let Link { from, to, .. } = self.links[link as usize];
-        format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
-    }
-
-    /// A host's name.
-    pub fn host_name(&self, host: HostId) -> &str {
-        &self.nodes[self.hosts[host as usize] as usize].name
-    }
-
-    /// How many hosts there are.
-    pub fn host_count(&self) -> HostId {
-        self.hosts.len() as HostId
-    }
-
-    /// Whether a link leads from a host's own port.
-    pub fn is_from_host(&self, link: &Link) -> bool {
-        self.nodes[link.from as usize].is_host && !self.hosts_are_routers
-    }
-
-    /// The rates of all links that hosts transmit on, together.
-    pub fn access_rate(&self) -> Rate {
-        let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
-        Rate(from_hosts.map(|link| link.rate.0).sum())
-    }
-
-    /// The same network with all hosts' access links as its load reference.
-    #[must_use]
-    fn loaded_by_hosts(mut self) -> Self {
-        self.load.rate = self.access_rate();
-        self.load.what = format!("the access links of all {} hosts together", self.hosts.len());
-        self
-    }
-}
-
-impl LoadReference {
-    /// Stands in until the access links are known.
-    fn pending() -> Self {
-        Self { rate: Rate::default(), what: String::new() }
     }
 }
 

@@ -8,12 +8,12 @@
 //! Left out: the allowance for aggregated ACKs, the detector of token-bucket policers, and windows of an
 //! even number of packets, which are for receivers that acknowledge every other one.
 
-use super::bottleneck::{Bottleneck, LeastRtt};
-use super::delivery::{Plateau, Sample};
-use super::throttle::{Stay, Throttle};
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
 };
+use crate::endpoint::bottleneck::{Bottleneck, LeastRtt};
+use crate::endpoint::delivery::{Plateau, Sample};
+use crate::endpoint::throttle::{Stay, Throttle};
 use crate::packet::Format;
 use crate::parameters::{
     above_one, at_least_one, below_one, not_negative, positive, proper_fraction,
@@ -271,8 +271,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::tests::{SAMPLE, ack, path};
     use super::*;
+    use crate::endpoint::fixture::{SAMPLE, ack, path};
     use crate::parameters::{Parameter, defaults};
     use crate::units::Rate;
 

@@ -9,13 +9,13 @@
 //! (flows have data as long as they live) and ECN, which the draft leaves open. Deviation: what was in
 //! flight at a loss is taken from the packet whose ACK shows the loss, which left three packets later.
 
-use super::bottleneck::{Bottleneck, LeastRtt};
-use super::bounds::{Bounds, LossRound, Tolerance};
-use super::delivery::{Plateau, Sample};
-use super::throttle::{Stay, Throttle};
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Recovery, Reliability, Transport,
 };
+use crate::endpoint::bottleneck::{Bottleneck, LeastRtt};
+use crate::endpoint::bounds::{Bounds, LossRound, Tolerance};
+use crate::endpoint::delivery::{Plateau, Sample};
+use crate::endpoint::throttle::{Stay, Throttle};
 use crate::packet::Format;
 use crate::parameters::{
     above_one, at_least_one, below_one, positive, positive_fraction, proper_fraction,
@@ -501,8 +501,8 @@ impl Controller for Bbr3 {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{SAMPLE, ack, path};
     use super::*;
+    use crate::endpoint::fixture::{SAMPLE, ack, path};
     use crate::parameters::{Parameter, defaults};
 
     const PACKET: f64 = 960.0;

@@ -16,9 +16,9 @@
 
 use std::cmp::Reverse;
 
-use super::rtt::smooth;
-use super::sliding::Sliding;
 use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use crate::endpoint::rtt::smooth;
+use crate::endpoint::sliding::Sliding;
 use crate::packet::Format;
 use crate::parameters::positive;
 use crate::units::{Duration, Rate, Time};
@@ -271,8 +271,8 @@ impl Controller for Copa {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::Parameter;
     use crate::units::Bytes;
 

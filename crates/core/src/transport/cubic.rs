@@ -1,8 +1,8 @@
 //! CUBIC: the window follows a cubic function of the time since the last loss (RFC 9438).
 
-use super::rtt::smooth;
-use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use crate::endpoint::rtt::smooth;
+use crate::endpoint::window::{self, Law, Window};
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults, positive, positive_fraction};
 use crate::units::{Duration, Time};

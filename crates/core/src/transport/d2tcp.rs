@@ -5,9 +5,9 @@
 //! ns-2 module that [pfabric13] used halves the windows of such flows instead.)
 
 use super::dctcp::{self, Dctcp};
-use super::deadline::Deadline;
-use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Transport};
+use crate::endpoint::deadline::Deadline;
+use crate::endpoint::rtt::smooth;
 use crate::packet::Format;
 use crate::parameters::defaults;
 use crate::queue;
@@ -112,8 +112,8 @@ impl Controller for D2tcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::Parameter;
     use proptest::prelude::*;
     use serde_json::json;

@@ -4,9 +4,9 @@
 //! nothing. A flow without deadline, or with one that has passed, asks for nothing and lives on its share
 //! of what is left. While a flow is slower than a packet a round trip, probes ask in its stead.
 
-use super::deadline::Deadline;
-use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use crate::endpoint::deadline::Deadline;
+use crate::endpoint::rtt::smooth;
 use crate::packet::{Format, Header, Kind};
 use crate::router;
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -151,8 +151,8 @@ impl Controller for D3 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{LEAVING, ack, path};
     use super::*;
+    use crate::endpoint::fixture::{LEAVING, ack, path};
     use crate::parameters::defaults;
 
     fn at(us: u64) -> Time {

@@ -135,7 +135,7 @@ impl Transport for Config {
             kmin: Bytes(5_000),
             kmax: Bytes(200_000),
             pmax: 0.01,
-            mark_at: queue::marking::MarkAt::Departure,
+            mark_at: queue::MarkAt::Departure,
             capacity: None,
         })
     }

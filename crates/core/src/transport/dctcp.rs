@@ -41,7 +41,7 @@ impl Transport for Config {
     fn queue(&self) -> queue::Config {
         queue::Config::ecn_threshold(queue::ecn_threshold::Config {
             threshold: None,
-            mark_at: queue::marking::MarkAt::Arrival,
+            mark_at: queue::MarkAt::Arrival,
             capacity: None,
         })
     }
@@ -160,8 +160,8 @@ impl Dctcp {
 mod tests {
     #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
 
-    use super::super::tests::ACK;
     use super::*;
+    use crate::endpoint::fixture::ACK;
     use crate::parameters::Parameter;
     use crate::units::{Duration, Rate, Time};
 

@@ -4,8 +4,8 @@
 //! share and of the flow's own queue. The paper takes it for the best that senders and routers can do
 //! together; how the sender corrects for its queue is ours.
 
-use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use crate::endpoint::rtt::smooth;
 use crate::packet::{Format, Header, Kind, Share};
 use crate::parameters::{Problem, defaults, not_negative};
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -175,8 +175,8 @@ impl Controller for FairShare {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ACK, LEAVING, ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ACK, LEAVING, ack, path};
     use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 

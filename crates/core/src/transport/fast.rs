@@ -269,8 +269,8 @@ impl Controller for Paced {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::Parameter;
 
     fn fast(config: &Value) -> Box<dyn Controller> {

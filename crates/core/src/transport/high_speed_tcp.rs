@@ -1,7 +1,7 @@
 //! HighSpeed TCP: the larger the window, the faster it grows and the less it is cut (RFC 3649).
 
-use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::window::{self, Law, Window};
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults, positive, positive_fraction};
 

@@ -4,10 +4,10 @@
 //! follow one another evenly in the round trip after the handshake. Losses are repaired as TCP does, and
 //! what the window is then counts only what came through.
 
-use super::first_flight::{self, AfterLoss, FirstFlight, Size};
 use super::tcp::Reno;
-use super::window::Window;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::first_flight::{self, AfterLoss, FirstFlight, Size};
+use crate::endpoint::window::Window;
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults};
 

@@ -4,12 +4,12 @@
 //! default is what came nearest to the paper's claims (docs/design.md). There is no window: a rate only
 //! rises by a probe that passed, only falls as queues grow, and losses change nothing.
 
-use super::compensation::{self, Compensation};
-use super::rtt::smooth;
-use super::train::{Acceptance, Ended, Shape, Train};
 use super::{
     Ack, Allowance, Beside, Controller, Mechanism, Memo, Opened, Path, Reliability, Transport,
 };
+use crate::endpoint::compensation::{self, Compensation};
+use crate::endpoint::rtt::smooth;
+use crate::endpoint::train::{Acceptance, Ended, Shape, Train};
 use crate::packet::Format;
 use crate::parameters::{
     Problem, at_least_one, defaults, not_negative, positive, positive_fraction, positive_if_given,

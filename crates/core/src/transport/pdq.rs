@@ -2,9 +2,9 @@
 //!
 //! Source: [pdq12] §3. A SYN asks before any data is sent, which costs a round trip.
 
-use super::deadline::Deadline;
-use super::rtt::smooth;
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use crate::endpoint::deadline::Deadline;
+use crate::endpoint::rtt::smooth;
 use crate::packet::{Format, Grant, Header};
 use crate::router;
 use crate::units::{Bytes, Duration, Rate, Time};

@@ -227,9 +227,9 @@ impl Controller for PFabric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::LEAVING;
-    use super::super::{Sign, tests::ACK};
+    use super::super::Sign;
     use super::*;
+    use crate::endpoint::fixture::{ACK, LEAVING};
     use crate::parameters::Parameter;
     use serde_json::json;
 

@@ -90,8 +90,8 @@ impl Controller for Pias {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{LEAVING, path};
     use super::*;
+    use crate::endpoint::fixture::{LEAVING, path};
     use crate::parameters::Parameter;
     use serde_json::json;
 

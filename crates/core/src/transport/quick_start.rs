@@ -3,10 +3,10 @@
 //! Source: RFC 4782. What all routers approve is the window of the first round trip, in which packets
 //! leave evenly. If one of them is lost, all is as if nothing had been asked.
 
-use super::first_flight::{self, AfterLoss, FirstFlight, Size};
 use super::tcp::Reno;
-use super::window::Window;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::first_flight::{self, AfterLoss, FirstFlight, Size};
+use crate::endpoint::window::Window;
 use crate::packet::{Format, Header};
 use crate::parameters::{Problem, defaults};
 use crate::router;

@@ -91,8 +91,8 @@ impl Controller for Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ACK, LEAVING};
     use super::*;
+    use crate::endpoint::fixture::{ACK, LEAVING};
     use crate::parameters::defaults;
     use crate::units::{Bytes, Time};
 

@@ -1,7 +1,7 @@
 //! Scalable TCP: window growth and cuts in proportion to the window ([scalable03]).
 
-use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::window::{self, Law, Window};
 use crate::packet::Format;
 use crate::parameters::{defaults, not_negative, positive, positive_fraction};
 
@@ -58,8 +58,8 @@ impl Law for Scalable {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::ACK;
     use super::*;
+    use crate::endpoint::fixture::ACK;
     use crate::transport::Sign;
     use crate::units::{Bytes, Time};
 

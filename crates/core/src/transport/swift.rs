@@ -192,8 +192,8 @@ impl Controller for Swift {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::Parameter;
 
     /// Over two links, with a target of 26 us for large windows.

@@ -3,8 +3,8 @@
 //! Source: RFC 5681. Which losses it notices at once and which wait for the time-out is its recovery:
 //! SACK (RFC 6675), NewReno (RFC 6582) or Reno.
 
-use super::window::{self, Law, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::window::{self, Law, Window};
 use crate::packet::Format;
 use crate::parameters::defaults;
 

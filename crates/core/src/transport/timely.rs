@@ -328,8 +328,8 @@ impl Controller for Timely {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::tests::ACK;
     use super::*;
+    use crate::endpoint::fixture::ACK;
     use crate::parameters::Parameter;
     use serde_json::{Value, json};
 

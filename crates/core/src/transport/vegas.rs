@@ -15,8 +15,8 @@
 //! any TCP does it. Deviation: both variants judge by the least round-trip time of a round trip, as
 //! Linux does, where ns-2 takes the mean, and ns-2 rounds the difference to whole packets.
 
-use super::window::{self, Law, SlowStart, Window};
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::endpoint::window::{self, Law, SlowStart, Window};
 use crate::packet::Format;
 use crate::parameters::{Problem, defaults, positive, positive_fraction};
 use crate::units::Duration;
@@ -216,8 +216,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::Sign;
-    use super::super::tests::{ack, path};
     use super::*;
+    use crate::endpoint::fixture::{ack, path};
     use crate::parameters::Parameter;
     use crate::units::{Bytes, Time};
 

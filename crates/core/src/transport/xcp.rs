@@ -3,11 +3,11 @@
 //! Sources: [xcp02] §3.4 and the later internet-draft, in which feedback is a change of throughput.
 //! Losses, which routers mean to prevent, are answered as TCP does.
 
-use super::rtt::smooth;
 use super::{
     Ack, Allowance, Controller, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
     Transport,
 };
+use crate::endpoint::rtt::smooth;
 use crate::packet::{Format, Header};
 use crate::parameters::{positive, positive_if_given};
 use crate::router;
@@ -105,8 +105,8 @@ impl Controller for Xcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ACK, LEAVING};
     use super::*;
+    use crate::endpoint::fixture::{ACK, LEAVING};
     use crate::parameters::defaults;
     use crate::units::{Bytes, Rate, Time};
 

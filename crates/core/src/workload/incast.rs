@@ -1,8 +1,8 @@
 //! Many hosts that answer one at the same instant.
 
-use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use super::pairs::Sides;
 use super::{Context, Flows, Workload, plain};
+use crate::demand::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
+use crate::demand::pairs::Sides;
 use crate::flow::{FlowSpec, HostId};
 use crate::parameters::{Problem, positive, positive_if_given};
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! Flows between opposite hosts, started one after another.
 
-use super::pairs::Sides;
 use super::{Context, Flows, Workload, plain};
+use crate::demand::pairs::Sides;
 use crate::flow::FlowSpec;
 use crate::parameters::{Problem, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};

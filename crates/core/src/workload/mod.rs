@@ -1,40 +1,20 @@
-//! Which flows start when, between whom, and how large they are.
+//! Workloads: which flows start when, between whom, and how large they are.
 
-mod arrivals;
-mod calls;
 pub mod flows;
 pub mod incast;
 pub mod long_lived;
 pub mod mixed;
-mod pairs;
 pub mod permutation;
 pub mod poisson;
 pub mod rpc;
-pub mod sizes;
 pub mod storage;
 pub mod synchronised;
 pub mod trace;
 
-pub use arrivals::LoadCounts;
-pub use pairs::Pairs;
+pub use crate::demand::{Context, Flows, Sequel};
 
-use crate::flow::{FlowSpec, HostId};
-use crate::packet::Format;
+use crate::demand::{class_index, plain};
 use crate::parameters::Problem;
-use crate::random::Random;
-use crate::topology::Graph;
-use crate::units::Time;
-
-/// What a workload may know of the run.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The network.
-    pub graph: &'a Graph,
-    /// Sizes of packets, for loads that count headers and sizes given in packets.
-    pub format: &'a Format,
-    /// Seed of the run.
-    pub seed: u64,
-}
 
 /// A kind of workload.
 pub trait Workload {
@@ -42,100 +22,11 @@ pub trait Workload {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem>;
 }
 
-/// The flows of a workload, in order of start.
-pub struct Flows {
-    /// Names of the classes that flows refer to; at least one.
-    pub classes: Vec<String>,
-    /// What load this is, for people: the rate offered, where it is counted; empty if it has none.
-    pub load: String,
-    /// Whether flows may have deadlines.
-    pub has_deadlines: bool,
-    /// The flows, with starts that never go back; their ids are 0, 1, 2 …, but where others follow them.
-    pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
-    /// What follows flows that have been delivered; none if nothing does.
-    pub sequel: Option<Box<dyn Sequel>>,
-}
-
-/// Flows that follow others: responses, and the next requests of those who wait for them.
-pub trait Sequel: Send {
-    /// The flow that follows one which has just been delivered; it starts now or later. Its id is no
-    /// other's, and depends on the workload alone.
-    fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec>;
-}
-
 crate::family! {
     /// Every workload, by the name a scenario gives it.
     pub enum Config as dyn Workload {
         poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
     }
-}
-
-impl Context<'_> {
-    /// The stream for one purpose; every purpose has its own, so that changing one leaves the
-    /// others.
-    fn random(&self, purpose: &str) -> Random {
-        Random::new(self.seed, &format!("workload/{purpose}"))
-    }
-
-    /// The hosts' number of a flow, if there are such hosts and they differ.
-    fn check_ends(&self, source: HostId, target: HostId) -> Result<(), Problem> {
-        let hosts = self.graph.host_count();
-        for (field, host) in [("source", source), ("target", target)] {
-            if host >= hosts {
-                let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
-                return Err(Problem::new(field, message));
-            }
-        }
-        if source == target {
-            let message = format!("must differ from `source`, which is {source} too");
-            return Err(Problem::new("target", message));
-        }
-        Ok(())
-    }
-}
-
-impl Flows {
-    /// A finite set of flows without a load, put in order and numbered.
-    fn of(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
-        flows.sort_by_key(|flow| flow.start);
-        for (id, flow) in (0..).zip(&mut flows) {
-            flow.id = id;
-        }
-        let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
-        Self {
-            classes,
-            load: String::new(),
-            has_deadlines,
-            flows: Box::new(flows.into_iter()),
-            sequel: None,
-        }
-    }
-}
-
-/// A long-lived flow of the first class, with nothing else said about it.
-pub(crate) fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
-    FlowSpec {
-        id: 0,
-        source,
-        target,
-        size: None,
-        start,
-        stop: None,
-        class: 0,
-        deadline: None,
-        initial_rate: None,
-        reply: None,
-        called: None,
-    }
-}
-
-/// The index of `name` among `classes`, where it is added if it is new.
-fn class_index(classes: &mut Vec<String>, name: &str) -> u16 {
-    let index = classes.iter().position(|class| class == name).unwrap_or_else(|| {
-        classes.push(name.to_owned());
-        classes.len() - 1
-    });
-    index as u16
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Every host sends to another, and receives from another.
 
-use super::pairs::Sides;
 use super::{Context, Flows, Workload, plain};
+use crate::demand::pairs::Sides;
 use crate::flow::{FlowSpec, HostId};
 use crate::parameters::{Problem, positive_if_given};
 use crate::units::{Bytes, Duration, Time};

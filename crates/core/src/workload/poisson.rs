@@ -1,14 +1,15 @@
 //! Flows that arrive at random and know nothing of each other.
 
-use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use super::pairs::{Ends, Pairs};
-use super::{Context, Flows, Workload, plain, sizes};
+use super::{Context, Flows, Workload, plain};
 use crate::alone::alone;
+use crate::demand::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
+use crate::demand::pairs::{Ends, Pairs};
+use crate::demand::sizes;
 use crate::flow::FlowSpec;
+use crate::graph::{Graph, Paths};
 use crate::packet::Format;
 use crate::parameters::{Problem, has_mean_if_given, not_negative, positive, positive_if_given};
 use crate::random::Random;
-use crate::topology::{Graph, Paths};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 crate::parameters! {

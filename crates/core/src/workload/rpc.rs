@@ -1,8 +1,8 @@
 //! Remote procedure calls of one kind.
 
-use super::calls::{self, Call, Pattern};
-use super::sizes::{self, Distribution};
 use super::{Context, Flows, Workload};
+use crate::demand::calls::{self, Call, Pattern};
+use crate::demand::sizes::{self, Distribution};
 use crate::flow::Reply;
 use crate::parameters::Problem;
 use crate::random::Random;

@@ -1,8 +1,8 @@
 //! Reads and writes of blocks that servers keep on devices.
 
-use super::calls::{self, Call, Pattern};
-use super::sizes::{self, Distribution};
 use super::{Context, Flows, Workload};
+use crate::demand::calls::{self, Call, Pattern};
+use crate::demand::sizes::{self, Distribution};
 use crate::flow::Reply;
 use crate::parameters::{Problem, fraction, positive};
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! Flows that start together, again and again.
 
-use super::pairs::Sides;
 use super::{Context, Flows, Workload, plain};
+use crate::demand::pairs::Sides;
 use crate::flow::FlowSpec;
 use crate::parameters::{Problem, positive, positive_if_given};
 use crate::units::{Bytes, Duration, Time};

@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Config, Context};
 use crate::flow::{FlowSpec, Reply};
+use crate::graph::Graph;
 use crate::packet::Format;
 use crate::parameters::{Parameter, Problem};
-use crate::topology::{self, Graph};
+use crate::topology;
 use crate::units::{Bytes, Duration, Time};
 
 const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };

@@ -2,8 +2,8 @@
 
 use super::{Context, Flows, Workload, class_index, plain};
 use crate::flow::{FlowSpec, HostId};
+use crate::parameters::table::{Row, Table};
 use crate::parameters::{File, Problem};
-use crate::table::{Row, Table};
 use crate::units::{Bytes, Duration, Time};
 
 crate::parameters! {

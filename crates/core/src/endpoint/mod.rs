@@ -1,0 +1,26 @@
+//! The two ends of a flow: a sender and a receiver that all transports share, the controllers that say
+//! how much may be sent, and what these are made of.
+
+pub mod bottleneck;
+pub mod bounds;
+pub mod compensation;
+pub mod controller;
+pub mod deadline;
+pub mod delivery;
+pub mod first_flight;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod hystart;
+pub mod mechanism;
+pub mod ranges;
+pub mod receiver;
+pub mod rtt;
+pub mod scoreboard;
+pub mod sender;
+pub mod sliding;
+pub mod throttle;
+pub mod train;
+pub mod window;
+
+pub use controller::{Ack, Allowance, Beside, Controller, Leaving, Loss, Memo, Opened, Path, Sign};
+pub use mechanism::{Feedback, Mechanism, Recovery, Reliability};

@@ -1,0 +1,353 @@
+//! The receiving end of a flow: what has come, what to acknowledge, what to make of marks.
+
+use std::cmp::Ordering;
+
+use super::ranges::Ranges;
+use super::{Feedback, Mechanism, Recovery};
+use crate::packet::{Flags, Header, Kind, Packet};
+use crate::units::{Duration, Time};
+
+/// What a receiver sends back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// An acknowledgement.
+    pub ack: Option<Answer>,
+    /// A congestion notification.
+    pub notification: bool,
+    /// Whether a segment has come that is new.
+    pub is_new: bool,
+}
+
+/// An acknowledgement to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// ACK or NACK.
+    pub kind: Kind,
+    /// The first segment that is missing.
+    pub cumulative: u32,
+    /// The run of segments beyond that which holds the one just received.
+    pub block: (u32, u32),
+    /// When the earliest packet that this answers was sent.
+    pub sent_at: Time,
+    /// Whether to tell of a mark.
+    pub marked: bool,
+    /// What routers wrote into the packets that this answers.
+    pub feedback: f32,
+}
+
+/// A segment that has come in order and is still to be acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// When it was sent.
+    sent_at: Time,
+    feedback: f32,
+    /// When to acknowledge it at the latest.
+    until: Time,
+}
+
+/// State of a receiver. What every packet touches stands first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Receiver {
+    /// Everything before this has come.
+    expected: u32,
+    go_back_n: bool,
+    /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
+    echoing: bool,
+    /// The tick at which to notify.
+    notify_at: Time,
+    /// How long an acknowledgement may wait for a second segment.
+    delayed_ack: Option<Duration>,
+    feedback: Feedback,
+    /// What has come beyond a gap.
+    early: Ranges,
+    pending: Option<Pending>,
+    nack_interval: Duration,
+    /// The gap last reported, and when.
+    reported: Option<(u32, Time)>,
+    /// When the last notification went.
+    notified: Option<Time>,
+    /// When the clock of notifications started.
+    clock_from: Option<Time>,
+}
+
+impl Receiver {
+    /// A receiver of a flow with this mechanism.
+    pub fn new(mechanism: &Mechanism) -> Self {
+        Self {
+            go_back_n: mechanism.reliability.recovery == Recovery::GoBackN,
+            nack_interval: mechanism.reliability.nack_interval,
+            delayed_ack: mechanism.reliability.delayed_ack,
+            pending: None,
+            feedback: mechanism.feedback,
+            expected: 0,
+            early: Ranges::default(),
+            reported: None,
+            echoing: false,
+            notified: None,
+            clock_from: None,
+            notify_at: Time::NEVER,
+        }
+    }
+
+    /// Takes a data packet in.
+    pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
+        let notification = self.notes_mark(now, packet);
+        let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
+            Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
+            Ordering::Equal => (true, self.on_expected(now, packet)),
+            Ordering::Greater if self.go_back_n => (false, self.report_gap(now, packet)),
+            Ordering::Greater => {
+                let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
+                let block = self.early.run_of(packet.sequence).unwrap_or_default();
+                (is_new, Some(self.answer(packet, block)))
+            }
+        };
+        Reply { ack, notification, is_new }
+    }
+
+    /// The next segment in order has come: acknowledged if the sender asks and, with delayed
+    /// acknowledgements, another one waits already; at once while there is a gap (RFC 5681 §4.2) and
+    /// when it is marked.
+    fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
+        let had_gap = !self.early.is_empty();
+        self.expected += 1;
+        if let Some((_, to)) = self.early.run_of(self.expected) {
+            self.early.remove(self.expected, to);
+            self.expected = to;
+        }
+        let wants_ack = packet.flags.has(Flags::WANTS_ACK);
+        match self.delayed_ack {
+            Some(delay)
+                if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
+            {
+                let feedback = packet.header().feedback();
+                let (sent_at, until) = (packet.sent_at, now + delay);
+                self.pending = Some(Pending { sent_at, feedback, until });
+                None
+            }
+            _ => (wants_ack || had_gap).then(|| self.answer(packet, (0, 0))),
+        }
+    }
+
+    /// Reports a gap to a go-back-N sender, unless that was done lately.
+    fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
+        let is_reported = self.reported.is_some_and(|(gap, when)| {
+            gap == self.expected && now.since(when) < self.nack_interval
+        });
+        if is_reported {
+            return None;
+        }
+        self.reported = Some((self.expected, now));
+        Some(Answer { kind: Kind::Nack, ..self.answer(packet, (0, 0)) })
+    }
+
+    /// The acknowledgement that `packet` causes, for it and for one that is still to be acknowledged.
+    pub fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
+        let pending = self.pending.take();
+        let feedback = match (pending, packet.header()) {
+            // XCP's feedback is a change, and adds up; a rate is replaced by the next.
+            (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
+            (_, header) => header.feedback(),
+        };
+        Answer {
+            kind: Kind::Ack,
+            cumulative: self.expected,
+            block,
+            // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
+            sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
+            marked: self.tells_of_mark(packet),
+            feedback,
+        }
+    }
+
+    fn tells_of_mark(&self, packet: &Packet) -> bool {
+        match self.feedback {
+            Feedback::EchoUntilReduced => self.echoing,
+            Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
+                packet.is_marked()
+            }
+        }
+    }
+
+    /// Notes whether a packet was marked; says whether to send a notification now.
+    fn notes_mark(&mut self, now: Time, packet: &Packet) -> bool {
+        let marked = packet.is_marked();
+        match self.feedback {
+            Feedback::Echo => false,
+            Feedback::EchoUntilReduced => {
+                // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
+                self.echoing = marked || self.echoing && !packet.flags.has(Flags::REDUCED);
+                false
+            }
+            Feedback::Notify { interval } => {
+                let is_due = marked && self.notified.is_none_or(|last| now.since(last) >= interval);
+                if is_due {
+                    self.notified = Some(now);
+                }
+                is_due
+            }
+            Feedback::NotifyAtTicks { interval } => {
+                let is_first = self.clock_from.is_none();
+                let from = *self.clock_from.get_or_insert(now);
+                if marked && !is_first && self.notify_at == Time::NEVER {
+                    let ticks = now.since(from).0 / interval.0 + 1;
+                    self.notify_at = from + interval * ticks;
+                }
+                marked && is_first
+            }
+        }
+    }
+
+    /// When something happens by itself: a notification at a tick, or a delayed acknowledgement.
+    pub fn deadline(&self) -> Time {
+        self.pending.map_or(self.notify_at, |pending| pending.until.min(self.notify_at))
+    }
+
+    /// Lets time pass: says what to send now.
+    pub fn on_time(&mut self, now: Time) -> Reply {
+        let notification = now >= self.notify_at;
+        if notification {
+            self.notify_at = Time::NEVER;
+        }
+        let pending = self.pending.take_if(|pending| pending.until <= now);
+        let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
+            kind: Kind::Ack,
+            cumulative: self.expected,
+            block: (0, 0),
+            sent_at,
+            marked: self.echoing,
+            feedback,
+        });
+        Reply { ack, notification, is_new: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::sender::Segment;
+    use crate::endpoint::window;
+    use crate::endpoint::{Recovery, Reliability};
+    use crate::packet::Format;
+    use crate::parameters::defaults;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    fn mechanism(delayed_ack: Option<Duration>) -> Mechanism {
+        window::mechanism(&Reliability { delayed_ack, ..Reliability::internet() }, true)
+    }
+
+    /// A segment that was sent 50 ms before it comes.
+    fn data(mechanism: &Mechanism, ms: u64, sequence: u32, flags: Flags) -> Packet {
+        let format: Format = defaults();
+        let segment = Segment {
+            sequence,
+            payload: 1000,
+            wants_ack: true,
+            is_retransmit: false,
+            has_reduced: flags.has(Flags::REDUCED),
+        };
+        let mut packet = mechanism.data(&format, 0, at(ms - 50), segment);
+        if flags.has(Flags::MARKED) {
+            assert!(packet.mark(), "it is ECN-capable");
+        }
+        packet
+    }
+
+    /// What the receiver of TCP answers to a segment: what it lacks, and its block.
+    fn answer(receiver: &mut Receiver, ms: u64, sequence: u32) -> Option<(u32, (u32, u32))> {
+        let mechanism = mechanism(None);
+        let reply = receiver.on_data(at(ms), &data(&mechanism, ms, sequence, Flags::NONE));
+        assert!(!reply.notification);
+        reply.ack.map(|ack| (ack.cumulative, ack.block))
+    }
+
+    #[test]
+    fn an_ack_is_delayed_to_the_second_segment_or_by_its_time() {
+        let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
+        assert_eq!(answer(&mut receiver, 100, 0), None);
+        assert_eq!(receiver.deadline(), at(140));
+        assert_eq!(answer(&mut receiver, 101, 1), Some((2, (0, 0))));
+        assert_eq!(receiver.deadline(), Time::NEVER);
+        assert_eq!(answer(&mut receiver, 110, 2), None);
+        assert_eq!(receiver.on_time(at(149)).ack, None, "not yet");
+        let late = receiver.on_time(at(150)).ack.unwrap();
+        // With the time stamp of the segment, so that the sample has the delay (RFC 7323 §4.3).
+        assert_eq!((late.cumulative, late.sent_at), (3, at(60)));
+        assert_eq!(receiver.on_time(at(160)).ack, None, "only once");
+    }
+
+    #[test]
+    fn a_gap_is_told_at_once_and_so_is_what_fills_it() {
+        let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
+        assert_eq!(answer(&mut receiver, 100, 0), None);
+        assert_eq!(answer(&mut receiver, 101, 2), Some((1, (2, 3))));
+        assert_eq!(receiver.deadline(), Time::NEVER, "and tells of segment 0, too");
+        assert_eq!(answer(&mut receiver, 102, 4), Some((1, (4, 5))));
+        assert_eq!(answer(&mut receiver, 103, 3), Some((1, (2, 5))), "the run it now belongs to");
+        assert_eq!(answer(&mut receiver, 104, 1), Some((5, (0, 0))));
+        assert_eq!(
+            answer(&mut receiver, 105, 1),
+            Some((5, (0, 0))),
+            "a copy, at once (RFC 5681 §4.2)"
+        );
+        assert_eq!(answer(&mut receiver, 106, 5), None);
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_reduced() {
+        let mechanism = mechanism(None);
+        let mut receiver = Receiver::new(&mechanism);
+        let mut echoes = |sequence, flags| {
+            let packet = data(&mechanism, 100, sequence, flags);
+            receiver.on_data(at(100), &packet).ack.unwrap().marked
+        };
+        assert!(!echoes(0, Flags::NONE));
+        assert!(echoes(1, Flags::MARKED));
+        assert!(echoes(2, Flags::NONE), "until the sender says so");
+        assert!(!echoes(3, Flags::REDUCED));
+        assert!(!echoes(4, Flags::NONE));
+        assert!(echoes(5, Flags::MARKED));
+        let both = Flags::MARKED.with_if(Flags::REDUCED, true);
+        assert!(echoes(6, both), "the answer to one mark may be marked again");
+    }
+
+    #[test]
+    fn a_marked_segment_is_not_delayed() {
+        let mechanism = mechanism(Some(Duration::from_millis(40)));
+        let mut receiver = Receiver::new(&mechanism);
+        let packet = data(&mechanism, 100, 0, Flags::MARKED);
+        assert!(receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.marked));
+    }
+
+    #[test]
+    fn delayed_feedback_adds_up_if_it_is_a_change_and_is_the_newest_if_it_is_a_rate() {
+        let sum = |header: fn(f32) -> Header| {
+            let mechanism = mechanism(Some(Duration::from_millis(40)));
+            let mut receiver = Receiver::new(&mechanism);
+            let mut reply = |sequence, feedback| {
+                let plain = data(&mechanism, 100, sequence, Flags::NONE);
+                let ack = receiver.on_data(at(100), &plain.saying(header(feedback)));
+                ack.ack.map(|ack| ack.feedback)
+            };
+            assert_eq!(reply(0, 3.0), None);
+            reply(1, 4.0)
+        };
+        assert_eq!(sum(|feedback| Header::Xcp { rtt: 0.1, spacing: 0.01, feedback }), Some(7.0));
+        assert_eq!(sum(|rate| Header::Rcp { rtt: 0.1, rate }), Some(4.0));
+    }
+
+    #[test]
+    fn go_back_n_throws_away_what_comes_early_and_reports_the_gap_once() {
+        let reliability =
+            Reliability { recovery: Recovery::GoBackN, ..Reliability::selective_repeat() };
+        let mut receiver = Receiver::new(&window::mechanism(&reliability, true));
+        assert_eq!(answer(&mut receiver, 100, 0), Some((1, (0, 0))));
+        assert_eq!(answer(&mut receiver, 100, 2), Some((1, (0, 0))));
+        assert_eq!(answer(&mut receiver, 100, 3), None);
+        assert_eq!(answer(&mut receiver, 100, 1), Some((2, (0, 0))), "2 and 3 are gone");
+    }
+}

@@ -1,0 +1,459 @@
+//! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
+
+pub mod buffer;
+pub mod counters;
+pub mod directory;
+pub mod loss;
+pub mod pauses;
+pub mod port;
+pub mod ring;
+pub mod routes;
+pub mod store;
+pub mod traffic;
+pub mod transmitter;
+pub mod watchdog;
+
+use self::buffer::{Buffers, PAUSE_FRAME};
+use self::directory::{Directory, Place};
+use self::port::{Handed, Port, Served};
+use self::routes::{END, Routes, Way};
+use self::traffic::{LaneId, Traffic};
+use self::transmitter::Sent;
+use crate::agenda::{Agenda, Event};
+use crate::graph::LinkId;
+use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
+use crate::router::About;
+use crate::units::{Duration, Time};
+
+/// A packet that had to wait in its host's port has left it.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The flow it belongs to.
+    pub flow: FlowSlot,
+    /// When its transmission ends.
+    pub ends: Time,
+}
+
+/// What routers at ports read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Routers {
+    /// There are none.
+    None,
+    /// What is handed to their ports.
+    ReadOnTheWayThere,
+    /// Also what answers it.
+    ReadBothWays,
+}
+
+/// The network with all that is in it.
+pub struct Network {
+    /// By [`LinkId`].
+    pub ports: Vec<Port>,
+    /// Whether a link leads from a host's own port, by [`LinkId`].
+    pub from_host: Vec<bool>,
+    /// What of the traffic routers read.
+    routers: Routers,
+    /// Whether senders pace what they send, and wait until their host's port has sent it.
+    is_paced: bool,
+    /// Whether a queue weighs flows.
+    weighs: bool,
+    /// Where the flows in progress are kept.
+    pub directory: Directory,
+    /// What routers may know of the flows in progress, by place.
+    about: Vec<About>,
+    /// The ways through.
+    pub routes: Routes,
+    /// Shared buffers of the switches, if they have any.
+    pub buffers: Option<Buffers>,
+    /// Which traffic class each flow is in.
+    pub traffic: Traffic,
+    /// Whether control packets pass data, and the accounts of shared buffers.
+    pub control_priority: bool,
+    /// Flows of packets that were dropped or lost since the simulation last looked, and when.
+    pub losses: Vec<(FlowSlot, Time)>,
+    /// Packets that left their hosts' queues since the simulation last looked.
+    pub departures: Vec<Departure>,
+    /// Pause frames on their way.
+    pub pause_frames: u64,
+    /// When the last of those that have come was obeyed.
+    pub last_obeyed: Time,
+    /// Packets that a queue has just dropped.
+    rejects: Vec<Packet>,
+}
+
+impl Network {
+    /// A network of these ports, empty.
+    pub fn new(
+        ports: Vec<Port>,
+        from_host: Vec<bool>,
+        routes: Routes,
+        buffers: Option<Buffers>,
+        traffic: Traffic,
+        control_priority: bool,
+        is_paced: bool,
+    ) -> Self {
+        Self {
+            routers: if ports.iter().any(Port::hears_returns) {
+                Routers::ReadBothWays
+            } else if ports.iter().any(Port::is_routed) {
+                Routers::ReadOnTheWayThere
+            } else {
+                Routers::None
+            },
+            is_paced,
+            weighs: ports.iter().any(Port::weighs),
+            directory: Directory::default(),
+            about: Vec::new(),
+            ports,
+            from_host,
+            routes,
+            buffers,
+            traffic,
+            control_priority,
+            losses: Vec::new(),
+            departures: Vec::new(),
+            pause_frames: 0,
+            last_obeyed: Time::ZERO,
+            rejects: Vec::new(),
+        }
+    }
+
+    /// Takes in a flow that starts, of which routers may know what `about` says and whose queues may weigh it
+    /// as they do its class; its packets may come by `ways`.
+    pub fn introduce(
+        &mut self,
+        flow: FlowSlot,
+        about: About,
+        class: u16,
+        name: &str,
+        ways: [Way; 2],
+    ) -> Place {
+        let place = self.directory.join(flow);
+        if self.routers != Routers::None {
+            let index = place as usize;
+            if index >= self.about.len() {
+                self.about.resize(index + 1, about);
+            }
+            self.about[index] = about;
+        }
+        self.traffic.classify(flow, class);
+        if self.weighs {
+            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+                self.ports[*link as usize].introduce(flow, name);
+            }
+        }
+        place
+    }
+
+    /// Forgets a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot, ways: [Way; 2]) {
+        if self.weighs {
+            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+                self.ports[*link as usize].dismiss(flow);
+            }
+        }
+        self.directory.leave(flow);
+        self.routes.give_back(ways[0]);
+    }
+
+    /// What routers may know of the flow of a packet.
+    fn about(&self, packet: &Packet) -> &About {
+        let place = self.directory.place(packet.flow);
+        let place =
+            place.unwrap_or_else(|| unreachable!("a flow stays until its packets have gone"));
+        &self.about[place as usize]
+    }
+
+    /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
+    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<Packet> {
+        let port = &mut self.ports[link as usize];
+        let mut packet = port.arrive(agenda.now());
+        if let Some(time) = port.next_arrival() {
+            agenda.push(time, Event::Arrive(link));
+        }
+        if port.loses(&packet) {
+            self.losses.push((packet.flow, agenda.now()));
+            return None;
+        }
+        if packet.kind.is_frame() {
+            self.obey(&packet, agenda);
+            return None;
+        }
+        if self.routers == Routers::ReadBothWays && packet.kind.is_answer() {
+            let about = *self.about(&packet);
+            self.ports[link as usize ^ 1].show_return(&mut packet, &about, agenda.now());
+        }
+        match self.routes.link(packet.next_hop) {
+            END => Some(packet),
+            onward => {
+                if self.buffers.is_none() || self.admit(&packet, link, onward, agenda) {
+                    self.offer(&mut packet, onward, agenda);
+                }
+                None
+            }
+        }
+    }
+
+    /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
+    /// keeps its flow waiting, if the port can tell; otherwise a [`Departure`] will. Where hosts are routers
+    /// or senders do not pace, nobody waits.
+    pub fn send(&mut self, mut packet: Packet, agenda: &mut Agenda) -> Option<Time> {
+        let link = self.routes.link(packet.next_hop);
+        let ends = self.offer(&mut packet, link, agenda);
+        if self.is_paced && self.from_host[link as usize] { ends } else { Some(agenda.now()) }
+    }
+
+    /// How long pauses may last without being looked at, if there are any and they are ever looked at.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.buffers.as_ref().and_then(Buffers::watchdog)
+    }
+
+    /// Starts the clocks of all routers.
+    pub fn start_routers(&self, agenda: &mut Agenda) {
+        for (link, port) in (0..).zip(&self.ports) {
+            if port.next_tick() < Time::NEVER {
+                agenda.push(port.next_tick(), Event::Tick(link));
+            }
+        }
+    }
+
+    /// A router's time has come.
+    pub fn tick(&mut self, link: LinkId, agenda: &mut Agenda) {
+        let port = &mut self.ports[link as usize];
+        port.tick(agenda.now());
+        agenda.push(port.next_tick(), Event::Tick(link));
+    }
+
+    /// Handles a call that a port has asked for.
+    pub fn ready(&mut self, link: LinkId, agenda: &mut Agenda) {
+        self.ports[link as usize].called();
+        self.serve(link, agenda);
+    }
+
+    /// Hands a packet to a port.
+    fn offer(&mut self, packet: &mut Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+        if self.routers != Routers::None && !packet.kind.is_frame() {
+            let about = *self.about(packet);
+            self.ports[link as usize].show(packet, &about, agenda.now());
+        }
+        let class = self.traffic.of(packet.flow);
+        match self.ports[link as usize].hand(packet, class, agenda.now(), &mut self.rejects) {
+            Handed::Sent(sent) => {
+                depart(sent, link, agenda);
+                if self.ports[link as usize].is_prompt() {
+                    self.release(packet, link, agenda);
+                }
+                Some(sent.ends)
+            }
+            Handed::Dropped => {
+                self.discard(packet, link, agenda);
+                None
+            }
+            Handed::Waits(ends) => ends,
+            Handed::Queued => {
+                self.serve(link, agenda);
+                None
+            }
+        }
+    }
+
+    /// Starts a port's next transmission if it can.
+    fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
+        let now = agenda.now();
+        let served = self.ports[link as usize].serve(now, &mut self.rejects);
+        while let Some(packet) = self.rejects.pop() {
+            self.discard(&packet, link, agenda);
+        }
+        if let Some(Served { packet, sent, is_awaited }) = served {
+            self.release(&packet, link, agenda);
+            if is_awaited {
+                self.departures.push(Departure { flow: packet.flow, ends: sent.ends });
+            }
+            depart(sent, link, agenda);
+        }
+        if let Some(time) = self.ports[link as usize].call(now) {
+            agenda.push(time, Event::Ready(link));
+        }
+    }
+
+    /// Disposes of a packet that a port's queue has dropped.
+    fn discard(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+        if self.routers != Routers::None {
+            self.ports[link as usize].show_drop(packet);
+        }
+        self.release(packet, link, agenda);
+        if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
+            self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
+        }
+        self.losses.push((packet.flow, agenda.now()));
+    }
+
+    /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
+    pub fn ingress(&self, packet: &Packet, link: LinkId) -> Option<LaneId> {
+        let passes = self.control_priority && packet.kind.is_control();
+        let is_counted = !self.from_host[link as usize] && !passes;
+        is_counted.then(|| self.traffic.lane(self.routes.link(packet.next_hop - 1), packet.flow))
+    }
+
+    /// Finds room in its switch's buffer for a packet that has come by the link `from` and goes to `link`, or
+    /// drops it.
+    fn admit(&mut self, packet: &Packet, from: LinkId, link: LinkId, agenda: &mut Agenda) -> bool {
+        if self.control_priority && packet.kind.is_control() {
+            return true;
+        }
+        let class = self.traffic.of(packet.flow);
+        let ingress = self.traffic.lanes.lane(from, class);
+        let Some(buffers) = &mut self.buffers else { return true };
+        let now = agenda.now();
+        if !buffers.is_watched(ingress) {
+            let port = &mut self.ports[link as usize];
+            let queued = || port.backlog_of(class, now).bytes;
+            if buffers.admit_unwatched(ingress, packet.bytes, queued) {
+                if cfg!(debug_assertions) {
+                    self.assert_at_ease(ingress, packet.bytes, link, now);
+                }
+                return true;
+            }
+            self.count(ingress, now);
+            self.watch(ingress, packet.bytes, link, agenda);
+        }
+        let (Some(buffers), port) = (&mut self.buffers, &mut self.ports[link as usize]) else {
+            return true;
+        };
+        let admitted = buffers.admit(ingress, packet.bytes, || port.backlog_of(class, now).bytes);
+        if !admitted {
+            port.counters.arrived += 1;
+            port.counters.dropped += 1;
+            self.losses.push((packet.flow, now));
+        }
+        if buffers.pauses(ingress) {
+            self.tell(Kind::Pause, ingress, agenda);
+        }
+        admitted
+    }
+
+    /// Counts anew what waits at the switch at the end of `ingress`.
+    fn count(&mut self, ingress: LaneId, now: Time) {
+        let Some(buffers) = &mut self.buffers else { return };
+        buffers.forget(ingress);
+        for place in 0..buffers.ports(ingress).len() {
+            let port = &mut self.ports[buffers.ports(ingress)[place] as usize];
+            port.backlog(now);
+            port.visit_data(&mut |packet| {
+                let from = self.routes.link(packet.next_hop - 1);
+                buffers.hold(self.traffic.lane(from, packet.flow), packet.bytes);
+            });
+        }
+    }
+
+    /// Checks that exact accounts would let `bytes` in too that came by `ingress`, and not pause it.
+    fn assert_at_ease(&mut self, ingress: LaneId, bytes: u16, link: LinkId, now: Time) {
+        let most = self.buffers.clone();
+        self.count(ingress, now);
+        let class = self.traffic.lanes.class(ingress);
+        let queued = self.ports[link as usize].backlog_of(class, now).bytes;
+        if let Some(exact) = &mut self.buffers {
+            let is_at_ease = exact.admit(ingress, bytes, || queued) && !exact.pauses(ingress);
+            assert!(is_at_ease, "a switch that was not watched had to drop or pause");
+        }
+        self.buffers = most;
+    }
+
+    /// Watches the switch at the end of `ingress`, by which `bytes` have come that go to `link`, if it was
+    /// found to hold much.
+    fn watch(&mut self, ingress: LaneId, bytes: u16, link: LinkId, agenda: &mut Agenda) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let (now, class) = (agenda.now(), self.traffic.lanes.class(ingress));
+        let queued = self.ports[link as usize].backlog_of(class, now).bytes;
+        if !buffers.watch(ingress, bytes, queued) {
+            return;
+        }
+        for link in buffers.ports(ingress) {
+            let port = &mut self.ports[*link as usize];
+            port.set_prompt(true, now);
+            if let Some(time) = port.call(now) {
+                agenda.push(time, Event::Ready(*link));
+            }
+        }
+    }
+
+    /// Frees the room of a packet that leaves its switch's buffer, if the switch is watched.
+    fn release(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+        if self.buffers.is_none() {
+            return;
+        }
+        let (Some(ingress), Some(buffers)) = (self.ingress(packet, link), &mut self.buffers) else {
+            return;
+        };
+        if !buffers.is_watched(ingress) {
+            return;
+        }
+        buffers.release(ingress, packet.bytes);
+        if buffers.relax(ingress) {
+            for link in buffers.ports(ingress) {
+                self.ports[*link as usize].set_prompt(false, agenda.now());
+            }
+        }
+        if buffers.resumes(ingress) {
+            self.tell(Kind::Resume, ingress, agenda);
+        }
+    }
+
+    /// Checks the accounts of shared buffers at the end of a run.
+    pub fn assert_buffers(&self) {
+        let Some(buffers) = &self.buffers else { return };
+        let mut waiting = vec![0; self.ports.len() * self.traffic.numbers.len()];
+        for (link, port) in (0..).zip(&self.ports) {
+            port.visit_data(&mut |packet| {
+                if let Some(ingress) = self.ingress(packet, link) {
+                    waiting[ingress as usize] += u64::from(packet.bytes);
+                }
+            });
+        }
+        buffers.assert_hold(&waiting);
+    }
+
+    /// Sends a pause frame for `lane` to the neighbour at its other end; or takes back the one before, which
+    /// says the opposite, if it has not left yet.
+    fn tell(&mut self, kind: Kind, lane: LaneId, agenda: &mut Agenda) {
+        let back = self.traffic.lanes.link(lane) ^ 1;
+        if self.ports[back as usize].take_frame(lane, agenda.now()) {
+            self.pause_frames -= 1;
+            return;
+        }
+        self.pause_frames += 1;
+        let mut frame = Packet {
+            sent_at: agenda.now(),
+            flow: FlowSlot::MAX,
+            next_hop: 0,
+            sequence: lane,
+            packed: Packed::default(),
+            bytes: PAUSE_FRAME.0 as u16,
+            kind,
+            flags: Flags::NONE,
+        };
+        self.offer(&mut frame, back, agenda);
+    }
+
+    /// Obeys a pause frame that has arrived.
+    fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
+        self.pause_frames -= 1;
+        self.last_obeyed = self.last_obeyed.max(agenda.now());
+        let (lanes, lane) = (self.traffic.lanes, frame.sequence);
+        let (link, class) = (lanes.link(lane), lanes.class(lane));
+        let port = &mut self.ports[link as usize];
+        if frame.kind == Kind::Pause {
+            port.pause(class, agenda.now());
+        } else {
+            port.resume(class, agenda.now());
+            self.serve(link, agenda);
+        }
+    }
+}
+
+/// Schedules the arrival of a packet that has the link to itself.
+fn depart(sent: Sent, link: LinkId, agenda: &mut Agenda) {
+    if let Some(time) = sent.arrives_first {
+        agenda.push(time, Event::Arrive(link));
+    }
+}

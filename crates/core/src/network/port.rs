@@ -1,0 +1,592 @@
+//! A port: a queue, a transmitter and the link behind it, with counters that must add up.
+
+use super::counters::Counters;
+use super::loss::Losses;
+use super::pauses::Pauses;
+use super::store::Store;
+use super::traffic::{Class, LaneId};
+use super::transmitter::{Sent, Transmitter};
+use crate::graph::Link;
+use crate::packet::{FlowSlot, Kind, Packet};
+use crate::random::Random;
+use crate::router::{About, Router, View};
+use crate::units::Time;
+use crate::waiting::{Backlog, Behaviour, Census, Context, Line};
+
+/// How a port is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// Whether control packets pass data, in a line of their own without limit.
+    pub control_first: bool,
+    /// Whether flows wait for their packets to leave.
+    pub is_awaited: bool,
+    /// Whether packets that are no answers get their time stamp here, when their transmission starts.
+    pub stamps: bool,
+}
+
+/// When a port is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// When somebody looks.
+    Late,
+    /// When the transmitter is free.
+    Prompt,
+    /// When the transmitter is free, and every packet goes through the store, which is not patient
+    /// ([`Store::is_patient`]).
+    Impatient,
+}
+
+/// What becomes of a packet handed to a port.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Handed {
+    /// Its transmission has started.
+    Sent(Sent),
+    /// It waits, and will be sent when somebody looks; and when its transmission will end, if that is known.
+    Waits(Option<Time>),
+    /// It was put in a queue that has yet to be served; the queue may have dropped it or others.
+    Queued,
+    /// It was dropped.
+    Dropped,
+}
+
+/// A transmission that a port has started when it was called.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Served {
+    /// The packet, as it waited.
+    pub packet: Packet,
+    /// Its transmission.
+    pub sent: Sent,
+    /// Whether its flow waits to hear of it.
+    pub is_awaited: bool,
+}
+
+/// One direction of a cable, with the queue before it.
+///
+/// A hop is one event, the arrival at the end of the link: what waits is not served when the transmitter
+/// becomes free, but when somebody next looks at the port, and then from the time when it became free. That
+/// is before anything can depend on it, since the packet being sent arrives later than its transmission ends
+/// (docs/performance.md). Where departures matter to somebody at once, the port is *prompt*, and asks to be
+/// called when the transmitter is free.
+///
+/// Every hop touches two ports, and a large network has more than a near cache holds: what a hop needs
+/// stands first, and `is_paused`, `is_fifo` and `control_waits` say there what `pauses`, `data` and `control`
+/// would tell from further off.
+#[repr(C, align(64))]
+pub struct Port {
+    transmitter: Transmitter,
+    mode: Mode,
+    /// Whether data must wait, by a pause frame; with several classes they know.
+    is_paused: bool,
+    /// Whether all data waits first in, first out, and not in a queue.
+    is_fifo: bool,
+    /// Whether control packets pass data, and whether any wait.
+    control_first: bool,
+    control_waits: bool,
+    /// Whether there is a router.
+    is_routed: bool,
+    /// Whether it matters when packets leave, and is foretold when they come.
+    foretells: bool,
+    /// Below this backlog the discipline accepts everything unmarked and need not be asked.
+    quiet_below: u64,
+    /// Up to when `queue_area` is known.
+    accounted: Time,
+    /// What has passed.
+    pub counters: Counters,
+    data: Store,
+    /// Control packets that pass data.
+    control: Line,
+    /// When all that waits will have been sent, if that is foretold: control packets that come later and
+    /// pass, and pauses that begin later, are not in it.
+    drains: Time,
+    /// Whether flows wait for their packets to leave.
+    is_awaited: bool,
+    /// Of so many packets that wait first it has been foretold when they leave.
+    foretold: u32,
+    /// Whether the port has asked to be called when the transmitter is free.
+    is_called: bool,
+    router: Option<Box<dyn Router>>,
+    losses: Losses,
+    random: Random,
+    /// By class.
+    pauses: Box<[Pauses]>,
+}
+
+impl Port {
+    /// A port on `link`, where each traffic class waits in a queue that behaves as given, drawing from
+    /// `random`, and where packets are lost as `losses` has it.
+    pub fn new(
+        link: &Link,
+        behaviours: Vec<Behaviour>,
+        router: Option<Box<dyn Router>>,
+        service: Service,
+        random: Random,
+        losses: Losses,
+    ) -> Self {
+        let Service { control_first, is_awaited, stamps } = service;
+        let pauses = vec![Pauses::default(); behaviours.len()].into();
+        let data = Store::new(behaviours);
+        let (is_fifo, quiet_below) = match &data {
+            Store::Fifo(gate) => (true, gate.quiet_below()),
+            _ => (false, 0),
+        };
+        let mut port = Self {
+            transmitter: Transmitter::new(link, stamps, losses.are_possible()),
+            mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
+            is_paused: false,
+            is_fifo,
+            control_first,
+            control_waits: false,
+            is_routed: router.is_some(),
+            foretells: is_awaited && is_fifo,
+            quiet_below,
+            accounted: Time::ZERO,
+            counters: Counters::default(),
+            data,
+            control: Line::default(),
+            drains: Time::ZERO,
+            is_awaited,
+            foretold: 0,
+            is_called: false,
+            router,
+            losses,
+            random,
+            pauses,
+        };
+        port.set_prompt(false, Time::ZERO);
+        port
+    }
+
+    /// Makes the port prompt or not, unless it has reasons of its own.
+    pub fn set_prompt(&mut self, is_prompt: bool, now: Time) {
+        self.settle(now);
+        self.mode = match self.mode {
+            Mode::Impatient => Mode::Impatient,
+            _ if is_prompt || (self.is_awaited && !self.foretells) => Mode::Prompt,
+            _ => Mode::Late,
+        };
+    }
+
+    /// Whether departures matter at once.
+    pub fn is_prompt(&self) -> bool {
+        self.mode != Mode::Late
+    }
+
+    /// Takes a packet of a class in.
+    pub fn hand(
+        &mut self,
+        packet: &mut Packet,
+        class: Class,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) -> Handed {
+        self.counters.arrived += 1;
+        self.settle(now);
+        let is_control = self.control_first && packet.kind.is_control();
+        let data = self.data_backlog();
+        if self.is_fifo
+            && !is_control
+            && data.bytes + u64::from(packet.bytes) >= self.quiet_below
+            && let Store::Fifo(gate) = &mut self.data
+        {
+            let (random, marks) = (&mut self.random, &mut self.counters.marked);
+            if !gate.admit(packet, data, &mut Context { now, random, dropped, marks }) {
+                self.counters.dropped += 1;
+                return Handed::Dropped;
+            }
+        }
+        let may_go = is_control || !self.is_paused;
+        let is_free = self.transmitter.busy_until <= now;
+        if is_free
+            && self.transmitter.waiting.packets == 0
+            && may_go
+            && self.mode != Mode::Impatient
+        {
+            if !self.is_fifo
+                && !is_control
+                && let Store::Queue(queue) = &mut self.data
+            {
+                queue.pass(packet);
+            }
+            let sent = self.transmitter.send(packet, now);
+            self.depart(packet.kind, packet.bytes, now);
+            return Handed::Sent(sent);
+        }
+        self.queue(packet, class, is_control, now, dropped);
+        if self.is_prompt() || is_free || !dropped.is_empty() {
+            return Handed::Queued;
+        }
+        if self.foretells {
+            let begins = self.drains.max(self.transmitter.busy_until);
+            self.drains = begins + self.transmitter.duration(packet.bytes);
+            return Handed::Waits(Some(self.drains));
+        }
+        Handed::Waits(None)
+    }
+
+    /// Takes back the frame for a lane, if it still waits: as if it had never come.
+    pub fn take_frame(&mut self, lane: LaneId, now: Time) -> bool {
+        self.settle(now);
+        let Some(frame) = self.control.take_frame(lane) else { return false };
+        self.account(now);
+        self.counters.arrived -= 1;
+        self.transmitter.waiting.take(frame.bytes);
+        self.control_waits = self.control.first().is_some();
+        true
+    }
+
+    /// Puts a packet in its line.
+    fn queue(
+        &mut self,
+        packet: &Packet,
+        class: Class,
+        is_control: bool,
+        now: Time,
+        dropped: &mut Vec<Packet>,
+    ) {
+        self.account(now);
+        // What could go before has gone.
+        self.transmitter.busy_until = self.transmitter.busy_until.max(now);
+        self.transmitter.waiting.add(packet.bytes);
+        if is_control {
+            self.control_waits = true;
+            if packet.kind.is_frame() {
+                self.control.push_frame(*packet);
+            } else {
+                self.control.push(*packet);
+            }
+        } else if self.is_fifo {
+            self.transmitter.append(packet);
+        } else {
+            let already = dropped.len();
+            let (random, marks) = (&mut self.random, &mut self.counters.marked);
+            self.data.push(*packet, class, &mut Context { now, random, dropped, marks });
+            self.note_drops(&dropped[already..]);
+        }
+        self.counters.queue_max = self.counters.queue_max.max(self.transmitter.waiting.bytes);
+    }
+
+    /// The queue has dropped packets that waited.
+    fn note_drops(&mut self, dropped: &[Packet]) {
+        self.counters.dropped += dropped.len() as u64;
+        for packet in dropped {
+            self.transmitter.waiting.take(packet.bytes);
+        }
+    }
+
+    /// Starts the next transmission, if the transmitter is free and something may go.
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Served> {
+        self.settle(now);
+        if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
+            return None;
+        }
+        let sent = self.start_next(now, dropped)?;
+        let &mut packet = self.transmitter.last()?;
+        let is_data = !packet.kind.is_control();
+        let was_foretold = self.foretold > 0;
+        self.foretold -= u32::from(is_data && was_foretold);
+        Some(Served {
+            packet: Packet { next_hop: packet.next_hop - 1, ..packet },
+            sent,
+            is_awaited: self.is_awaited && is_data && !was_foretold,
+        })
+    }
+
+    /// Starts the next transmission at `starts`, if something may go.
+    fn start_next(&mut self, starts: Time, dropped: &mut Vec<Packet>) -> Option<Sent> {
+        self.account(starts);
+        if self.control_waits {
+            let packet = self.control.pop()?;
+            self.control_waits = self.control.first().is_some();
+            return Some(self.send(&packet, starts));
+        }
+        if self.is_paused {
+            return None;
+        }
+        if self.is_fifo {
+            let Packet { kind, bytes, .. } = *self.transmitter.first()?;
+            let sent = self.transmitter.start(starts)?;
+            self.transmitter.waiting.take(bytes);
+            self.depart(kind, bytes, starts);
+            return Some(sent);
+        }
+        let already = dropped.len();
+        let (random, marks) = (&mut self.random, &mut self.counters.marked);
+        let packet = self.data.pop(&mut Context { now: starts, random, dropped, marks });
+        self.note_drops(&dropped[already..]);
+        Some(self.send(&packet?, starts))
+    }
+
+    /// Sends a packet that waited in a queue of its own.
+    fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
+        let sent = self.transmitter.send(packet, starts);
+        self.transmitter.waiting.take(packet.bytes);
+        self.depart(packet.kind, packet.bytes, starts);
+        sent
+    }
+
+    /// When to call [`serve`](Self::serve) next: `None` if nothing may go, if somebody will look in time
+    /// anyway, or if the port has asked already.
+    pub fn call(&mut self, now: Time) -> Option<Time> {
+        if self.foretells && !self.is_paused && self.transmitter.waiting.packets == 0 {
+            self.set_prompt(false, now);
+        }
+        let waits = self.transmitter.waiting.packets > 0;
+        if !self.is_prompt() || self.is_called || !waits || !self.may_go() {
+            return None;
+        }
+        self.is_called = true;
+        Some(self.transmitter.busy_until.max(now))
+    }
+
+    /// Whether no pause holds back all that waits.
+    fn may_go(&self) -> bool {
+        self.control_waits
+            || match &self.data {
+                Store::Classes(classes) => classes.may_go(),
+                _ => !self.is_paused,
+            }
+    }
+
+    /// The call that [`call`](Self::call) asked for has come.
+    pub fn called(&mut self) {
+        self.is_called = false;
+    }
+
+    /// Takes the packet that has come to the end of the link.
+    pub fn arrive(&mut self, now: Time) -> Packet {
+        self.settle(now);
+        self.transmitter.arrive()
+    }
+
+    /// When the first packet on the wire comes to its end, if there is one.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.transmitter.next_arrival()
+    }
+
+    /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
+    /// one would stop the link for ever.
+    pub fn loses(&mut self, packet: &Packet) -> bool {
+        let is_lost = self.transmitter.is_lossy && self.losses.take(packet.kind.is_frame());
+        self.counters.lost += u64::from(is_lost);
+        is_lost
+    }
+
+    /// PFC: data of a class must wait from now on.
+    pub fn pause(&mut self, class: Class, now: Time) {
+        self.settle(now);
+        if self.foretells && !self.is_prompt() {
+            // Nobody can tell any more when what comes from now on will leave.
+            self.foretold = self.data_backlog().packets;
+            self.mode = Mode::Prompt;
+        }
+        match &mut self.data {
+            Store::Classes(classes) => classes.pause(class, true),
+            _ => self.is_paused = true,
+        }
+        self.pauses[usize::from(class)].begin(now);
+    }
+
+    /// PFC: data of a class may go again.
+    pub fn resume(&mut self, class: Class, now: Time) {
+        self.settle(now);
+        self.transmitter.busy_until = self.transmitter.busy_until.max(now);
+        match &mut self.data {
+            Store::Classes(classes) => classes.pause(class, false),
+            _ => self.is_paused = false,
+        }
+        self.pauses[usize::from(class)].end(now);
+    }
+
+    /// Shows a packet that is about to be handed in to the router.
+    pub fn show(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        self.settle(now);
+        if let Some(router) = &mut self.router {
+            router.on_arrive(packet, about, now);
+        }
+    }
+
+    /// Shows the router what has come back over the same cable.
+    pub fn show_return(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        if let Some(router) = &mut self.router {
+            router.on_return(packet, about, now);
+        }
+    }
+
+    /// Tells the router that a packet it was shown was dropped.
+    pub fn show_drop(&mut self, packet: &Packet) {
+        if let Some(router) = &mut self.router {
+            router.on_drop(packet);
+        }
+    }
+
+    /// Whether the queue weighs flows.
+    pub fn weighs(&self) -> bool {
+        self.data.weighs()
+    }
+
+    /// Tells the queue of a flow that starts.
+    pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
+        self.data.introduce(flow, class);
+    }
+
+    /// Tells the queue of a flow that has ended.
+    pub fn dismiss(&mut self, flow: FlowSlot) {
+        self.data.dismiss(flow);
+    }
+
+    /// Whether there is a router.
+    pub fn is_routed(&self) -> bool {
+        self.is_routed
+    }
+
+    /// Whether the router wants to see what comes back.
+    pub fn hears_returns(&self) -> bool {
+        self.router.as_ref().is_some_and(|router| router.hears_returns())
+    }
+
+    /// When the router's time comes next; never, if there is none.
+    pub fn next_tick(&self) -> Time {
+        self.router.as_ref().map_or(Time::NEVER, |router| router.next_tick())
+    }
+
+    /// The router's time has come.
+    pub fn tick(&mut self, now: Time) {
+        let waiting = self.backlog(now).bytes;
+        if let Some(router) = &mut self.router {
+            router.on_tick(View { now, waiting });
+        }
+    }
+
+    /// What its queue has counted by priority.
+    pub fn census(&self) -> Option<&Census> {
+        self.data.census()
+    }
+
+    /// The router's named numbers.
+    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
+    }
+
+    /// How PFC has held the port's data back, by class.
+    pub fn pauses(&self) -> &[Pauses] {
+        &self.pauses
+    }
+
+    /// Shows the data that waits, in no particular order; that of a port without a line for control packets
+    /// includes them.
+    pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
+        match &self.data {
+            Store::Fifo(_) => self.transmitter.waiting().for_each(see),
+            Store::Queue(queue) => queue.visit(see),
+            Store::Classes(classes) => classes.visit(see),
+        }
+    }
+
+    /// What waits.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.settle(now);
+        self.transmitter.waiting
+    }
+
+    /// What waits in the queue of a class; with one class, all that waits.
+    pub fn backlog_of(&mut self, class: Class, now: Time) -> Backlog {
+        match &self.data {
+            Store::Classes(classes) => classes.backlog(class),
+            _ => self.backlog(now),
+        }
+    }
+
+    /// Bytes whose transmission has started.
+    pub fn transmitted(&mut self, now: Time) -> u64 {
+        self.settle(now);
+        self.counters.bytes
+    }
+
+    /// Brings the counters up to the end of the run and checks that they add up; says how many packets are
+    /// left, waiting or on the wire.
+    pub fn close(&mut self, now: Time) -> u64 {
+        let waiting = self.backlog(now);
+        let mut data = Backlog::default();
+        self.visit_data(&mut |packet| data.add(packet.bytes));
+        assert_eq!(data, self.data_backlog(), "a port has lost count of what waits");
+        self.account(now);
+        self.pauses.iter_mut().for_each(|pauses| pauses.end(now));
+        let Counters { arrived, departed, dropped, .. } = self.counters;
+        assert_eq!(
+            arrived,
+            departed + dropped + u64::from(waiting.packets),
+            "a port's packets do not add up: arrived, departed + dropped + queued"
+        );
+        self.transmitter.on_wire() + u64::from(waiting.packets)
+    }
+
+    /// What waits apart from control packets that pass data.
+    fn data_backlog(&self) -> Backlog {
+        if !self.control_waits {
+            return self.transmitter.waiting;
+        }
+        let control = self.control.backlog();
+        Backlog {
+            bytes: self.transmitter.waiting.bytes - control.bytes,
+            packets: self.transmitter.waiting.packets - control.packets,
+        }
+    }
+
+    /// Notes what has waited since the last change.
+    fn account(&mut self, now: Time) {
+        let (bytes, lasted) = (self.transmitter.waiting.bytes, now - self.accounted);
+        self.counters.queue_area += u128::from(bytes) * u128::from(lasted.0);
+        self.accounted = now;
+    }
+
+    /// Starts the transmissions that should have started by `now`, if nobody calls the port for them.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        if self.transmitter.waiting.packets > 0
+            && self.transmitter.busy_until <= now
+            && !self.is_prompt()
+        {
+            self.catch_up(now);
+        }
+    }
+
+    /// Apart, so that looking whether there is anything to do costs no call.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Time) {
+        let mut dropped = Vec::new();
+        while self.transmitter.waiting.packets > 0
+            && self.transmitter.busy_until <= now
+            // Without a packet on its way nobody would hear of those that follow.
+            && self.transmitter.on_wire() > 0
+        {
+            if self.start_next(self.transmitter.busy_until, &mut dropped).is_none() {
+                break;
+            }
+        }
+        debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
+    }
+
+    /// A packet's transmission has started.
+    fn depart(&mut self, kind: Kind, bytes: u16, starts: Time) {
+        self.counters.depart(kind, bytes);
+        if self.quiet_below == 0
+            && let Store::Fifo(gate) = &mut self.data
+            && !(self.control_first && kind.is_control())
+        {
+            gate.leave(starts);
+        }
+        if self.is_routed {
+            self.stamp(starts);
+        }
+    }
+
+    /// Shows the packet whose transmission starts to the router. Apart, because ports without routers
+    /// should not pay for it.
+    #[cold]
+    fn stamp(&mut self, starts: Time) {
+        let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
+        if let (Some(router), Some(packet)) = (&mut self.router, self.transmitter.last()) {
+            router.on_depart(packet, view);
+        }
+    }
+}

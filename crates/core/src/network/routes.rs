@@ -1,0 +1,217 @@
+//! Where packets go: every flow's way through the network as a run of ports, found when it starts.
+//!
+//! A packet follows its route by counting hops: no look-up and no table in the loop.
+
+use std::collections::BTreeMap;
+
+use crate::alone::{alone, alone_spread};
+use crate::flow::HostId;
+use crate::graph::{Graph, Link, LinkId, Paths};
+use crate::packet::Format;
+use crate::random::mix;
+use crate::units::{Bytes, Duration, Rate};
+
+crate::choices! {
+    /// How packets spread over paths of equal cost.
+    pub enum Routing {
+        /// Every flow takes one path, chosen by a hash of the seed and the flow (ECMP).
+        FlowHash = "flow_hash",
+        /// Every packet takes the next path in turn, starting anywhere.
+        SprayRoundRobin = "spray_round_robin",
+        /// Every packet takes a random path.
+        SprayRandom = "spray_random",
+    }
+}
+
+/// Ends a route.
+pub const END: LinkId = LinkId::MAX;
+
+/// The paths that one flow's packets take in one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    first: u32,
+    /// Length of each path with its [`END`].
+    stride: u32,
+    paths: u32,
+    turn: Turn,
+}
+
+/// Which path the next packet takes.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// The one after this.
+    After(u32),
+    /// Any: the number of a draw of the way's own.
+    Random(u64),
+}
+
+impl Way {
+    /// Where the next packet starts.
+    pub fn start(&mut self) -> u32 {
+        if self.paths == 1 {
+            return self.first;
+        }
+        let path = match &mut self.turn {
+            Turn::After(last) => {
+                *last = (*last + 1) % self.paths;
+                *last
+            }
+            Turn::Random(draw) => {
+                *draw = draw.wrapping_add(1);
+                ((u128::from(mix(*draw)) * u128::from(self.paths)) >> 64) as u32
+            }
+        };
+        self.first + path * self.stride
+    }
+}
+
+/// All routes in use, each a run of links that ends with [`END`].
+///
+/// The route of a flow that has ended makes room for another, so that what is read at every hop stays small
+/// (docs/performance.md). All paths of a pair of hosts, over which packets are sprayed, are kept.
+pub struct Routes {
+    routing: Routing,
+    seed: u64,
+    paths: Paths,
+    hops: Vec<LinkId>,
+    /// Where the paths of a pair of hosts start, for spraying.
+    known: BTreeMap<(HostId, HostId), u32>,
+    /// Where there is room for a path there and back, by the length of either.
+    free: BTreeMap<u32, Vec<u32>>,
+    /// A path there and back that is being found.
+    found: Vec<LinkId>,
+}
+
+impl Routes {
+    /// Routes through `graph`.
+    pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
+        Self {
+            routing,
+            seed,
+            paths: Paths::new(graph),
+            hops: Vec::new(),
+            known: BTreeMap::new(),
+            free: BTreeMap::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// The link at `position`, or [`END`].
+    pub fn link(&self, position: u32) -> LinkId {
+        self.hops[position as usize]
+    }
+
+    /// The ways of a flow there and back; the way back mirrors the way there.
+    ///
+    /// # Panics
+    /// If no path joins the hosts, which no topology lets happen.
+    pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> (Way, Way) {
+        let count = self.paths.count(source, target);
+        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
+        let hash = mix(self.seed ^ mix(flow));
+        let (spread, first) = if self.routing == Routing::FlowHash {
+            self.found.clear();
+            self.append(source, target, hash % count..hash % count + 1);
+            (1, self.place())
+        } else if let Some(first) = self.known.get(&(source, target)) {
+            (count, *first)
+        } else {
+            self.found.clear();
+            self.append(source, target, 0..count);
+            let first = self.hops.len() as u32;
+            self.hops.extend(&self.found);
+            self.known.insert((source, target), first);
+            (count, first)
+        };
+        let path = self.hops[first as usize..].split(|link| *link == END).next();
+        let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
+        let paths = spread as u32;
+        let turn = |stream: u64| match self.routing {
+            Routing::FlowHash | Routing::SprayRoundRobin => Turn::After((hash % spread) as u32),
+            Routing::SprayRandom => Turn::Random(mix(hash ^ stream)),
+        };
+        let there = Way { first, stride, paths, turn: turn(0) };
+        let back = Way { first: first + paths * stride, turn: turn(1), ..there };
+        (there, back)
+    }
+
+    /// The paths of a way, each as its links.
+    pub fn links(&self, way: Way) -> impl Iterator<Item = &[LinkId]> {
+        let (first, stride) = (way.first as usize, way.stride as usize);
+        self.hops[first..first + way.paths as usize * stride]
+            .chunks_exact(stride)
+            .map(move |path| &path[..stride - 1])
+    }
+
+    /// Line rate of the host that a way starts at.
+    pub fn line_rate(&self, graph: &Graph, way: Way) -> Rate {
+        let first = self.links(way).next().map_or(0, |path| path[0]);
+        graph.links[first as usize].rate
+    }
+
+    /// How long a flow of `size` takes over an empty network.
+    pub fn time_alone(&self, graph: &Graph, way: Way, format: &Format, size: Bytes) -> Duration {
+        let of_link = |link: &LinkId| {
+            let Link { rate, delay, .. } = graph.links[*link as usize];
+            (rate, delay)
+        };
+        let paths: Vec<&[LinkId]> = self.links(way).collect();
+        if let [path] = paths[..] {
+            return alone(path.iter().map(of_link), format, size);
+        }
+        let of_path = |path: &&[LinkId]| {
+            let hop = |(i, link): (usize, &LinkId)| {
+                let (rate, delay) = of_link(link);
+                (rate, delay, paths.iter().all(|other| other[i] == *link))
+            };
+            let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
+            alone_spread(&hops, format, size)
+        };
+        paths.iter().map(of_path).min().unwrap_or_default()
+    }
+
+    /// How long a packet of `bytes` takes over an empty network.
+    pub fn packet_time(&self, graph: &Graph, way: Way, bytes: Bytes) -> Duration {
+        let path = self.links(way).next().unwrap_or_default();
+        path.iter().fold(Duration::ZERO, |sum, link| {
+            let link = &graph.links[*link as usize];
+            sum + link.rate.transmit(bytes) + link.delay
+        })
+    }
+
+    /// The way of a flow is no longer needed, nor the way back.
+    pub fn give_back(&mut self, there: Way) {
+        if self.routing == Routing::FlowHash {
+            self.free.entry(there.stride).or_default().push(there.first);
+        }
+    }
+
+    /// Puts the path that was found where there is room.
+    fn place(&mut self) -> u32 {
+        let stride = self.found.len() as u32 / 2;
+        if let Some(first) = self.free.get_mut(&stride).and_then(Vec::pop) {
+            self.hops[first as usize..][..self.found.len()].copy_from_slice(&self.found);
+            return first;
+        }
+        self.hops.extend(&self.found);
+        (self.hops.len() - self.found.len()) as u32
+    }
+
+    /// Finds the chosen paths, then the same backwards.
+    fn append(&mut self, source: HostId, target: HostId, choices: std::ops::Range<u64>) {
+        for choice in choices {
+            self.paths.append(source, target, choice, &mut self.found);
+            self.found.push(END);
+        }
+        let end = self.found.len();
+        let mut start = 0;
+        while start < end {
+            let length = self.found[start..].iter().position(|link| *link == END).unwrap_or(0);
+            for hop in (start..start + length).rev() {
+                self.found.push(self.found[hop] ^ 1);
+            }
+            self.found.push(END);
+            start += length + 1;
+        }
+    }
+}

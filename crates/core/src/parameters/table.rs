@@ -1,0 +1,122 @@
+//! Tables in CSV files, read with errors that name file, line and column.
+
+use serde_json::Value;
+
+use super::{File, Parameter, Problem, did_you_mean};
+
+/// A table with a header; lines that start with `#` are comments.
+pub(crate) struct Table<'a> {
+    file: &'a str,
+    columns: Vec<String>,
+    reader: csv::Reader<&'a [u8]>,
+}
+
+/// One row of a table.
+pub(crate) struct Row<'a> {
+    file: &'a str,
+    columns: &'a [String],
+    cells: csv::StringRecord,
+}
+
+impl<'a> Table<'a> {
+    /// Opens a table that has the columns `required` and may have those in `optional`.
+    pub(crate) fn open(
+        file: &'a File,
+        required: &[&str],
+        optional: &[&str],
+    ) -> Result<Self, Problem> {
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .comment(Some(b'#'))
+            .flexible(true)
+            .from_reader(file.text.as_bytes());
+        let header = reader.headers().map_err(|error| unreadable(&file.name, &error))?.clone();
+        let columns: Vec<String> = header.iter().map(str::to_owned).collect();
+        let line = header.position().map_or(1, csv::Position::line);
+        let problem = |message: String| at(&file.name, line, &message);
+        for (i, column) in columns.iter().enumerate() {
+            let known = required.iter().chain(optional).copied();
+            if !known.clone().any(|name| name == column) {
+                let hint = did_you_mean(column, known.clone());
+                let known = known.collect::<Vec<_>>().join(", ");
+                return Err(problem(format!("unknown column `{column}`{hint} (of {known})")));
+            }
+            if columns[..i].contains(column) {
+                return Err(problem(format!("column `{column}` appears twice")));
+            }
+        }
+        match required.iter().find(|name| !columns.iter().any(|column| column == *name)) {
+            Some(name) => Err(problem(format!(
+                "no column `{name}`; the first line must name the columns {}",
+                required.join(", ")
+            ))),
+            None => Ok(Self { file: &file.name, columns, reader }),
+        }
+    }
+
+    /// Calls `each` with every row in turn, until one is refused.
+    pub(crate) fn rows(
+        self,
+        mut each: impl FnMut(&Row<'_>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let Self { file, columns, reader } = self;
+        for cells in reader.into_records() {
+            let cells = cells.map_err(|error| unreadable(file, &error))?;
+            let row = Row { file, columns: &columns, cells };
+            if row.cells.len() != columns.len() {
+                let (given, named) = (row.cells.len(), columns.len());
+                let message = format!("{given} cells, but the first line names {named} columns");
+                return Err(at(file, row.line(), &message));
+            }
+            each(&row)?;
+        }
+        Ok(())
+    }
+}
+
+impl Row<'_> {
+    /// The text in a column; `None` if the column is absent or the cell empty.
+    pub(crate) fn get(&self, column: &str) -> Option<&str> {
+        let index = self.columns.iter().position(|name| name == column)?;
+        self.cells.get(index).filter(|cell| !cell.is_empty())
+    }
+
+    /// The text in a column that must be filled.
+    pub(crate) fn text(&self, column: &str) -> Result<&str, Problem> {
+        self.get(column).ok_or_else(|| self.problem(column, "missing"))
+    }
+
+    /// The value in a column, if it is filled; written as a scenario would write it.
+    pub(crate) fn value<T: Parameter>(&self, column: &str) -> Result<Option<T>, Problem> {
+        let Some(text) = self.get(column) else { return Ok(None) };
+        let plain = || T::read(&serde_json::from_str(text).ok()?).ok();
+        match T::read(&Value::from(text)) {
+            Ok(value) => Ok(Some(value)),
+            Err(problem) => plain().map(Some).ok_or_else(|| self.problem(column, &problem.message)),
+        }
+    }
+
+    /// The value in a column that must be filled.
+    pub(crate) fn required<T: Parameter>(&self, column: &str) -> Result<T, Problem> {
+        self.value(column)?
+            .ok_or_else(|| self.problem(column, &format!("missing; give {}", T::allowed())))
+    }
+
+    /// A problem with the cell in `column`.
+    pub(crate) fn problem(&self, column: &str, message: &str) -> Problem {
+        at(self.file, self.line(), &format!("{column}: {message}"))
+    }
+
+    fn line(&self) -> u64 {
+        self.cells.position().map_or(0, csv::Position::line)
+    }
+}
+
+/// A problem at a line of a file that the parameter `file` names.
+pub(crate) fn at(file: &str, line: u64, message: &str) -> Problem {
+    Problem::new("file", format!("{file}:{line}: {message}"))
+}
+
+fn unreadable(file: &str, error: &csv::Error) -> Problem {
+    at(file, error.position().map_or(1, csv::Position::line), "not a table in CSV")
+}

@@ -1,0 +1,125 @@
+//! How flows end, and the run.
+
+use super::Simulation;
+use crate::flow::{FlowRecord, Outcome};
+use crate::network::watchdog;
+use crate::units::{Bytes, Time};
+
+impl Simulation<'_> {
+    /// The sender in a place has nothing left to do.
+    pub(super) fn close_sender(&mut self, place: usize) {
+        let (Some(sending), Some(shared)) =
+            (&mut self.flows.senders[place], &self.flows.shared[place])
+        else {
+            return;
+        };
+        if sending.closed.is_none() {
+            sending.closed = Some(self.agenda.now());
+            let (source, target) = (shared.spec.source, shared.spec.target);
+            self.sending[source as usize] -= 1;
+            if let Some(memo) = sending.controller.memo() {
+                self.memos.insert((source, target), memo);
+            }
+        }
+        self.leaving.push(place);
+    }
+
+    /// Something has happened after which the flow in a place is over, if its sender is.
+    pub(super) fn release_if_closed(&mut self, place: usize) {
+        let sending = &self.flows.senders[place];
+        if sending.as_ref().is_some_and(|sending| sending.closed.is_some()) {
+            self.leaving.push(place);
+        }
+    }
+
+    /// Ends the flows whose senders are done and whose packets have all left the network. Not as soon as that
+    /// is so, but before anything happens later: so nobody needs to know which end of a flow was the last.
+    pub(super) fn end_instant(&mut self) {
+        while let Some((number, when)) = self.network.losses.pop() {
+            let Some(place) = self.network.directory.place(number) else { continue };
+            let place = place as usize;
+            if let Some(shared) = &mut self.flows.shared[place] {
+                shared.lost += 1;
+                shared.last_lost = shared.last_lost.max(when);
+            }
+            self.release_if_closed(place);
+        }
+        while let Some(place) = self.leaving.pop() {
+            if self.flows.in_network(place) == 0 {
+                self.record(place);
+            }
+        }
+        self.population.count();
+    }
+
+    /// Whether nothing is left to happen: what events remain are stale.
+    pub(super) fn is_over(&self) -> bool {
+        self.network.directory.count() == 0
+            && self.network.pause_frames == 0
+            && self.upcoming.is_empty()
+    }
+
+    /// Writes a flow's record and forgets the flow.
+    fn record(&mut self, place: usize) {
+        let Some((sending, receiving, shared)) = self.flows.take(place) else { return };
+        let spec = shared.spec;
+        let outcome = match (spec.size, receiving.completed) {
+            (None, _) => Outcome::LongLived,
+            (Some(_), Some(_)) => Outcome::Finished,
+            (Some(_), None) if sending.sender.has_given_up() => Outcome::Terminated,
+            (Some(_), None) => Outcome::Unfinished,
+        };
+        let (there, back) = (sending.tally, receiving.tally);
+        self.totals.packets += there.sent + back.sent;
+        if let Some(closed) = sending.closed {
+            let ended = closed.max(there.last_heard).max(back.last_heard).max(shared.last_lost);
+            self.population.note(ended, -1);
+            self.totals.ended = self.totals.ended.max(ended);
+        }
+        self.network.dismiss(sending.number, shared.ways);
+        // Of a flow that ends otherwise its sender does not learn that all has arrived.
+        let acked = sending.closed.filter(|_| outcome == Outcome::Finished);
+        self.recorder.records.push(&FlowRecord {
+            outcome,
+            fct: receiving.completed.map(|completed| completed - spec.start),
+            acked: acked.map(|acked| acked - spec.start),
+            ideal_fct: shared.ideal_fct,
+            delivered: Bytes(receiving.delivered),
+            retransmits: sending.sender.retransmits,
+            timeouts: sending.sender.timeouts,
+            spec,
+        });
+    }
+
+    /// Records what is left and checks that nothing has leaked.
+    pub(super) fn close(&mut self, limit: Time) {
+        self.end_instant();
+        self.totals.ended = match self.deadlocks.is_empty() {
+            true if self.is_over() => self.totals.ended.max(self.network.last_obeyed),
+            true => limit,
+            false => self.agenda.now(),
+        };
+        self.totals.live_flows_max = self.population.most;
+        let now = self.totals.ended;
+        // Before ports close, which ends their pauses.
+        self.deadlocks = watchdog::deadlocks(&self.network);
+        let traffic = &self.network.traffic;
+        let told = self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
+        self.stuck.extend(told);
+        self.explain_stuck(now);
+        let left: Vec<usize> =
+            self.network.directory.all().map(|(_, place)| place as usize).collect();
+        let in_network: u64 = left.iter().map(|place| self.flows.in_network(*place)).sum();
+        let in_ports: u64 = self.network.ports.iter_mut().map(|port| port.close(now)).sum();
+        assert_eq!(
+            in_ports,
+            in_network + self.network.pause_frames,
+            "flows and ports disagree on the packets in the network"
+        );
+        for place in left {
+            self.record(place);
+        }
+        self.recorder.close();
+        self.network.assert_buffers();
+    }
+}

@@ -1,0 +1,129 @@
+//! The two ends of a flow, and what they share.
+//!
+//! A flow's sender lives at its source, its receiver at its target. Neither reads what the other writes:
+//! what both know was fixed when the flow started, and everything else travels in packets. So it does not
+//! matter which of two hosts is served first, as long as packets need some time between them.
+
+use crate::endpoint::Controller;
+use crate::endpoint::receiver::Receiver;
+use crate::endpoint::sender::Sender;
+use crate::flow::{FlowSpec, HostId};
+use crate::network::routes::Way;
+use crate::packet::FlowSlot;
+use crate::record::rtts::Trace;
+use crate::units::{Duration, Time};
+
+/// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
+/// cache (docs/performance.md).
+#[repr(C, align(64))]
+pub(super) struct Sending {
+    pub(super) number: FlowSlot,
+    pub(super) host: HostId,
+    pub(super) class: u16,
+    /// When the sender had nothing left to do.
+    pub(super) closed: Option<Time>,
+    pub(super) controller: Box<dyn Controller>,
+    pub(super) tally: Tally,
+    /// When its one pending wake-up that counts comes; others are stale and ignored.
+    pub(super) wakes: Time,
+    /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
+    pub(super) stops: Time,
+    pub(super) there: Way,
+    pub(super) sender: Sender,
+}
+
+/// The receiving end of a flow. What every data packet touches stands first.
+#[repr(C, align(64))]
+pub(super) struct Receiving {
+    pub(super) number: FlowSlot,
+    pub(super) class: u16,
+    /// Whether what is answered is followed.
+    pub(super) is_traced: bool,
+    pub(super) tally: Tally,
+    /// When its one pending deadline that counts comes.
+    pub(super) responds: Time,
+    /// Payload that has come.
+    pub(super) delivered: u64,
+    /// Payload that is to come; without end, if the flow is.
+    pub(super) awaited: u64,
+    pub(super) receiver: Receiver,
+    pub(super) back: Way,
+    /// When all had come.
+    pub(super) completed: Option<Time>,
+}
+
+/// What both ends of a flow know of it, and what is counted of it elsewhere.
+pub(super) struct Shared {
+    pub(super) spec: FlowSpec,
+    pub(super) ideal_fct: Duration,
+    /// The ways there and back.
+    pub(super) ways: [Way; 2],
+    /// Packets of the flow that were lost in the network, and when the last was.
+    pub(super) lost: u64,
+    pub(super) last_lost: Time,
+    /// Follows its packets there and back, if that is asked for.
+    pub(super) trace: Option<Box<Trace>>,
+}
+
+/// Packets that an end of a flow has put into the network, and that it has taken out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) sent: u64,
+    pub(super) heard: u64,
+    /// When it last took one out.
+    pub(super) last_heard: Time,
+}
+
+impl Tally {
+    /// A packet has come.
+    pub(super) fn hear(&mut self, now: Time) {
+        self.heard += 1;
+        self.last_heard = now;
+    }
+}
+
+/// The flows in progress, by place.
+#[derive(Default)]
+pub(super) struct InProgress {
+    pub(super) senders: Vec<Option<Sending>>,
+    pub(super) receivers: Vec<Option<Receiving>>,
+    pub(super) shared: Vec<Option<Shared>>,
+}
+
+impl InProgress {
+    /// What a flow takes in memory, besides its controller.
+    pub(super) const BYTES: usize =
+        size_of::<Option<Sending>>() + size_of::<Option<Receiving>>() + size_of::<Option<Shared>>();
+
+    /// Puts a flow in its place.
+    pub(super) fn put(&mut self, place: usize, ends: (Sending, Receiving), shared: Shared) {
+        if place >= self.shared.len() {
+            self.senders.resize_with(place + 1, || None);
+            self.receivers.resize_with(place + 1, || None);
+            self.shared.resize_with(place + 1, || None);
+        }
+        self.senders[place] = Some(ends.0);
+        self.receivers[place] = Some(ends.1);
+        self.shared[place] = Some(shared);
+    }
+
+    /// Takes a flow from its place.
+    pub(super) fn take(&mut self, place: usize) -> Option<(Sending, Receiving, Shared)> {
+        Some((
+            self.senders[place].take()?,
+            self.receivers[place].take()?,
+            self.shared[place].take()?,
+        ))
+    }
+
+    /// How many packets of a flow are in the network.
+    pub(super) fn in_network(&self, place: usize) -> u64 {
+        let (Some(sending), Some(receiving), Some(shared)) =
+            (&self.senders[place], &self.receivers[place], &self.shared[place])
+        else {
+            return 0;
+        };
+        let (there, back) = (sending.tally, receiving.tally);
+        there.sent + back.sent - there.heard - back.heard - shared.lost
+    }
+}

@@ -1,0 +1,122 @@
+//! The receiving end of a flow: what comes, and what it answers.
+
+use super::Simulation;
+use super::halves::Receiving;
+use crate::agenda::{Agenda, Event};
+use crate::endpoint::receiver::{Answer, Reply};
+use crate::packet::{Flags, FlowSlot, Header, Kind, Packet};
+use crate::parameters::Problem;
+use crate::units::Time;
+
+impl Receiving {
+    /// Arranges for the receiver's next deadline, unless another comes before.
+    fn respond_by(&mut self, agenda: &mut Agenda) {
+        let deadline = self.receiver.deadline();
+        if deadline < self.responds {
+            self.responds = deadline.max(agenda.now());
+            agenda.push(self.responds, Event::Respond(self.number));
+        }
+    }
+}
+
+impl Simulation<'_> {
+    /// Takes in a data packet that has reached its receiver.
+    pub(super) fn receive(&mut self, packet: &Packet, place: usize) -> Result<(), Problem> {
+        let now = self.agenda.now();
+        let Some(receiving) = &mut self.flows.receivers[place] else { return Ok(()) };
+        receiving.tally.hear(now);
+        let reply = receiving.receiver.on_data(now, packet);
+        receiving.respond_by(&mut self.agenda);
+        let mut is_complete = false;
+        if reply.is_new {
+            receiving.delivered += u64::from(packet.bytes) - self.format.header.0;
+            is_complete = receiving.delivered == receiving.awaited;
+        }
+        if is_complete {
+            receiving.completed = Some(now);
+        }
+        if receiving.is_traced
+            && let Some(answer) = &reply.ack
+            && let Some(trace) = self.flows.shared[place].as_mut().and_then(|of| of.trace.as_mut())
+        {
+            trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
+        }
+        if is_complete {
+            self.complete(place)?;
+        }
+        if reply.ack.is_none() && !reply.notification {
+            // A sender that has given up awaits no answer.
+            self.release_if_closed(place);
+        }
+        self.reply(packet.flow, place, reply);
+        Ok(())
+    }
+
+    /// Takes in the news that a flow is over, which nobody answers.
+    pub(super) fn take_leave(&mut self, place: usize) {
+        let Some(receiving) = &mut self.flows.receivers[place] else { return };
+        receiving.tally.hear(self.agenda.now());
+        self.release_if_closed(place);
+    }
+
+    /// A receiver's deadline has come.
+    pub(super) fn respond(&mut self, number: FlowSlot) {
+        let Some(place) = self.network.directory.place(number) else { return };
+        let (place, now) = (place as usize, self.agenda.now());
+        let Some(receiving) =
+            self.flows.receivers[place].as_mut().filter(|receiving| receiving.responds == now)
+        else {
+            return;
+        };
+        receiving.responds = Time::NEVER;
+        let reply = receiving.receiver.on_time(now);
+        receiving.respond_by(&mut self.agenda);
+        self.reply(number, place, reply);
+    }
+
+    /// Sends what a flow's receiver has to say.
+    fn reply(&mut self, number: FlowSlot, place: usize, reply: Reply) {
+        if let Some(answer) = reply.ack {
+            let Answer { kind, cumulative, block, sent_at, marked, feedback } = answer;
+            let plain = Packet {
+                sequence: cumulative,
+                flags: Flags::NONE.with_if(Flags::MARKED, marked),
+                ..self.format.control(kind, number, sent_at)
+            };
+            let feedback = self.feedback(place, sent_at, feedback);
+            self.send_back(place, plain.saying(Header::Ack { block, feedback }));
+        }
+        if reply.notification {
+            self.send_back(place, self.format.control(Kind::Cnp, number, self.agenda.now()));
+        }
+    }
+
+    /// Sends back what routers wrote into a packet without payload, or how long it took.
+    pub(super) fn echo(&mut self, packet: &Packet, place: usize, kind: Kind) {
+        if let Some(receiving) = &mut self.flows.receivers[place] {
+            receiving.tally.hear(self.agenda.now());
+        }
+        let feedback = self.feedback(place, packet.sent_at, packet.header().feedback());
+        let header = Header::Ack { block: (0, 0), feedback };
+        let answer = self.format.control(kind, packet.flow, packet.sent_at);
+        self.send_back(place, answer.saying(header));
+    }
+
+    /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
+    fn feedback(&self, place: usize, sent_at: Time, written: f32) -> f32 {
+        let Some(receiving) = &self.flows.receivers[place] else { return written };
+        if self.stacks.of(receiving.class).mechanism.tells_delay {
+            self.clocks.delay(sent_at, self.agenda.now())
+        } else {
+            written
+        }
+    }
+
+    /// Sends a packet back from its flow's receiver.
+    fn send_back(&mut self, place: usize, packet: Packet) {
+        let Some(receiving) = &mut self.flows.receivers[place] else { return };
+        receiving.tally.sent += 1;
+        let next_hop = receiving.back.start();
+        self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
+    }
+}

@@ -1,0 +1,184 @@
+//! Flows that are yet to start, and how a flow starts.
+
+use std::collections::BTreeMap;
+
+use super::Simulation;
+use super::halves::{Receiving, Sending, Shared, Tally};
+use crate::agenda::{Agenda, Event};
+use crate::demand::{Flows, Sequel};
+use crate::endpoint::Path;
+use crate::endpoint::receiver::Receiver;
+use crate::endpoint::sender::Sender;
+use crate::flow::FlowSpec;
+use crate::graph::LinkId;
+use crate::packet::FlowSlot;
+use crate::parameters::Problem;
+use crate::random::mix;
+use crate::router::About;
+use crate::units::{Duration, Time};
+
+/// Flows that are yet to start.
+pub(super) struct Upcoming {
+    /// Names of the classes of flows.
+    pub(super) classes: Vec<String>,
+    flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
+    /// The first flow of the workload that is not announced.
+    next: Option<FlowSpec>,
+    /// When the last of the workload's flows that are announced start.
+    announced: Time,
+    /// Flows that are announced, by number: each has an event.
+    waiting: BTreeMap<FlowSlot, FlowSpec>,
+    sequel: Option<Box<dyn Sequel>>,
+}
+
+impl Upcoming {
+    /// Those of a workload.
+    pub(super) fn new(workload: Flows) -> Self {
+        let Flows { classes, mut flows, sequel, .. } = workload;
+        let next = flows.next();
+        Self { classes, flows, next, announced: Time::ZERO, waiting: BTreeMap::new(), sequel }
+    }
+
+    /// Whether no flow is yet to start.
+    pub(super) fn is_empty(&self) -> bool {
+        self.next.is_none() && self.waiting.is_empty()
+    }
+
+    /// Announces the workload's next flows, all that start together, when those before have started.
+    pub(super) fn announce_next(&mut self, agenda: &mut Agenda) -> Result<(), Problem> {
+        let Some(next) = self.next.as_ref().filter(|_| agenda.now() >= self.announced) else {
+            return Ok(());
+        };
+        self.announced = next.start;
+        while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
+            self.next = self.flows.next();
+            self.announce(spec, agenda)?;
+        }
+        Ok(())
+    }
+
+    /// Announces a flow.
+    fn announce(&mut self, spec: FlowSpec, agenda: &mut Agenda) -> Result<(), Problem> {
+        let number = FlowSlot::try_from(spec.id).ok().filter(|number| *number < FlowSlot::MAX);
+        let Some(number) = number else {
+            let message = format!("flow {}: there may be no more than {}", spec.id, FlowSlot::MAX);
+            return Err(Problem::new("workload", message));
+        };
+        agenda.push(spec.start, Event::Start(number));
+        self.waiting.insert(number, spec);
+        Ok(())
+    }
+
+    /// Announces the flow that follows one which has been delivered, if one does.
+    pub(super) fn follow(&mut self, ended: &FlowSpec, agenda: &mut Agenda) -> Result<(), Problem> {
+        let next = self.sequel.as_mut().and_then(|sequel| sequel.after(ended, agenda.now()));
+        next.map_or(Ok(()), |spec| self.announce(spec, agenda))
+    }
+}
+
+impl Simulation<'_> {
+    /// A flow starts.
+    pub(super) fn start(&mut self, number: FlowSlot) -> Result<(), Problem> {
+        self.upcoming.announce_next(&mut self.agenda)?;
+        let spec = self.upcoming.waiting.remove(&number);
+        self.open(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
+    }
+
+    fn open(&mut self, spec: FlowSpec, number: FlowSlot) -> Result<(), Problem> {
+        let ways = self.network.routes.ways(spec.source, spec.target, spec.id);
+        let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
+        if let Some(size) = spec.size
+            && format.packets(size) >= u64::from(u32::MAX)
+        {
+            let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
+            return Err(Problem::new("workload", message));
+        }
+        let (there, back) = ways;
+        let routes = &self.network.routes;
+        let time_alone = |size| routes.time_alone(graph, there, format, size);
+        let path = Path {
+            line_rate: routes.line_rate(graph, there),
+            base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
+            hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
+            format: format.clone(),
+            others: self.sending[spec.source as usize],
+            initial_rate: spec.initial_rate,
+            size: spec.size,
+            start: now,
+            deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
+            stamps: self.stamps,
+            seed: mix(self.seed ^ mix(spec.id)),
+            memo: self.memos.get(&(spec.source, spec.target)).copied(),
+        };
+        let stack = self.stacks.of(spec.class);
+        let trace = self.recorder.trace(spec.id);
+        let sending = Sending {
+            number,
+            host: spec.source,
+            class: spec.class,
+            closed: None,
+            controller: stack.transport.controller(&path),
+            tally: Tally::default(),
+            wakes: Time::NEVER,
+            stops: spec.stop.unwrap_or(Time::NEVER),
+            there,
+            sender: Sender::new(spec.size, &stack.mechanism, format, now),
+        };
+        let receiving = Receiving {
+            number,
+            class: spec.class,
+            is_traced: trace.is_some(),
+            tally: Tally::default(),
+            responds: Time::NEVER,
+            delivered: 0,
+            awaited: spec.size.map_or(u64::MAX, |size| size.0),
+            receiver: Receiver::new(&stack.mechanism),
+            back,
+            completed: None,
+        };
+        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
+        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
+        let ways = [there, back];
+        let shared = Shared { ideal_fct, ways, lost: 0, last_lost: Time::ZERO, trace, spec };
+        let class = shared.spec.class;
+        let name = &self.upcoming.classes[usize::from(class)];
+        self.sending[shared.spec.source as usize] += 1;
+        let place = self.network.introduce(number, about, class, name, ways);
+        self.flows.put(place as usize, (sending, receiving), shared);
+        self.population.note(now, 1);
+        self.pump(place as usize);
+        Ok(())
+    }
+
+    /// The payload of the flow in a place has all come.
+    pub(super) fn complete(&mut self, place: usize) -> Result<(), Problem> {
+        let Some(shared) = &self.flows.shared[place] else { return Ok(()) };
+        self.upcoming.follow(&shared.spec, &mut self.agenda)
+    }
+}
+
+/// How many flows there are at a time.
+#[derive(Debug, Default)]
+pub(super) struct Population {
+    now: usize,
+    /// Most of them at a time: of those that start when others end, the others have ended.
+    pub(super) most: usize,
+    /// What has changed since it was last counted.
+    changes: Vec<(Time, i8)>,
+}
+
+impl Population {
+    /// One more flow from then on, or one less.
+    pub(super) fn note(&mut self, time: Time, change: i8) {
+        self.changes.push((time, change));
+    }
+
+    /// Counts; what is noted later must not have happened before what was noted until now.
+    pub(super) fn count(&mut self) {
+        self.changes.sort_unstable();
+        for (_, change) in self.changes.drain(..) {
+            self.now = self.now.saturating_add_signed(isize::from(change));
+            self.most = self.most.max(self.now);
+        }
+    }
+}
