@@ -13,6 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let value: Value = toml::from_str(&std::fs::read_to_string(file)?)?;
     let results = Scenario::read(&value)?.run(&AtomicBool::new(false))?;
     let mut output = std::io::stdout();
-    serde_json::to_writer_pretty(&mut output, &results.summary["counts"])?;
+    for part in ["counts", "engine"] {
+        serde_json::to_writer_pretty(&mut output, &results.summary[part])?;
+    }
     Ok(())
 }

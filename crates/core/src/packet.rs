@@ -21,6 +21,11 @@ impl Format {
         payload.0.div_ceil(self.payload.0).max(1)
     }
 
+    /// A full data packet on the wire.
+    pub fn full(&self) -> Bytes {
+        Bytes(self.payload.0 + self.header.0)
+    }
+
     /// What `payload` takes on the wire.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)

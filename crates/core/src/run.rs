@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
+use crate::agenda::Cut;
 use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::graph::{Graph, LinkId};
@@ -23,7 +24,7 @@ use crate::random::Random;
 use crate::record::rtts::Histogram;
 use crate::record::{Recorder, Samples};
 use crate::router::Place;
-use crate::scenario::{Model, Scenario};
+use crate::scenario::{Engine, Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks};
 use crate::units::{Bytes, Duration, Time};
 use crate::{VERSION, queue, transport};
@@ -129,7 +130,7 @@ impl Scenario {
         transport: &transport::Config,
         classes: &[String],
     ) -> Result<Network, Problem> {
-        let packet = Bytes(self.packet.payload.0 + self.packet.header.0).max(self.packet.ack);
+        let packet = self.packet.full().max(self.packet.ack);
         let traffic = Traffic::new(&self.traffic_classes, classes);
         let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
         let buffers = buffers.map_err(|problem| problem.within("switch"))?;
@@ -193,6 +194,16 @@ impl Scenario {
         (0..traffic.numbers.len()).map(of).collect()
     }
 
+    /// How the network is cut, if it is to be served in windows.
+    fn cut(&self, graph: &Graph) -> Option<Cut> {
+        let worthwhile = || Cut::worthwhile(graph, self.packet.full());
+        match self.engine {
+            None => worthwhile(),
+            Some(Engine::Events) => None,
+            Some(Engine::Windows) => Some(worthwhile().unwrap_or_else(|| Cut::finest(graph))),
+        }
+    }
+
     fn simulate(
         &self,
         graph: &Graph,
@@ -206,7 +217,8 @@ impl Scenario {
             .map_err(|p| p.within("samples"))?;
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
-        let setting = simulation::Setting { graph, stacks, host, format, seed };
+        let cut = self.cut(graph);
+        let setting = simulation::Setting { graph, cut: cut.clone(), stacks, host, format, seed };
         let mut simulation = Simulation::new(setting, network, flows, recorder);
         simulation.run(self.time_limit, stop)?;
         let classes = simulation.classes().to_vec();
@@ -262,6 +274,15 @@ impl Scenario {
             "bytes_per_idle_flow": Simulation::BYTES_PER_IDLE_FLOW,
             "live_flows_max": totals.live_flows_max,
         });
+        summary["engine"] = match &cut {
+            None => json!({ "kind": Engine::Events.show() }),
+            Some(cut) => json!({
+                "kind": Engine::Windows.show(),
+                "window_s": cut.window.seconds(),
+                "groups": cut.groups(),
+                "windows": totals.windows,
+            }),
+        };
         let elapsed = totals.ended.since(Time::ZERO);
         let numbers = &network.traffic.numbers;
         let link =

@@ -12,6 +12,16 @@ use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
 use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
 
+crate::choices! {
+    /// How the packet simulator goes through time.
+    pub enum Engine {
+        /// Event by event, from one queue for the whole network.
+        Events = "events",
+        /// In windows no longer than links delay, in each of which every node is served by itself.
+        Windows = "windows",
+    }
+}
+
 /// What turns flows into completion times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
@@ -92,6 +102,9 @@ crate::parameters! {
         pub packet: Format = defaults();
         /// What to sample over time; none samples nothing.
         pub samples: Option<record::Config> = None;
+        /// How the packet simulator goes through time; none chooses what is faster, by the network's rates
+        /// and delays. The results are the same to the bit.
+        pub engine: Option<Engine> = None;
     }
     check |scenario: &Scenario| {
         if scenario.model == Model::Packet && scenario.transport.is_none() {

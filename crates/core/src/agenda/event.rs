@@ -29,5 +29,10 @@ pub enum Event {
     Start(FlowSlot),
 }
 
+impl Event {
+    /// Nothing that happens at a time happens before this.
+    pub const FIRST: Self = Self::Sample;
+}
+
 const _: () =
     assert!(size_of::<Event>() <= 8, "with its time an event fits 16 bytes (docs/performance.md)");

@@ -164,13 +164,25 @@ impl Network {
         &self.about[place as usize]
     }
 
-    /// Handles an arrival at the end of a link; returns the packet if that is the end of its way.
-    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Option<Packet> {
+    /// Takes the first packet on a link, which has come to its end, and schedules the next.
+    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Packet {
         let port = &mut self.ports[link as usize];
-        let mut packet = port.arrive(agenda.now());
+        port.settle(agenda.now());
+        let packet = port.take();
         if let Some(time) = port.next_arrival() {
-            agenda.push(time, Event::Arrive(link));
+            agenda.push_arrival(link, time);
         }
+        packet
+    }
+
+    /// Hands on a packet that has come to the end of a link; returns it if that is the end of its way.
+    pub fn hand_on(
+        &mut self,
+        mut packet: Packet,
+        link: LinkId,
+        agenda: &mut Agenda,
+    ) -> Option<Packet> {
+        let port = &mut self.ports[link as usize];
         if port.loses(&packet) {
             self.losses.push((packet.flow, agenda.now()));
             return None;
@@ -208,13 +220,9 @@ impl Network {
         self.buffers.as_ref().and_then(Buffers::watchdog)
     }
 
-    /// Starts the clocks of all routers.
-    pub fn start_routers(&self, agenda: &mut Agenda) {
-        for (link, port) in (0..).zip(&self.ports) {
-            if port.next_tick() < Time::NEVER {
-                agenda.push(port.next_tick(), Event::Tick(link));
-            }
-        }
+    /// When the router at a port first wants to be called; never, if there is none.
+    pub fn first_tick(&self, link: LinkId) -> Time {
+        self.ports[link as usize].next_tick()
     }
 
     /// A router's time has come.
@@ -454,6 +462,6 @@ impl Network {
 /// Schedules the arrival of a packet that has the link to itself.
 fn depart(sent: Sent, link: LinkId, agenda: &mut Agenda) {
     if let Some(time) = sent.arrives_first {
-        agenda.push(time, Event::Arrive(link));
+        agenda.push_arrival(link, time);
     }
 }

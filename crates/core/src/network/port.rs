@@ -353,9 +353,15 @@ impl Port {
     }
 
     /// Takes the packet that has come to the end of the link.
-    pub fn arrive(&mut self, now: Time) -> Packet {
-        self.settle(now);
+    pub fn take(&mut self) -> Packet {
         self.transmitter.arrive()
+    }
+
+    /// When packets come to the end of the link before `ends`, of those whose transmission has started by
+    /// `now`.
+    pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = Time> {
+        self.settle(now);
+        self.transmitter.arrivals().take_while(move |time| *time < ends)
     }
 
     /// When the first packet on the wire comes to its end, if there is one.
@@ -407,6 +413,7 @@ impl Port {
 
     /// Shows the router what has come back over the same cable.
     pub fn show_return(&mut self, packet: &mut Packet, about: &About, now: Time) {
+        self.settle(now);
         if let Some(router) = &mut self.router {
             router.on_return(packet, about, now);
         }
@@ -541,7 +548,7 @@ impl Port {
 
     /// Starts the transmissions that should have started by `now`, if nobody calls the port for them.
     #[inline]
-    fn settle(&mut self, now: Time) {
+    pub fn settle(&mut self, now: Time) {
         if self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now
             && !self.is_prompt()

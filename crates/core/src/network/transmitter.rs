@@ -119,6 +119,11 @@ impl Transmitter {
         self.line.iter_from(self.started as usize).map(|flight| &flight.packet)
     }
 
+    /// When those on the wire come to its end.
+    pub fn arrivals(&self) -> impl Iterator<Item = Time> {
+        self.line.iter_from(0).take(self.started as usize).map(|flight| flight.arrives)
+    }
+
     /// How many packets are on the wire.
     pub fn on_wire(&self) -> u64 {
         u64::from(self.started)

@@ -32,8 +32,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Ends the flows whose senders are done and whose packets have all left the network. Not as soon as that
-    /// is so, but before anything happens later: so nobody needs to know which end of a flow was the last.
+    /// Ends the flows of which nothing is left to happen. Not as soon as that is so, but before anything
+    /// happens later: so nobody needs to know which end of a flow was the last.
     pub(super) fn end_instant(&mut self) {
         while let Some((number, when)) = self.network.losses.pop() {
             let Some(place) = self.network.directory.place(number) else { continue };
@@ -45,7 +45,7 @@ impl Simulation<'_> {
             self.release_if_closed(place);
         }
         while let Some(place) = self.leaving.pop() {
-            if self.flows.in_network(place) == 0 {
+            if self.flows.is_over(place) {
                 self.record(place);
             }
         }

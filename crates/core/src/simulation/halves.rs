@@ -126,4 +126,12 @@ impl InProgress {
         let (there, back) = (sending.tally, receiving.tally);
         there.sent + back.sent - there.heard - back.heard - shared.lost
     }
+
+    /// Whether nothing can happen to a flow any more whose sender has closed: its packets have left the
+    /// network, and its receiver owes no answer.
+    pub(super) fn is_over(&self, place: usize) -> bool {
+        let receiving = self.receivers[place].as_ref();
+        let is_silent = receiving.is_some_and(|end| end.receiver.deadline() == Time::NEVER);
+        is_silent && self.in_network(place) == 0
+    }
 }

@@ -1,4 +1,4 @@
-//! The packet simulator: one loop over eight kinds of event.
+//! The packet simulator: eight kinds of event, taken from one queue or in windows.
 //!
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
@@ -11,6 +11,7 @@ mod sending;
 mod stacks;
 mod starting;
 mod stuck;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +20,11 @@ pub use self::stacks::Stacks;
 
 use self::halves::InProgress;
 use self::starting::{Population, Upcoming};
-use crate::agenda::{Agenda, Event};
+use crate::agenda::{Agenda, Cut, Event};
 use crate::demand::Flows;
 use crate::endpoint::Memo;
 use crate::flow::{Columns, HostId};
-use crate::graph::Graph;
+use crate::graph::{Graph, LinkId};
 use crate::host::{self, Clocks, Stamps};
 use crate::network::Network;
 use crate::network::watchdog::{self, Deadlock};
@@ -37,6 +38,8 @@ use crate::units::Time;
 pub struct Totals {
     /// Events handled.
     pub events: u64,
+    /// Windows served.
+    pub windows: u64,
     /// Packets put into the network.
     pub packets: u64,
     /// Most flows in progress at a time.
@@ -49,6 +52,8 @@ pub struct Totals {
 pub struct Setting<'a> {
     /// The network as a graph.
     pub graph: &'a Graph,
+    /// How it is cut, if it is to be served in windows; otherwise by events.
+    pub cut: Option<Cut>,
     /// The transports.
     pub stacks: Stacks<'a>,
     /// How hosts measure.
@@ -98,12 +103,12 @@ impl<'a> Simulation<'a> {
         workload: Flows,
         recorder: Recorder,
     ) -> Self {
-        let Setting { graph, stacks, host, format, seed } = setting;
+        let Setting { graph, cut, stacks, host, format, seed } = setting;
         Self {
             graph,
             stacks,
             format: format.clone(),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(cut),
             network,
             flows: InProgress::default(),
             leaving: Vec::new(),
@@ -123,8 +128,24 @@ impl<'a> Simulation<'a> {
 
     /// Runs until every flow has finished, `limit` is reached or `stop` is set.
     pub fn run(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
+        for (id, link) in (0..).zip(&self.graph.links) {
+            let tick = self.network.first_tick(id);
+            if tick < Time::NEVER {
+                self.agenda.enter(link.from);
+                self.agenda.push(tick, Event::Tick(id));
+            }
+        }
+        if self.agenda.groups().is_some() {
+            self.run_in_windows(limit, stop)?;
+        } else {
+            self.run_by_events(limit, stop)?;
+        }
+        self.close(limit);
+        Ok(())
+    }
+
+    fn run_by_events(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
         self.upcoming.announce_next(&mut self.agenda)?;
-        self.network.start_routers(&mut self.agenda);
         if self.recorder.is_sampling() {
             self.agenda.push(Time::ZERO, Event::Sample);
         }
@@ -140,7 +161,6 @@ impl<'a> Simulation<'a> {
                     break;
                 }
             }
-            self.totals.events += 1;
             self.handle(event)?;
             if !self.deadlocks.is_empty() {
                 break;
@@ -151,27 +171,40 @@ impl<'a> Simulation<'a> {
                 return Err(Problem::new("", "interrupted"));
             }
         }
-        self.close(limit);
         Ok(())
     }
 
     fn handle(&mut self, event: Event) -> Result<(), Problem> {
+        self.totals.events += 1;
         match event {
             Event::Start(number) => self.start(number)?,
             Event::Arrive(link) => {
-                if let Some(packet) = self.network.arrive(link, &mut self.agenda) {
-                    self.deliver(&packet)?;
-                }
+                let packet = self.network.arrive(link, &mut self.agenda);
+                self.come(packet, link)?;
             }
             Event::Ready(link) => self.network.ready(link, &mut self.agenda),
             Event::Tick(link) => self.network.tick(link, &mut self.agenda),
             Event::Respond(number) => self.respond(number),
             Event::Wake(number) => self.wake(number),
-            Event::Sample => self.sample(),
-            Event::Watch => self.watch(),
+            Event::Sample => {
+                if let Some(next) = self.sample() {
+                    self.agenda.push(next, Event::Sample);
+                }
+            }
+            Event::Watch => {
+                if let Some(next) = self.watch() {
+                    self.agenda.push(next, Event::Watch);
+                }
+            }
         }
-        if !self.network.departures.is_empty() {
-            self.hear_of_departures();
+        self.hear_of_departures();
+        Ok(())
+    }
+
+    /// A packet has come to the end of a link.
+    fn come(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
+        if let Some(packet) = self.network.hand_on(packet, link, &mut self.agenda) {
+            self.deliver(&packet)?;
         }
         Ok(())
     }
@@ -195,13 +228,11 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Looks for a deadlock, and arranges to look again.
-    fn watch(&mut self) {
+    /// Looks for a deadlock; says when to look again.
+    fn watch(&mut self) -> Option<Time> {
         let now = self.agenda.now();
         self.deadlocks = watchdog::watch(&self.network, now);
-        if let Some(period) = self.network.watchdog() {
-            self.agenda.push(now + period, Event::Watch);
-        }
+        self.network.watchdog().map(|period| now + period)
     }
 
     /// Names of the workload's classes.

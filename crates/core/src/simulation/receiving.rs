@@ -72,6 +72,7 @@ impl Simulation<'_> {
         let reply = receiving.receiver.on_time(now);
         receiving.respond_by(&mut self.agenda);
         self.reply(number, place, reply);
+        self.release_if_closed(place);
     }
 
     /// Sends what a flow's receiver has to say.

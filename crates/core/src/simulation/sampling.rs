@@ -1,14 +1,13 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
-use crate::agenda::Event;
 use crate::packet::{FlowSlot, Packet};
 use crate::record::Recorder;
-use crate::units::Duration;
+use crate::units::{Duration, Time};
 
 impl Simulation<'_> {
-    /// Takes all samples that are due, and arranges for the next.
-    pub(super) fn sample(&mut self) {
+    /// Takes all samples that are due; says when to take the next.
+    pub(super) fn sample(&mut self) -> Option<Time> {
         let now = self.agenda.now();
         let Self { graph, recorder, network, flows, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
@@ -41,9 +40,7 @@ impl Simulation<'_> {
                 samples.push(now, probe, value);
             }
         }
-        if let Some(time) = self.recorder.next(now) {
-            self.agenda.push(time, Event::Sample);
-        }
+        self.recorder.next(now)
     }
 
     /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.

@@ -10,7 +10,7 @@ use crate::endpoint::Path;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
-use crate::graph::LinkId;
+use crate::graph::{Graph, LinkId};
 use crate::packet::FlowSlot;
 use crate::parameters::Problem;
 use crate::random::mix;
@@ -52,6 +52,27 @@ impl Upcoming {
         self.announced = next.start;
         while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
             self.next = self.flows.next();
+            self.announce(spec, agenda)?;
+        }
+        Ok(())
+    }
+
+    /// When the first flow starts that is not announced; never, if there is none.
+    pub(super) fn next_start(&self) -> Time {
+        self.next.as_ref().map_or(Time::NEVER, |next| next.start)
+    }
+
+    /// Announces all flows of the workload that start before `ends`, each at its host.
+    pub(super) fn announce_before(
+        &mut self,
+        ends: Time,
+        graph: &Graph,
+        agenda: &mut Agenda,
+    ) -> Result<(), Problem> {
+        self.announced = Time::NEVER;
+        while let Some(spec) = self.next.take_if(|next| next.start < ends) {
+            self.next = self.flows.next();
+            agenda.enter(graph.hosts[spec.source as usize]);
             self.announce(spec, agenda)?;
         }
         Ok(())
