@@ -159,6 +159,26 @@ impl Columns {
         self.latency_s.push(record.fct.and_then(since_call).unwrap_or(f64::NAN));
     }
 
+    /// Appends all rows of another table.
+    pub fn append(&mut self, mut other: Self) {
+        self.flow.append(&mut other.flow);
+        self.source.append(&mut other.source);
+        self.target.append(&mut other.target);
+        self.size_bytes.append(&mut other.size_bytes);
+        self.start_s.append(&mut other.start_s);
+        self.fct_s.append(&mut other.fct_s);
+        self.ideal_fct_s.append(&mut other.ideal_fct_s);
+        self.slowdown.append(&mut other.slowdown);
+        self.retransmits.append(&mut other.retransmits);
+        self.timeouts.append(&mut other.timeouts);
+        self.class.append(&mut other.class);
+        self.deadline_s.append(&mut other.deadline_s);
+        self.delivered_bytes.append(&mut other.delivered_bytes);
+        self.outcome.append(&mut other.outcome);
+        self.acked_s.append(&mut other.acked_s);
+        self.latency_s.append(&mut other.latency_s);
+    }
+
     /// What the flows that started after the first offered until the last did, in bits a second on the
     /// wire, where `on_wire` says what a size takes; none if they all started together.
     pub fn offered_bps(&self, on_wire: impl Fn(Bytes) -> Bytes) -> Option<f64> {

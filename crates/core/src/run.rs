@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::agenda::Cut;
+use crate::agenda::{Cut, Part};
 use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
 use crate::graph::{Graph, LinkId};
@@ -25,7 +25,7 @@ use crate::record::rtts::Histogram;
 use crate::record::{Recorder, Samples};
 use crate::router::Place;
 use crate::scenario::{Engine, Model, Scenario};
-use crate::simulation::{self, Simulation, Stacks};
+use crate::simulation::{self, Simulation, Stacks, run_on_threads};
 use crate::units::{Bytes, Duration, Time};
 use crate::{VERSION, queue, transport};
 
@@ -106,7 +106,7 @@ impl Scenario {
         let graph = self.graph()?;
         let flows = self.flows(&graph)?;
         if let Some(transport) = &self.transport {
-            self.network(&graph, transport, &flows.classes)?;
+            self.network(&graph, transport, &flows.classes, &Part::whole(&graph))?;
         }
         Recorder::new(self.samples.as_ref(), self.warm_up, &graph)
             .map_err(|problem| problem.within("samples"))?;
@@ -115,9 +115,27 @@ impl Scenario {
 
     /// Runs until every flow has finished or the time limit is reached; `stop` interrupts.
     pub fn run(&self, stop: &AtomicBool) -> Result<Results, Problem> {
+        self.run_on(1, stop)
+    }
+
+    /// Does the same on so many threads, if the network can be served in windows: more than one are for one
+    /// large run on idle cores. The results are the same to the bit.
+    pub fn run_on(&self, threads: u32, stop: &AtomicBool) -> Result<Results, Problem> {
+        self.run_in_parts(threads, threads, stop)
+    }
+
+    /// Does the same with the network dealt out to so many parts, of which each thread serves some.
+    pub fn run_in_parts(
+        &self,
+        parts: u32,
+        threads: u32,
+        stop: &AtomicBool,
+    ) -> Result<Results, Problem> {
         let graph = self.graph()?;
         match (&self.model, &self.transport) {
-            (Model::Packet, Some(transport)) => self.simulate(&graph, transport, stop),
+            (Model::Packet, Some(transport)) => {
+                self.simulate(&graph, transport, [parts, threads], stop)
+            }
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
             (Model::Ideal(ideal), _) => self.idealise(&graph, &**ideal, stop),
         }
@@ -129,6 +147,7 @@ impl Scenario {
         graph: &Graph,
         transport: &transport::Config,
         classes: &[String],
+        part: &Part,
     ) -> Result<Network, Problem> {
         let packet = self.packet.full().max(self.packet.ack);
         let traffic = Traffic::new(&self.traffic_classes, classes);
@@ -172,7 +191,7 @@ impl Scenario {
         };
 
         let ports = (0..graph.links.len()).map(port).collect();
-        let routes = Routes::new(graph, self.routing, self.seed);
+        let routes = Routes::new(graph, self.routing, self.seed, (part.number, part.parts));
         Ok(Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced))
     }
 
@@ -204,23 +223,52 @@ impl Scenario {
         }
     }
 
-    fn simulate(
-        &self,
-        graph: &Graph,
-        transport: &transport::Config,
-        stop: &AtomicBool,
-    ) -> Result<Results, Problem> {
+    /// Builds a part of the simulation.
+    fn simulation<'a>(
+        &'a self,
+        graph: &'a Graph,
+        cut: Option<Cut>,
+        part: Part,
+        transport: &'a transport::Config,
+    ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
-        let network = self.network(graph, transport, &flows.classes)?;
-        let (load, has_sequel) = (flows.load.clone(), flows.sequel.is_some());
+        let network = self.network(graph, transport, &flows.classes, &part)?;
         let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|p| p.within("samples"))?;
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
+        let setting = simulation::Setting { graph, cut, part, stacks, host, format, seed };
+        Ok(Simulation::new(setting, network, flows, recorder))
+    }
+
+    fn simulate(
+        &self,
+        graph: &Graph,
+        transport: &transport::Config,
+        [parts, threads]: [u32; 2],
+        stop: &AtomicBool,
+    ) -> Result<Results, Problem> {
         let cut = self.cut(graph);
-        let setting = simulation::Setting { graph, cut: cut.clone(), stacks, host, format, seed };
-        let mut simulation = Simulation::new(setting, network, flows, recorder);
-        simulation.run(self.time_limit, stop)?;
+        let parts = match &cut {
+            Some(cut) if parts > 1 => Part::deal(graph, cut, parts),
+            _ => vec![Part::whole(graph)],
+        };
+        let count = parts.len().min(threads as usize);
+        let simulation = |part| self.simulation(graph, cut.clone(), part, transport);
+        let mut simulations: Vec<_> =
+            parts.into_iter().map(simulation).collect::<Result<_, _>>()?;
+        let simulation = match simulations.pop() {
+            Some(mut alone) if simulations.is_empty() => {
+                alone.run(self.time_limit, stop)?;
+                alone
+            }
+            last => {
+                simulations.extend(last);
+                run_on_threads(simulations, count, self.time_limit, stop)?
+            }
+        };
+        let Flows { load, sequel, .. } = self.flows(graph)?;
+        let has_sequel = sequel.is_some();
         let classes = simulation.classes().to_vec();
         let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
         let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
@@ -281,6 +329,7 @@ impl Scenario {
                 "window_s": cut.window.seconds(),
                 "groups": cut.groups(),
                 "windows": totals.windows,
+                "threads": count,
             }),
         };
         let elapsed = totals.ended.since(Time::ZERO);
@@ -298,7 +347,7 @@ impl Scenario {
         stop: &AtomicBool,
     ) -> Result<Results, Problem> {
         let Flows { flows, load, classes, .. } = self.flows(graph)?;
-        let mut routes = Routes::new(graph, self.routing, self.seed);
+        let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let (there, _) = routes.ways(spec.source, spec.target, spec.id);

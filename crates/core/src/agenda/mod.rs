@@ -2,6 +2,7 @@
 
 pub mod cut;
 pub mod event;
+pub mod part;
 pub mod schedule;
 
 use std::cmp::Reverse;
@@ -9,10 +10,11 @@ use std::collections::BinaryHeap;
 
 pub use cut::Cut;
 pub use event::Event;
+pub use part::Part;
 pub use schedule::Schedule;
 
-use crate::graph::{LinkId, NodeId};
-use crate::units::Time;
+use crate::graph::{Graph, LinkId, NodeId};
+use crate::units::{Duration, Time};
 
 /// The pending events of a simulation: those of the whole network in one queue, or those of each group of
 /// nodes apart.
@@ -35,19 +37,22 @@ pub struct Groups {
     /// happens cost little.
     next: Vec<Time>,
     of_row: Vec<Time>,
+    /// By link: whether another part of the run has its end.
+    is_foreign: Vec<bool>,
     /// By link between groups: when the first packet on it comes to its end.
     due: Vec<Time>,
 }
 
 impl Agenda {
-    /// Nothing is pending; with a cut, events of each group are kept apart.
-    pub fn new(cut: Option<Cut>) -> Self {
+    /// Nothing is pending; with a cut, events of each group are kept apart, of those that `part` has.
+    pub fn new(cut: Option<Cut>, part: &Part, graph: &Graph) -> Self {
         let groups = cut.map(|cut| Groups {
             here: 0,
             timers: (0..cut.groups()).map(|_| BinaryHeap::new()).collect(),
             next: vec![Time::NEVER; cut.groups()],
             of_row: vec![Time::NEVER; cut.groups().div_ceil(ROW)],
             due: vec![Time::NEVER; cut.links()],
+            is_foreign: graph.links.iter().map(|link| !part.owns(link.to)).collect(),
             cut,
         });
         Self { groups, ..Self::default() }
@@ -61,6 +66,16 @@ impl Agenda {
     /// What is pending at each group, if that is kept apart.
     pub fn groups(&self) -> Option<&Groups> {
         self.groups.as_ref()
+    }
+
+    /// When something happens next, where events of each group are kept apart.
+    pub fn begins(&self) -> Time {
+        self.groups.as_ref().map_or(Time::NEVER, Groups::begins)
+    }
+
+    /// How long windows last at most.
+    pub fn window(&self) -> Duration {
+        self.groups.as_ref().map_or(Duration::ZERO, |groups| groups.cut.window)
     }
 
     /// The next group to serve in a window that ends at `ends`, of this number or a higher one.
@@ -90,6 +105,7 @@ impl Agenda {
         };
         match groups.cut.end(link) {
             None => groups.push(time, Event::Arrive(link)),
+            Some(_) if groups.is_foreign[link as usize] => {}
             Some(end) => {
                 groups.due[link as usize] = time;
                 groups.expect(end, time);

@@ -8,7 +8,7 @@
 //! leaves may resume it.
 
 use super::traffic::{LaneId, Lanes, Number, Traffic};
-use crate::graph::{Graph, Link, LinkId};
+use crate::graph::{Graph, Link, LinkId, NodeId};
 use crate::parameters::{Problem, positive};
 use crate::units::{Bytes, Duration};
 
@@ -435,6 +435,20 @@ impl Buffers {
         }
         let lanes = leaves.into_iter().map(|(lane, _)| lane);
         lanes.filter(|lane| rest.resumes(*lane)).collect()
+    }
+
+    /// Swaps the accounts of the switches that `is_other` with those that another has of them.
+    pub fn swap(&mut self, other: &mut Self, is_other: impl Fn(NodeId) -> bool) {
+        for (own, other) in self.ingress.iter_mut().zip(&mut other.ingress) {
+            if is_other(own.switch) {
+                std::mem::swap(own, other);
+            }
+        }
+        for (node, (own, other)) in (0..).zip(self.switches.iter_mut().zip(&mut other.switches)) {
+            if is_other(node) {
+                std::mem::swap(own, other);
+            }
+        }
     }
 
     /// Checks the accounts against what waits of each lane: they are exact at watched switches, and the

@@ -20,7 +20,7 @@ use self::routes::{END, Routes, Way};
 use self::traffic::{LaneId, Traffic};
 use self::transmitter::Sent;
 use crate::agenda::{Agenda, Event};
-use crate::graph::LinkId;
+use crate::graph::{Graph, LinkId, NodeId};
 use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
 use crate::router::About;
 use crate::units::{Duration, Time};
@@ -73,7 +73,8 @@ pub struct Network {
     pub losses: Vec<(FlowSlot, Time)>,
     /// Packets that left their hosts' queues since the simulation last looked.
     pub departures: Vec<Departure>,
-    /// Pause frames on their way.
+    /// Pause frames on their way; of a part of a run, those that were sent less those that have come, which
+    /// wraps around zero.
     pub pause_frames: u64,
     /// When the last of those that have come was obeyed.
     pub last_obeyed: Time,
@@ -145,6 +146,11 @@ impl Network {
         place
     }
 
+    /// Whether anything in the network wants to know of all flows that pass.
+    pub fn knows_flows(&self) -> bool {
+        self.routers != Routers::None || self.weighs || self.traffic.numbers.len() > 1
+    }
+
     /// Forgets a flow that has ended.
     pub fn dismiss(&mut self, flow: FlowSlot, ways: [Way; 2]) {
         if self.weighs {
@@ -153,7 +159,6 @@ impl Network {
             }
         }
         self.directory.leave(flow);
-        self.routes.give_back(ways[0]);
     }
 
     /// What routers may know of the flow of a packet.
@@ -223,6 +228,17 @@ impl Network {
     /// When the router at a port first wants to be called; never, if there is none.
     pub fn first_tick(&self, link: LinkId) -> Time {
         self.ports[link as usize].next_tick()
+    }
+
+    /// Swaps what this network and another, of other parts of the run, have of the nodes that `is_other`.
+    pub fn swap(&mut self, other: &mut Self, graph: &Graph, is_other: impl Fn(NodeId) -> bool) {
+        let links = graph.links.iter().enumerate();
+        for (id, _) in links.filter(|(_, link)| is_other(link.from)) {
+            std::mem::swap(&mut self.ports[id], &mut other.ports[id]);
+        }
+        if let (Some(buffers), Some(others)) = (&mut self.buffers, &mut other.buffers) {
+            buffers.swap(others, is_other);
+        }
     }
 
     /// A router's time has come.
@@ -426,10 +442,10 @@ impl Network {
     fn tell(&mut self, kind: Kind, lane: LaneId, agenda: &mut Agenda) {
         let back = self.traffic.lanes.link(lane) ^ 1;
         if self.ports[back as usize].take_frame(lane, agenda.now()) {
-            self.pause_frames -= 1;
+            self.pause_frames = self.pause_frames.wrapping_sub(1);
             return;
         }
-        self.pause_frames += 1;
+        self.pause_frames = self.pause_frames.wrapping_add(1);
         let mut frame = Packet {
             sent_at: agenda.now(),
             flow: FlowSlot::MAX,
@@ -445,7 +461,7 @@ impl Network {
 
     /// Obeys a pause frame that has arrived.
     fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
-        self.pause_frames -= 1;
+        self.pause_frames = self.pause_frames.wrapping_sub(1);
         self.last_obeyed = self.last_obeyed.max(agenda.now());
         let (lanes, lane) = (self.traffic.lanes, frame.sequence);
         let (link, class) = (lanes.link(lane), lanes.class(lane));

@@ -5,7 +5,7 @@ use super::loss::Losses;
 use super::pauses::Pauses;
 use super::store::Store;
 use super::traffic::{Class, LaneId};
-use super::transmitter::{Sent, Transmitter};
+use super::transmitter::{Flight, Sent, Transmitter};
 use crate::graph::Link;
 use crate::packet::{FlowSlot, Kind, Packet};
 use crate::random::Random;
@@ -84,6 +84,8 @@ pub struct Port {
     control_waits: bool,
     /// Whether there is a router.
     is_routed: bool,
+    /// Whether what is on the wire goes on elsewhere ([`unload`](Self::unload)).
+    is_cut: bool,
     /// Whether it matters when packets leave, and is foretold when they come.
     foretells: bool,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
@@ -137,6 +139,7 @@ impl Port {
             control_first,
             control_waits: false,
             is_routed: router.is_some(),
+            is_cut: false,
             foretells: is_awaited && is_fifo,
             quiet_below,
             accounted: Time::ZERO,
@@ -364,6 +367,36 @@ impl Port {
         self.transmitter.arrivals().take_while(move |time| *time < ends)
     }
 
+    /// The end of the link is served elsewhere.
+    pub fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere; says when the next
+    /// transmission starts that nobody calls for, if one does.
+    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight)) -> Time {
+        self.settle(now);
+        while let Some(flight) = self.transmitter.unload() {
+            take(flight);
+        }
+        let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
+        if starts { self.transmitter.busy_until } else { Time::NEVER }
+    }
+
+    /// Takes in a packet whose transmission has started elsewhere; says whether it is the first on the wire.
+    pub fn load(&mut self, flight: Flight) -> bool {
+        self.transmitter.load(flight);
+        self.transmitter.on_wire() == 1
+    }
+
+    /// Takes over what came to the end of its link elsewhere.
+    pub fn absorb(&mut self, other: &mut Self) {
+        while let Some(flight) = other.transmitter.unload() {
+            self.transmitter.load(flight);
+        }
+        self.counters.lost += other.counters.lost;
+    }
+
     /// When the first packet on the wire comes to its end, if there is one.
     pub fn next_arrival(&self) -> Option<Time> {
         self.transmitter.next_arrival()
@@ -564,7 +597,7 @@ impl Port {
         while self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now
             // Without a packet on its way nobody would hear of those that follow.
-            && self.transmitter.on_wire() > 0
+            && (self.transmitter.on_wire() > 0 || self.is_cut)
         {
             if self.start_next(self.transmitter.busy_until, &mut dropped).is_none() {
                 break;

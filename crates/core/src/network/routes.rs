@@ -74,6 +74,9 @@ pub struct Routes {
     seed: u64,
     paths: Paths,
     hops: Vec<LinkId>,
+    room: Room,
+    /// What was written since it was last told, from where on and how long.
+    news: Vec<(u32, u32)>,
     /// Where the paths of a pair of hosts start, for spraying.
     known: BTreeMap<(HostId, HostId), u32>,
     /// Where there is room for a path there and back, by the length of either.
@@ -82,14 +85,61 @@ pub struct Routes {
     found: Vec<LinkId>,
 }
 
+/// So many hops are a page: many more than all paths between two hosts have.
+const PAGE: u32 = 1 << 18;
+
+/// Where a part writes what is new: pages of its own, so that positions mean the same to all parts.
+struct Room {
+    next: u32,
+    left: u32,
+    parts: u32,
+}
+
+impl Room {
+    /// Room for so many hops, where `written` have been written.
+    fn take(&mut self, hops: usize, written: usize) -> u32 {
+        if self.parts == 1 {
+            return written as u32;
+        }
+        let hops = hops as u32;
+        assert!(hops <= PAGE, "two hosts have more equal paths than parts of a run can share");
+        if hops > self.left {
+            self.next += self.left + (self.parts - 1) * PAGE;
+            self.left = PAGE;
+        }
+        self.next += hops;
+        self.left -= hops;
+        self.next - hops
+    }
+
+    /// Notes what other parts are to be told, if there are any.
+    fn tell(&self, news: &mut Vec<(u32, u32)>, first: u32, hops: usize) {
+        if self.parts > 1 {
+            news.push((first, hops as u32));
+        }
+    }
+}
+
+/// Writes `new` from `first` on.
+fn copy(hops: &mut Vec<LinkId>, first: u32, new: &[LinkId]) {
+    let first = first as usize;
+    if first + new.len() > hops.len() {
+        hops.resize(first + new.len(), END);
+    }
+    hops[first..first + new.len()].copy_from_slice(new);
+}
+
 impl Routes {
-    /// Routes through `graph`.
-    pub fn new(graph: &Graph, routing: Routing, seed: u64) -> Self {
+    /// Routes through `graph`. Of `parts` that each find the routes of some flows and tell the others, this
+    /// is number `part`.
+    pub fn new(graph: &Graph, routing: Routing, seed: u64, (part, parts): (u32, u32)) -> Self {
         Self {
             routing,
             seed,
             paths: Paths::new(graph),
             hops: Vec::new(),
+            room: Room { next: part * PAGE, left: PAGE, parts },
+            news: Vec::new(),
             known: BTreeMap::new(),
             free: BTreeMap::new(),
             found: Vec::new(),
@@ -118,8 +168,7 @@ impl Routes {
         } else {
             self.found.clear();
             self.append(source, target, 0..count);
-            let first = self.hops.len() as u32;
-            self.hops.extend(&self.found);
+            let first = self.write();
             self.known.insert((source, target), first);
             (count, first)
         };
@@ -191,10 +240,34 @@ impl Routes {
         let stride = self.found.len() as u32 / 2;
         if let Some(first) = self.free.get_mut(&stride).and_then(Vec::pop) {
             self.hops[first as usize..][..self.found.len()].copy_from_slice(&self.found);
+            self.room.tell(&mut self.news, first, self.found.len());
             return first;
         }
-        self.hops.extend(&self.found);
-        (self.hops.len() - self.found.len()) as u32
+        self.write()
+    }
+
+    /// Writes what was found where nothing has been written; says where.
+    fn write(&mut self) -> u32 {
+        let first = self.room.take(self.found.len(), self.hops.len());
+        copy(&mut self.hops, first, &self.found);
+        self.room.tell(&mut self.news, first, self.found.len());
+        first
+    }
+
+    /// What was written since this was last asked, and where.
+    pub fn news(&mut self) -> Vec<(u32, Vec<LinkId>)> {
+        let news = self.news.drain(..).map(|(first, len)| {
+            let hops = &self.hops[first as usize..][..len as usize];
+            (first, hops.to_vec())
+        });
+        news.collect()
+    }
+
+    /// Takes in what another part has written.
+    pub fn hear(&mut self, news: &[(u32, Vec<LinkId>)]) {
+        for (first, hops) in news {
+            copy(&mut self.hops, *first, hops);
+        }
     }
 
     /// Finds the chosen paths, then the same backwards.

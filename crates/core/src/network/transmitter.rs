@@ -8,10 +8,11 @@ use crate::waiting::Backlog;
 
 /// A packet on the wire, or waiting for it.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
-    /// Not set before its transmission starts.
-    arrives: Time,
-    packet: Packet,
+pub struct Flight {
+    /// When it comes to the end of the link; not set before its transmission starts.
+    pub arrives: Time,
+    /// As it comes there.
+    pub packet: Packet,
 }
 
 const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
@@ -92,12 +93,17 @@ impl Transmitter {
         let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
         let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
         let flight = Flight { arrives: ends + self.delay, packet: onward };
+        self.put(flight);
+        self.begin(ends)
+    }
+
+    /// Puts a packet behind those on the wire, and before those that wait.
+    fn put(&mut self, flight: Flight) {
         if self.started as usize == self.line.len() {
             self.line.push(flight);
         } else {
             self.line.insert(self.started as usize, flight);
         }
-        self.begin(ends)
     }
 
     /// A transmission that ends then has started.
@@ -137,6 +143,20 @@ impl Transmitter {
         self.line.drop_first();
         self.started -= 1;
         packet
+    }
+
+    /// Takes the first packet off the wire, if there is one: it goes on elsewhere.
+    pub fn unload(&mut self) -> Option<Flight> {
+        self.started = self.started.checked_sub(1)?;
+        let flight = self.line.get(0).copied();
+        self.line.drop_first();
+        flight
+    }
+
+    /// Puts a packet on the wire that was transmitted elsewhere.
+    pub fn load(&mut self, flight: Flight) {
+        self.put(flight);
+        self.started += 1;
     }
 
     /// When the first packet on the wire comes to its end, if there is one.

@@ -41,16 +41,12 @@ impl Deadlock {
 /// For every two paused lanes the bytes that came by the first and wait for the second.
 type Waits = BTreeMap<(LaneId, LaneId), u64>;
 
-/// The deadlocks there are, if a lane has been paused for as long as switches watch for.
-pub fn watch(network: &Network, now: Time) -> Vec<Deadlock> {
-    let Some(most) = network.watchdog() else { return Vec::new() };
+/// Whether a lane has been paused for as long as switches watch for.
+pub fn has_long(network: &Network, now: Time) -> bool {
+    let Some(most) = network.watchdog() else { return false };
     let lasts = |since: Time| now - since >= most;
     let mut pauses = network.ports.iter().flat_map(Port::pauses);
-    if pauses.any(|pauses| pauses.since.is_some_and(lasts)) {
-        deadlocks(network)
-    } else {
-        Vec::new()
-    }
+    pauses.any(|pauses| pauses.since.is_some_and(lasts))
 }
 
 /// The deadlocks there are.

@@ -71,6 +71,27 @@ impl Samples {
         arrange(&mut self.value, &order);
     }
 
+    /// Takes over the samples of another part of the run, which were taken at the same times; what the probe
+    /// `counts` has counted there is added.
+    fn absorb(&mut self, other: Self, counts: u32) {
+        let probes: Vec<u32> = other.probes.into_iter().map(|name| self.probe(name)).collect();
+        let counting = probes.get(counts as usize).copied();
+        let own = (0..self.value.len()).filter(|row| Some(self.probe[*row]) == counting);
+        let mut own: std::collections::VecDeque<usize> = own.collect();
+        for ((time, probe), value) in other.time_s.into_iter().zip(other.probe).zip(other.value) {
+            let probe = probes[probe as usize];
+            if Some(probe) == counting
+                && let Some(row) = own.pop_front()
+            {
+                self.value[row] += value;
+            } else {
+                self.time_s.push(time);
+                self.probe.push(probe);
+                self.value.push(value);
+            }
+        }
+    }
+
     /// Takes one value.
     pub fn push(&mut self, time: Time, probe: u32, value: f64) {
         self.time_s.push(time.seconds());
@@ -188,6 +209,16 @@ impl Recorder {
         let values = [told, exact, forward, reverse, fixed, f64::from(u8::from(marked))];
         for (probe, value) in probes.into_iter().zip(values) {
             self.samples.push(now, probe, value);
+        }
+    }
+
+    /// Takes over what was recorded in another part of the run.
+    pub fn absorb(&mut self, other: Self) {
+        self.records.append(other.records);
+        self.samples.absorb(other.samples, other.active);
+        if let (Some(rtts), Some(others)) = (&mut self.rtts, other.rtts) {
+            rtts.resize_with(rtts.len().max(others.len()), Histogram::default);
+            rtts.iter_mut().zip(&others).for_each(|(own, other)| own.absorb(other));
         }
     }
 

@@ -14,6 +14,16 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Adds what another has counted.
+    pub fn absorb(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (own, other) in self.counts.iter_mut().zip(&other.counts) {
+            *own += other;
+        }
+    }
+
     /// Counts one.
     pub fn count(&mut self, duration: Duration) {
         let bin = bin(duration.0 / 1_000);
@@ -60,7 +70,7 @@ pub struct Parts {
 
 /// A packet that its receiver has answered.
 #[derive(Clone, Copy, Debug)]
-struct Answered {
+pub struct Answered {
     sent: Time,
     came: Time,
     bytes: u16,
@@ -88,6 +98,16 @@ impl Trace {
     /// A packet of `bytes` that was sent at `sent` has come, and is answered with this number.
     pub fn on_answer(&mut self, sent: Time, came: Time, bytes: u16, cumulative: u32) {
         self.answers.push_back(Answered { sent, came, bytes, cumulative });
+    }
+
+    /// Takes what has been answered, to be told elsewhere.
+    pub fn take_answers(&mut self) -> Vec<Answered> {
+        self.answers.drain(..).collect()
+    }
+
+    /// Takes in what has been answered elsewhere.
+    pub fn add_answers(&mut self, answers: &[Answered]) {
+        self.answers.extend(answers);
     }
 
     /// The answer to a packet sent at `sent` has come, with this number; `alone` says what a packet of

@@ -20,6 +20,9 @@ impl Simulation<'_> {
             if let Some(memo) = sending.controller.memo() {
                 self.memos.insert((source, target), memo);
             }
+            if !self.part.owns(self.graph.hosts[target as usize]) {
+                self.news.closed.push(sending.number);
+            }
         }
         self.leaving.push(place);
     }
@@ -38,7 +41,9 @@ impl Simulation<'_> {
         while let Some((number, when)) = self.network.losses.pop() {
             let Some(place) = self.network.directory.place(number) else { continue };
             let place = place as usize;
-            if let Some(shared) = &mut self.flows.shared[place] {
+            if self.flows.senders[place].is_some()
+                && let Some(shared) = &mut self.flows.shared[place]
+            {
                 shared.lost += 1;
                 shared.last_lost = shared.last_lost.max(when);
             }
@@ -49,27 +54,24 @@ impl Simulation<'_> {
                 self.record(place);
             }
         }
-        self.population.count();
     }
 
     /// Whether nothing is left to happen: what events remain are stale.
     pub(super) fn is_over(&self) -> bool {
-        self.network.directory.count() == 0
-            && self.network.pause_frames == 0
-            && self.upcoming.is_empty()
+        self.live == 0 && self.network.pause_frames == 0 && self.upcoming.is_empty()
     }
 
     /// Writes a flow's record and forgets the flow.
     fn record(&mut self, place: usize) {
-        let Some((sending, receiving, shared)) = self.flows.take(place) else { return };
+        let Some((sending, heard, shared)) = self.flows.take(place) else { return };
         let spec = shared.spec;
-        let outcome = match (spec.size, receiving.completed) {
+        let outcome = match (spec.size, heard.completed) {
             (None, _) => Outcome::LongLived,
             (Some(_), Some(_)) => Outcome::Finished,
             (Some(_), None) if sending.sender.has_given_up() => Outcome::Terminated,
             (Some(_), None) => Outcome::Unfinished,
         };
-        let (there, back) = (sending.tally, receiving.tally);
+        let (there, back) = (sending.tally, heard.tally);
         self.totals.packets += there.sent + back.sent;
         if let Some(closed) = sending.closed {
             let ended = closed.max(there.last_heard).max(back.last_heard).max(shared.last_lost);
@@ -77,14 +79,19 @@ impl Simulation<'_> {
             self.totals.ended = self.totals.ended.max(ended);
         }
         self.network.dismiss(sending.number, shared.ways);
+        self.network.routes.give_back(shared.ways[0]);
+        self.live -= 1;
+        if self.part.has_others() {
+            self.ended.push(sending.number);
+        }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
         let acked = sending.closed.filter(|_| outcome == Outcome::Finished);
         self.recorder.records.push(&FlowRecord {
             outcome,
-            fct: receiving.completed.map(|completed| completed - spec.start),
+            fct: heard.completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
             ideal_fct: shared.ideal_fct,
-            delivered: Bytes(receiving.delivered),
+            delivered: Bytes(heard.delivered),
             retransmits: sending.sender.retransmits,
             timeouts: sending.sender.timeouts,
             spec,
@@ -94,6 +101,7 @@ impl Simulation<'_> {
     /// Records what is left and checks that nothing has leaked.
     pub(super) fn close(&mut self, limit: Time) {
         self.end_instant();
+        self.population.count();
         self.totals.ended = match self.deadlocks.is_empty() {
             true if self.is_over() => self.totals.ended.max(self.network.last_obeyed),
             true => limit,

@@ -63,6 +63,30 @@ pub(super) struct Shared {
     pub(super) last_lost: Time,
     /// Follows its packets there and back, if that is asked for.
     pub(super) trace: Option<Box<Trace>>,
+    /// What the receiver has said, if another part of the run has it.
+    pub(super) far: Option<Heard>,
+}
+
+/// What is to be known of a receiver when its flow ends.
+#[derive(Clone, Copy)]
+pub(super) struct Heard {
+    pub(super) tally: Tally,
+    /// Whether it owes no answer.
+    pub(super) is_silent: bool,
+    pub(super) delivered: u64,
+    pub(super) completed: Option<Time>,
+}
+
+impl Receiving {
+    /// What is to be known of it when its flow ends.
+    pub(super) fn heard(&self) -> Heard {
+        Heard {
+            tally: self.tally,
+            is_silent: self.receiver.deadline() == Time::NEVER,
+            delivered: self.delivered,
+            completed: self.completed,
+        }
+    }
 }
 
 /// Packets that an end of a flow has put into the network, and that it has taken out.
@@ -88,6 +112,10 @@ pub(super) struct InProgress {
     pub(super) senders: Vec<Option<Sending>>,
     pub(super) receivers: Vec<Option<Receiving>>,
     pub(super) shared: Vec<Option<Shared>>,
+    /// Where receivers are whose senders have closed, in another part of the run.
+    pub(super) farewells: Vec<usize>,
+    /// Where receivers are of flows that are followed, with senders in another part of the run.
+    pub(super) followed: Vec<usize>,
 }
 
 impl InProgress {
@@ -95,43 +123,66 @@ impl InProgress {
     pub(super) const BYTES: usize =
         size_of::<Option<Sending>>() + size_of::<Option<Receiving>>() + size_of::<Option<Shared>>();
 
-    /// Puts a flow in its place.
-    pub(super) fn put(&mut self, place: usize, ends: (Sending, Receiving), shared: Shared) {
+    /// Puts a flow, or what of it is here, in its place.
+    pub(super) fn put(
+        &mut self,
+        place: usize,
+        sending: Option<Sending>,
+        receiving: Option<Receiving>,
+        shared: Shared,
+    ) {
         if place >= self.shared.len() {
             self.senders.resize_with(place + 1, || None);
             self.receivers.resize_with(place + 1, || None);
             self.shared.resize_with(place + 1, || None);
         }
-        self.senders[place] = Some(ends.0);
-        self.receivers[place] = Some(ends.1);
+        self.senders[place] = sending;
+        self.receivers[place] = receiving;
         self.shared[place] = Some(shared);
     }
 
-    /// Takes a flow from its place.
-    pub(super) fn take(&mut self, place: usize) -> Option<(Sending, Receiving, Shared)> {
-        Some((
-            self.senders[place].take()?,
-            self.receivers[place].take()?,
-            self.shared[place].take()?,
-        ))
+    /// Takes a flow from its place, if its sender is here: with what its receiver has said.
+    pub(super) fn take(&mut self, place: usize) -> Option<(Sending, Heard, Shared)> {
+        let heard = self.heard(place)?;
+        let sending = self.senders[place].take()?;
+        self.receivers[place] = None;
+        Some((sending, heard, self.shared[place].take()?))
     }
 
-    /// How many packets of a flow are in the network.
+    /// Puts what another part has of a flow to what is here.
+    pub(super) fn absorb(&mut self, place: usize, other: &mut Self, at: usize) {
+        let (sending, receiving) = (other.senders[at].take(), other.receivers[at].take());
+        let Some(shared) = other.shared[at].take() else { return };
+        if self.shared.get(place).is_none_or(Option::is_none) {
+            self.put(place, sending, receiving, shared);
+        } else if sending.is_some() {
+            self.senders[place] = sending;
+            self.shared[place] = Some(shared);
+        } else {
+            self.receivers[place] = receiving;
+        }
+    }
+
+    /// What the receiver of a flow has said last.
+    fn heard(&self, place: usize) -> Option<Heard> {
+        let far = || self.shared[place].as_ref().and_then(|shared| shared.far);
+        self.receivers[place].as_ref().map(Receiving::heard).or_else(far)
+    }
+
+    /// How many packets of a flow are in the network, as its sender knows.
     pub(super) fn in_network(&self, place: usize) -> u64 {
-        let (Some(sending), Some(receiving), Some(shared)) =
-            (&self.senders[place], &self.receivers[place], &self.shared[place])
+        let (Some(sending), Some(heard), Some(shared)) =
+            (&self.senders[place], self.heard(place), &self.shared[place])
         else {
             return 0;
         };
-        let (there, back) = (sending.tally, receiving.tally);
+        let (there, back) = (sending.tally, heard.tally);
         there.sent + back.sent - there.heard - back.heard - shared.lost
     }
 
     /// Whether nothing can happen to a flow any more whose sender has closed: its packets have left the
     /// network, and its receiver owes no answer.
     pub(super) fn is_over(&self, place: usize) -> bool {
-        let receiving = self.receivers[place].as_ref();
-        let is_silent = receiving.is_some_and(|end| end.receiver.deadline() == Time::NEVER);
-        is_silent && self.in_network(place) == 0
+        self.heard(place).is_some_and(|heard| heard.is_silent) && self.in_network(place) == 0
     }
 }

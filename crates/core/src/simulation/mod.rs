@@ -5,30 +5,34 @@
 
 mod ending;
 mod halves;
+mod news;
 mod receiving;
 mod sampling;
 mod sending;
 mod stacks;
 mod starting;
 mod stuck;
+mod threads;
 mod windows;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::stacks::Stacks;
+pub use self::threads::run_on_threads;
 
 use self::halves::InProgress;
+use self::news::{News, Shipment};
 use self::starting::{Population, Upcoming};
-use crate::agenda::{Agenda, Cut, Event};
+use crate::agenda::{Agenda, Cut, Event, Part};
 use crate::demand::Flows;
 use crate::endpoint::Memo;
 use crate::flow::{Columns, HostId};
-use crate::graph::{Graph, LinkId};
+use crate::graph::{Graph, Link, LinkId};
 use crate::host::{self, Clocks, Stamps};
 use crate::network::Network;
 use crate::network::watchdog::{self, Deadlock};
-use crate::packet::{Format, Kind, Packet};
+use crate::packet::{FlowSlot, Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::record::Recorder;
 use crate::units::Time;
@@ -54,6 +58,8 @@ pub struct Setting<'a> {
     pub graph: &'a Graph,
     /// How it is cut, if it is to be served in windows; otherwise by events.
     pub cut: Option<Cut>,
+    /// Which part of the run this is.
+    pub part: Part,
     /// The transports.
     pub stacks: Stacks<'a>,
     /// How hosts measure.
@@ -73,10 +79,26 @@ pub struct Simulation<'a> {
     /// The network.
     pub network: Network,
     flows: InProgress,
+    /// How many flows have senders here that are not over.
+    live: usize,
+    /// What comes to a group in a window, kept for its memory.
+    arrivals: Vec<u64>,
     /// Places of flows that may have ended since that was last looked at.
     leaving: Vec<usize>,
     population: Population,
     upcoming: Upcoming,
+    /// Which part of the run this is, and what it has to tell the others.
+    part: Part,
+    news: News,
+    /// Flows that have ended, of which the others are to be told.
+    ended: Vec<FlowSlot>,
+    /// The links that lead to other parts, and to which.
+    outbound: Vec<(LinkId, u32)>,
+    /// Packets for other parts and from them, by part.
+    outboxes: Vec<Vec<Shipment>>,
+    inboxes: Vec<Vec<Shipment>>,
+    /// When the first of the packets for other parts gets there, or may start on its way.
+    next_abroad: Time,
     /// Flows in progress, by host that sends.
     sending: Vec<u32>,
     /// What flows have left for later ones, by source and target.
@@ -99,21 +121,37 @@ impl<'a> Simulation<'a> {
     /// A simulation that has not started.
     pub fn new(
         setting: Setting<'a>,
-        network: Network,
+        mut network: Network,
         workload: Flows,
         recorder: Recorder,
     ) -> Self {
-        let Setting { graph, cut, stacks, host, format, seed } = setting;
+        let Setting { graph, cut, part, stacks, host, format, seed } = setting;
+        let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
+        let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
+        let outbound: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
+        for (link, _) in &outbound {
+            network.ports[*link as usize].cut();
+        }
+        let boxes = || (0..part.parts).map(|_| Vec::new()).collect();
         Self {
             graph,
             stacks,
             format: format.clone(),
-            agenda: Agenda::new(cut),
+            agenda: Agenda::new(cut, &part, graph),
             network,
             flows: InProgress::default(),
+            arrivals: Vec::new(),
             leaving: Vec::new(),
             population: Population::default(),
-            upcoming: Upcoming::new(workload),
+            live: 0,
+            upcoming: Upcoming::new(workload, &part, graph),
+            news: News::default(),
+            ended: Vec::new(),
+            outbound,
+            outboxes: boxes(),
+            inboxes: boxes(),
+            next_abroad: Time::NEVER,
+            part,
             sending: vec![0; graph.hosts.len()],
             memos: BTreeMap::new(),
             seed,
@@ -128,13 +166,7 @@ impl<'a> Simulation<'a> {
 
     /// Runs until every flow has finished, `limit` is reached or `stop` is set.
     pub fn run(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
-        for (id, link) in (0..).zip(&self.graph.links) {
-            let tick = self.network.first_tick(id);
-            if tick < Time::NEVER {
-                self.agenda.enter(link.from);
-                self.agenda.push(tick, Event::Tick(id));
-            }
-        }
+        self.start_routers();
         if self.agenda.groups().is_some() {
             self.run_in_windows(limit, stop)?;
         } else {
@@ -142,6 +174,17 @@ impl<'a> Simulation<'a> {
         }
         self.close(limit);
         Ok(())
+    }
+
+    /// Starts the clocks of all routers.
+    fn start_routers(&mut self) {
+        for (id, link) in (0..).zip(&self.graph.links) {
+            let tick = self.network.first_tick(id);
+            if tick < Time::NEVER && self.part.owns(link.from) {
+                self.agenda.enter(link.from);
+                self.agenda.push(tick, Event::Tick(id));
+            }
+        }
     }
 
     fn run_by_events(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
@@ -156,6 +199,7 @@ impl<'a> Simulation<'a> {
         while let Some((now, event)) = self.agenda.pop() {
             if now > instant {
                 self.end_instant();
+                self.population.count();
                 instant = now;
                 if now > limit || self.is_over() {
                     break;
@@ -231,7 +275,9 @@ impl<'a> Simulation<'a> {
     /// Looks for a deadlock; says when to look again.
     fn watch(&mut self) -> Option<Time> {
         let now = self.agenda.now();
-        self.deadlocks = watchdog::watch(&self.network, now);
+        if watchdog::has_long(&self.network, now) {
+            self.deadlocks = watchdog::deadlocks(&self.network);
+        }
         self.network.watchdog().map(|period| now + period)
     }
 

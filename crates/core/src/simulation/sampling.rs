@@ -1,6 +1,7 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
+use crate::graph::LinkId;
 use crate::packet::{FlowSlot, Packet};
 use crate::record::Recorder;
 use crate::units::{Duration, Time};
@@ -9,12 +10,13 @@ impl Simulation<'_> {
     /// Takes all samples that are due; says when to take the next.
     pub(super) fn sample(&mut self) -> Option<Time> {
         let now = self.agenda.now();
-        let Self { graph, recorder, network, flows, .. } = self;
+        let Self { graph, recorder, network, flows, part, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
         let senders = flows.senders.iter().flatten();
         let in_progress = senders.filter(|sending| sending.closed.is_none()).count();
         samples.push(now, *active, in_progress as f64);
-        for (link, probe) in queues {
+        let is_own = |link: LinkId| part.owns(graph.links[link as usize].from);
+        for (link, probe) in queues.iter().filter(|(link, _)| is_own(*link)) {
             let port = &mut network.ports[*link as usize];
             samples.push(now, *probe, port.backlog(now).bytes as f64);
             for (name, value) in port.gauges() {
@@ -22,7 +24,7 @@ impl Simulation<'_> {
                 samples.push(now, probe, value);
             }
         }
-        for (link, probe) in links {
+        for (link, probe) in links.iter().filter(|(link, _)| is_own(*link)) {
             let bytes = network.ports[*link as usize].transmitted(now);
             samples.push(now, *probe, bytes as f64);
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Simulation;
 use super::halves::{Receiving, Sending, Shared, Tally};
-use crate::agenda::{Agenda, Event};
+use super::news::Opened;
+use crate::agenda::{Agenda, Event, Part};
 use crate::demand::{Flows, Sequel};
 use crate::endpoint::Path;
 use crate::endpoint::receiver::Receiver;
@@ -14,6 +15,7 @@ use crate::graph::{Graph, LinkId};
 use crate::packet::FlowSlot;
 use crate::parameters::Problem;
 use crate::random::mix;
+use crate::record::rtts::{Probes, Trace};
 use crate::router::About;
 use crate::units::{Duration, Time};
 
@@ -32,9 +34,13 @@ pub(super) struct Upcoming {
 }
 
 impl Upcoming {
-    /// Those of a workload.
-    pub(super) fn new(workload: Flows) -> Self {
-        let Flows { classes, mut flows, sequel, .. } = workload;
+    /// Those of a workload that start at the hosts of a part of the run.
+    pub(super) fn new(workload: Flows, part: &Part, graph: &Graph) -> Self {
+        let Flows { classes, flows, sequel, .. } = workload;
+        let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
+        let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
+        let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
+            if part.has_others() { Box::new(flows.filter(is_own)) } else { flows };
         let next = flows.next();
         Self { classes, flows, next, announced: Time::ZERO, waiting: BTreeMap::new(), sequel }
     }
@@ -145,7 +151,44 @@ impl Simulation<'_> {
             there,
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
         };
-        let receiving = Receiving {
+        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
+        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
+        let is_traced = trace.is_some();
+        let opened = Opened { number, spec, about, ways: [there, back], ideal_fct, is_traced };
+        self.sending[spec.source as usize] += 1;
+        let place = self.put(&opened, Some(sending), trace);
+        self.population.note(now, 1);
+        self.live += 1;
+        if self.part.has_others() {
+            self.news.opened.push(opened);
+        }
+        self.pump(place);
+        Ok(())
+    }
+
+    /// Takes in what is here of a flow that has started in another part of the run.
+    pub(super) fn adopt(&mut self, opened: &Opened) {
+        let is_target = self.part.owns(self.graph.hosts[opened.spec.target as usize]);
+        if is_target || self.network.knows_flows() {
+            let is_followed = is_target && opened.is_traced;
+            let trace = is_followed.then(|| Box::new(Trace::new(Probes::default())));
+            let place = self.put(opened, None, trace);
+            if is_followed {
+                self.flows.followed.push(place);
+            }
+        }
+    }
+
+    /// Gives a flow a place, with its receiver if that is here.
+    fn put(
+        &mut self,
+        opened: &Opened,
+        sending: Option<Sending>,
+        trace: Option<Box<Trace>>,
+    ) -> usize {
+        let &Opened { number, spec, about, ways, ideal_fct, .. } = opened;
+        let stack = self.stacks.of(spec.class);
+        let receiving = || Receiving {
             number,
             class: spec.class,
             is_traced: trace.is_some(),
@@ -154,21 +197,17 @@ impl Simulation<'_> {
             delivered: 0,
             awaited: spec.size.map_or(u64::MAX, |size| size.0),
             receiver: Receiver::new(&stack.mechanism),
-            back,
+            back: ways[1],
             completed: None,
         };
-        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
-        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
-        let ways = [there, back];
-        let shared = Shared { ideal_fct, ways, lost: 0, last_lost: Time::ZERO, trace, spec };
-        let class = shared.spec.class;
-        let name = &self.upcoming.classes[usize::from(class)];
-        self.sending[shared.spec.source as usize] += 1;
-        let place = self.network.introduce(number, about, class, name, ways);
-        self.flows.put(place as usize, (sending, receiving), shared);
-        self.population.note(now, 1);
-        self.pump(place as usize);
-        Ok(())
+        let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
+        let receiving = is_target.then(receiving);
+        let name = &self.upcoming.classes[usize::from(spec.class)];
+        let place = self.network.introduce(number, about, spec.class, name, ways) as usize;
+        let last_lost = Time::ZERO;
+        let shared = Shared { spec, ideal_fct, ways, lost: 0, last_lost, trace, far: None };
+        self.flows.put(place, sending, receiving, shared);
+        place
     }
 
     /// The payload of the flow in a place has all come.
@@ -192,6 +231,11 @@ impl Population {
     /// One more flow from then on, or one less.
     pub(super) fn note(&mut self, time: Time, change: i8) {
         self.changes.push((time, change));
+    }
+
+    /// Takes over what another has noted.
+    pub(super) fn absorb(&mut self, other: &mut Self) {
+        self.changes.append(&mut other.changes);
     }
 
     /// Counts; what is noted later must not have happened before what was noted until now.

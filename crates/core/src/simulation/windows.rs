@@ -4,101 +4,194 @@
 //! no queue of events is needed for it: the arrivals are collected and sorted, merged with the few events of
 //! the group's own, and handled while its state is in a near cache (docs/performance.md).
 
+use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Simulation;
 use crate::agenda::Event;
 use crate::graph::LinkId;
+use crate::network::watchdog;
 use crate::parameters::Problem;
 use crate::units::{Duration, Time};
 
-/// Packets that come to a group in a window: how long after its beginning, and by which link. In one number,
-/// which sorts faster.
-#[derive(Default)]
-pub(super) struct Arrivals(Vec<u64>);
+/// A span of time in which groups cannot influence each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Window {
+    begins: Time,
+    /// It ends before this.
+    ends: Time,
+}
 
-impl Arrivals {
-    fn push(&mut self, after: Duration, link: LinkId) {
-        self.0.push(after.0 << 32 | u64::from(link));
+/// What is done between windows, for all parts of a run: what belongs to no node.
+pub(super) struct Conductor<'a> {
+    limit: Time,
+    stop: &'a AtomicBool,
+    /// When to take samples next, and when to look for deadlocks.
+    sample: Option<Time>,
+    watch: Option<Time>,
+}
+
+impl<'a> Conductor<'a> {
+    /// The conductor of a run that ends at `limit`, or when `stop` is set.
+    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, stop: &'a AtomicBool) -> Self {
+        let sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
+        let watch = simulation.network.watchdog().map(|period| Time::ZERO + period);
+        Self { limit, stop, sample, watch }
+    }
+
+    /// Ends a window and gives the next; none if the run is over.
+    pub(super) fn next<'s>(
+        &mut self,
+        parts: &mut [impl DerefMut<Target = Simulation<'s>>],
+    ) -> Result<Option<Window>, Problem> {
+        exchange(parts);
+        end_instant(parts);
+        let (first, others) = parts.split_first_mut().unwrap_or_else(|| unreachable!("one part"));
+        others.iter_mut().for_each(|part| first.population.absorb(&mut part.population));
+        first.population.count();
+        let begins = parts.iter().map(|part| part.next_time()).fold(self.alarm(), Time::min);
+        if begins > self.limit || begins == Time::NEVER || is_over(parts) {
+            return Ok(None);
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Problem::new("", "interrupted"));
+        }
+        parts.iter_mut().for_each(|part| part.agenda.set_now(begins));
+        if self.sample == Some(begins) {
+            self.sample = parts.iter_mut().map(|part| part.sample()).fold(None, Option::or);
+            parts[0].totals.events += 1;
+        }
+        if self.watch == Some(begins) {
+            self.watch = watch(parts, begins);
+            if !parts[0].deadlocks.is_empty() {
+                return Ok(None);
+            }
+        }
+        parts[0].totals.windows += 1;
+        let longest = parts[0].agenda.window();
+        let after = Time(self.limit.0.saturating_add(1));
+        Ok(Some(Window { begins, ends: (begins + longest).min(self.alarm()).min(after) }))
+    }
+
+    /// When the next thing is to be done that belongs to no node.
+    fn alarm(&self) -> Time {
+        self.sample.into_iter().chain(self.watch).fold(Time::NEVER, Time::min)
     }
 }
 
-/// When what belongs to no node is to be done.
-struct Clock {
-    sample: Option<Time>,
-    watch: Option<Time>,
+/// Hands over packets and news between parts.
+fn exchange<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+    for from in 0..parts.len() {
+        let news = std::mem::take(&mut parts[from].news);
+        for to in (0..parts.len()).filter(|to| *to != from) {
+            parts[to].learn(&news);
+            let sent = std::mem::take(&mut parts[from].outboxes[to]);
+            // What was received has been taken: its memory is used again.
+            let emptied = std::mem::replace(&mut parts[to].inboxes[from], sent);
+            parts[from].outboxes[to] = emptied;
+        }
+    }
+    for from in 0..parts.len() {
+        let farewells = parts[from].farewells();
+        for to in (0..parts.len()).filter(|to| *to != from && !farewells.is_empty()) {
+            parts[to].part_from(&farewells);
+        }
+    }
+}
+
+/// Ends the flows of which nothing is left to happen, in all parts.
+fn end_instant<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+    for of in 0..parts.len() {
+        parts[of].end_instant();
+        let mut ended = std::mem::take(&mut parts[of].ended);
+        for other in (0..parts.len()).filter(|other| *other != of) {
+            ended.iter().for_each(|number| parts[other].forget(*number));
+        }
+        ended.clear();
+        parts[of].ended = ended;
+    }
+}
+
+/// Whether nothing is left to happen: what events remain are stale.
+fn is_over<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
+    let frames = parts.iter().map(|part| part.network.pause_frames).fold(0, u64::wrapping_add);
+    frames == 0 && parts.iter().all(|part| part.live == 0 && part.upcoming.is_empty())
+}
+
+/// Looks for a deadlock, which the first part is told of; says when to look again.
+fn watch<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>], now: Time) -> Option<Time> {
+    let (first, others) = parts.split_first_mut()?;
+    first.totals.events += 1;
+    let has_long = |part: &Simulation<'_>| watchdog::has_long(&part.network, now);
+    if has_long(first) || others.iter().any(|part| has_long(part)) {
+        swap(first, others);
+        first.deadlocks = watchdog::deadlocks(&first.network);
+        swap(first, others);
+    }
+    first.network.watchdog().map(|period| now + period)
+}
+
+/// Lends the first part what the others have of the network, or gives it back.
+fn swap<'s>(first: &mut Simulation<'s>, others: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+    for other in others {
+        let Simulation { part, network, graph, .. } = &mut **other;
+        first.network.swap(network, graph, |node| part.owns(node));
+    }
 }
 
 impl Simulation<'_> {
     /// Runs until every flow has finished, `limit` is reached or `stop` is set.
     pub(super) fn run_in_windows(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
-        let mut clock = Clock {
-            sample: self.recorder.is_sampling().then_some(Time::ZERO),
-            watch: self.network.watchdog().map(|period| Time::ZERO + period),
-        };
-        let mut arrivals = Arrivals::default();
-        while let Some(groups) = self.agenda.groups() {
-            let window = groups.cut.window;
-            let alarm = clock.sample.into_iter().chain(clock.watch).fold(Time::NEVER, Time::min);
-            let begins = groups.begins().min(self.upcoming.next_start()).min(alarm);
-            if begins > limit || begins == Time::NEVER || self.is_over() {
-                break;
-            }
-            self.look(begins, &mut clock);
-            if !self.deadlocks.is_empty() {
-                break;
-            }
-            let alarm = clock.sample.into_iter().chain(clock.watch).fold(Time::NEVER, Time::min);
-            let ends = (begins + window).min(alarm).min(Time(limit.0.saturating_add(1)));
-            self.upcoming.announce_before(ends, self.graph, &mut self.agenda)?;
-            let mut first = 0;
-            while let Some(group) = self.agenda.due_from(first, ends) {
-                self.serve(group, begins, ends, &mut arrivals)?;
-                first = group + 1;
-            }
-            self.end_instant();
-            self.totals.windows += 1;
-            if stop.load(Ordering::Relaxed) {
-                return Err(Problem::new("", "interrupted"));
-            }
+        let mut conductor = Conductor::new(self, limit, stop);
+        while let Some(window) = conductor.next(&mut [&mut *self])? {
+            self.serve(window)?;
         }
         Ok(())
     }
 
-    /// Does what belongs to no node, if it is time: before anything else happens then.
-    fn look(&mut self, now: Time, clock: &mut Clock) {
-        self.agenda.set_now(now);
-        if clock.sample == Some(now) {
-            self.totals.events += 1;
-            clock.sample = self.sample();
-        }
-        if clock.watch == Some(now) {
-            self.totals.events += 1;
-            clock.watch = self.watch();
-        }
+    /// When something happens next that this part knows of.
+    fn next_time(&self) -> Time {
+        self.agenda.begins().min(self.upcoming.next_start()).min(self.next_abroad)
     }
 
-    /// Serves a group from `begins` until before `ends`.
-    fn serve(
+    /// Serves all groups of this part in a window.
+    pub(super) fn serve(&mut self, window: Window) -> Result<(), Problem> {
+        self.unpack();
+        self.upcoming.announce_before(window.ends, self.graph, &mut self.agenda)?;
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        let mut first = 0;
+        while let Some(group) = self.agenda.due_from(first, window.ends) {
+            self.serve_group(group, window, &mut arrivals)?;
+            first = group + 1;
+        }
+        self.arrivals = arrivals;
+        if self.part.has_others() {
+            self.pack(window.ends);
+        }
+        Ok(())
+    }
+
+    /// Serves a group in a window.
+    fn serve_group(
         &mut self,
         group: usize,
-        begins: Time,
-        ends: Time,
-        arrivals: &mut Arrivals,
+        Window { begins, ends }: Window,
+        arrivals: &mut Vec<u64>,
     ) -> Result<(), Problem> {
         self.agenda.begin(group, begins);
         let Some(groups) = self.agenda.groups() else { return Ok(()) };
-        arrivals.0.clear();
+        arrivals.clear();
         for link in groups.due(group, ends) {
             let port = &mut self.network.ports[link as usize];
             // Its own node may have been served to the window's end, or not at all: what it has started by
             // the beginning is all that comes before the end.
             for time in port.arrivals(begins, ends) {
-                arrivals.push(time - begins, link);
+                // In one number, which sorts faster: a window is shorter than 2³² ps.
+                arrivals.push((time - begins).0 << 32 | u64::from(link));
             }
         }
-        arrivals.0.sort_unstable();
-        for arrival in &arrivals.0 {
+        arrivals.sort_unstable();
+        for arrival in &*arrivals {
             let (time, link) = (begins + Duration(arrival >> 32), *arrival as LinkId);
             while let Some(event) = self.agenda.pop_before(time, Event::Arrive(link)) {
                 self.handle(event)?;

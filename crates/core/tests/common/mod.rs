@@ -20,8 +20,14 @@ pub fn run(scenario: &Value) -> Results {
 
 /// Runs a scenario, or says what is wrong with it.
 pub fn try_run(scenario: &Value) -> Result<Results, String> {
+    try_run_in_parts([1, 1], scenario)
+}
+
+/// Runs a scenario in so many parts on so many threads, or says what is wrong with it.
+pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
     let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
-    scenario.run(&AtomicBool::new(false)).map_err(|problem| problem.to_string())
+    let results = scenario.run_in_parts(parts, threads, &AtomicBool::new(false));
+    results.map_err(|problem| problem.to_string())
 }
 
 /// `base` with the tables of `change` laid over it.

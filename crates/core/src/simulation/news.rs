@@ -1,0 +1,165 @@
+//! What the parts of a run tell each other between windows, when several threads share it.
+//!
+//! A packet needs a window at least from one part to another, and so does everything that follows from a
+//! packet: so what is told between windows is in time.
+
+use super::Simulation;
+use super::halves::Heard;
+use crate::flow::FlowSpec;
+use crate::graph::LinkId;
+use crate::network::routes::Way;
+use crate::network::transmitter::Flight;
+use crate::packet::FlowSlot;
+use crate::record::rtts::Answered;
+use crate::router::About;
+use crate::units::{Duration, Time};
+
+/// A packet on its way from one part to another, and the link that it is on.
+pub(super) type Shipment = (LinkId, Flight);
+
+/// What has happened in a part.
+#[derive(Default)]
+pub(super) struct News {
+    /// Routes that were written, and where.
+    routes: Vec<(u32, Vec<LinkId>)>,
+    /// Flows that have started.
+    pub(super) opened: Vec<Opened>,
+    /// Flows whose senders have closed.
+    pub(super) closed: Vec<FlowSlot>,
+    /// Flows of which a packet was lost, and when.
+    lost: Vec<(FlowSlot, Time)>,
+    /// What receivers have answered of flows that are followed.
+    answered: Vec<(FlowSlot, Vec<Answered>)>,
+}
+
+/// A flow that has started.
+#[derive(Clone, Copy)]
+pub(super) struct Opened {
+    pub(super) number: FlowSlot,
+    pub(super) spec: FlowSpec,
+    pub(super) about: About,
+    pub(super) ways: [Way; 2],
+    pub(super) ideal_fct: Duration,
+    pub(super) is_traced: bool,
+}
+
+impl Simulation<'_> {
+    /// Takes in the packets that were sent here in the last window.
+    pub(super) fn unpack(&mut self) {
+        for inbox in &mut self.inboxes {
+            for (link, flight) in inbox.drain(..) {
+                if self.network.ports[link as usize].load(flight) {
+                    self.agenda.push_arrival(link, flight.arrives);
+                }
+            }
+        }
+    }
+
+    /// Hands over what has started by `ends` on its way to other parts, and gathers what there is to tell
+    /// them.
+    pub(super) fn pack(&mut self, ends: Time) {
+        let mut next = Time::NEVER;
+        for (link, part) in &self.outbound {
+            let outbox = &mut self.outboxes[*part as usize];
+            let starts = self.network.ports[*link as usize].unload(ends, |flight| {
+                next = next.min(flight.arrives);
+                outbox.push((*link, flight));
+            });
+            next = next.min(starts);
+        }
+        self.next_abroad = next;
+        let Self { news, network, flows, .. } = self;
+        news.routes = network.routes.news();
+        news.lost.extend(network.losses.iter().copied());
+        for place in &flows.followed {
+            let shared = flows.shared[*place].as_mut();
+            if let (Some(receiving), Some(trace)) =
+                (&flows.receivers[*place], shared.and_then(|shared| shared.trace.as_mut()))
+            {
+                news.answered.push((receiving.number, trace.take_answers()));
+            }
+        }
+    }
+
+    /// Takes in what another part tells.
+    pub(super) fn learn(&mut self, news: &News) {
+        self.network.routes.hear(&news.routes);
+        for opened in &news.opened {
+            self.adopt(opened);
+        }
+        let place = |number: &FlowSlot| self.network.directory.place(*number).map(|p| p as usize);
+        for number in &news.closed {
+            if let Some(place) =
+                place(number).filter(|place| self.flows.receivers[*place].is_some())
+            {
+                self.flows.farewells.push(place);
+            }
+        }
+        for (number, answers) in &news.answered {
+            if let Some(place) = place(number)
+                && self.flows.senders[place].is_some()
+                && let Some(shared) = &mut self.flows.shared[place]
+                && let Some(trace) = &mut shared.trace
+            {
+                trace.add_answers(answers);
+            }
+        }
+        self.network.losses.extend(&news.lost);
+    }
+
+    /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
+    /// those are.
+    pub(super) fn farewells(&self) -> Vec<(FlowSlot, Heard)> {
+        let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
+        receivers.flatten().map(|receiving| (receiving.number, receiving.heard())).collect()
+    }
+
+    /// Takes in what receivers in another part say.
+    pub(super) fn part_from(&mut self, farewells: &[(FlowSlot, Heard)]) {
+        for (number, heard) in farewells {
+            if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
+                && self.flows.senders[place].is_some()
+                && let Some(shared) = &mut self.flows.shared[place]
+            {
+                shared.far = Some(*heard);
+                self.leaving.push(place);
+            }
+        }
+    }
+
+    /// Forgets a flow of another part that has ended.
+    pub(super) fn forget(&mut self, number: FlowSlot) {
+        let Some(place) = self.network.directory.place(number) else { return };
+        let place = place as usize;
+        self.flows.farewells.retain(|of| *of != place);
+        self.flows.followed.retain(|of| *of != place);
+        self.flows.receivers[place] = None;
+        if let Some(shared) = self.flows.shared[place].take() {
+            self.network.dismiss(number, shared.ways);
+        }
+    }
+
+    /// Takes over all that another part of the run has, which is over.
+    pub(super) fn absorb(&mut self, mut other: Self) {
+        let others = other.part.number;
+        let Self { graph, network, part, .. } = self;
+        network.swap(&mut other.network, graph, |node| part.of(node) == others);
+        for (id, link) in graph.links.iter().enumerate() {
+            // What is on the wire of a link lies where its end is.
+            if part.of(link.from) == others || part.of(link.to) == others {
+                network.ports[id].absorb(&mut other.network.ports[id]);
+            }
+        }
+        network.pause_frames = network.pause_frames.wrapping_add(other.network.pause_frames);
+        network.last_obeyed = network.last_obeyed.max(other.network.last_obeyed);
+        for (number, place) in other.network.directory.all() {
+            let own = network.directory.place(number);
+            let own = own.unwrap_or_else(|| network.directory.join(number));
+            self.flows.absorb(own as usize, &mut other.flows, place as usize);
+        }
+        self.totals.events += other.totals.events;
+        self.totals.packets += other.totals.packets;
+        self.totals.ended = self.totals.ended.max(other.totals.ended);
+        self.recorder.absorb(other.recorder);
+    }
+}
