@@ -185,16 +185,18 @@ impl Groups {
     /// The first group of this number or a higher one where something happens before `ends`. Those before it
     /// in its row have been served.
     pub fn due_from(&mut self, group: usize, ends: Time) -> Option<usize> {
-        let mut row = group / ROW;
+        // The row of the one before, which was served last: when all of it are, it is known anew when it has
+        // something to do.
+        let mut row = group.saturating_sub(1) / ROW;
         let mut first = group;
         while row < self.of_row.len() {
             if self.of_row[row] < ends {
-                let groups = first..self.next.len().min((row + 1) * ROW);
-                if let Some(group) = groups.clone().find(|group| self.next[*group] < ends) {
+                let end = self.next.len().min((row + 1) * ROW);
+                if let Some(group) = (first..end).find(|group| self.next[*group] < ends) {
                     return Some(group);
                 }
-                let groups = row * ROW..groups.end;
-                self.of_row[row] = self.next[groups].iter().copied().fold(Time::NEVER, Time::min);
+                let row_of = self.next[row * ROW..end].iter().copied();
+                self.of_row[row] = row_of.fold(Time::NEVER, Time::min);
             }
             row += 1;
             first = row * ROW;
