@@ -2,14 +2,13 @@
 
 pub mod cut;
 pub mod event;
+pub mod groups;
 pub mod part;
 pub mod schedule;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 pub use cut::Cut;
 pub use event::Event;
+pub use groups::Groups;
 pub use part::Part;
 pub use schedule::Schedule;
 
@@ -25,37 +24,10 @@ pub struct Agenda {
     groups: Option<Groups>,
 }
 
-/// What is pending at each group of nodes. Arrivals from other groups are no events: of each link between
-/// groups it is known when the first packet on it comes.
-pub struct Groups {
-    /// Which there are.
-    pub cut: Cut,
-    /// The group where what is pushed happens.
-    here: usize,
-    timers: Vec<BinaryHeap<Reverse<(Time, Event)>>>,
-    /// Nothing happens at a group before; and at none of a row of groups, so that windows in which little
-    /// happens cost little.
-    next: Vec<Time>,
-    of_row: Vec<Time>,
-    /// By link: whether another part of the run has its end.
-    is_foreign: Vec<bool>,
-    /// By link between groups: when the first packet on it comes to its end.
-    due: Vec<Time>,
-}
-
 impl Agenda {
     /// Nothing is pending; with a cut, events of each group are kept apart, of those that `part` has.
     pub fn new(cut: Option<Cut>, part: &Part, graph: &Graph) -> Self {
-        let groups = cut.map(|cut| Groups {
-            here: 0,
-            timers: (0..cut.groups()).map(|_| BinaryHeap::new()).collect(),
-            next: vec![Time::NEVER; cut.groups()],
-            of_row: vec![Time::NEVER; cut.groups().div_ceil(ROW)],
-            due: vec![Time::NEVER; cut.links()],
-            is_foreign: graph.links.iter().map(|link| !part.owns(link.to)).collect(),
-            cut,
-        });
-        Self { groups, ..Self::default() }
+        Self { groups: cut.map(|cut| Groups::new(cut, part, graph)), ..Self::default() }
     }
 
     /// The present.
@@ -86,7 +58,7 @@ impl Agenda {
     /// What is pushed from now on happens at this node.
     pub fn enter(&mut self, node: NodeId) {
         if let Some(groups) = &mut self.groups {
-            groups.here = groups.cut.group(node);
+            groups.enter(groups.cut.group(node));
         }
     }
 
@@ -100,16 +72,9 @@ impl Agenda {
 
     /// The first packet on a link comes to its end at `time`.
     pub fn push_arrival(&mut self, link: LinkId, time: Time) {
-        let Some(groups) = &mut self.groups else {
-            return self.schedule.push(time, Event::Arrive(link));
-        };
-        match groups.cut.end(link) {
-            None => groups.push(time, Event::Arrive(link)),
-            Some(_) if groups.is_foreign[link as usize] => {}
-            Some(end) => {
-                groups.due[link as usize] = time;
-                groups.expect(end, time);
-            }
+        match &mut self.groups {
+            None => self.schedule.push(time, Event::Arrive(link)),
+            Some(groups) => groups.push_arrival(link, time),
         }
     }
 
@@ -124,19 +89,14 @@ impl Agenda {
     pub fn begin(&mut self, group: usize, now: Time) {
         self.now = now;
         if let Some(groups) = &mut self.groups {
-            groups.here = group;
+            groups.enter(group);
         }
     }
 
     /// Takes the next event of the group that is served, if it comes before `event` at `time`; the present is
     /// then its time.
     pub fn pop_before(&mut self, time: Time, event: Event) -> Option<Event> {
-        let timers = self.groups.as_mut().map(|groups| &mut groups.timers[groups.here])?;
-        let Reverse(first) = timers.peek()?;
-        if *first >= (time, event) {
-            return None;
-        }
-        let Reverse((time, event)) = timers.pop()?;
+        let (time, event) = self.groups.as_mut()?.pop_before(time, event)?;
         self.now = time;
         Some(event)
     }
@@ -150,66 +110,14 @@ impl Agenda {
     /// the next comes at `next`, if one is on its way.
     pub fn taken(&mut self, link: LinkId, next: Option<Time>) {
         if let Some(groups) = &mut self.groups {
-            groups.due[link as usize] = next.unwrap_or(Time::NEVER);
+            groups.taken(link, next.unwrap_or(Time::NEVER));
         }
     }
 
     /// Ends the window at the group that is served.
     pub fn end(&mut self) {
-        if let Some(Groups { cut, here, timers, next, due, .. }) = &mut self.groups {
-            let timer = timers[*here].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-            let arrivals = cut.inbound(*here).iter().map(|link| due[*link as usize]);
-            next[*here] = arrivals.fold(timer, Time::min);
+        if let Some(groups) = &mut self.groups {
+            groups.end();
         }
     }
 }
-
-impl Groups {
-    fn push(&mut self, time: Time, event: Event) {
-        self.timers[self.here].push(Reverse((time, event)));
-        self.expect(self.here, time);
-    }
-
-    /// Something happens at a group then.
-    fn expect(&mut self, group: usize, time: Time) {
-        self.next[group] = self.next[group].min(time);
-        let row = &mut self.of_row[group / ROW];
-        *row = time.min(*row);
-    }
-
-    /// When something happens next.
-    pub fn begins(&self) -> Time {
-        self.of_row.iter().copied().fold(Time::NEVER, Time::min)
-    }
-
-    /// The first group of this number or a higher one where something happens before `ends`. Those before it
-    /// in its row have been served.
-    pub fn due_from(&mut self, group: usize, ends: Time) -> Option<usize> {
-        // The row of the one before, which was served last: when all of it are, it is known anew when it has
-        // something to do.
-        let mut row = group.saturating_sub(1) / ROW;
-        let mut first = group;
-        while row < self.of_row.len() {
-            if self.of_row[row] < ends {
-                let end = self.next.len().min((row + 1) * ROW);
-                if let Some(group) = (first..end).find(|group| self.next[*group] < ends) {
-                    return Some(group);
-                }
-                let row_of = self.next[row * ROW..end].iter().copied();
-                self.of_row[row] = row_of.fold(Time::NEVER, Time::min);
-            }
-            row += 1;
-            first = row * ROW;
-        }
-        None
-    }
-
-    /// The links from other groups by which packets come to a group before `ends`.
-    pub fn due(&self, group: usize, ends: Time) -> impl Iterator<Item = LinkId> {
-        let links = self.cut.inbound(group).iter().copied();
-        links.filter(move |link| self.due[*link as usize] < ends)
-    }
-}
-
-/// So many groups are a row.
-const ROW: usize = 32;

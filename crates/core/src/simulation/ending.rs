@@ -21,7 +21,7 @@ impl Simulation<'_> {
                 self.memos.insert((source, target), memo);
             }
             if !self.part.owns(self.graph.hosts[target as usize]) {
-                self.news.closed.push(sending.number);
+                self.abroad.news.closed.push(sending.number);
             }
         }
         self.leaving.push(place);
@@ -82,7 +82,7 @@ impl Simulation<'_> {
         self.network.routes.give_back(shared.ways[0]);
         self.live -= 1;
         if self.part.has_others() {
-            self.ended.push(sending.number);
+            self.abroad.ended.push(sending.number);
         }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
         let acked = sending.closed.filter(|_| outcome == Outcome::Finished);

@@ -155,10 +155,13 @@ impl InProgress {
         let Some(shared) = other.shared[at].take() else { return };
         if self.shared.get(place).is_none_or(Option::is_none) {
             self.put(place, sending, receiving, shared);
-        } else if sending.is_some() {
+            return;
+        }
+        if sending.is_some() {
             self.senders[place] = sending;
             self.shared[place] = Some(shared);
-        } else {
+        }
+        if receiving.is_some() {
             self.receivers[place] = receiving;
         }
     }

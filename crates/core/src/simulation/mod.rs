@@ -22,17 +22,17 @@ pub use self::stacks::Stacks;
 pub use self::threads::run_on_threads;
 
 use self::halves::InProgress;
-use self::news::{News, Shipment};
+use self::news::Abroad;
 use self::starting::{Population, Upcoming};
 use crate::agenda::{Agenda, Cut, Event, Part};
 use crate::demand::Flows;
 use crate::endpoint::Memo;
 use crate::flow::{Columns, HostId};
-use crate::graph::{Graph, Link, LinkId};
+use crate::graph::{Graph, LinkId};
 use crate::host::{self, Clocks, Stamps};
 use crate::network::Network;
 use crate::network::watchdog::{self, Deadlock};
-use crate::packet::{FlowSlot, Format, Kind, Packet};
+use crate::packet::{Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::record::Recorder;
 use crate::units::Time;
@@ -87,18 +87,9 @@ pub struct Simulation<'a> {
     leaving: Vec<usize>,
     population: Population,
     upcoming: Upcoming,
-    /// Which part of the run this is, and what it has to tell the others.
+    /// Which part of the run this is, and what it has for the others.
     part: Part,
-    news: News,
-    /// Flows that have ended, of which the others are to be told.
-    ended: Vec<FlowSlot>,
-    /// The links that lead to other parts, and to which.
-    outbound: Vec<(LinkId, u32)>,
-    /// Packets for other parts and from them, by part.
-    outboxes: Vec<Vec<Shipment>>,
-    inboxes: Vec<Vec<Shipment>>,
-    /// When the first of the packets for other parts gets there, or may start on its way.
-    next_abroad: Time,
+    abroad: Abroad,
     /// Flows in progress, by host that sends.
     sending: Vec<u32>,
     /// What flows have left for later ones, by source and target.
@@ -126,13 +117,7 @@ impl<'a> Simulation<'a> {
         recorder: Recorder,
     ) -> Self {
         let Setting { graph, cut, part, stacks, host, format, seed } = setting;
-        let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
-        let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
-        let outbound: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
-        for (link, _) in &outbound {
-            network.ports[*link as usize].cut();
-        }
-        let boxes = || (0..part.parts).map(|_| Vec::new()).collect();
+        let abroad = Abroad::new(&part, graph, &mut network);
         Self {
             graph,
             stacks,
@@ -145,12 +130,7 @@ impl<'a> Simulation<'a> {
             population: Population::default(),
             live: 0,
             upcoming: Upcoming::new(workload, &part, graph),
-            news: News::default(),
-            ended: Vec::new(),
-            outbound,
-            outboxes: boxes(),
-            inboxes: boxes(),
-            next_abroad: Time::NEVER,
+            abroad,
             part,
             sending: vec![0; graph.hosts.len()],
             memos: BTreeMap::new(),

@@ -5,8 +5,10 @@
 
 use super::Simulation;
 use super::halves::Heard;
+use crate::agenda::Part;
 use crate::flow::FlowSpec;
-use crate::graph::LinkId;
+use crate::graph::{Graph, Link, LinkId};
+use crate::network::Network;
 use crate::network::routes::Way;
 use crate::network::transmitter::Flight;
 use crate::packet::FlowSlot;
@@ -15,7 +17,7 @@ use crate::router::About;
 use crate::units::{Duration, Time};
 
 /// A packet on its way from one part to another, and the link that it is on.
-pub(super) type Shipment = (LinkId, Flight);
+type Shipment = (LinkId, Flight);
 
 /// What has happened in a part.
 #[derive(Default)]
@@ -43,10 +45,45 @@ pub(super) struct Opened {
     pub(super) is_traced: bool,
 }
 
+/// What a part of a run has for the others, and from them.
+pub(super) struct Abroad {
+    /// The links that lead to other parts, and to which.
+    links: Vec<(LinkId, u32)>,
+    /// Packets for other parts and from them, by part.
+    pub(super) outboxes: Vec<Vec<Shipment>>,
+    pub(super) inboxes: Vec<Vec<Shipment>>,
+    /// When the first of the packets for other parts gets there, or may start on its way.
+    pub(super) next: Time,
+    pub(super) news: News,
+    /// Flows that have ended.
+    pub(super) ended: Vec<FlowSlot>,
+}
+
+impl Abroad {
+    /// Of a part of a run; its links to others are cut off in its network.
+    pub(super) fn new(part: &Part, graph: &Graph, network: &mut Network) -> Self {
+        let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
+        let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
+        let links: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
+        for (link, _) in &links {
+            network.ports[*link as usize].cut();
+        }
+        let boxes = || (0..part.parts).map(|_| Vec::new()).collect();
+        Self {
+            links,
+            outboxes: boxes(),
+            inboxes: boxes(),
+            next: Time::NEVER,
+            news: News::default(),
+            ended: Vec::new(),
+        }
+    }
+}
+
 impl Simulation<'_> {
     /// Takes in the packets that were sent here in the last window.
     pub(super) fn unpack(&mut self) {
-        for inbox in &mut self.inboxes {
+        for inbox in &mut self.abroad.inboxes {
             for (link, flight) in inbox.drain(..) {
                 if self.network.ports[link as usize].load(flight) {
                     self.agenda.push_arrival(link, flight.arrives);
@@ -58,17 +95,17 @@ impl Simulation<'_> {
     /// Hands over what has started by `ends` on its way to other parts, and gathers what there is to tell
     /// them.
     pub(super) fn pack(&mut self, ends: Time) {
-        let mut next = Time::NEVER;
-        for (link, part) in &self.outbound {
-            let outbox = &mut self.outboxes[*part as usize];
-            let starts = self.network.ports[*link as usize].unload(ends, |flight| {
-                next = next.min(flight.arrives);
+        let Self { abroad, network, flows, .. } = self;
+        let Abroad { links, outboxes, news, next, .. } = abroad;
+        *next = Time::NEVER;
+        for (link, part) in links {
+            let outbox = &mut outboxes[*part as usize];
+            let starts = network.ports[*link as usize].unload(ends, |flight| {
+                *next = flight.arrives.min(*next);
                 outbox.push((*link, flight));
             });
-            next = next.min(starts);
+            *next = starts.min(*next);
         }
-        self.next_abroad = next;
-        let Self { news, network, flows, .. } = self;
         news.routes = network.routes.news();
         news.lost.extend(network.losses.iter().copied());
         for place in &flows.followed {

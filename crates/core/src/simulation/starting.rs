@@ -160,7 +160,7 @@ impl Simulation<'_> {
         self.population.note(now, 1);
         self.live += 1;
         if self.part.has_others() {
-            self.news.opened.push(opened);
+            self.abroad.news.opened.push(opened);
         }
         self.pump(place);
         Ok(())

@@ -11,7 +11,7 @@ use crate::units::Time;
 /// Runs the parts of one simulation on so many threads, until every flow has finished, `limit` is reached or
 /// `stop` is set; returns all of it as one.
 ///
-/// Between windows whoever comes last does what belongs to no part ([`Conductor`]), while the others wait.
+/// Between windows whoever comes last does what belongs to no part, while the others wait.
 pub fn run_on_threads<'a>(
     mut parts: Vec<Simulation<'a>>,
     threads: usize,

@@ -47,7 +47,9 @@ impl<'a> Conductor<'a> {
         exchange(parts);
         end_instant(parts);
         let (first, others) = parts.split_first_mut().unwrap_or_else(|| unreachable!("one part"));
-        others.iter_mut().for_each(|part| first.population.absorb(&mut part.population));
+        for part in others {
+            first.population.absorb(&mut part.population);
+        }
         first.population.count();
         let begins = parts.iter().map(|part| part.next_time()).fold(self.alarm(), Time::min);
         if begins > self.limit || begins == Time::NEVER || is_over(parts) {
@@ -56,7 +58,9 @@ impl<'a> Conductor<'a> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Problem::new("", "interrupted"));
         }
-        parts.iter_mut().for_each(|part| part.agenda.set_now(begins));
+        for part in &mut *parts {
+            part.agenda.set_now(begins);
+        }
         if self.sample == Some(begins) {
             self.sample = parts.iter_mut().map(|part| part.sample()).fold(None, Option::or);
             parts[0].totals.events += 1;
@@ -82,13 +86,13 @@ impl<'a> Conductor<'a> {
 /// Hands over packets and news between parts.
 fn exchange<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
     for from in 0..parts.len() {
-        let news = std::mem::take(&mut parts[from].news);
+        let news = std::mem::take(&mut parts[from].abroad.news);
         for to in (0..parts.len()).filter(|to| *to != from) {
             parts[to].learn(&news);
-            let sent = std::mem::take(&mut parts[from].outboxes[to]);
+            let sent = std::mem::take(&mut parts[from].abroad.outboxes[to]);
             // What was received has been taken: its memory is used again.
-            let emptied = std::mem::replace(&mut parts[to].inboxes[from], sent);
-            parts[from].outboxes[to] = emptied;
+            let emptied = std::mem::replace(&mut parts[to].abroad.inboxes[from], sent);
+            parts[from].abroad.outboxes[to] = emptied;
         }
     }
     for from in 0..parts.len() {
@@ -103,12 +107,14 @@ fn exchange<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
 fn end_instant<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
     for of in 0..parts.len() {
         parts[of].end_instant();
-        let mut ended = std::mem::take(&mut parts[of].ended);
+        let mut ended = std::mem::take(&mut parts[of].abroad.ended);
         for other in (0..parts.len()).filter(|other| *other != of) {
-            ended.iter().for_each(|number| parts[other].forget(*number));
+            for number in &ended {
+                parts[other].forget(*number);
+            }
         }
         ended.clear();
-        parts[of].ended = ended;
+        parts[of].abroad.ended = ended;
     }
 }
 
@@ -151,7 +157,7 @@ impl Simulation<'_> {
 
     /// When something happens next that this part knows of.
     fn next_time(&self) -> Time {
-        self.agenda.begins().min(self.upcoming.next_start()).min(self.next_abroad)
+        self.agenda.begins().min(self.upcoming.next_start()).min(self.abroad.next)
     }
 
     /// Serves all groups of this part in a window.

@@ -1,11 +1,13 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
+mod wire;
+
 use super::counters::Counters;
 use super::loss::Losses;
 use super::pauses::Pauses;
 use super::store::Store;
 use super::traffic::{Class, LaneId};
-use super::transmitter::{Flight, Sent, Transmitter};
+use super::transmitter::{Sent, Transmitter};
 use crate::graph::Link;
 use crate::packet::{FlowSlot, Kind, Packet};
 use crate::random::Random;
@@ -353,61 +355,6 @@ impl Port {
     /// The call that [`call`](Self::call) asked for has come.
     pub fn called(&mut self) {
         self.is_called = false;
-    }
-
-    /// Takes the packet that has come to the end of the link.
-    pub fn take(&mut self) -> Packet {
-        self.transmitter.arrive()
-    }
-
-    /// When packets come to the end of the link before `ends`, of those whose transmission has started by
-    /// `now`.
-    pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = Time> {
-        self.settle(now);
-        self.transmitter.arrivals().take_while(move |time| *time < ends)
-    }
-
-    /// The end of the link is served elsewhere.
-    pub fn cut(&mut self) {
-        self.is_cut = true;
-    }
-
-    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere; says when the next
-    /// transmission starts that nobody calls for, if one does.
-    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight)) -> Time {
-        self.settle(now);
-        while let Some(flight) = self.transmitter.unload() {
-            take(flight);
-        }
-        let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
-        if starts { self.transmitter.busy_until } else { Time::NEVER }
-    }
-
-    /// Takes in a packet whose transmission has started elsewhere; says whether it is the first on the wire.
-    pub fn load(&mut self, flight: Flight) -> bool {
-        self.transmitter.load(flight);
-        self.transmitter.on_wire() == 1
-    }
-
-    /// Takes over what came to the end of its link elsewhere.
-    pub fn absorb(&mut self, other: &mut Self) {
-        while let Some(flight) = other.transmitter.unload() {
-            self.transmitter.load(flight);
-        }
-        self.counters.lost += other.counters.lost;
-    }
-
-    /// When the first packet on the wire comes to its end, if there is one.
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.transmitter.next_arrival()
-    }
-
-    /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
-    /// one would stop the link for ever.
-    pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.transmitter.is_lossy && self.losses.take(packet.kind.is_frame());
-        self.counters.lost += u64::from(is_lost);
-        is_lost
     }
 
     /// PFC: data of a class must wait from now on.

@@ -1,0 +1,66 @@
+//! The wire behind a port: what comes to the end of its link.
+//!
+//! The node there takes packets off it, and is not told when the port starts a transmission: all that comes
+//! within a window has been started when it begins (docs/design.md).
+
+use super::Port;
+use crate::network::transmitter::Flight;
+use crate::packet::Packet;
+use crate::units::Time;
+
+impl Port {
+    /// Takes the packet that has come to the end of the link.
+    pub fn take(&mut self) -> Packet {
+        self.transmitter.arrive()
+    }
+
+    /// When packets come to the end of the link before `ends`, of those whose transmission has started by
+    /// `now`.
+    pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = Time> {
+        self.settle(now);
+        self.transmitter.arrivals().take_while(move |time| *time < ends)
+    }
+
+    /// The end of the link is served elsewhere.
+    pub fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere; says when the next
+    /// transmission starts that nobody calls for, if one does.
+    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight)) -> Time {
+        self.settle(now);
+        while let Some(flight) = self.transmitter.unload() {
+            take(flight);
+        }
+        let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
+        if starts { self.transmitter.busy_until } else { Time::NEVER }
+    }
+
+    /// Takes in a packet whose transmission has started elsewhere; says whether it is the first on the wire.
+    pub fn load(&mut self, flight: Flight) -> bool {
+        self.transmitter.load(flight);
+        self.transmitter.on_wire() == 1
+    }
+
+    /// Takes over what came to the end of its link elsewhere.
+    pub fn absorb(&mut self, other: &mut Self) {
+        while let Some(flight) = other.transmitter.unload() {
+            self.transmitter.load(flight);
+        }
+        self.counters.lost += other.counters.lost;
+    }
+
+    /// When the first packet on the wire comes to its end, if there is one.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.transmitter.next_arrival()
+    }
+
+    /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
+    /// one would stop the link for ever.
+    pub fn loses(&mut self, packet: &Packet) -> bool {
+        let is_lost = self.transmitter.is_lossy && self.losses.take(packet.kind.is_frame());
+        self.counters.lost += u64::from(is_lost);
+        is_lost
+    }
+}
