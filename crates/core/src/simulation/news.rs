@@ -194,6 +194,7 @@ impl Simulation<'_> {
             let own = own.unwrap_or_else(|| network.directory.join(number));
             self.flows.absorb(own as usize, &mut other.flows, place as usize);
         }
+        self.live += other.live;
         self.totals.events += other.totals.events;
         self.totals.packets += other.totals.packets;
         self.totals.ended = self.totals.ended.max(other.totals.ended);
