@@ -93,3 +93,49 @@ fn neighbours(graph: &Graph, cut: &Cut) -> Vec<Vec<(usize, u64)>> {
     }
     neighbours
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::LoadReference;
+    use crate::units::{Duration, Rate};
+
+    /// Two racks of four hosts, each below a switch, and a switch above both.
+    fn racks() -> Graph {
+        let rate = Rate::from_gbps(10);
+        let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
+        let top = graph.add_switch("top");
+        for rack in 0..2 {
+            let switch = graph.add_switch(format!("rack{rack}"));
+            graph.connect(switch, top, rate, Duration::from_micros(1));
+            for host in 0..4 {
+                let host = graph.add_host(format!("host{rack}_{host}"));
+                graph.connect(host, switch, rate, Duration::from_micros(1));
+            }
+        }
+        graph
+    }
+
+    #[test]
+    fn neighbours_stay_together_and_every_node_is_in_one_part() {
+        let graph = racks();
+        let parts = Part::deal(&graph, &Cut::finest(&graph), 2);
+        let owners = |part: &Part| {
+            let nodes = 0..graph.nodes.len() as NodeId;
+            nodes.filter(|node| part.owns(*node)).collect::<Vec<_>>()
+        };
+        assert_eq!(parts.iter().map(|part| part.number).collect::<Vec<_>>(), [0, 1]);
+        // Nodes: the switch above, which may go to either, then each rack's with its hosts.
+        assert_eq!(owners(&parts[0]), [1, 2, 3, 4, 5]);
+        assert_eq!(owners(&parts[1]), [0, 6, 7, 8, 9, 10]);
+        assert!(parts.iter().all(|part| part.of(9) == 1 && part.has_others()));
+    }
+
+    #[test]
+    fn the_only_part_has_all() {
+        let graph = racks();
+        let whole = Part::whole(&graph);
+        assert!((0..graph.nodes.len() as NodeId).all(|node| whole.owns(node)));
+        assert!(!whole.has_others());
+    }
+}
