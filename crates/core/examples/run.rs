@@ -1,7 +1,7 @@
 //! Runs a scenario file and prints its summary: for profilers, which want no Python in the way.
 //!
-//! `cargo run --release --example run -- ../../examples/dctcp_dumbbell.toml`, and the number of threads behind
-//! it if there are to be more than one.
+//! `cargo run --release --example run -- ../../examples/dctcp_dumbbell.toml`, behind it the number of
+//! threads if there are to be more than one, and that of the network's parts if it is not the same.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,8 +12,10 @@ use sojourn_core::scenario::Scenario;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("give a scenario file")?;
     let value: Value = toml::from_str(&std::fs::read_to_string(file)?)?;
-    let threads = std::env::args().nth(2).map_or(Ok(1), |threads| threads.parse())?;
-    let results = Scenario::read(&value)?.run_on(threads, &AtomicBool::new(false))?;
+    let number = |at| std::env::args().nth(at).map(|text| text.parse::<u32>()).transpose();
+    let threads = number(2)?.unwrap_or(1);
+    let parts = number(3)?.unwrap_or(threads);
+    let results = Scenario::read(&value)?.run_in_parts(parts, threads, &AtomicBool::new(false))?;
     let mut output = std::io::stdout();
     for part in ["counts", "engine"] {
         serde_json::to_writer_pretty(&mut output, &results.summary[part])?;

@@ -253,7 +253,7 @@ impl Scenario {
             Some(cut) if parts > 1 => Part::deal(graph, cut, parts),
             _ => vec![Part::whole(graph)],
         };
-        let count = parts.len().min(threads as usize);
+        let (shares, count) = (parts.len(), parts.len().min(threads as usize));
         let simulation = |part| self.simulation(graph, cut.clone(), part, transport);
         let mut simulations: Vec<_> =
             parts.into_iter().map(simulation).collect::<Result<_, _>>()?;
@@ -329,6 +329,8 @@ impl Scenario {
                 "window_s": cut.window.seconds(),
                 "groups": cut.groups(),
                 "windows": totals.windows,
+                "parts": shares,
+                "balance": share(totals.events, shares as u64 * totals.critical),
                 "threads": count,
             }),
         };
@@ -435,6 +437,11 @@ fn show_rtts(rtts: &[Histogram], classes: &[String]) -> Value {
         })
     };
     rtts.iter().zip(classes).map(of_class).collect()
+}
+
+/// A share of something; all of it, if there is nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 
 fn merge(table: &mut Value, more: Value) {

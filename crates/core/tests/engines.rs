@@ -33,13 +33,17 @@ fn the_engine_is_chosen_by_rates_and_delays_and_the_summary_says_which_it_was() 
     assert_eq!((&fast["kind"], &fast["window_s"]), (&json!("windows"), &json!(1e-6)));
     assert_eq!((&fast["groups"], &fast["threads"]), (&json!(36), &json!(1)));
     assert!(fast["windows"].as_u64() > Some(10));
+    assert_eq!((&fast["parts"], &fast["balance"]), (&json!(1), &json!(1.0)));
 }
 
 #[test]
 fn a_run_on_threads_gives_what_a_run_on_one_gives_and_says_how_many_there_were() {
     let told = |threads| {
         let results = try_run_in_parts([threads, threads], &fabric()).unwrap();
-        assert_eq!(results.summary["engine"]["threads"], threads);
+        let engine = &results.summary["engine"];
+        assert_eq!((&engine["threads"], &engine["parts"]), (&json!(threads), &json!(threads)));
+        // All hosts send as much: no part has much more to do than another.
+        assert!((0.8..=1.0).contains(&engine["balance"].as_f64().unwrap()), "{engine}");
         format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"])
     };
     let alone = told(1);

@@ -44,6 +44,9 @@ pub struct Totals {
     pub events: u64,
     /// Windows served.
     pub windows: u64,
+    /// Of each window the events of the part that had most, added up: with a thread for each part no run is
+    /// shorter than that.
+    pub critical: u64,
     /// Packets put into the network.
     pub packets: u64,
     /// Most flows in progress at a time.
@@ -81,6 +84,8 @@ pub struct Simulation<'a> {
     flows: InProgress,
     /// How many flows have senders here that are not over.
     live: usize,
+    /// How many events had been handled when the window began.
+    events_before: u64,
     /// What comes to a group in a window, kept for its memory.
     arrivals: Vec<u64>,
     /// Places of flows that may have ended since that was last looked at.
@@ -125,6 +130,7 @@ impl<'a> Simulation<'a> {
             agenda: Agenda::new(cut, &part, graph),
             network,
             flows: InProgress::default(),
+            events_before: 0,
             arrivals: Vec::new(),
             leaving: Vec::new(),
             population: Population::default(),

@@ -46,7 +46,10 @@ impl<'a> Conductor<'a> {
     ) -> Result<Option<Window>, Problem> {
         exchange(parts);
         end_instant(parts);
+        let handled = parts.iter_mut().map(|part| part.events_of_window());
+        let critical = handled.max().unwrap_or_default();
         let (first, others) = parts.split_first_mut().unwrap_or_else(|| unreachable!("one part"));
+        first.totals.critical += critical;
         for part in others {
             first.population.absorb(&mut part.population);
         }
@@ -153,6 +156,12 @@ impl Simulation<'_> {
             self.serve(window)?;
         }
         Ok(())
+    }
+
+    /// How many events this part has handled since this was last asked.
+    fn events_of_window(&mut self) -> u64 {
+        let before = std::mem::replace(&mut self.events_before, self.totals.events);
+        self.totals.events - before
     }
 
     /// When something happens next that this part knows of.
