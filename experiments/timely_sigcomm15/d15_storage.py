@@ -53,7 +53,7 @@ figure = Figure(
         "there is hardly a difference. That connections last in the paper is not the reason: with "
         "four servers a client (`peers`) the median is 37 % longer at this load, and 35 % if a "
         "block starts at the rate at which the one before it between the same hosts ended "
-        "(`start`: remembered). TIMELY's p99, 16 to 18 ms at loads up to 0.3, is that of "
+        "(`start`: remembered). TIMELY's p99, 18 ms at loads up to 0.3, is that of "
         "transfers cut to the least rate of 10 Mb/s, at which one segment takes 13 ms.",
     ),
     panels=(1, 2),
