@@ -62,6 +62,11 @@ figure = Figure(
         "a few packets are marked all or not at all: r is then near that of a step and a ramp, "
         "0.87. With a low threshold, with RED's slope, and over all settings together marks say "
         "little. Several queues on the way, which only RTTs add up, are not part of this figure.",
+        "With low thresholds DCTCP's windows are a few packets, and hosts that are all alike fall "
+        "into step if of packets that come at the same moment the one of the lowest link always "
+        "goes first: at K = 20 KB a run has 3 to 8 different shares of marks, and r is between "
+        "-0.63 and 0.34, at K = 40 KB between 0.45 and 0.94. In the order of their scheduling they "
+        "were 40 shares and an r of 0.45 and 0.52, in every run.",
     ),
     panels=(1, 3),
     size=(13, 4.4),
