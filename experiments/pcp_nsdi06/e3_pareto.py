@@ -46,6 +46,8 @@ figure = Figure(
         "take less time to send than two probes: PCP cannot be that close at low load.",
         "PCP's losses are far from none at high load: the largest flows are always there, and "
         "every newcomer's rate comes on top of theirs until all have seen the queue.",
+        "Router-based control loses packets too, at a load of 0.9 in 15 of 30 runs, once a single "
+        "packet: the median is half of that one. In 14 runs it would be none.",
     ),
     panels=(2, 3),
     size=(15, 8),
