@@ -22,7 +22,7 @@ figure = Figure(
         "The load, 0.75 of what all hosts can send, is not the paper's, which is not known: it is "
         "between what pause frames alone and TIMELY can carry (D11). It was chosen after a load of "
         "0.8, which TIMELY does not carry either: the p99 was then 39 to 43 % shorter, about the "
-        "bound, and not 50 to 57. Every packet gives a round-trip time with pause frames alone, "
+        "bound, and not 55 to 57. Every packet gives a round-trip time with pause frames alone, "
         "every segment's last packet with TIMELY.",
         "With weight 0.02 the moving average hardly moves in four samples, and only the threshold "
         "of 500 µs cuts rates: round-trip times lie in between.",

@@ -21,7 +21,7 @@ figure = Figure(
         *cluster.deviations,
         "The load is that of D12. Pause frames alone do not carry it, so the latency grows as long "
         "as calls come; those are counted that began in the second half of that time. It includes "
-        "the time that a call waits at its host. TIMELY's median is 38 % shorter at `quick` scale "
+        "the time that a call waits at its host. TIMELY's median is 39 % shorter at `quick` scale "
         "and 55 % at `paper` scale, where calls come for longer, not 70 %: TIMELY makes calls wait "
         "at their hosts as well.",
         "That 30 % are enough to hold was decided after that, and the load was 0.8 at first, where "
