@@ -13,7 +13,7 @@ from sojourn import Run, metrics, theory
 from sojourn.theory import Link, Pareto, Sizes
 
 BACKBONE = Link(2.4e9, 0.1)
-TABLES = Path(__file__).resolve().parents[1] / "crates" / "core" / "src" / "workload" / "cdf"
+TABLES = Path(__file__).resolve().parents[1] / "crates" / "core" / "src" / "demand" / "cdf"
 
 
 def table(name: str) -> Sizes:
