@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let parts = number(3)?.unwrap_or(threads);
     let results = Scenario::read(&value)?.run_in_parts(parts, threads, &AtomicBool::new(false))?;
     let mut output = std::io::stdout();
-    for part in ["counts", "engine"] {
+    for part in ["counts", "engine", "memory"] {
         serde_json::to_writer_pretty(&mut output, &results.summary[part])?;
     }
     Ok(())
