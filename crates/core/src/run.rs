@@ -42,6 +42,9 @@ pub struct Results {
     pub summary: Value,
 }
 
+/// A thread has at least so many groups of nodes to serve: with fewer it waits more than it works.
+const GROUPS_A_THREAD: usize = 32;
+
 /// Checks that what is said of some classes of flows is said of such as there are.
 fn check_classes<'a>(
     field: &str,
@@ -121,6 +124,12 @@ impl Scenario {
     /// Does the same on so many threads, if the network can be served in windows: more than one are for one
     /// large run on idle cores. The results are the same to the bit.
     pub fn run_on(&self, threads: u32, stop: &AtomicBool) -> Result<Results, Problem> {
+        let threads = if threads > 1 {
+            let groups = self.cut(&self.graph()?).map_or(0, |cut| cut.groups());
+            threads.min((groups / GROUPS_A_THREAD) as u32).max(1)
+        } else {
+            1
+        };
         self.run_in_parts(threads, threads, stop)
     }
 
@@ -352,7 +361,7 @@ impl Scenario {
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
         let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            let (there, _) = routes.ways(spec.source, spec.target, spec.id);
+            let there = routes.way(spec.source, spec.target, spec.id);
             links.extend(routes.links(there).next().unwrap_or_default());
             routes.give_back(there);
         };

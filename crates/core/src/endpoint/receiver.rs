@@ -1,11 +1,12 @@
 //! The receiving end of a flow: what has come, what to acknowledge, what to make of marks.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::ranges::Ranges;
-use super::{Feedback, Mechanism, Recovery};
+use super::{Feedback, Mechanism, Recovery, Reliability};
 use crate::packet::{Flags, Header, Kind, Packet};
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// What a receiver sends back.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,41 +52,36 @@ struct Pending {
 pub struct Receiver {
     /// Everything before this has come.
     expected: u32,
-    go_back_n: bool,
     /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
     echoing: bool,
     /// The tick at which to notify.
     notify_at: Time,
-    /// How long an acknowledgement may wait for a second segment.
-    delayed_ack: Option<Duration>,
+    reliability: Arc<Reliability>,
     feedback: Feedback,
     /// What has come beyond a gap.
     early: Ranges,
     pending: Option<Pending>,
-    nack_interval: Duration,
     /// The gap last reported, and when.
     reported: Option<(u32, Time)>,
-    /// When the last notification went.
-    notified: Option<Time>,
-    /// When the clock of notifications started.
-    clock_from: Option<Time>,
+    /// When the next notification may go.
+    notifies_from: Time,
+    /// When the clock of notifications started; [`Time::NEVER`] before.
+    clock_from: Time,
 }
 
 impl Receiver {
     /// A receiver of a flow with this mechanism.
     pub fn new(mechanism: &Mechanism) -> Self {
         Self {
-            go_back_n: mechanism.reliability.recovery == Recovery::GoBackN,
-            nack_interval: mechanism.reliability.nack_interval,
-            delayed_ack: mechanism.reliability.delayed_ack,
+            reliability: Arc::clone(&mechanism.reliability),
             pending: None,
             feedback: mechanism.feedback,
             expected: 0,
             early: Ranges::default(),
             reported: None,
             echoing: false,
-            notified: None,
-            clock_from: None,
+            notifies_from: Time::ZERO,
+            clock_from: Time::NEVER,
             notify_at: Time::NEVER,
         }
     }
@@ -96,7 +92,9 @@ impl Receiver {
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
             Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
-            Ordering::Greater if self.go_back_n => (false, self.report_gap(now, packet)),
+            Ordering::Greater if self.reliability.recovery == Recovery::GoBackN => {
+                (false, self.report_gap(now, packet))
+            }
             Ordering::Greater => {
                 let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
                 let block = self.early.run_of(packet.sequence).unwrap_or_default();
@@ -117,7 +115,7 @@ impl Receiver {
             self.expected = to;
         }
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
-        match self.delayed_ack {
+        match self.reliability.delayed_ack {
             Some(delay)
                 if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
             {
@@ -133,7 +131,7 @@ impl Receiver {
     /// Reports a gap to a go-back-N sender, unless that was done lately.
     fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let is_reported = self.reported.is_some_and(|(gap, when)| {
-            gap == self.expected && now.since(when) < self.nack_interval
+            gap == self.expected && now.since(when) < self.reliability.nack_interval
         });
         if is_reported {
             return None;
@@ -181,15 +179,16 @@ impl Receiver {
                 false
             }
             Feedback::Notify { interval } => {
-                let is_due = marked && self.notified.is_none_or(|last| now.since(last) >= interval);
+                let is_due = marked && now >= self.notifies_from;
                 if is_due {
-                    self.notified = Some(now);
+                    self.notifies_from = now + interval;
                 }
                 is_due
             }
             Feedback::NotifyAtTicks { interval } => {
-                let is_first = self.clock_from.is_none();
-                let from = *self.clock_from.get_or_insert(now);
+                let is_first = self.clock_from == Time::NEVER;
+                let from = self.clock_from.min(now);
+                self.clock_from = from;
                 if marked && !is_first && self.notify_at == Time::NEVER {
                     let ticks = now.since(from).0 / interval.0 + 1;
                     self.notify_at = from + interval * ticks;
@@ -228,9 +227,9 @@ mod tests {
     use super::*;
     use crate::endpoint::sender::Segment;
     use crate::endpoint::window;
-    use crate::endpoint::{Recovery, Reliability};
     use crate::packet::Format;
     use crate::parameters::defaults;
+    use crate::units::Duration;
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Duration::from_millis(ms)

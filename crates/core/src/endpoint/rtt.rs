@@ -1,5 +1,7 @@
 //! The retransmission time-out (RFC 6298).
 
+use std::sync::Arc;
+
 use super::Reliability;
 use crate::units::{Duration, Time};
 
@@ -12,36 +14,20 @@ pub fn smooth(smoothed: Option<Duration>, rtt: Duration) -> Duration {
 #[derive(Clone, Debug)]
 pub struct Rtt {
     smoothed: Option<(Duration, Duration)>,
-    initial: Duration,
-    least: Duration,
-    most: Duration,
-    granularity: Duration,
-    /// The least time by which the time-out exceeds the round-trip time, however exact the clock. Without
-    /// it the time-out of a steady path would run out as the very ACK comes.
-    margin: Duration,
-    fixed: Option<Duration>,
     backoff: u32,
+    reliability: Arc<Reliability>,
 }
 
 impl Rtt {
     /// No samples yet.
-    pub fn new(reliability: &Reliability) -> Self {
-        Self {
-            smoothed: None,
-            initial: reliability.initial_rto,
-            least: reliability.min_rto,
-            most: reliability.max_rto,
-            granularity: reliability.clock_granularity,
-            margin: reliability.timer_granularity,
-            fixed: reliability.fixed_rto,
-            backoff: 0,
-        }
+    pub fn new(reliability: &Arc<Reliability>) -> Self {
+        Self { smoothed: None, backoff: 0, reliability: Arc::clone(reliability) }
     }
 
     /// Takes in that what was sent at one time was acknowledged at another, as a clock with ticks sees
     /// it.
     pub fn sample(&mut self, sent: Time, now: Time) {
-        let rtt = match self.granularity {
+        let rtt = match self.reliability.clock_granularity {
             Duration::ZERO => now.since(sent),
             Duration(tick) => Duration((now.0 / tick - sent.0 / tick).max(1) * tick),
         };
@@ -63,17 +49,21 @@ impl Rtt {
 
     /// The time-out now in force.
     pub fn timeout(&self) -> Duration {
-        if let Some(fixed) = self.fixed {
+        let Reliability { initial_rto, min_rto, max_rto, clock_granularity, .. } =
+            *self.reliability;
+        if let Some(fixed) = self.reliability.fixed_rto {
             return fixed;
         }
         let plain = match self.smoothed {
-            None => self.initial,
+            None => initial_rto,
             Some((smoothed, variation)) => {
-                let margin = (variation * 4).max(self.granularity).max(self.margin);
-                (smoothed + margin).max(self.least)
+                // Without a least margin the time-out of a steady path would run out as the very ACK comes.
+                let least = self.reliability.timer_granularity;
+                let margin = (variation * 4).max(clock_granularity).max(least);
+                (smoothed + margin).max(min_rto)
             }
         };
-        Duration((plain.0 << self.backoff).min(self.most.0.max(plain.0)))
+        Duration((plain.0 << self.backoff).min(max_rto.0.max(plain.0)))
     }
 }
 
@@ -86,13 +76,13 @@ mod tests {
 
     fn rtt(clock_granularity: Duration) -> Rtt {
         let plain: Reliability = defaults();
-        Rtt::new(&Reliability {
+        Rtt::new(&Arc::new(Reliability {
             initial_rto: MS(1000),
             min_rto: MS(10),
             max_rto: MS(4000),
             clock_granularity,
             ..plain
-        })
+        }))
     }
 
     fn at(ms: u64) -> Time {
@@ -125,7 +115,7 @@ mod tests {
     #[test]
     fn a_fixed_time_out_follows_nothing() {
         let plain: Reliability = defaults();
-        let mut rtt = Rtt::new(&Reliability { fixed_rto: Some(MS(7)), ..plain });
+        let mut rtt = Rtt::new(&Arc::new(Reliability { fixed_rto: Some(MS(7)), ..plain }));
         rtt.sample(at(0), at(300));
         rtt.back_off();
         assert_eq!(rtt.timeout(), MS(7));

@@ -57,6 +57,7 @@ enum Stage {
 
 /// State of a sender.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Sender {
     /// Payload of all segments but the last, and of the last.
     full: u32,
@@ -70,8 +71,8 @@ pub struct Sender {
     /// Marks are answered once a window of data, and the receiver is told (RFC 3168).
     answers_echo: bool,
     stage: Stage,
-    /// What is still to be sent when the flow is over.
-    parting: Option<Output>,
+    /// Routers are still to be told when the flow is over.
+    owes_goodbye: bool,
     board: Scoreboard,
 
     rtt: Rtt,
@@ -125,7 +126,7 @@ impl Sender {
             receive_window: reliability.receive_window.unwrap_or(u32::MAX),
             answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,
             stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
-            parting: mechanism.says_goodbye.then_some(Output::Fin),
+            owes_goodbye: mechanism.says_goodbye,
             board: Scoreboard::new(total, reliability),
             rtt: Rtt::new(reliability),
             timestamps: reliability.timestamps,
@@ -146,7 +147,7 @@ impl Sender {
 
     /// Whether nothing is left to do: the receiver is known to have everything, or the flow is given up.
     pub fn is_done(&self) -> bool {
-        self.is_over() && self.parting.is_none()
+        self.is_over() && !self.owes_goodbye
     }
 
     fn is_over(&self) -> bool {
@@ -193,7 +194,7 @@ impl Sender {
     /// What to send now, if the allowance lets anything go.
     pub fn next(&mut self, now: Time, allowance: Allowance) -> Option<Output> {
         if self.is_over() {
-            return self.parting.take();
+            return std::mem::take(&mut self.owes_goodbye).then_some(Output::Fin);
         }
         match self.stage {
             Stage::Open => match self.next_segment(now, allowance) {

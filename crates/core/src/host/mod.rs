@@ -50,11 +50,11 @@ impl Clocks {
         Self { config: config.clone(), streams: (0..drawn).map(stream).collect() }
     }
 
-    /// The round-trip time that a host measures from `sent` to `now`.
-    pub fn measure(&mut self, host: HostId, sent: Time, now: Time) -> Duration {
+    /// The round-trip time that a host measures from `sent` to `now`; which host, only errors ask.
+    pub fn measure(&mut self, host: impl FnOnce() -> HostId, sent: Time, now: Time) -> Duration {
         let exact = self.elapsed(sent, now);
         let Some(noise) = &self.config.rtt_noise else { return exact };
-        let seconds = exact.seconds() + noise.draw(&mut self.streams[host as usize]);
+        let seconds = exact.seconds() + noise.draw(&mut self.streams[host() as usize]);
         Duration::from_seconds(seconds.max(0.0))
     }
 
@@ -84,7 +84,7 @@ mod tests {
         let mut clock = Clocks::new(&Config::read(config).unwrap(), 1, 1);
         let sent = Time(12_345);
         let draws: Vec<f64> = (0..20_000)
-            .map(|_| clock.measure(0, sent, sent + Duration::from_micros(100)).seconds() * 1e6)
+            .map(|_| clock.measure(|| 0, sent, sent + Duration::from_micros(100)).seconds() * 1e6)
             .collect();
         let most = draws.iter().copied().fold(0.0, f64::max);
         (draws.iter().sum::<f64>() / draws.len() as f64, most)
@@ -117,7 +117,7 @@ mod tests {
         let coarse = Config::read(&json!({"clock_granularity": "1 us"})).unwrap();
         let mut clock = Clocks::new(&coarse, 1, 1);
         let at = |ns: u64| Time(1_000 * ns);
-        assert_eq!(clock.measure(0, at(900), at(2_100)), Duration::from_micros(2));
-        assert_eq!(clock.measure(0, at(1_000), at(1_999)), Duration::ZERO);
+        assert_eq!(clock.measure(|| 0, at(900), at(2_100)), Duration::from_micros(2));
+        assert_eq!(clock.measure(|| 0, at(1_000), at(1_999)), Duration::ZERO);
     }
 }

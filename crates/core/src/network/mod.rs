@@ -120,14 +120,14 @@ impl Network {
     }
 
     /// Takes in a flow that starts, of which routers may know what `about` says and whose queues may weigh it
-    /// as they do its class; its packets may come by `ways`.
+    /// as they do its class; its packets go by `there`, and back.
     pub fn introduce(
         &mut self,
         flow: FlowSlot,
         about: About,
         class: u16,
         name: &str,
-        ways: [Way; 2],
+        there: Way,
     ) -> Place {
         let place = self.directory.join(flow);
         if self.routers != Routers::None {
@@ -139,7 +139,7 @@ impl Network {
         }
         self.traffic.classify(flow, class);
         if self.weighs {
-            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+            for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].introduce(flow, name);
             }
         }
@@ -152,9 +152,9 @@ impl Network {
     }
 
     /// Forgets a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowSlot, ways: [Way; 2]) {
+    pub fn dismiss(&mut self, flow: FlowSlot, there: Way) {
         if self.weighs {
-            for link in ways.iter().flat_map(|way| self.routes.links(*way)).flatten() {
+            for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].dismiss(flow);
             }
         }

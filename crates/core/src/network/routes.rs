@@ -33,35 +33,45 @@ pub struct Way {
     /// Length of each path with its [`END`].
     stride: u32,
     paths: u32,
-    turn: Turn,
-}
-
-/// Which path the next packet takes.
-#[derive(Clone, Copy, Debug)]
-enum Turn {
-    /// The one after this.
-    After(u32),
-    /// Any: the number of a draw of the way's own.
-    Random(u64),
 }
 
 impl Way {
+    /// The way back of a way there, whose paths stand behind it.
+    fn back(self) -> Self {
+        Self { first: self.first + self.paths * self.stride, ..self }
+    }
+
+    /// The ways there and back of a way there.
+    pub fn both(self) -> [Self; 2] {
+        [self, self.back()]
+    }
+}
+
+/// Gives each packet of a flow in one direction its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    way: Way,
+    is_random: bool,
+    /// The path taken last; or the number of a draw of the flow's own.
+    turn: u64,
+}
+
+impl Spread {
     /// Where the next packet starts.
     pub fn start(&mut self) -> u32 {
-        if self.paths == 1 {
-            return self.first;
+        let Way { first, stride, paths } = self.way;
+        if paths == 1 {
+            return first;
         }
-        let path = match &mut self.turn {
-            Turn::After(last) => {
-                *last = (*last + 1) % self.paths;
-                *last
-            }
-            Turn::Random(draw) => {
-                *draw = draw.wrapping_add(1);
-                ((u128::from(mix(*draw)) * u128::from(self.paths)) >> 64) as u32
-            }
+        let (paths, turn) = (u64::from(paths), self.turn.wrapping_add(1));
+        let path = if self.is_random {
+            self.turn = turn;
+            ((u128::from(mix(turn)) * u128::from(paths)) >> 64) as u64
+        } else {
+            self.turn = turn % paths;
+            self.turn
         };
-        self.first + path * self.stride
+        first + path as u32 * stride
     }
 }
 
@@ -151,11 +161,11 @@ impl Routes {
         self.hops[position as usize]
     }
 
-    /// The ways of a flow there and back; the way back mirrors the way there.
+    /// The way of a flow there; the way back mirrors it.
     ///
     /// # Panics
     /// If no path joins the hosts, which no topology lets happen.
-    pub fn ways(&mut self, source: HostId, target: HostId, flow: u64) -> (Way, Way) {
+    pub fn way(&mut self, source: HostId, target: HostId, flow: u64) -> Way {
         let count = self.paths.count(source, target);
         assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
         let hash = mix(self.seed ^ mix(flow));
@@ -175,13 +185,18 @@ impl Routes {
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
         let paths = spread as u32;
-        let turn = |stream: u64| match self.routing {
-            Routing::FlowHash | Routing::SprayRoundRobin => Turn::After((hash % spread) as u32),
-            Routing::SprayRandom => Turn::Random(mix(hash ^ stream)),
+        Way { first, stride, paths }
+    }
+
+    /// How a flow's packets are spread over the ways there and back.
+    pub fn spread(&self, there: Way, flow: u64) -> [Spread; 2] {
+        let hash = mix(self.seed ^ mix(flow));
+        let is_random = self.routing == Routing::SprayRandom;
+        let spread = |way: Way, stream: u64| {
+            let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(way.paths) };
+            Spread { way, is_random, turn }
         };
-        let there = Way { first, stride, paths, turn: turn(0) };
-        let back = Way { first: first + paths * stride, turn: turn(1), ..there };
-        (there, back)
+        [spread(there, 0), spread(there.back(), 1)]
     }
 
     /// The paths of a way, each as its links.

@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::flow::{FlowRecord, Outcome};
 use crate::network::watchdog;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Duration, Time};
 
 impl Simulation<'_> {
     /// The sender in a place has nothing left to do.
@@ -13,8 +13,8 @@ impl Simulation<'_> {
         else {
             return;
         };
-        if sending.closed.is_none() {
-            sending.closed = Some(self.agenda.now());
+        if sending.closed == Time::NEVER {
+            sending.closed = self.agenda.now();
             let (source, target) = (shared.spec.source, shared.spec.target);
             self.sending[source as usize] -= 1;
             if let Some(memo) = sending.controller.memo() {
@@ -24,14 +24,15 @@ impl Simulation<'_> {
                 self.abroad.news.closed.push(sending.number);
             }
         }
-        self.leaving.push(place);
+        self.leaving.push((Time::ZERO, place));
     }
 
-    /// Something has happened after which the flow in a place is over, if its sender is.
-    pub(super) fn release_if_closed(&mut self, place: usize) {
+    /// Something has happened after which the flow in a place is over, if its sender is: at `lost`, if a
+    /// packet was lost.
+    pub(super) fn release_if_closed(&mut self, place: usize, lost: Time) {
         let sending = &self.flows.senders[place];
-        if sending.as_ref().is_some_and(|sending| sending.closed.is_some()) {
-            self.leaving.push(place);
+        if sending.as_ref().is_some_and(|sending| sending.closed < Time::NEVER) {
+            self.leaving.push((lost, place));
         }
     }
 
@@ -45,13 +46,14 @@ impl Simulation<'_> {
                 && let Some(shared) = &mut self.flows.shared[place]
             {
                 shared.lost += 1;
-                shared.last_lost = shared.last_lost.max(when);
             }
-            self.release_if_closed(place);
+            self.release_if_closed(place, when);
         }
-        while let Some(place) = self.leaving.pop() {
+        // The last loss of a flow first.
+        self.leaving.sort_unstable();
+        while let Some((lost, place)) = self.leaving.pop() {
             if self.flows.is_over(place) {
-                self.record(place);
+                self.record(place, lost);
             }
         }
     }
@@ -61,11 +63,14 @@ impl Simulation<'_> {
         self.live == 0 && self.network.pause_frames == 0 && self.upcoming.is_empty()
     }
 
-    /// Writes a flow's record and forgets the flow.
-    fn record(&mut self, place: usize) {
+    /// Writes a flow's record and forgets the flow. It was over when its sender closed, when its ends heard a
+    /// packet last or when the last was `lost`.
+    fn record(&mut self, place: usize, lost: Time) {
         let Some((sending, heard, shared)) = self.flows.take(place) else { return };
         let spec = shared.spec;
-        let outcome = match (spec.size, heard.completed) {
+        let completed = Some(heard.completed).filter(|time| *time < Time::NEVER);
+        let closed = Some(sending.closed).filter(|time| *time < Time::NEVER);
+        let outcome = match (spec.size, completed) {
             (None, _) => Outcome::LongLived,
             (Some(_), Some(_)) => Outcome::Finished,
             (Some(_), None) if sending.sender.has_given_up() => Outcome::Terminated,
@@ -73,24 +78,27 @@ impl Simulation<'_> {
         };
         let (there, back) = (sending.tally, heard.tally);
         self.totals.packets += there.sent + back.sent;
-        if let Some(closed) = sending.closed {
-            let ended = closed.max(there.last_heard).max(back.last_heard).max(shared.last_lost);
+        if let Some(closed) = closed {
+            let ended = closed.max(there.last_heard).max(back.last_heard).max(lost);
             self.population.note(ended, -1);
             self.totals.ended = self.totals.ended.max(ended);
         }
-        self.network.dismiss(sending.number, shared.ways);
-        self.network.routes.give_back(shared.ways[0]);
+        let (routes, way) = (&self.network.routes, shared.there);
+        let time_alone = |size| routes.time_alone(self.graph, way, &self.format, size);
+        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
+        self.network.dismiss(sending.number, way);
+        self.network.routes.give_back(way);
         self.live -= 1;
         if self.part.has_others() {
             self.abroad.ended.push(sending.number);
         }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
-        let acked = sending.closed.filter(|_| outcome == Outcome::Finished);
+        let acked = closed.filter(|_| outcome == Outcome::Finished);
         self.recorder.records.push(&FlowRecord {
             outcome,
-            fct: heard.completed.map(|completed| completed - spec.start),
+            fct: completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
-            ideal_fct: shared.ideal_fct,
+            ideal_fct,
             delivered: Bytes(heard.delivered),
             retransmits: sending.sender.retransmits,
             timeouts: sending.sender.timeouts,
@@ -125,7 +133,7 @@ impl Simulation<'_> {
             "flows and ports disagree on the packets in the network"
         );
         for place in left {
-            self.record(place);
+            self.record(place, Time::ZERO);
         }
         self.recorder.close();
         self.network.assert_buffers();

@@ -7,28 +7,27 @@
 use crate::endpoint::Controller;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
-use crate::flow::{FlowSpec, HostId};
-use crate::network::routes::Way;
+use crate::flow::FlowSpec;
+use crate::network::routes::{Spread, Way};
 use crate::packet::FlowSlot;
 use crate::record::rtts::Trace;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
 /// cache (docs/performance.md).
 #[repr(C, align(64))]
 pub(super) struct Sending {
     pub(super) number: FlowSlot,
-    pub(super) host: HostId,
     pub(super) class: u16,
-    /// When the sender had nothing left to do.
-    pub(super) closed: Option<Time>,
+    /// When the sender had nothing left to do; [`Time::NEVER`] before.
+    pub(super) closed: Time,
     pub(super) controller: Box<dyn Controller>,
     pub(super) tally: Tally,
     /// When its one pending wake-up that counts comes; others are stale and ignored.
     pub(super) wakes: Time,
     /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
     pub(super) stops: Time,
-    pub(super) there: Way,
+    pub(super) there: Spread,
     pub(super) sender: Sender,
 }
 
@@ -47,24 +46,22 @@ pub(super) struct Receiving {
     /// Payload that is to come; without end, if the flow is.
     pub(super) awaited: u64,
     pub(super) receiver: Receiver,
-    pub(super) back: Way,
-    /// When all had come.
-    pub(super) completed: Option<Time>,
+    pub(super) back: Spread,
+    /// When all had come; [`Time::NEVER`] before.
+    pub(super) completed: Time,
 }
 
 /// What both ends of a flow know of it, and what is counted of it elsewhere.
 pub(super) struct Shared {
     pub(super) spec: FlowSpec,
-    pub(super) ideal_fct: Duration,
-    /// The ways there and back.
-    pub(super) ways: [Way; 2],
-    /// Packets of the flow that were lost in the network, and when the last was.
+    /// The way there.
+    pub(super) there: Way,
+    /// Packets of the flow that were lost in the network.
     pub(super) lost: u64,
-    pub(super) last_lost: Time,
     /// Follows its packets there and back, if that is asked for.
     pub(super) trace: Option<Box<Trace>>,
     /// What the receiver has said, if another part of the run has it.
-    pub(super) far: Option<Heard>,
+    pub(super) far: Option<Box<Heard>>,
 }
 
 /// What is to be known of a receiver when its flow ends.
@@ -74,7 +71,7 @@ pub(super) struct Heard {
     /// Whether it owes no answer.
     pub(super) is_silent: bool,
     pub(super) delivered: u64,
-    pub(super) completed: Option<Time>,
+    pub(super) completed: Time,
 }
 
 impl Receiving {
@@ -168,7 +165,7 @@ impl InProgress {
 
     /// What the receiver of a flow has said last.
     fn heard(&self, place: usize) -> Option<Heard> {
-        let far = || self.shared[place].as_ref().and_then(|shared| shared.far);
+        let far = || self.shared[place].as_ref().and_then(|shared| shared.far.as_deref().copied());
         self.receivers[place].as_ref().map(Receiving::heard).or_else(far)
     }
 

@@ -88,8 +88,9 @@ pub struct Simulation<'a> {
     events_before: u64,
     /// What comes to a group in a window, kept for its memory.
     arrivals: Vec<u64>,
-    /// Places of flows that may have ended since that was last looked at.
-    leaving: Vec<usize>,
+    /// Places of flows that may have ended since that was last looked at, and when a packet of theirs was
+    /// lost, if that is why.
+    leaving: Vec<(Time, usize)>,
     population: Population,
     upcoming: Upcoming,
     /// Which part of the run this is, and what it has for the others.

@@ -14,7 +14,7 @@ use crate::network::transmitter::Flight;
 use crate::packet::FlowSlot;
 use crate::record::rtts::Answered;
 use crate::router::About;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// A packet on its way from one part to another, and the link that it is on.
 type Shipment = (LinkId, Flight);
@@ -40,8 +40,7 @@ pub(super) struct Opened {
     pub(super) number: FlowSlot,
     pub(super) spec: FlowSpec,
     pub(super) about: About,
-    pub(super) ways: [Way; 2],
-    pub(super) ideal_fct: Duration,
+    pub(super) there: Way,
     pub(super) is_traced: bool,
 }
 
@@ -158,8 +157,8 @@ impl Simulation<'_> {
                 && self.flows.senders[place].is_some()
                 && let Some(shared) = &mut self.flows.shared[place]
             {
-                shared.far = Some(*heard);
-                self.leaving.push(place);
+                shared.far = Some(Box::new(*heard));
+                self.leaving.push((Time::ZERO, place));
             }
         }
     }
@@ -172,7 +171,7 @@ impl Simulation<'_> {
         self.flows.followed.retain(|of| *of != place);
         self.flows.receivers[place] = None;
         if let Some(shared) = self.flows.shared[place].take() {
-            self.network.dismiss(number, shared.ways);
+            self.network.dismiss(number, shared.there);
         }
     }
 

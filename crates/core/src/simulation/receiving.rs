@@ -33,7 +33,7 @@ impl Simulation<'_> {
             is_complete = receiving.delivered == receiving.awaited;
         }
         if is_complete {
-            receiving.completed = Some(now);
+            receiving.completed = now;
         }
         if receiving.is_traced
             && let Some(answer) = &reply.ack
@@ -46,7 +46,7 @@ impl Simulation<'_> {
         }
         if reply.ack.is_none() && !reply.notification {
             // A sender that has given up awaits no answer.
-            self.release_if_closed(place);
+            self.release_if_closed(place, Time::ZERO);
         }
         self.reply(packet.flow, place, reply);
         Ok(())
@@ -56,7 +56,7 @@ impl Simulation<'_> {
     pub(super) fn take_leave(&mut self, place: usize) {
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         receiving.tally.hear(self.agenda.now());
-        self.release_if_closed(place);
+        self.release_if_closed(place, Time::ZERO);
     }
 
     /// A receiver's deadline has come.
@@ -72,7 +72,7 @@ impl Simulation<'_> {
         let reply = receiving.receiver.on_time(now);
         receiving.respond_by(&mut self.agenda);
         self.reply(number, place, reply);
-        self.release_if_closed(place);
+        self.release_if_closed(place, Time::ZERO);
     }
 
     /// Sends what a flow's receiver has to say.

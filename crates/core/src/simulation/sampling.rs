@@ -13,7 +13,7 @@ impl Simulation<'_> {
         let Self { graph, recorder, network, flows, part, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
         let senders = flows.senders.iter().flatten();
-        let in_progress = senders.filter(|sending| sending.closed.is_none()).count();
+        let in_progress = senders.filter(|sending| sending.closed == Time::NEVER).count();
         samples.push(now, *active, in_progress as f64);
         let is_own = |link: LinkId| part.owns(graph.links[link as usize].from);
         for (link, probe) in queues.iter().filter(|(link, _)| is_own(*link)) {
@@ -51,7 +51,7 @@ impl Simulation<'_> {
         let Some(shared) = &mut flows.shared[place] else { return };
         recorder.count_rtt(agenda.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
-        let [there, back] = shared.ways;
+        let [there, back] = shared.there.both();
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
             (one_way(there, bytes), one_way(back, format.ack))

@@ -79,7 +79,7 @@ impl Simulation<'_> {
         let now = self.agenda.now();
         let Some(sending) = &mut self.flows.senders[place] else { return };
         sending.tally.hear(now);
-        let host = sending.host;
+        let host = || self.flows.shared[place].as_ref().map_or(0, |shared| shared.spec.source);
         let rtt = self.clocks.measure(host, packet.sent_at, now);
         match packet.kind {
             Kind::Cnp => sending.controller.on_notification(now),

@@ -17,7 +17,7 @@ use crate::parameters::Problem;
 use crate::random::mix;
 use crate::record::rtts::{Probes, Trace};
 use crate::router::About;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// Flows that are yet to start.
 pub(super) struct Upcoming {
@@ -112,7 +112,8 @@ impl Simulation<'_> {
     }
 
     fn open(&mut self, spec: FlowSpec, number: FlowSlot) -> Result<(), Problem> {
-        let ways = self.network.routes.ways(spec.source, spec.target, spec.id);
+        let there = self.network.routes.way(spec.source, spec.target, spec.id);
+        let [_, back] = there.both();
         let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
         if let Some(size) = spec.size
             && format.packets(size) >= u64::from(u32::MAX)
@@ -120,7 +121,6 @@ impl Simulation<'_> {
             let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
             return Err(Problem::new("workload", message));
         }
-        let (there, back) = ways;
         let routes = &self.network.routes;
         let time_alone = |size| routes.time_alone(graph, there, format, size);
         let path = Path {
@@ -141,20 +141,18 @@ impl Simulation<'_> {
         let trace = self.recorder.trace(spec.id);
         let sending = Sending {
             number,
-            host: spec.source,
             class: spec.class,
-            closed: None,
+            closed: Time::NEVER,
             controller: stack.transport.controller(&path),
             tally: Tally::default(),
             wakes: Time::NEVER,
             stops: spec.stop.unwrap_or(Time::NEVER),
-            there,
+            there: routes.spread(there, spec.id)[0],
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
-        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
         let is_traced = trace.is_some();
-        let opened = Opened { number, spec, about, ways: [there, back], ideal_fct, is_traced };
+        let opened = Opened { number, spec, about, there, is_traced };
         self.sending[spec.source as usize] += 1;
         let place = self.put(&opened, Some(sending), trace);
         self.population.note(now, 1);
@@ -186,7 +184,7 @@ impl Simulation<'_> {
         sending: Option<Sending>,
         trace: Option<Box<Trace>>,
     ) -> usize {
-        let &Opened { number, spec, about, ways, ideal_fct, .. } = opened;
+        let &Opened { number, spec, about, there, .. } = opened;
         let stack = self.stacks.of(spec.class);
         let receiving = || Receiving {
             number,
@@ -197,15 +195,14 @@ impl Simulation<'_> {
             delivered: 0,
             awaited: spec.size.map_or(u64::MAX, |size| size.0),
             receiver: Receiver::new(&stack.mechanism),
-            back: ways[1],
-            completed: None,
+            back: self.network.routes.spread(there, spec.id)[1],
+            completed: Time::NEVER,
         };
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
         let receiving = is_target.then(receiving);
         let name = &self.upcoming.classes[usize::from(spec.class)];
-        let place = self.network.introduce(number, about, spec.class, name, ways) as usize;
-        let last_lost = Time::ZERO;
-        let shared = Shared { spec, ideal_fct, ways, lost: 0, last_lost, trace, far: None };
+        let place = self.network.introduce(number, about, spec.class, name, there) as usize;
+        let shared = Shared { spec, there, lost: 0, trace, far: None };
         self.flows.put(place, sending, receiving, shared);
         place
     }

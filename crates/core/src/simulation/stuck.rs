@@ -17,7 +17,7 @@ impl Simulation<'_> {
             let (sending, receiving) =
                 (self.flows.senders[place].as_ref()?, self.flows.receivers[place].as_ref()?);
             let shared = self.flows.shared[place].as_ref()?;
-            let is_unfinished = shared.spec.size.is_some() && receiving.completed.is_none();
+            let is_unfinished = shared.spec.size.is_some() && receiving.completed == Time::NEVER;
             is_unfinished.then_some((number, sending, receiving, shared))
         });
         let unfinished: Vec<_> = unfinished.collect();
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         };
         for (number, sending, receiving, shared) in unfinished.iter().take(MOST) {
             let FlowSpec { id, source, target, size, start, .. } = &shared.spec;
-            let why = match paused(shared.ways[0], *number) {
+            let why = match paused(shared.there, *number) {
                 Some(link) => {
                     let lane = traffic.lane(link, *number);
                     format!("link {} is paused", traffic.name(lane, self.graph))
