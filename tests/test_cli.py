@@ -43,6 +43,28 @@ def test_a_run_writes_its_results_and_prints_a_summary(
     assert "by class" not in printed
 
 
+def test_a_run_in_windows_is_told_from_one_by_events(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "small.toml").write_text(
+        """
+        engine = "windows"
+        transport = "dctcp"
+        topology = { kind = "fat_tree", delay = "1 us" }
+        workload = { kind = "permutation", size = "100 KB" }
+        """
+    )
+    for threads, expected in ((1, "1 thread"), (2, "2 threads")):
+        assert cli.invoke(["run", "small.toml", "--threads", str(threads)]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"\nwindows of 1 µs, \d+ groups, {expected}\n", printed)
+        assert ("per CPU-second" in printed) == (threads == 1)
+    text = (directory / "small.toml").read_text().replace('"windows"', '"events"')
+    (directory / "small.toml").write_text(text)
+    assert cli.invoke(["run", "small.toml"]) == 0
+    assert "windows of" not in capsys.readouterr().out
+
+
 MIXED = """
 time_limit = "50 ms"
 transport = "tcp"
@@ -295,6 +317,10 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
         (["report", "--figures", "none"], "no figures have been made"),
+        (
+            ["run", "scenario.toml", "--threads", "0"],
+            "--threads': Input should be greater than or equal to 1",
+        ),
         (["bench", "W0"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
     ],
 )

@@ -31,7 +31,14 @@ app = typer.Typer(
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write results.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Runs at a time; else all cores.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=_core.MOST_THREADS,
+        help="Runs at a time; else all cores. One large run uses them too.",
+    ),
+]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
 ]
@@ -96,7 +103,7 @@ def _root(
 
 
 @app.command()
-def run(path: ScenarioFile, out: Out = None) -> None:
+def run(path: ScenarioFile, out: Out = None, threads: Threads = None) -> None:
     """Run a scenario; print a summary, and write its results."""
     from sojourn import screen
     from sojourn.run import run_many
@@ -105,7 +112,7 @@ def run(path: ScenarioFile, out: Out = None) -> None:
         given = scenario.read(path)
         scenario.check(given)
         _checked_out(out)
-        result = run_many([given], what=path.name)[0]
+        result = run_many([given], threads=threads, what=path.name)[0]
     screen.console.print(screen.result_tables(result))
     if out is not None:
         result.write(out)

@@ -108,12 +108,23 @@ def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ("drops", "marks", "pauses", "retransmits", "timeouts")
     told = ", ".join(f"{number(counts[name])} {name}" for name in names if name in counts)
-    cpu = result.summary["cpu_seconds"]
-    speed = f"{result.summary['simulated_s']:.6g} s simulated in {cpu:.2f} s"
+    kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
+    took = result.summary[f"{kind}_seconds"]
+    speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"
     hops = sum(counts.get("packet_hops", {}).values())
-    if hops and cpu:
-        speed += f", {hops / cpu / 1e6:.1f} million packet-hops per CPU-second"
-    return Text(f"{told}\n{speed}")
+    if hops and took:
+        speed += f", {hops / took / 1e6:.1f} million packet-hops per {unit}"
+    return Text("\n".join([told, speed, *_windows(result)]))
+
+
+def _windows(result: Result) -> list[str]:
+    """Say how the run went through time, if not event by event."""
+    engine = result.summary.get("engine", {})
+    if engine.get("kind") != "windows":
+        return []
+    groups, threads = number(engine["groups"]), result.threads
+    threads_used = f"{threads} thread{'s' if threads > 1 else ''}"
+    return [f"windows of {duration(engine['window_s'])}, {groups} groups, {threads_used}"]
 
 
 def _notes(result: Result) -> list[Text]:
