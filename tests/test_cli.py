@@ -14,8 +14,8 @@ from polars.testing import assert_frame_equal
 from rich.console import Console
 
 import sojourn
-from conftest import EXPERIMENTS, SCENARIO_FILE, made_result
-from sojourn import cli, screen
+from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, made_result
+from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "validate", "bench")
@@ -367,3 +367,22 @@ def test_a_benchmark_measures_in_a_fresh_process(capsys: pytest.CaptureFixture[s
         1e9
     )
     assert measured["events_per_packet_hop"] > 0
+    assert measured["engine"] in ("events", "windows")
+
+
+def test_a_benchmark_compares_several_threads_with_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(bench.SCENARIOS, "W0", IN_WINDOWS | {"name": "W0: a small one"})
+    given = ["bench", "W0", "--repeats", "1", "--threads", "2"]
+    assert cli.invoke([*given, "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert (measured["engine"], measured["threads"]) == ("windows", 2)
+    assert measured["cpu_seconds"] > 0
+    assert measured["speed_up"] * measured["wall_seconds"] == pytest.approx(
+        measured["wall_seconds_on_one_thread"]
+    )
+    assert cli.invoke(given) == 0
+    assert re.search(r"speed-up.*\n.*\n +W0 +windows +2 ", capsys.readouterr().out)
+    assert cli.invoke(given[:-2]) == 0
+    assert re.search(r"ns / hop.*\n.*\n +W0 +windows +\d", capsys.readouterr().out)

@@ -303,10 +303,19 @@ def validate(
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1, max=_core.MOST_THREADS, help="Threads of each run; more are compared with one."
+        ),
+    ] = 1,
 ) -> None:
     """Measure speed and memory on fixed scenarios."""
     from sojourn import bench as benchmark
@@ -315,13 +324,14 @@ def bench(
     for name in names or ():
         if name not in known:
             raise ScenarioError(f"{name}: there is no such scenario (one of {', '.join(known)})")
-    measured = benchmark.measure(names or known, repeats)
+    measured = benchmark.measure(names or known, repeats, threads)
     if as_json:
         print(json.dumps(measured, indent=2))
     else:
         from sojourn import screen
 
-        screen.console.print(screen.bench_table(measured))
+        table = screen.bench_table if threads == 1 else screen.threads_table
+        screen.console.print(table(measured))
 
 
 if __name__ == "__main__":
