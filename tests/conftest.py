@@ -36,6 +36,14 @@ flows = 200
 sizes = { kind = "fixed", size = "20 KB" }
 """
 
+IN_WINDOWS: dict[str, Any] = {
+    "topology": {"kind": "fat_tree"},
+    "workload": {"kind": "permutation", "size": "100 KB"},
+    "transport": "dctcp",
+    "engine": "windows",
+}
+"""A scenario that can be run on several threads."""
+
 EXPERIMENTS = Path(__file__).parent / "experiments"
 
 

@@ -14,8 +14,8 @@ from polars.testing import assert_frame_equal
 from rich.console import Console
 
 import sojourn
-from conftest import EXPERIMENTS, SCENARIO_FILE, made_result
-from sojourn import cli, screen
+from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, made_result
+from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "validate", "bench")
@@ -41,6 +41,28 @@ def test_a_run_writes_its_results_and_prints_a_summary(
         assert expected in printed
     assert re.search(r"realised load: 0\.\d+ of 10 Gbps \(payload and headers\) on left", printed)
     assert "by class" not in printed
+
+
+def test_a_run_in_windows_is_told_from_one_by_events(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "small.toml").write_text(
+        """
+        engine = "windows"
+        transport = "dctcp"
+        topology = { kind = "fat_tree", delay = "1 us" }
+        workload = { kind = "permutation", size = "100 KB" }
+        """
+    )
+    for threads, expected in ((1, "1 thread"), (2, "2 threads")):
+        assert cli.invoke(["run", "small.toml", "--threads", str(threads)]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"\nwindows of 1 µs, \d+ groups, {expected}\n", printed)
+        assert ("per CPU-second" in printed) == (threads == 1)
+    text = (directory / "small.toml").read_text().replace('"windows"', '"events"')
+    (directory / "small.toml").write_text(text)
+    assert cli.invoke(["run", "small.toml"]) == 0
+    assert "windows of" not in capsys.readouterr().out
 
 
 MIXED = """
@@ -295,6 +317,10 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
         (["report", "--figures", "none"], "no figures have been made"),
+        (
+            ["run", "scenario.toml", "--threads", "0"],
+            "--threads': Input should be greater than or equal to 1",
+        ),
         (["bench", "W0"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
     ],
 )
@@ -341,3 +367,22 @@ def test_a_benchmark_measures_in_a_fresh_process(capsys: pytest.CaptureFixture[s
         1e9
     )
     assert measured["events_per_packet_hop"] > 0
+    assert measured["engine"] in ("events", "windows")
+
+
+def test_a_benchmark_compares_several_threads_with_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(bench.SCENARIOS, "W0", IN_WINDOWS | {"name": "W0: a small one"})
+    given = ["bench", "W0", "--repeats", "1", "--threads", "2"]
+    assert cli.invoke([*given, "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert (measured["engine"], measured["threads"]) == ("windows", 2)
+    assert measured["cpu_seconds"] > 0
+    assert measured["speed_up"] * measured["wall_seconds"] == pytest.approx(
+        measured["wall_seconds_on_one_thread"]
+    )
+    assert cli.invoke(given) == 0
+    assert re.search(r"speed-up.*\n.*\n +W0 +windows +2 ", capsys.readouterr().out)
+    assert cli.invoke(given[:-2]) == 0
+    assert re.search(r"ns / hop.*\n.*\n +W0 +windows +\d", capsys.readouterr().out)

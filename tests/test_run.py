@@ -12,10 +12,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sojourn
-from conftest import SCENARIO
-from sojourn import Result, ScenarioError
+from conftest import IN_WINDOWS, SCENARIO
+from sojourn import Result, ScenarioError, _core
 from sojourn.results import COLUMNS
 from sojourn.run import key
+from sojourn.scenario import as_json
 
 
 def test_flow_records_have_the_promised_columns() -> None:
@@ -49,6 +50,55 @@ def test_the_same_scenario_gives_the_same_bytes_on_any_number_of_threads(tmp_pat
             written.append((directory / "flows.parquet").read_bytes())
     assert written[:4] == written[4:]
     assert len(set(written)) == 4
+
+
+def test_one_run_gives_the_same_flows_on_any_number_of_threads() -> None:
+    alone, shared = (sojourn.run(IN_WINDOWS, threads=threads) for threads in (1, 3))
+    assert (alone.threads, shared.threads) == (1, 3)
+    assert_frame_equal(shared.flows, alone.flows)
+    assert shared.summary["links"] == alone.summary["links"]
+    assert alone.summary["cpu_seconds"] > 0
+    assert shared.summary["cpu_seconds"] is None  # nobody can tell
+
+
+@pytest.mark.parametrize(
+    ("runs", "threads", "expected"),
+    [(1, 4, [4]), (2, 4, [2, 2]), (3, 8, [2, 3, 3]), (2, 2, [1, 1]), (3, 1, [1, 1, 1])],
+)
+def test_runs_use_the_threads_that_would_be_idle(
+    runs: int, threads: int, expected: list[int]
+) -> None:
+    scenarios = [{**IN_WINDOWS, "seed": seed} for seed in range(1, runs + 1)]
+    results = sojourn.run_many(scenarios, threads=threads)
+    assert sorted(result.threads for result in results) == expected
+
+
+def test_a_run_by_events_uses_one_thread_however_many_are_idle() -> None:
+    result = sojourn.run({**SCENARIO, "engine": "events"}, threads=4)
+    assert result.summary["engine"] == {"kind": "events"}
+    assert result.threads == 1
+    assert result.summary["cpu_seconds"] > 0
+
+
+def test_what_is_known_does_not_depend_on_threads(cache: Path) -> None:
+    first = sojourn.run(IN_WINDOWS, cache=cache, threads=1)
+    assert sojourn.run(IN_WINDOWS, cache=cache, threads=2).summary == first.summary
+
+
+@pytest.mark.parametrize("threads", [-1, 0, _core.MOST_THREADS + 1])
+def test_a_bad_number_of_threads_is_refused(threads: int) -> None:
+    message = f"threads: must be from 1 to {_core.MOST_THREADS}, not {threads}"
+    with pytest.raises(ValueError, match=message):
+        _core.run(as_json(SCENARIO), _core.Stop(), threads)
+    with pytest.raises(ScenarioError, match=message):
+        sojourn.run_many([SCENARIO], threads=threads)
+
+
+def test_a_run_on_several_threads_can_be_stopped() -> None:
+    stop = _core.Stop()
+    stop.set()
+    with pytest.raises(ScenarioError, match="interrupted"):
+        _core.run(as_json(IN_WINDOWS), stop, 2)
 
 
 def test_equal_scenarios_have_one_key_however_they_are_written() -> None:

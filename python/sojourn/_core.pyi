@@ -3,6 +3,7 @@
 from typing import Any, Final, final
 
 __all__ = [
+    "MOST_THREADS",
     "SOURCE_HASH",
     "VERSION",
     "ScenarioError",
@@ -20,6 +21,9 @@ VERSION: Final[str]
 SOURCE_HASH: Final[str]
 """Hash of the simulator's source: part of every cache key."""
 
+MOST_THREADS: Final[int]
+"""The most threads that a run may be given."""
+
 class ScenarioError(ValueError):
     """A scenario that cannot be run: `field: what is wrong and what is allowed`."""
 
@@ -34,8 +38,14 @@ class Stop:
     def is_set(self) -> bool:
         """Tell whether a stop was asked for."""
 
-def run(scenario: str, stop: Stop) -> dict[str, Any]:
-    """Run a scenario given as JSON; other Python threads go on meanwhile."""
+def run(scenario: str, stop: Stop, threads: int = 1) -> dict[str, Any]:
+    """Run a scenario given as JSON; other Python threads go on meanwhile.
+
+    It may use so many `threads` of its own, from 1 to `MOST_THREADS`; any other number is a
+    `ValueError`. The results are the same to the bit, whatever the number. A network that is not
+    worth serving in windows runs on one thread anyway: the summary's `engine` says how many were
+    used.
+    """
 
 def check(scenario: str) -> str:
     """Return the scenario with every default filled in, as JSON."""

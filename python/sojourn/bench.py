@@ -52,6 +52,12 @@ WEB_SEARCH = {
     "sizes": {"kind": "empirical", "table": "web_search_packets"},
 }
 
+LIVE_FLOWS = {
+    "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+    "transport": {"kind": "tcp", "window": {"initial": 1, "max": 1}},
+    "time_limit": "400 us",
+}
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "W1": {
         **DUMBBELL,
@@ -133,20 +139,38 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "workload": {"kind": "long_lived", "flows": 10_000},
         "time_limit": "1 s",
     },
+    "W14": {
+        "name": "W14: permutation of 1 MB flows on a fat-tree of 8192 hosts",
+        "topology": {"kind": "fat_tree", "k": 32, "rate": "100 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {"kind": "permutation", "size": "1 MB"},
+    },
+    "W15": {
+        **LIVE_FLOWS,
+        "name": "W15: a million live flows with a window of a packet each on 1024 hosts",
+        "workload": {"kind": "long_lived", "flows": 1_000_000, "jitter": "100 us"},
+    },
+    "W15-few": {
+        **LIVE_FLOWS,
+        "name": "W15-few: the same with 10 000 flows",
+        "workload": {"kind": "long_lived", "flows": 10_000, "jitter": "100 us"},
+    },
 }
 
 
-def measure(names: Iterable[str], repeats: int = 5) -> list[dict[str, Any]]:
+def measure(names: Iterable[str], repeats: int = 5, threads: int = 1) -> list[dict[str, Any]]:
     """Measure the named scenarios one after the other; each time is the least of `repeats`."""
-    return [measure_one(name, SCENARIOS[name], repeats) for name in names]
+    return [measure_one(name, SCENARIOS[name], repeats, threads) for name in names]
 
 
-def measure_one(name: str, scenario: dict[str, Any], repeats: int) -> dict[str, Any]:
+def measure_one(
+    name: str, scenario: dict[str, Any], repeats: int, threads: int = 1
+) -> dict[str, Any]:
     """Measure one scenario in a process of its own."""
     from sojourn import _core  # noqa: PLC0415 - the measuring process has no package
 
     _core.check(json.dumps(scenario))
-    command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats)]
+    command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats), str(threads)]
     process = subprocess.run(
         command, input=json.dumps(scenario), capture_output=True, text=True, check=False
     )
@@ -161,11 +185,11 @@ def figures(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
     An ideal has no packets: of it there is the time.
     """
     counts = summary["counts"]
+    ran = {"flows": counts["flows"], "engine": summary.get("engine", {}).get("kind")}
     if "packet_hops" not in counts:
-        return {"flows": counts["flows"], "cpu_seconds": cpu_seconds}
+        return ran | {"cpu_seconds": cpu_seconds}
     hops = counts["packet_hops"]["data"] + counts["packet_hops"]["ack"]
-    return {
-        "flows": counts["flows"],
+    return ran | {
         "packet_hops": hops,
         "events": counts["events"],
         "cpu_seconds": cpu_seconds,
@@ -174,6 +198,28 @@ def figures(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
         "events_per_packet_hop": counts["events"] / hops,
         "bytes_per_live_flow": summary.get("memory", {}).get("bytes_per_live_flow"),
         "bytes_per_idle_flow": summary.get("memory", {}).get("bytes_per_idle_flow"),
+    }
+
+
+def figures_on_threads(
+    summary: dict[str, Any], seconds: tuple[float, float], seconds_on_one: float
+) -> dict[str, Any]:
+    """Return what is reported of a run on several threads, beside that on one.
+
+    `seconds` are by the clock on the wall and of all threads together.
+    """
+    wall, cpu = seconds
+    shared = figures(summary, cpu)
+    told = ("flows", "engine", "packet_hops")
+    ran: dict[str, Any] = {name: shared[name] for name in told if name in shared}
+    if "packet_hops" in ran:
+        ran["packet_hops_per_second"] = ran["packet_hops"] / wall
+    return ran | {
+        "threads": summary.get("engine", {}).get("threads", 1),
+        "wall_seconds": wall,
+        "cpu_seconds": cpu,
+        "wall_seconds_on_one_thread": seconds_on_one,
+        "speed_up": seconds_on_one / wall,
     }
 
 
@@ -189,8 +235,20 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def main(library: str, repeats: int) -> None:
-    """Run the scenario on standard input `repeats` times and print the measurements as JSON."""
+def timed(core: Any, scenario: str, threads: int) -> tuple[float, float, dict[str, Any]]:
+    """Run once; return the time by the clock on the wall, the CPU time and the summary."""
+    cpu_clock = time.thread_time if threads == 1 else time.process_time
+    wall, cpu = time.perf_counter(), cpu_clock()
+    columns = core.run(scenario, core.Stop(), threads)
+    wall, cpu = time.perf_counter() - wall, cpu_clock() - cpu
+    return wall, cpu, json.loads(columns["summary"])
+
+
+def main(library: str, repeats: int, threads: int) -> None:
+    """Run the scenario on standard input `repeats` times and print the measurements as JSON.
+
+    Runs on several threads take turns with runs on one, for what else the machine does changes.
+    """
     loader = ExtensionFileLoader("_core", library)
     spec = importlib.util.spec_from_file_location("_core", library, loader=loader)
     assert spec is not None, "a loader was given"
@@ -198,17 +256,21 @@ def main(library: str, repeats: int) -> None:
     loader.exec_module(core)
     scenario = sys.stdin.read()
     before = peak_memory()
-    times, summary = [], {}
+    times, alone = [], []
     for _ in range(repeats):
-        begun = time.thread_time()
-        columns = core.run(scenario, core.Stop())
-        times.append(time.thread_time() - begun)
-        summary = json.loads(columns["summary"])
+        wall, cpu, summary = timed(core, scenario, threads)
+        times.append((wall, cpu))
         if len(times) == 1:
             peak = peak_memory()
-    measured = {"peak_memory_bytes": peak, "memory_before_bytes": before}
-    print(json.dumps(figures(summary, min(times)) | measured))
+        if threads > 1:
+            alone.append(timed(core, scenario, 1)[0])
+    if threads > 1:
+        measured = figures_on_threads(summary, min(times), min(alone))
+    else:
+        measured = figures(summary, min(cpu for _, cpu in times))
+    memory = {"peak_memory_bytes": peak, "memory_before_bytes": before}
+    print(json.dumps(measured | memory))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

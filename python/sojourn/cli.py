@@ -31,7 +31,14 @@ app = typer.Typer(
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write results.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Runs at a time; else all cores.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=_core.MOST_THREADS,
+        help="Runs at a time; else all cores. One large run uses them too.",
+    ),
+]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
 ]
@@ -96,7 +103,7 @@ def _root(
 
 
 @app.command()
-def run(path: ScenarioFile, out: Out = None) -> None:
+def run(path: ScenarioFile, out: Out = None, threads: Threads = None) -> None:
     """Run a scenario; print a summary, and write its results."""
     from sojourn import screen
     from sojourn.run import run_many
@@ -105,7 +112,7 @@ def run(path: ScenarioFile, out: Out = None) -> None:
         given = scenario.read(path)
         scenario.check(given)
         _checked_out(out)
-        result = run_many([given], what=path.name)[0]
+        result = run_many([given], threads=threads, what=path.name)[0]
     screen.console.print(screen.result_tables(result))
     if out is not None:
         result.write(out)
@@ -296,10 +303,19 @@ def validate(
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9.")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Runs; the fastest counts.")] = 5,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1, max=_core.MOST_THREADS, help="Threads of each run; more are compared with one."
+        ),
+    ] = 1,
 ) -> None:
     """Measure speed and memory on fixed scenarios."""
     from sojourn import bench as benchmark
@@ -308,13 +324,14 @@ def bench(
     for name in names or ():
         if name not in known:
             raise ScenarioError(f"{name}: there is no such scenario (one of {', '.join(known)})")
-    measured = benchmark.measure(names or known, repeats)
+    measured = benchmark.measure(names or known, repeats, threads)
     if as_json:
         print(json.dumps(measured, indent=2))
     else:
         from sojourn import screen
 
-        screen.console.print(screen.bench_table(measured))
+        table = screen.bench_table if threads == 1 else screen.threads_table
+        screen.console.print(table(measured))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,11 @@ class Result:
         """Sampled queues and rates in long form: `time_s`, `probe`, `value`."""
         return self._tables[1]
 
+    @property
+    def threads(self) -> int:
+        """How many threads the run used."""
+        return int(self.summary.get("engine", {}).get("threads", 1))
+
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""

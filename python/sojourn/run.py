@@ -5,9 +5,11 @@ of, so an interrupted sweep is resumed by the same command.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import platform
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -37,9 +39,11 @@ def key(scenario: Mapping[str, Any]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def run(scenario: Mapping[str, Any], *, cache: Path | None = None) -> Result:
+def run(
+    scenario: Mapping[str, Any], *, cache: Path | None = None, threads: int | None = None
+) -> Result:
     """Run one scenario; with a `cache`, take the result from there if it is known."""
-    return run_many([scenario], cache=cache)[0]
+    return run_many([scenario], cache=cache, threads=threads)[0]
 
 
 def run_many(
@@ -52,9 +56,13 @@ def run_many(
 ) -> list[Result]:
     """Run scenarios on all cores, or on a Dask cluster, and return their results in order.
 
-    All scenarios are checked before the first one runs. Interrupted, it stops what is running,
-    keeps in the cache what has finished, and raises `KeyboardInterrupt`.
+    All scenarios are checked before the first one runs. Where threads are more than runs, a run
+    may use several; its result is the same. Interrupted, it stops what is running, keeps in the
+    cache what has finished, and raises `KeyboardInterrupt`.
     """
+    most = _core.MOST_THREADS
+    if threads is not None and not 1 <= threads <= most:
+        raise ScenarioError(f"threads: must be from 1 to {most}, not {threads}")
     keys = [key(scenario) for scenario in scenarios]
     texts = {
         name: as_json(with_files(scenario)) for name, scenario in zip(keys, scenarios, strict=True)
@@ -72,11 +80,12 @@ def run_many(
     missing = {name: text for name, text in texts.items() if name not in known}
     if missing:
         stop = _core.Stop()
-        workers = threads or os.cpu_count() or 1
+        workers = threads or min(os.cpu_count() or 1, most)
+        # A remote run cannot see our flag; the cluster cancels it instead.
+        shared = functools.partial(_Shares(workers, len(missing)).simulate, stop=stop)
+        work = shared if cluster is None else simulate
         with _executor(cluster, min(workers, len(missing))) as pool:
-            # A remote run cannot see our flag; the cluster cancels it instead.
-            flag = stop if cluster is None else None
-            futures = {pool.submit(simulate, text, flag): name for name, text in missing.items()}
+            futures = {pool.submit(work, text): name for name, text in missing.items()}
             _collect(futures, keep, stop, what)
     return [known[name] for name in keys]
 
@@ -98,17 +107,47 @@ def over_seeds(
     ]
 
 
-def simulate(text: str, stop: _core.Stop | None = None) -> Result:
-    """Run one scenario given as JSON in this thread, and note what it took."""
+def simulate(text: str, stop: _core.Stop | None = None, threads: int = 1) -> Result:
+    """Run one scenario given as JSON, and note what it took.
+
+    The CPU time is null if several threads had a part in it: those of one run cannot be told from
+    those of the next.
+    """
     wall, cpu = time.perf_counter(), time.thread_time()
-    columns = _core.run(text, stop or _core.Stop())
+    columns = _core.run(text, stop or _core.Stop(), threads)
     manifest = {
         "wall_seconds": time.perf_counter() - wall,
         "cpu_seconds": time.thread_time() - cpu,
         "source_hash": _core.SOURCE_HASH,
         "machine": machine(),
     }
-    return Result.from_core(columns, manifest)
+    result = Result.from_core(columns, manifest)
+    if result.threads > 1:
+        result.summary["cpu_seconds"] = None
+    return result
+
+
+class _Shares:
+    """Shares out threads: each run that starts takes its part of those that are idle.
+
+    That is one thread as long as no fewer runs are still to start than threads are idle.
+    """
+
+    def __init__(self, threads: int, runs: int) -> None:
+        self._lock = threading.Lock()
+        self._idle, self._to_start = threads, runs
+
+    def simulate(self, text: str, stop: _core.Stop) -> Result:
+        """Run one scenario given as JSON on its share."""
+        with self._lock:
+            share = max(1, self._idle // self._to_start)
+            self._idle -= share
+            self._to_start -= 1
+        try:
+            return simulate(text, stop, share)
+        finally:
+            with self._lock:
+                self._idle += share
 
 
 def machine() -> dict[str, Any]:

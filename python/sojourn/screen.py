@@ -108,12 +108,23 @@ def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ("drops", "marks", "pauses", "retransmits", "timeouts")
     told = ", ".join(f"{number(counts[name])} {name}" for name in names if name in counts)
-    cpu = result.summary["cpu_seconds"]
-    speed = f"{result.summary['simulated_s']:.6g} s simulated in {cpu:.2f} s"
+    kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
+    took = result.summary[f"{kind}_seconds"]
+    speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"
     hops = sum(counts.get("packet_hops", {}).values())
-    if hops and cpu:
-        speed += f", {hops / cpu / 1e6:.1f} million packet-hops per CPU-second"
-    return Text(f"{told}\n{speed}")
+    if hops and took:
+        speed += f", {hops / took / 1e6:.1f} million packet-hops per {unit}"
+    return Text("\n".join([told, speed, *_windows(result)]))
+
+
+def _windows(result: Result) -> list[str]:
+    """Say how the run went through time, if not event by event."""
+    engine = result.summary.get("engine", {})
+    if engine.get("kind") != "windows":
+        return []
+    groups, threads = number(engine["groups"]), result.threads
+    threads_used = f"{threads} thread{'s' if threads > 1 else ''}"
+    return [f"windows of {duration(engine['window_s'])}, {groups} groups, {threads_used}"]
 
 
 def _notes(result: Result) -> list[Text]:
@@ -327,6 +338,7 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
 def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Return the benchmark's measurements, and what each of them ran."""
     columns = (
+        "engine",
         "CPU s",
         "Mhops / CPU s",
         "ns / hop",
@@ -342,6 +354,7 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
         per_flow = [row.get("bytes_per_live_flow"), row.get("bytes_per_idle_flow")]
         table.add_row(
             row["name"],
+            row["engine"] or "-",
             f"{row['cpu_seconds']:.2f}",
             f"{row['packet_hops_per_cpu_second'] / 1e6:.2f}" if has_packets else "-",
             f"{row['ns_per_packet_hop']:.1f}" if has_packets else "-",
@@ -349,6 +362,37 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
             size(row["peak_memory_bytes"]),
             size(row["memory_before_bytes"]),
             *("-" if amount is None else size(amount) for amount in per_flow),
+        )
+    return Group(table, *(Text(row["about"], style="dim") for row in measured))
+
+
+def threads_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Return what several threads make of the benchmark, and what each scenario ran."""
+    columns = (
+        "engine",
+        "threads",
+        "wall s",
+        "on one thread",
+        "speed-up",
+        "CPU s",
+        "Mhops / s",
+        "peak",
+        "before",
+    )
+    table = _table("scenario", *columns)
+    for row in measured:
+        speed = row.get("packet_hops_per_second")
+        table.add_row(
+            row["name"],
+            row["engine"] or "-",
+            f"{row['threads']}",
+            f"{row['wall_seconds']:.2f}",
+            f"{row['wall_seconds_on_one_thread']:.2f}",
+            f"{row['speed_up']:.2f}",
+            f"{row['cpu_seconds']:.2f}",
+            "-" if speed is None else f"{speed / 1e6:.2f}",
+            size(row["peak_memory_bytes"]),
+            size(row["memory_before_bytes"]),
         )
     return Group(table, *(Text(row["about"], style="dim") for row in measured))
 

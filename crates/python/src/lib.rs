@@ -44,11 +44,28 @@ impl Stop {
     }
 }
 
+/// The most threads that a run may be given.
+const MOST_THREADS: u32 = 1024;
+
 /// Runs a scenario given as JSON; other Python threads go on meanwhile.
 #[pyfunction]
-fn run<'py>(py: Python<'py>, scenario: &str, stop: &Stop) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(signature = (scenario, stop, threads=1))]
+fn run<'py>(
+    py: Python<'py>,
+    scenario: &str,
+    stop: &Stop,
+    threads: i64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let threads = u32::try_from(threads)
+        .ok()
+        .filter(|threads| (1..=MOST_THREADS).contains(threads))
+        .ok_or_else(|| {
+            let message = format!("threads: must be from 1 to {MOST_THREADS}, not {threads}");
+            PyValueError::new_err(message)
+        })?;
     let stop = Arc::clone(&stop.0);
-    let results = py.detach(|| Scenario::parse(scenario)?.run(&stop)).map_err(to_python)?;
+    let run = || Scenario::parse(scenario)?.run_on(threads, &stop);
+    let results = py.detach(run).map_err(to_python)?;
     results_dict(py, results)
 }
 
@@ -156,6 +173,8 @@ mod _core {
     use super::{ScenarioError, Stop, check, parts, run, run_fluid, trace};
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;
+    #[pymodule_export]
+    const MOST_THREADS: u32 = super::MOST_THREADS;
     #[pymodule_export]
     const SOURCE_HASH: &str = env!("SOJOURN_SOURCE_HASH");
 }
