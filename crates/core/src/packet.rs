@@ -32,7 +32,7 @@ impl Format {
     }
 
     /// A control packet of a flow, whose way is still to be filled in.
-    pub fn control(&self, kind: Kind, flow: FlowSlot, sent_at: Time) -> Packet {
+    pub fn control(&self, kind: Kind, flow: FlowNumber, sent_at: Time) -> Packet {
         Packet {
             sent_at,
             flow,
@@ -47,7 +47,7 @@ impl Format {
 }
 
 /// Number of a flow, as packets carry it.
-pub type FlowSlot = u32;
+pub type FlowNumber = u32;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -423,7 +423,7 @@ pub struct Packet {
     /// When the sender handed the packet to its host's port; an ACK echoes that of the data it answers.
     pub sent_at: Time,
     /// The flow it belongs to.
-    pub flow: FlowSlot,
+    pub flow: FlowNumber,
     /// Where it is on its way: index into the routes of the port that is to send it next.
     pub next_hop: u32,
     /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Frames: the link meant.

@@ -1,7 +1,7 @@
 //! Everything that happens in the simulator.
 
 use crate::graph::LinkId;
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 
 /// Something that happens at a time.
 ///
@@ -22,11 +22,11 @@ pub enum Event {
     /// The first packet on a link reaches its end.
     Arrive(LinkId),
     /// The earliest deadline of a flow's receiver.
-    Respond(FlowSlot),
+    Respond(FlowNumber),
     /// The earliest deadline of a flow's sender.
-    Wake(FlowSlot),
+    Wake(FlowNumber),
     /// A flow starts.
-    Start(FlowSlot),
+    Start(FlowNumber),
 }
 
 impl Event {

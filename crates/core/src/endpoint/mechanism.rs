@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::sender;
-use crate::packet::{Flags, FlowSlot, Format, Kind, Packed, Packet};
+use crate::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
 use crate::units::{Duration, Rate, Time};
 
@@ -60,7 +60,7 @@ impl Mechanism {
     pub fn data(
         &self,
         format: &Format,
-        flow: FlowSlot,
+        flow: FlowNumber,
         sent_at: Time,
         segment: sender::Segment,
     ) -> Packet {

@@ -1,6 +1,6 @@
 //! Where the flows in progress are kept: a place for each, which another has when it has ended.
 
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 
 /// Index of a flow in progress among all of them.
 pub type Place = u32;
@@ -20,7 +20,7 @@ pub struct Directory {
 
 impl Directory {
     /// Gives a flow a place.
-    pub fn join(&mut self, number: FlowSlot) -> Place {
+    pub fn join(&mut self, number: FlowNumber) -> Place {
         let place = self.free.pop().unwrap_or_else(|| {
             self.most += 1;
             self.most - 1
@@ -34,12 +34,12 @@ impl Directory {
     }
 
     /// The place of a flow, if it is in progress.
-    pub fn place(&self, number: FlowSlot) -> Option<Place> {
+    pub fn place(&self, number: FlowNumber) -> Option<Place> {
         self.places.get(number as usize).copied().filter(|place| *place != NOWHERE)
     }
 
     /// A flow has ended.
-    pub fn leave(&mut self, number: FlowSlot) {
+    pub fn leave(&mut self, number: FlowNumber) {
         if let Some(place) = self.place(number) {
             self.places[number as usize] = NOWHERE;
             self.free.push(place);
@@ -47,7 +47,7 @@ impl Directory {
     }
 
     /// The flows in progress and their places, by number.
-    pub fn all(&self) -> impl Iterator<Item = (FlowSlot, Place)> {
+    pub fn all(&self) -> impl Iterator<Item = (FlowNumber, Place)> {
         let places = (0..).zip(self.places.iter().copied());
         places.filter(|(_, place)| *place != NOWHERE)
     }

@@ -21,7 +21,7 @@ use self::traffic::{LaneId, Traffic};
 use self::transmitter::Sent;
 use crate::agenda::{Agenda, Event};
 use crate::graph::{Graph, LinkId, NodeId};
-use crate::packet::{Flags, FlowSlot, Kind, Packed, Packet};
+use crate::packet::{Flags, FlowNumber, Kind, Packed, Packet};
 use crate::router::About;
 use crate::units::{Duration, Time};
 
@@ -29,7 +29,7 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
     /// The flow it belongs to.
-    pub flow: FlowSlot,
+    pub flow: FlowNumber,
     /// When its transmission ends.
     pub ends: Time,
 }
@@ -70,7 +70,7 @@ pub struct Network {
     /// Whether control packets pass data, and the accounts of shared buffers.
     pub control_priority: bool,
     /// Flows of packets that were dropped or lost since the simulation last looked, and when.
-    pub losses: Vec<(FlowSlot, Time)>,
+    pub losses: Vec<(FlowNumber, Time)>,
     /// Packets that left their hosts' queues since the simulation last looked.
     pub departures: Vec<Departure>,
     /// Pause frames on their way; of a part of a run, those that were sent less those that have come, which
@@ -123,7 +123,7 @@ impl Network {
     /// as they do its class; its packets go by `there`, and back.
     pub fn introduce(
         &mut self,
-        flow: FlowSlot,
+        flow: FlowNumber,
         about: About,
         class: u16,
         name: &str,
@@ -152,7 +152,7 @@ impl Network {
     }
 
     /// Forgets a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowSlot, there: Way) {
+    pub fn dismiss(&mut self, flow: FlowNumber, there: Way) {
         if self.weighs {
             for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].dismiss(flow);
@@ -448,7 +448,7 @@ impl Network {
         self.pause_frames = self.pause_frames.wrapping_add(1);
         let mut frame = Packet {
             sent_at: agenda.now(),
-            flow: FlowSlot::MAX,
+            flow: FlowNumber::MAX,
             next_hop: 0,
             sequence: lane,
             packed: Packed::default(),

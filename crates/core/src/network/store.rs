@@ -1,7 +1,7 @@
 //! Where data waits at a port.
 
 use super::traffic::Class;
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowNumber, Packet};
 use crate::waiting::classes::Classes;
 use crate::waiting::{Behaviour, Census, Context, Gate, Queue};
 
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Tells its queues of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
+    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.introduce(flow, class),
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Tells its queues of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowSlot) {
+    pub fn dismiss(&mut self, flow: FlowNumber) {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.dismiss(flow),

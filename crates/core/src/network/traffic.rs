@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::graph::{Graph, LinkId};
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 
 /// Number of a traffic class, as the scenario has it.
 pub type Number = u32;
@@ -77,7 +77,7 @@ impl Traffic {
     }
 
     /// A flow is of this class.
-    pub fn classify(&mut self, flow: FlowSlot, class: u16) {
+    pub fn classify(&mut self, flow: FlowNumber, class: u16) {
         if self.numbers.len() < 2 {
             return;
         }
@@ -94,12 +94,12 @@ impl Traffic {
     }
 
     /// The traffic class of a flow.
-    pub fn of(&self, flow: FlowSlot) -> Class {
+    pub fn of(&self, flow: FlowNumber) -> Class {
         self.of_flow.get(flow as usize).copied().unwrap_or_default()
     }
 
     /// The lane of a flow on a link.
-    pub fn lane(&self, link: LinkId, flow: FlowSlot) -> LaneId {
+    pub fn lane(&self, link: LinkId, flow: FlowNumber) -> LaneId {
         self.lanes.lane(link, self.of(flow))
     }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowNumber, Packet};
 use crate::units::Rate;
 use crate::waiting::flows::{Flows, Limit};
 use crate::waiting::wheel::Wheel;
@@ -61,7 +61,7 @@ impl Discipline for Config {
 }
 
 #[expect(clippy::disallowed_types, reason = "nobody asks for its order")]
-type Paces = std::collections::HashMap<FlowSlot, f64, FxBuildHasher>;
+type Paces = std::collections::HashMap<FlowNumber, f64, FxBuildHasher>;
 
 struct FairQueueing {
     weights: BTreeMap<String, f64>,
@@ -151,11 +151,11 @@ impl Queue for FairQueueing {
         !self.weights.is_empty()
     }
 
-    fn introduce(&mut self, flow: FlowSlot, class: &str) {
+    fn introduce(&mut self, flow: FlowNumber, class: &str) {
         self.pace.insert(flow, self.greatest / self.weights.get(class).unwrap_or(&1.0));
     }
 
-    fn dismiss(&mut self, flow: FlowSlot) {
+    fn dismiss(&mut self, flow: FlowNumber) {
         self.pace.remove(&flow);
     }
 }

@@ -167,7 +167,7 @@ impl FqCoDel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::FlowSlot;
+    use crate::packet::FlowNumber;
     use crate::units::{Duration, Time};
     use crate::waiting::fixture::{Bench, bench, packet};
 
@@ -176,7 +176,7 @@ mod tests {
         bench(&Config { capacity, queues: None, ..defaults() })
     }
 
-    fn fill(bench: &mut Bench<dyn Queue>, flow: FlowSlot, packets: u32) {
+    fn fill(bench: &mut Bench<dyn Queue>, flow: FlowNumber, packets: u32) {
         (0..packets).for_each(|i| drop(bench.push(packet(flow, i, 1500))));
     }
 

@@ -104,7 +104,7 @@ impl PFabric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{FlowSlot, Format, Header, Kind};
+    use crate::packet::{FlowNumber, Format, Header, Kind};
     use crate::parameters::{Parameter, defaults};
     use crate::random::Random;
     use crate::units::Time;
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    fn packet(flow: FlowSlot, sequence: u32, priority: u64) -> Packet {
+    fn packet(flow: FlowNumber, sequence: u32, priority: u64) -> Packet {
         let format: Format = defaults();
         let packet =
             Packet { sequence, bytes: 1000, ..format.control(Kind::Data, flow, Time::ZERO) };
@@ -144,7 +144,7 @@ mod tests {
         (popped, dropped)
     }
 
-    fn all(queue: &mut dyn Queue) -> Vec<(FlowSlot, u32)> {
+    fn all(queue: &mut dyn Queue) -> Vec<(FlowNumber, u32)> {
         std::iter::from_fn(|| step(queue, None).0).map(|p| (p.flow, p.sequence)).collect()
     }
 

@@ -9,7 +9,7 @@
 use rustc_hash::FxBuildHasher;
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{FlowSlot, Header, Kind, Packet, Share};
+use crate::packet::{FlowNumber, Header, Kind, Packet, Share};
 use crate::parameters::{positive, positive_fraction};
 use crate::random::Random;
 use crate::units::{Duration, Time};
@@ -59,7 +59,7 @@ enum Claim {
 /// A flow that is in progress or of which something waits; rates in bytes a second.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    slot: FlowSlot,
+    number: FlowNumber,
     claim: Claim,
     /// The least that it gets at the routers before this one, and at those behind.
     before: f64,
@@ -69,38 +69,38 @@ struct Entry {
     heard: Time,
 }
 
-/// The flows in no order, each found by its slot. Nothing is allocated once as many were here as ever will
+/// The flows in no order, each found by its number. Nothing is allocated once as many were here as ever will
 /// be.
 #[derive(Default)]
 struct Flows {
     entries: Vec<Entry>,
     /// Looked up, never walked, so that its order does not matter.
     #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    places: std::collections::HashMap<FlowSlot, u32, FxBuildHasher>,
+    places: std::collections::HashMap<FlowNumber, u32, FxBuildHasher>,
 }
 
 impl Flows {
-    fn get_mut(&mut self, slot: FlowSlot) -> Option<&mut Entry> {
-        let place = *self.places.get(&slot)?;
+    fn get_mut(&mut self, number: FlowNumber) -> Option<&mut Entry> {
+        let place = *self.places.get(&number)?;
         Some(&mut self.entries[place as usize])
     }
 
-    /// The flow of a slot, which may be new.
-    fn join(&mut self, slot: FlowSlot, now: Time) -> &mut Entry {
-        let place = *self.places.entry(slot).or_insert_with(|| {
+    /// The flow of a number, which may be new.
+    fn join(&mut self, number: FlowNumber, now: Time) -> &mut Entry {
+        let place = *self.places.entry(number).or_insert_with(|| {
             let (before, behind) = (f64::INFINITY, f64::INFINITY);
             let claim = Claim::None;
-            self.entries.push(Entry { slot, claim, before, behind, queued: 0, heard: now });
+            self.entries.push(Entry { number, claim, before, behind, queued: 0, heard: now });
             self.entries.len() as u32 - 1
         });
         &mut self.entries[place as usize]
     }
 
-    fn remove(&mut self, slot: FlowSlot) {
-        let Some(place) = self.places.remove(&slot) else { return };
+    fn remove(&mut self, number: FlowNumber) {
+        let Some(place) = self.places.remove(&number) else { return };
         self.entries.swap_remove(place as usize);
         if let Some(moved) = self.entries.get(place as usize) {
-            self.places.insert(moved.slot, place);
+            self.places.insert(moved.number, place);
         }
     }
 }
@@ -162,8 +162,8 @@ impl FairShare {
     /// gets less than the share, leaves more to the open ones, and so does a limited one that becomes open
     /// because it gets more: shares only grow from here to those of the water-filling algorithm, and never
     /// add up to more than there is.
-    fn claim(&mut self, slot: FlowSlot, counts: bool) -> f64 {
-        let Some(entry) = self.flows.get_mut(slot) else { return self.share() };
+    fn claim(&mut self, number: FlowNumber, counts: bool) -> f64 {
+        let Some(entry) = self.flows.get_mut(number) else { return self.share() };
         let (old, elsewhere) = (entry.claim, entry.before.min(entry.behind));
         self.totals.take(old);
         let share = self.share();
@@ -173,7 +173,7 @@ impl FairShare {
             true => Claim::Open,
         };
         self.totals.add(claim);
-        if let Some(entry) = self.flows.get_mut(slot) {
+        if let Some(entry) = self.flows.get_mut(number) {
             entry.claim = claim;
         }
         share
@@ -254,8 +254,8 @@ impl Router for FairShare {
             }
             self.totals.add(entry.claim);
             if entry.claim == Claim::None && entry.queued == 0 {
-                let slot = entry.slot;
-                self.flows.remove(slot);
+                let number = entry.number;
+                self.flows.remove(number);
             }
         }
         self.next_tick = view.now + self.forget_after;
@@ -283,14 +283,14 @@ mod tests {
         config.open(LINE)
     }
 
-    fn packet(kind: Kind, flow: FlowSlot) -> Packet {
+    fn packet(kind: Kind, flow: FlowNumber) -> Packet {
         let format: Format = defaults();
         format.control(kind, flow, Time::ZERO)
     }
 
     /// A flow that gets so much before this router and behind it asks and is answered; says what the answer
     /// brings.
-    fn ask(router: &mut FairShare, flow: FlowSlot, before: f64, behind: f64) -> Share {
+    fn ask(router: &mut FairShare, flow: FlowNumber, before: f64, behind: f64) -> Share {
         let header = Header::FairShare { limit: before as f32, leaves: false };
         let mut question = packet(Kind::Probe, flow).saying(header);
         router.on_arrive(&mut question, &ABOUT, Time::ZERO);
@@ -410,14 +410,14 @@ mod tests {
                 if round == 15 {
                     limits = changed.clone();
                     (0..12).filter(|flow| gone[*flow]).for_each(|flow| {
-                        router.claim(flow as FlowSlot, false);
+                        router.claim(flow as FlowNumber, false);
                     });
                     (changed.len()..12).for_each(|flow| {
-                        router.claim(flow as FlowSlot, false);
+                        router.claim(flow as FlowNumber, false);
                     });
                 }
                 for (flow, (before, behind)) in limits.iter().enumerate() {
-                    ask(&mut router, flow as FlowSlot, *before, *behind);
+                    ask(&mut router, flow as FlowNumber, *before, *behind);
                     let Totals { open, taken, .. } = router.totals;
                     let kept = router.flows.entries.iter().filter(|entry| entry.claim == Claim::Open);
                     prop_assert_eq!(kept.count(), open as usize);
@@ -435,9 +435,9 @@ mod tests {
                         limits.iter().map(|(before, behind)| before.min(rounded(*behind))).collect();
                     let level = level(&least);
                     for (flow, limit) in least.iter().enumerate() {
-                        let told = ask(&mut router, flow as FlowSlot, 1e9, limits[flow].1);
+                        let told = ask(&mut router, flow as FlowNumber, 1e9, limits[flow].1);
                         let (before, behind) = limits[flow];
-                        ask(&mut router, flow as FlowSlot, before, behind);
+                        ask(&mut router, flow as FlowNumber, before, behind);
                         if *limit >= level {
                             near(told.rate, level);
                         } else {

@@ -5,7 +5,7 @@
 //! that all routers of a way agree.
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{FlowSlot, Grant, Header, Kind, Packet};
+use crate::packet::{FlowNumber, Grant, Header, Kind, Packet};
 use crate::parameters::{not_negative, positive};
 use crate::random::Random;
 use crate::units::{Duration, Time};
@@ -66,8 +66,7 @@ const FIFTHS_A_PLACE: usize = 1;
 /// A flow in the list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    slot: FlowSlot,
-    flow: u64,
+    flow: FlowNumber,
     deadline: Time,
     /// What it has left to send, in seconds at its line rate.
     remaining: f32,
@@ -101,9 +100,9 @@ struct Pdq {
     /// Mean round-trip time of the listed flows, in seconds.
     rtt: f64,
     /// The paused flow that was let go last, and when.
-    let_go: Option<(FlowSlot, Time)>,
+    let_go: Option<(FlowNumber, Time)>,
     /// Flows that found no place in the list since the last tick.
-    unlisted: Vec<FlowSlot>,
+    unlisted: Vec<FlowNumber>,
     /// What each of them may send.
     share: f64,
     next_tick: Time,
@@ -126,8 +125,7 @@ impl Router for Pdq {
         };
         let known = self.place(packet.flow).map(|place| self.list.remove(place));
         let entry = Entry {
-            slot: packet.flow,
-            flow: about.flow,
+            flow: packet.flow,
             deadline: about.deadline,
             remaining,
             rtt,
@@ -209,11 +207,11 @@ impl Router for Pdq {
 }
 
 impl Pdq {
-    fn place(&self, flow: FlowSlot) -> Option<usize> {
-        self.list.iter().position(|entry| entry.slot == flow)
+    fn place(&self, flow: FlowNumber) -> Option<usize> {
+        self.list.iter().position(|entry| entry.flow == flow)
     }
 
-    fn forget(&mut self, flow: FlowSlot) {
+    fn forget(&mut self, flow: FlowNumber) {
         if let Some(place) = self.place(flow) {
             self.list.remove(place);
         }
@@ -243,13 +241,13 @@ impl Pdq {
     /// What the flow at a place may send; 0 pauses it.
     fn judge(&mut self, place: usize, wanted: f64, now: Time) -> f64 {
         let rate = self.worth(self.available(place)).min(wanted);
-        let Entry { slot, paused_by, .. } = self.list[place];
+        let Entry { flow, paused_by, .. } = self.list[place];
         let window = self.config.dampening;
         let is_dampened = paused_by.is_some()
-            && self.let_go.is_some_and(|(other, when)| other != slot && now.since(when) < window);
+            && self.let_go.is_some_and(|(other, when)| other != flow && now.since(when) < window);
         if rate > 0.0 && !is_dampened {
             if paused_by.is_some() {
-                self.let_go = Some((slot, now));
+                self.let_go = Some((flow, now));
             }
             return rate;
         }
@@ -274,7 +272,7 @@ impl Pdq {
     }
 
     /// What a flow outside the list may send ([pdq12] §3: as RCP shares out what is left).
-    fn share_with(&mut self, flow: FlowSlot) -> f64 {
+    fn share_with(&mut self, flow: FlowNumber) -> f64 {
         self.unlisted.push(flow);
         self.share
     }

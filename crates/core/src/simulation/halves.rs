@@ -9,7 +9,7 @@ use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
 use crate::network::routes::{Spread, Way};
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 use crate::record::rtts::Trace;
 use crate::units::Time;
 
@@ -17,7 +17,7 @@ use crate::units::Time;
 /// cache (docs/performance.md).
 #[repr(C, align(64))]
 pub(super) struct Sending {
-    pub(super) number: FlowSlot,
+    pub(super) number: FlowNumber,
     pub(super) class: u16,
     /// When the sender had nothing left to do; [`Time::NEVER`] before.
     pub(super) closed: Time,
@@ -34,7 +34,7 @@ pub(super) struct Sending {
 /// The receiving end of a flow. What every data packet touches stands first.
 #[repr(C, align(64))]
 pub(super) struct Receiving {
-    pub(super) number: FlowSlot,
+    pub(super) number: FlowNumber,
     pub(super) class: u16,
     /// Whether what is answered is followed.
     pub(super) is_traced: bool,

@@ -11,7 +11,7 @@ use crate::graph::{Graph, Link, LinkId};
 use crate::network::Network;
 use crate::network::routes::Way;
 use crate::network::transmitter::Flight;
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 use crate::record::rtts::Answered;
 use crate::router::About;
 use crate::units::Time;
@@ -27,17 +27,17 @@ pub(super) struct News {
     /// Flows that have started.
     pub(super) opened: Vec<Opened>,
     /// Flows whose senders have closed.
-    pub(super) closed: Vec<FlowSlot>,
+    pub(super) closed: Vec<FlowNumber>,
     /// Flows of which a packet was lost, and when.
-    lost: Vec<(FlowSlot, Time)>,
+    lost: Vec<(FlowNumber, Time)>,
     /// What receivers have answered of flows that are followed.
-    answered: Vec<(FlowSlot, Vec<Answered>)>,
+    answered: Vec<(FlowNumber, Vec<Answered>)>,
 }
 
 /// A flow that has started.
 #[derive(Clone, Copy)]
 pub(super) struct Opened {
-    pub(super) number: FlowSlot,
+    pub(super) number: FlowNumber,
     pub(super) spec: FlowSpec,
     pub(super) about: About,
     pub(super) there: Way,
@@ -55,7 +55,7 @@ pub(super) struct Abroad {
     pub(super) next: Time,
     pub(super) news: News,
     /// Flows that have ended.
-    pub(super) ended: Vec<FlowSlot>,
+    pub(super) ended: Vec<FlowNumber>,
 }
 
 impl Abroad {
@@ -123,7 +123,7 @@ impl Simulation<'_> {
         for opened in &news.opened {
             self.adopt(opened);
         }
-        let place = |number: &FlowSlot| self.network.directory.place(*number).map(|p| p as usize);
+        let place = |number: &FlowNumber| self.network.directory.place(*number).map(|p| p as usize);
         for number in &news.closed {
             if let Some(place) =
                 place(number).filter(|place| self.flows.receivers[*place].is_some())
@@ -145,13 +145,13 @@ impl Simulation<'_> {
 
     /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
     /// those are.
-    pub(super) fn farewells(&self) -> Vec<(FlowSlot, Heard)> {
+    pub(super) fn farewells(&self) -> Vec<(FlowNumber, Heard)> {
         let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
         receivers.flatten().map(|receiving| (receiving.number, receiving.heard())).collect()
     }
 
     /// Takes in what receivers in another part say.
-    pub(super) fn part_from(&mut self, farewells: &[(FlowSlot, Heard)]) {
+    pub(super) fn part_from(&mut self, farewells: &[(FlowNumber, Heard)]) {
         for (number, heard) in farewells {
             if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
                 && self.flows.senders[place].is_some()
@@ -164,7 +164,7 @@ impl Simulation<'_> {
     }
 
     /// Forgets a flow of another part that has ended.
-    pub(super) fn forget(&mut self, number: FlowSlot) {
+    pub(super) fn forget(&mut self, number: FlowNumber) {
         let Some(place) = self.network.directory.place(number) else { return };
         let place = place as usize;
         self.flows.farewells.retain(|of| *of != place);

@@ -4,7 +4,7 @@ use super::Simulation;
 use super::halves::Receiving;
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::receiver::{Answer, Reply};
-use crate::packet::{Flags, FlowSlot, Header, Kind, Packet};
+use crate::packet::{Flags, FlowNumber, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::units::Time;
 
@@ -60,7 +60,7 @@ impl Simulation<'_> {
     }
 
     /// A receiver's deadline has come.
-    pub(super) fn respond(&mut self, number: FlowSlot) {
+    pub(super) fn respond(&mut self, number: FlowNumber) {
         let Some(place) = self.network.directory.place(number) else { return };
         let (place, now) = (place as usize, self.agenda.now());
         let Some(receiving) =
@@ -76,7 +76,7 @@ impl Simulation<'_> {
     }
 
     /// Sends what a flow's receiver has to say.
-    fn reply(&mut self, number: FlowSlot, place: usize, reply: Reply) {
+    fn reply(&mut self, number: FlowNumber, place: usize, reply: Reply) {
         if let Some(answer) = reply.ack {
             let Answer { kind, cumulative, block, sent_at, marked, feedback } = answer;
             let plain = Packet {

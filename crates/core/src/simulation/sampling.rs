@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use crate::graph::LinkId;
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
 use crate::units::{Duration, Time};
 
@@ -29,7 +29,7 @@ impl Simulation<'_> {
             samples.push(now, *probe, bytes as f64);
         }
         for id in watched {
-            let number = FlowSlot::try_from(*id).ok();
+            let number = FlowNumber::try_from(*id).ok();
             let place = number.and_then(|number| network.directory.place(number));
             let Some(place) = place.map(|place| place as usize) else { continue };
             if let Some(receiving) = &flows.receivers[place] {

@@ -5,7 +5,7 @@ use super::halves::Sending;
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
-use crate::packet::{FlowSlot, Format, Kind, Packet};
+use crate::packet::{FlowNumber, Format, Kind, Packet};
 use crate::units::{Bytes, Time};
 
 impl Sending {
@@ -54,7 +54,7 @@ impl Sending {
 
 impl Simulation<'_> {
     /// A sender's deadline has come.
-    pub(super) fn wake(&mut self, number: FlowSlot) {
+    pub(super) fn wake(&mut self, number: FlowNumber) {
         let Some(place) = self.network.directory.place(number) else { return };
         let (place, now) = (place as usize, self.agenda.now());
         let Some(sending) =

@@ -12,7 +12,7 @@ use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, LinkId};
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 use crate::parameters::Problem;
 use crate::random::mix;
 use crate::record::rtts::{Probes, Trace};
@@ -29,7 +29,7 @@ pub(super) struct Upcoming {
     /// When the last of the workload's flows that are announced start.
     announced: Time,
     /// Flows that are announced, by number: each has an event.
-    waiting: BTreeMap<FlowSlot, FlowSpec>,
+    waiting: BTreeMap<FlowNumber, FlowSpec>,
     sequel: Option<Box<dyn Sequel>>,
 }
 
@@ -86,9 +86,10 @@ impl Upcoming {
 
     /// Announces a flow.
     fn announce(&mut self, spec: FlowSpec, agenda: &mut Agenda) -> Result<(), Problem> {
-        let number = FlowSlot::try_from(spec.id).ok().filter(|number| *number < FlowSlot::MAX);
+        let number = FlowNumber::try_from(spec.id).ok().filter(|number| *number < FlowNumber::MAX);
         let Some(number) = number else {
-            let message = format!("flow {}: there may be no more than {}", spec.id, FlowSlot::MAX);
+            let message =
+                format!("flow {}: there may be no more than {}", spec.id, FlowNumber::MAX);
             return Err(Problem::new("workload", message));
         };
         agenda.push(spec.start, Event::Start(number));
@@ -105,13 +106,13 @@ impl Upcoming {
 
 impl Simulation<'_> {
     /// A flow starts.
-    pub(super) fn start(&mut self, number: FlowSlot) -> Result<(), Problem> {
+    pub(super) fn start(&mut self, number: FlowNumber) -> Result<(), Problem> {
         self.upcoming.announce_next(&mut self.agenda)?;
         let spec = self.upcoming.waiting.remove(&number);
         self.open(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
     }
 
-    fn open(&mut self, spec: FlowSpec, number: FlowSlot) -> Result<(), Problem> {
+    fn open(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
         let there = self.network.routes.way(spec.source, spec.target, spec.id);
         let [_, back] = there.both();
         let (graph, format, now) = (self.graph, &self.format, self.agenda.now());

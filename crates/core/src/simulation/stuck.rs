@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::flow::FlowSpec;
 use crate::network::Network;
 use crate::network::routes::Way;
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 use crate::units::{Bytes, Time};
 
 impl Simulation<'_> {
@@ -21,7 +21,7 @@ impl Simulation<'_> {
             is_unfinished.then_some((number, sending, receiving, shared))
         });
         let unfinished: Vec<_> = unfinished.collect();
-        let paused = |way: Way, flow: FlowSlot| {
+        let paused = |way: Way, flow: FlowNumber| {
             let class = usize::from(traffic.of(flow));
             let mut links = routes.links(way).flatten();
             links.find(|link| ports[**link as usize].pauses()[class].is_on()).copied()

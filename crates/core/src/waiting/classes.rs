@@ -6,7 +6,7 @@
 //! get over any time differs by less than two packets.
 
 use super::{Backlog, Behaviour, Context, Fifo, Queue};
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowNumber, Packet};
 
 /// One class.
 struct Class {
@@ -95,12 +95,12 @@ impl Classes {
     }
 
     /// Tells the queues of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
+    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
         self.classes.iter_mut().for_each(|own| own.queue.introduce(flow, class));
     }
 
     /// Tells the queues of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowSlot) {
+    pub fn dismiss(&mut self, flow: FlowNumber) {
         self.classes.iter_mut().for_each(|own| own.queue.dismiss(flow));
     }
 }

@@ -1,14 +1,14 @@
 //! A queue under test, with all that it may use.
 
 use super::{Behaviour, Context, Queue};
-use crate::packet::{Flags, FlowSlot, Format, Kind, Packet};
+use crate::packet::{Flags, FlowNumber, Format, Kind, Packet};
 use crate::parameters::defaults;
 use crate::queue::Discipline;
 use crate::random::Random;
 use crate::units::{Rate, Time};
 
 /// A packet of `flow` that routers may mark.
-pub(crate) fn packet(flow: FlowSlot, sequence: u32, bytes: u16) -> Packet {
+pub(crate) fn packet(flow: FlowNumber, sequence: u32, bytes: u16) -> Packet {
     let format: Format = defaults();
     let flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, true);
     Packet { sequence, bytes, flags, ..format.control(Kind::Data, flow, Time::ZERO) }
@@ -52,7 +52,7 @@ impl<Q: Queue + ?Sized> Bench<Q> {
     }
 
     /// Pops all that waits, and says of which flow each is and its number in it.
-    pub(crate) fn empty(&mut self) -> Vec<(FlowSlot, u32)> {
+    pub(crate) fn empty(&mut self) -> Vec<(FlowNumber, u32)> {
         let popped = std::iter::from_fn(|| self.pop().0);
         popped.map(|packet| (packet.flow, packet.sequence)).collect()
     }

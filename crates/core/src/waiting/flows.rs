@@ -5,7 +5,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::tournament::{Tournament, key};
 use super::{Backlog, Capacity};
-use crate::packet::FlowSlot;
+use crate::packet::FlowNumber;
 use crate::random::{Random, mix};
 
 /// Numbers by key: looked up, never walked, so that their order does not matter.
@@ -85,7 +85,7 @@ impl Buckets {
     }
 
     /// The key of a flow.
-    pub fn key(&mut self, flow: FlowSlot, random: &mut Random) -> u32 {
+    pub fn key(&mut self, flow: FlowNumber, random: &mut Random) -> u32 {
         let Some(count) = self.count else { return flow };
         let salt = *self.salt.get_or_insert_with(|| random.below(u64::MAX));
         let hash = mix(salt ^ u64::from(flow));

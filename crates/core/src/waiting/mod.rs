@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use crate::packet::{FlowSlot, Kind, Packet};
+use crate::packet::{FlowNumber, Kind, Packet};
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Time, parse_quantity};
@@ -139,10 +139,10 @@ pub trait Queue: Send {
     }
 
     /// A flow of this class has started, whose packets may come this way.
-    fn introduce(&mut self, _flow: FlowSlot, _class: &str) {}
+    fn introduce(&mut self, _flow: FlowNumber, _class: &str) {}
 
     /// A flow has ended.
-    fn dismiss(&mut self, _flow: FlowSlot) {}
+    fn dismiss(&mut self, _flow: FlowNumber) {}
 
     /// What has come and was dropped, by priority, if that is counted.
     fn census(&self) -> Option<&Census> {

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::links::{Chain, Links};
 use super::tournament::{Tournament, key};
-use crate::packet::{FlowSlot, Packet};
+use crate::packet::{FlowNumber, Packet};
 
 /// The most that are searched one by one.
 const FEW: usize = 48;
@@ -124,21 +124,21 @@ impl Many {
 struct Chains {
     /// Looked up, never walked, so that its order does not matter.
     #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    flows: std::collections::HashMap<FlowSlot, Chain, FxBuildHasher>,
+    flows: std::collections::HashMap<FlowNumber, Chain, FxBuildHasher>,
     links: Links,
 }
 
 impl Chains {
     /// The place of a flow's earliest packet.
-    fn first(&self, flow: FlowSlot) -> Option<u32> {
+    fn first(&self, flow: FlowNumber) -> Option<u32> {
         self.flows.get(&flow).map(|chain| chain.first)
     }
 
-    fn append(&mut self, flow: FlowSlot, place: u32) {
+    fn append(&mut self, flow: FlowNumber, place: u32) {
         self.links.append(self.flows.entry(flow).or_insert(Chain::EMPTY), place);
     }
 
-    fn remove(&mut self, flow: FlowSlot, place: u32) {
+    fn remove(&mut self, flow: FlowNumber, place: u32) {
         // Most of those that are dropped stand inside, which spares looking the flow up.
         if !self.links.is_at_end(place) {
             return self.links.remove_inside(place);

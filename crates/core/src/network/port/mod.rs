@@ -9,7 +9,7 @@ use super::store::Store;
 use super::traffic::{Class, LaneId};
 use super::transmitter::{Sent, Transmitter};
 use crate::graph::Link;
-use crate::packet::{FlowSlot, Kind, Packet};
+use crate::packet::{FlowNumber, Kind, Packet};
 use crate::random::Random;
 use crate::router::{About, Router, View};
 use crate::units::Time;
@@ -412,12 +412,12 @@ impl Port {
     }
 
     /// Tells the queue of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowSlot, class: &str) {
+    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
         self.data.introduce(flow, class);
     }
 
     /// Tells the queue of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowSlot) {
+    pub fn dismiss(&mut self, flow: FlowNumber) {
         self.data.dismiss(flow);
     }
 
