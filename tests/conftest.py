@@ -37,7 +37,7 @@ sizes = { kind = "fixed", size = "20 KB" }
 """
 
 IN_WINDOWS: dict[str, Any] = {
-    "topology": {"kind": "fat_tree"},
+    "topology": {"kind": "fat_tree", "k": 8},
     "workload": {"kind": "permutation", "size": "100 KB"},
     "transport": "dctcp",
     "engine": "windows",

@@ -50,7 +50,7 @@ def test_a_run_in_windows_is_told_from_one_by_events(
         """
         engine = "windows"
         transport = "dctcp"
-        topology = { kind = "fat_tree", delay = "1 us" }
+        topology = { kind = "fat_tree", k = 8, delay = "1 us" }
         workload = { kind = "permutation", size = "100 KB" }
         """
     )
