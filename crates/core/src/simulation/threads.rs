@@ -147,3 +147,43 @@ impl Drop for Alarm<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_pass_together_and_the_last_does_what_is_between() {
+        let (gate, rounds, between) = (Gate::new(3), 200, AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..rounds {
+                        assert!(gate.pass(|| {
+                            between.fetch_add(1, Ordering::Relaxed);
+                        }));
+                        // Nobody is a round ahead, for it would have had to wait for this thread.
+                        let done = between.load(Ordering::Relaxed);
+                        assert!((round + 1..=round + 2).contains(&done), "{done} in {round}");
+                    }
+                });
+            }
+        });
+        assert_eq!(between.into_inner(), rounds);
+    }
+
+    #[test]
+    fn a_thread_that_panics_lets_the_others_go() {
+        let gate = Gate::new(2);
+        let went_on = std::thread::scope(|scope| {
+            let waits = scope.spawn(|| gate.pass(|| ()));
+            let fails = scope.spawn(|| {
+                let _whole = Alarm(&gate);
+                panic!("as a broken invariant does");
+            });
+            assert!(fails.join().is_err());
+            waits.join().unwrap()
+        });
+        assert!(!went_on);
+    }
+}
