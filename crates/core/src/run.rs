@@ -276,8 +276,7 @@ impl Scenario {
                 run_on_threads(simulations, count, self.time_limit, stop)?
             }
         };
-        let Flows { load, sequel, .. } = self.flows(graph)?;
-        let has_sequel = sequel.is_some();
+        let (load, has_sequel) = (simulation.load().to_owned(), simulation.has_sequel());
         let classes = simulation.classes().to_vec();
         let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
         let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();

@@ -31,7 +31,7 @@ use crate::flow::{Columns, HostId};
 use crate::graph::{Graph, LinkId};
 use crate::host::{self, Clocks, Stamps};
 use crate::network::Network;
-use crate::network::watchdog::{self, Deadlock};
+use crate::network::watchdog::Deadlock;
 use crate::packet::{Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::record::Recorder;
@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Event::Watch => {
-                if let Some(next) = self.watch() {
+                if let Some(next) = windows::watch(&mut [&mut *self]) {
                     self.agenda.push(next, Event::Watch);
                 }
             }
@@ -259,18 +259,19 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Looks for a deadlock; says when to look again.
-    fn watch(&mut self) -> Option<Time> {
-        let now = self.agenda.now();
-        if watchdog::has_long(&self.network, now) {
-            self.deadlocks = watchdog::deadlocks(&self.network);
-        }
-        self.network.watchdog().map(|period| now + period)
-    }
-
     /// Names of the workload's classes.
     pub fn classes(&self) -> &[String] {
         &self.upcoming.classes
+    }
+
+    /// What load the workload is, for people.
+    pub fn load(&self) -> &str {
+        &self.upcoming.load
+    }
+
+    /// Whether flows of the workload follow others.
+    pub fn has_sequel(&self) -> bool {
+        self.upcoming.has_sequel()
     }
 
     /// What a flow in progress takes in memory, besides its controller.

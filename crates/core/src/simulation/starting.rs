@@ -23,6 +23,8 @@ use crate::units::Time;
 pub(super) struct Upcoming {
     /// Names of the classes of flows.
     pub(super) classes: Vec<String>,
+    /// What load this is, for people.
+    pub(super) load: String,
     flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
     /// The first flow of the workload that is not announced.
     next: Option<FlowSpec>,
@@ -36,18 +38,24 @@ pub(super) struct Upcoming {
 impl Upcoming {
     /// Those of a workload that start at the hosts of a part of the run.
     pub(super) fn new(workload: Flows, part: &Part, graph: &Graph) -> Self {
-        let Flows { classes, flows, sequel, .. } = workload;
+        let Flows { classes, load, flows, sequel, .. } = workload;
         let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
         let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
         let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
             if part.has_others() { Box::new(flows.filter(is_own)) } else { flows };
         let next = flows.next();
-        Self { classes, flows, next, announced: Time::ZERO, waiting: BTreeMap::new(), sequel }
+        let (announced, waiting) = (Time::ZERO, BTreeMap::new());
+        Self { classes, load, flows, next, announced, waiting, sequel }
     }
 
     /// Whether no flow is yet to start.
     pub(super) fn is_empty(&self) -> bool {
         self.next.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether flows follow others.
+    pub(super) fn has_sequel(&self) -> bool {
+        self.sequel.is_some()
     }
 
     /// Announces the workload's next flows, all that start together, when those before have started.

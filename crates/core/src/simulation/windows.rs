@@ -69,7 +69,8 @@ impl<'a> Conductor<'a> {
             parts[0].totals.events += 1;
         }
         if self.watch == Some(begins) {
-            self.watch = watch(parts, begins);
+            self.watch = watch(parts);
+            parts[0].totals.events += 1;
             if !parts[0].deadlocks.is_empty() {
                 return Ok(None);
             }
@@ -128,9 +129,9 @@ fn is_over<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
 }
 
 /// Looks for a deadlock, which the first part is told of; says when to look again.
-fn watch<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>], now: Time) -> Option<Time> {
+pub(super) fn watch<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) -> Option<Time> {
     let (first, others) = parts.split_first_mut()?;
-    first.totals.events += 1;
+    let now = first.agenda.now();
     let has_long = |part: &Simulation<'_>| watchdog::has_long(&part.network, now);
     if has_long(first) || others.iter().any(|part| has_long(part)) {
         swap(first, others);
