@@ -75,15 +75,21 @@ impl Flows {
     /// A finite set of flows without a load, put in order and numbered.
     pub(crate) fn of(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
         flows.sort_by_key(|flow| flow.start);
-        for (id, flow) in (0..).zip(&mut flows) {
-            flow.id = id;
-        }
         let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
+        Self { has_deadlines, ..Self::in_order(classes, flows.into_iter()) }
+    }
+
+    /// Flows without a load and without deadlines in order of start, to be numbered.
+    pub(crate) fn in_order(
+        classes: Vec<String>,
+        flows: impl Iterator<Item = FlowSpec> + Send + 'static,
+    ) -> Self {
+        let numbered = (0..).zip(flows).map(|(id, flow)| FlowSpec { id, ..flow });
         Self {
             classes,
             load: String::new(),
-            has_deadlines,
-            flows: Box::new(flows.into_iter()),
+            has_deadlines: false,
+            flows: Box::new(numbered),
             sequel: None,
         }
     }

@@ -1,7 +1,5 @@
 //! What a transport asks of the sender and the receiver that all of them share.
 
-use std::sync::Arc;
-
 use super::sender;
 use crate::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet};
 use crate::parameters::{defaults, positive, positive_if_given};
@@ -12,7 +10,7 @@ use crate::units::{Duration, Rate, Time};
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Mechanism {
     /// How data is made reliable.
-    pub reliability: Arc<Reliability>,
+    pub reliability: Reliability,
     /// Whether routers may mark its data.
     pub ecn_capable: bool,
     /// How many packets the sender hands to its host at once, if it sends at a rate; none if a window
@@ -38,7 +36,7 @@ impl Mechanism {
     /// Packets as a window lets them go, each of them acknowledged, none of them marked by routers.
     pub fn plain(reliability: &Reliability) -> Self {
         Self {
-            reliability: Arc::new(reliability.clone()),
+            reliability: reliability.clone(),
             ecn_capable: false,
             burst: None,
             spacing: None,

@@ -3,12 +3,15 @@
 
 use std::collections::VecDeque;
 
+/// Disjoint, not adjacent, in order; each from and up to.
+type Runs = VecDeque<(u32, u32)>;
+
 /// A set of segment numbers. Changes at either end, which is where ACKs make them, cost the same however
 /// many runs there are.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// Disjoint, not adjacent, in order; each from and up to.
-    runs: VecDeque<(u32, u32)>,
+    /// None before the first: most flows never have a gap, and a million of them are to fit in memory.
+    runs: Option<Box<Runs>>,
     count: u32,
 }
 
@@ -25,21 +28,19 @@ impl Ranges {
 
     /// The lowest segment.
     pub fn first(&self) -> Option<u32> {
-        self.runs.front().map(|run| run.0)
+        self.runs().next().map(|run| run.0)
     }
 
     /// The runs, in order.
-    pub fn runs(&self) -> &VecDeque<(u32, u32)> {
-        &self.runs
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+        self.runs.iter().flat_map(|runs| runs.iter().copied())
     }
 
     /// The run that holds `segment`.
     pub fn run_of(&self, segment: u32) -> Option<(u32, u32)> {
-        if self.is_empty() {
-            return None;
-        }
-        let after = self.runs.partition_point(|run| run.0 <= segment);
-        let run = *self.runs.get(after.checked_sub(1)?)?;
+        let runs = self.runs.as_deref()?;
+        let after = runs.partition_point(|run| run.0 <= segment);
+        let run = *runs.get(after.checked_sub(1)?)?;
         (segment < run.1).then_some(run)
     }
 
@@ -49,42 +50,41 @@ impl Ranges {
             return 0;
         }
         let before = self.count;
-        let begin = self.runs.partition_point(|run| run.1 < from);
-        let end = self.runs.partition_point(|run| run.0 <= to);
+        let runs = self.runs.get_or_insert_default();
+        let begin = runs.partition_point(|run| run.1 < from);
+        let end = runs.partition_point(|run| run.0 <= to);
         let mut merged = (from, to);
-        for run in self.runs.range(begin..end) {
+        for run in runs.range(begin..end) {
             self.count -= run.1 - run.0;
             merged = (merged.0.min(run.0), merged.1.max(run.1));
         }
         self.count += merged.1 - merged.0;
         if begin == end {
-            self.runs.insert(begin, merged);
+            runs.insert(begin, merged);
         } else {
-            self.runs[begin] = merged;
-            self.runs.drain(begin + 1..end);
+            runs[begin] = merged;
+            runs.drain(begin + 1..end);
         }
         self.count - before
     }
 
     /// Takes the segments from `from` up to `to` away; says how many were there.
     pub fn remove(&mut self, from: u32, to: u32) -> u32 {
-        if self.is_empty() {
-            return 0;
-        }
+        let Some(runs) = self.runs.as_deref_mut().filter(|runs| !runs.is_empty()) else { return 0 };
         let before = self.count;
-        let begin = self.runs.partition_point(|run| run.1 <= from);
-        let end = self.runs.partition_point(|run| run.0 < to);
+        let begin = runs.partition_point(|run| run.1 <= from);
+        let end = runs.partition_point(|run| run.0 < to);
         if from >= to || begin == end {
             return 0;
         }
-        let (first, last) = (self.runs[begin], self.runs[end - 1]);
-        self.count -= self.runs.range(begin..end).map(|run| run.1 - run.0).sum::<u32>();
+        let (first, last) = (runs[begin], runs[end - 1]);
+        self.count -= runs.range(begin..end).map(|run| run.1 - run.0).sum::<u32>();
         let left = (first.0 < from).then_some((first.0, from));
         let right = (last.1 > to).then_some((to, last.1));
         self.count += left.map_or(0, |run| run.1 - run.0) + right.map_or(0, |run| run.1 - run.0);
-        self.runs.drain(begin..end);
+        runs.drain(begin..end);
         for part in right.into_iter().chain(left) {
-            self.runs.insert(begin, part);
+            runs.insert(begin, part);
         }
         before - self.count
     }
@@ -92,8 +92,11 @@ impl Ranges {
     /// Calls `hole` with every run of segments from `from` up to `to` that are not in the set.
     pub fn holes(&self, from: u32, to: u32, mut hole: impl FnMut(u32, u32)) {
         let mut at = from;
-        let begin = self.runs.partition_point(|run| run.1 <= from);
-        for run in self.runs.range(begin..) {
+        let after = self
+            .runs
+            .iter()
+            .flat_map(|runs| runs.range(runs.partition_point(|run| run.1 <= from)..));
+        for run in after {
             if run.0 >= to {
                 break;
             }
@@ -140,7 +143,7 @@ mod tests {
                 ranges.holes(5, 70, |from, to| holes.extend(from..to));
                 let missing: Vec<_> = (5..70).filter(|segment| !set.contains(segment)).collect();
                 prop_assert_eq!(holes, missing);
-                let runs: Vec<_> = ranges.runs().iter().collect();
+                let runs: Vec<_> = ranges.runs().collect();
                 prop_assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
         }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::ranges::Ranges;
-use super::{Feedback, Mechanism, Recovery, Reliability};
+use super::{Feedback, Mechanism, Recovery};
 use crate::packet::{Flags, Header, Kind, Packet};
 use crate::units::Time;
 
@@ -56,32 +56,28 @@ pub struct Receiver {
     echoing: bool,
     /// The tick at which to notify.
     notify_at: Time,
-    reliability: Arc<Reliability>,
-    feedback: Feedback,
+    mechanism: Arc<Mechanism>,
     /// What has come beyond a gap.
     early: Ranges,
     pending: Option<Pending>,
-    /// The gap last reported, and when.
-    reported: Option<(u32, Time)>,
-    /// When the next notification may go.
+    /// When the gap before `expected` was last reported; [`Time::NEVER`] before.
+    reported: Time,
+    /// When the next notification may go, or when the clock of notifications started, if they go at its
+    /// ticks; [`Time::NEVER`] before the first mark or packet.
     notifies_from: Time,
-    /// When the clock of notifications started; [`Time::NEVER`] before.
-    clock_from: Time,
 }
 
 impl Receiver {
     /// A receiver of a flow with this mechanism.
-    pub fn new(mechanism: &Mechanism) -> Self {
+    pub fn new(mechanism: &Arc<Mechanism>) -> Self {
         Self {
-            reliability: Arc::clone(&mechanism.reliability),
+            mechanism: Arc::clone(mechanism),
             pending: None,
-            feedback: mechanism.feedback,
             expected: 0,
             early: Ranges::default(),
-            reported: None,
+            reported: Time::NEVER,
             echoing: false,
-            notifies_from: Time::ZERO,
-            clock_from: Time::NEVER,
+            notifies_from: Time::NEVER,
             notify_at: Time::NEVER,
         }
     }
@@ -92,7 +88,7 @@ impl Receiver {
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
             Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
-            Ordering::Greater if self.reliability.recovery == Recovery::GoBackN => {
+            Ordering::Greater if self.mechanism.reliability.recovery == Recovery::GoBackN => {
                 (false, self.report_gap(now, packet))
             }
             Ordering::Greater => {
@@ -110,12 +106,13 @@ impl Receiver {
     fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let had_gap = !self.early.is_empty();
         self.expected += 1;
+        self.reported = Time::NEVER;
         if let Some((_, to)) = self.early.run_of(self.expected) {
             self.early.remove(self.expected, to);
             self.expected = to;
         }
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
-        match self.reliability.delayed_ack {
+        match self.mechanism.reliability.delayed_ack {
             Some(delay)
                 if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
             {
@@ -130,13 +127,11 @@ impl Receiver {
 
     /// Reports a gap to a go-back-N sender, unless that was done lately.
     fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
-        let is_reported = self.reported.is_some_and(|(gap, when)| {
-            gap == self.expected && now.since(when) < self.reliability.nack_interval
-        });
-        if is_reported {
+        let lately = self.mechanism.reliability.nack_interval;
+        if self.reported != Time::NEVER && now.since(self.reported) < lately {
             return None;
         }
-        self.reported = Some((self.expected, now));
+        self.reported = now;
         Some(Answer { kind: Kind::Nack, ..self.answer(packet, (0, 0)) })
     }
 
@@ -160,7 +155,7 @@ impl Receiver {
     }
 
     fn tells_of_mark(&self, packet: &Packet) -> bool {
-        match self.feedback {
+        match self.mechanism.feedback {
             Feedback::EchoUntilReduced => self.echoing,
             Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
                 packet.is_marked()
@@ -171,7 +166,7 @@ impl Receiver {
     /// Notes whether a packet was marked; says whether to send a notification now.
     fn notes_mark(&mut self, now: Time, packet: &Packet) -> bool {
         let marked = packet.is_marked();
-        match self.feedback {
+        match self.mechanism.feedback {
             Feedback::Echo => false,
             Feedback::EchoUntilReduced => {
                 // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
@@ -179,16 +174,17 @@ impl Receiver {
                 false
             }
             Feedback::Notify { interval } => {
-                let is_due = marked && now >= self.notifies_from;
+                let is_due =
+                    marked && (self.notifies_from == Time::NEVER || now >= self.notifies_from);
                 if is_due {
                     self.notifies_from = now + interval;
                 }
                 is_due
             }
             Feedback::NotifyAtTicks { interval } => {
-                let is_first = self.clock_from == Time::NEVER;
-                let from = self.clock_from.min(now);
-                self.clock_from = from;
+                let is_first = self.notifies_from == Time::NEVER;
+                let from = self.notifies_from.min(now);
+                self.notifies_from = from;
                 if marked && !is_first && self.notify_at == Time::NEVER {
                     let ticks = now.since(from).0 / interval.0 + 1;
                     self.notify_at = from + interval * ticks;
@@ -225,6 +221,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::Reliability;
     use crate::endpoint::sender::Segment;
     use crate::endpoint::window;
     use crate::packet::Format;
@@ -235,8 +232,9 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn mechanism(delayed_ack: Option<Duration>) -> Mechanism {
-        window::mechanism(&Reliability { delayed_ack, ..Reliability::internet() }, true)
+    fn mechanism(delayed_ack: Option<Duration>) -> Arc<Mechanism> {
+        let reliability = Reliability { delayed_ack, ..Reliability::internet() };
+        Arc::new(window::mechanism(&reliability, true))
     }
 
     /// A segment that was sent 50 ms before it comes.
@@ -343,7 +341,7 @@ mod tests {
     fn go_back_n_throws_away_what_comes_early_and_reports_the_gap_once() {
         let reliability =
             Reliability { recovery: Recovery::GoBackN, ..Reliability::selective_repeat() };
-        let mut receiver = Receiver::new(&window::mechanism(&reliability, true));
+        let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
         assert_eq!(answer(&mut receiver, 100, 0), Some((1, (0, 0))));
         assert_eq!(answer(&mut receiver, 100, 2), Some((1, (0, 0))));
         assert_eq!(answer(&mut receiver, 100, 3), None);

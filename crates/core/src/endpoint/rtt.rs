@@ -1,7 +1,5 @@
 //! The retransmission time-out (RFC 6298).
 
-use std::sync::Arc;
-
 use super::Reliability;
 use crate::units::{Duration, Time};
 
@@ -11,23 +9,17 @@ pub fn smooth(smoothed: Option<Duration>, rtt: Duration) -> Duration {
 }
 
 /// Smoothed round-trip time and what follows from it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rtt {
     smoothed: Option<(Duration, Duration)>,
     backoff: u32,
-    reliability: Arc<Reliability>,
 }
 
 impl Rtt {
-    /// No samples yet.
-    pub fn new(reliability: &Arc<Reliability>) -> Self {
-        Self { smoothed: None, backoff: 0, reliability: Arc::clone(reliability) }
-    }
-
     /// Takes in that what was sent at one time was acknowledged at another, as a clock with ticks sees
     /// it.
-    pub fn sample(&mut self, sent: Time, now: Time) {
-        let rtt = match self.reliability.clock_granularity {
+    pub fn sample(&mut self, sent: Time, now: Time, clock_granularity: Duration) {
+        let rtt = match clock_granularity {
             Duration::ZERO => now.since(sent),
             Duration(tick) => Duration((now.0 / tick - sent.0 / tick).max(1) * tick),
         };
@@ -48,17 +40,16 @@ impl Rtt {
     }
 
     /// The time-out now in force.
-    pub fn timeout(&self) -> Duration {
-        let Reliability { initial_rto, min_rto, max_rto, clock_granularity, .. } =
-            *self.reliability;
-        if let Some(fixed) = self.reliability.fixed_rto {
+    pub fn timeout(&self, reliability: &Reliability) -> Duration {
+        let Reliability { initial_rto, min_rto, max_rto, clock_granularity, .. } = *reliability;
+        if let Some(fixed) = reliability.fixed_rto {
             return fixed;
         }
         let plain = match self.smoothed {
             None => initial_rto,
             Some((smoothed, variation)) => {
                 // Without a least margin the time-out of a steady path would run out as the very ACK comes.
-                let least = self.reliability.timer_granularity;
+                let least = reliability.timer_granularity;
                 let margin = (variation * 4).max(clock_granularity).max(least);
                 (smoothed + margin).max(min_rto)
             }
@@ -74,15 +65,34 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    fn rtt(clock_granularity: Duration) -> Rtt {
-        let plain: Reliability = defaults();
-        Rtt::new(&Arc::new(Reliability {
+    /// As a sender has it.
+    struct Timed {
+        rtt: Rtt,
+        reliability: Reliability,
+    }
+
+    impl Timed {
+        fn sample(&mut self, sent: Time, now: Time) {
+            self.rtt.sample(sent, now, self.reliability.clock_granularity);
+        }
+
+        fn timeout(&self) -> Duration {
+            self.rtt.timeout(&self.reliability)
+        }
+    }
+
+    fn timed(reliability: Reliability) -> Timed {
+        Timed { rtt: Rtt::default(), reliability }
+    }
+
+    fn rtt(clock_granularity: Duration) -> Timed {
+        timed(Reliability {
             initial_rto: MS(1000),
             min_rto: MS(10),
             max_rto: MS(4000),
             clock_granularity,
-            ..plain
-        }))
+            ..defaults()
+        })
     }
 
     fn at(ms: u64) -> Time {
@@ -97,9 +107,9 @@ mod tests {
         assert_eq!(rtt.timeout(), MS(80 + 4 * 40));
         rtt.sample(at(3), at(163));
         assert_eq!(rtt.timeout(), MS(90 + 4 * 50));
-        rtt.back_off();
+        rtt.rtt.back_off();
         assert_eq!(rtt.timeout(), MS(2 * 290));
-        (0..20).for_each(|_| rtt.back_off());
+        (0..20).for_each(|_| rtt.rtt.back_off());
         assert_eq!(rtt.timeout(), MS(4000));
         (0..200).for_each(|_| rtt.sample(at(5), at(6)));
         assert_eq!(rtt.timeout(), MS(10));
@@ -114,10 +124,9 @@ mod tests {
 
     #[test]
     fn a_fixed_time_out_follows_nothing() {
-        let plain: Reliability = defaults();
-        let mut rtt = Rtt::new(&Arc::new(Reliability { fixed_rto: Some(MS(7)), ..plain }));
+        let mut rtt = timed(Reliability { fixed_rto: Some(MS(7)), ..defaults() });
         rtt.sample(at(0), at(300));
-        rtt.back_off();
+        rtt.rtt.back_off();
         assert_eq!(rtt.timeout(), MS(7));
     }
 

@@ -213,7 +213,7 @@ impl Scoreboard {
         if sequence <= self.cumulative {
             return Told::default();
         }
-        let knew_last = self.received.runs().back().is_some_and(|run| run.1 == self.total);
+        let knew_last = self.received.runs().next_back().is_some_and(|run| run.1 == self.total);
         let known = self.received.remove(0, sequence);
         self.lost.remove(0, sequence);
         let received = sequence - self.cumulative - known;
@@ -276,7 +276,7 @@ impl Scoreboard {
         }
         let mut beyond = 0;
         let mut limit = self.cumulative;
-        for run in self.received.runs().iter().rev() {
+        for run in self.received.runs().rev() {
             beyond += run.1 - run.0;
             if beyond >= wanted {
                 limit = run.0;

@@ -3,6 +3,8 @@
 //! It does no input or output: it is told of ACKs and of time passing, and asked for the next
 //! segment.
 
+use std::sync::Arc;
+
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
 use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign};
@@ -63,21 +65,14 @@ pub struct Sender {
     full: u32,
     last: u32,
     header: u32,
-    burst: u32,
-    /// The rate at which the packets of a burst follow one another; none for at once.
-    spacing: Option<Rate>,
-    ack_every: u32,
-    receive_window: u32,
-    /// Marks are answered once a window of data, and the receiver is told (RFC 3168).
-    answers_echo: bool,
     stage: Stage,
     /// Routers are still to be told when the flow is over.
     owes_goodbye: bool,
     board: Scoreboard,
+    mechanism: Arc<Mechanism>,
 
     rtt: Rtt,
-    /// Whether ACKs echo time stamps; otherwise one segment at a time is timed (Karn).
-    timestamps: bool,
+    /// The segment that is being timed, if any is, and when it was sent.
     timed: Option<(u32, Time)>,
     /// When the time-out last started to run.
     timeout_from: Time,
@@ -106,7 +101,12 @@ pub struct Sender {
 
 impl Sender {
     /// A sender of `size` bytes of payload, or of payload without end.
-    pub fn new(size: Option<Bytes>, mechanism: &Mechanism, format: &Format, now: Time) -> Self {
+    pub fn new(
+        size: Option<Bytes>,
+        mechanism: &Arc<Mechanism>,
+        format: &Format,
+        now: Time,
+    ) -> Self {
         let reliability = &mechanism.reliability;
         let full = format.payload.0 as u32;
         let (total, last) = match size {
@@ -120,16 +120,11 @@ impl Sender {
             full,
             last,
             header: format.header.0 as u32,
-            burst: mechanism.burst.unwrap_or(1),
-            spacing: mechanism.spacing,
-            ack_every: mechanism.ack_every,
-            receive_window: reliability.receive_window.unwrap_or(u32::MAX),
-            answers_echo: mechanism.feedback == Feedback::EchoUntilReduced,
             stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
             owes_goodbye: mechanism.says_goodbye,
             board: Scoreboard::new(total, reliability),
-            rtt: Rtt::new(reliability),
-            timestamps: reliability.timestamps,
+            mechanism: Arc::clone(mechanism),
+            rtt: Rtt::default(),
             timed: None,
             timeout_from: now,
             reduced_until: 0,
@@ -251,7 +246,7 @@ impl Sender {
         self.time(sequence, is_retransmit, now);
         let is_last = sequence + 1 == self.board.total();
         let payload = if is_last { self.last } else { self.full };
-        let ends_group = (sequence + 1).is_multiple_of(self.ack_every);
+        let ends_group = (sequence + 1).is_multiple_of(self.mechanism.ack_every);
         let wants_ack = ends_group || is_retransmit || is_last;
         // RFC 3168 §6.1.2 asks for the first new packet. Deviation: after a time-out the first packet will
         // do. New data is then far off, and the echoes of an answered mark would keep the window from
@@ -266,7 +261,9 @@ impl Sender {
         let (sequence, is_owed) = self.board.candidate()?;
         let in_flight = self.board.in_flight();
         let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= allowance.window;
-        let is_wanted = sequence - self.board.cumulative() < self.receive_window;
+        let ahead = sequence - self.board.cumulative();
+        let is_wanted =
+            self.mechanism.reliability.receive_window.is_none_or(|window| ahead < window);
         (is_owed || has_room && is_wanted).then_some(sequence)
     }
 
@@ -277,7 +274,7 @@ impl Sender {
         if self.burst_left == 0 {
             self.paced_from = now;
             self.paced_bytes = 0;
-            self.burst_left = self.burst;
+            self.burst_left = self.mechanism.burst.unwrap_or(1);
         }
         self.paced_bytes += bytes;
         self.burst_left -= 1;
@@ -290,7 +287,7 @@ impl Sender {
         let Some(rate) = allowance.rate else { return Time::ZERO };
         if self.burst_left > 0 {
             let spaced = |rate: Rate| rate.transmit(Bytes(u64::from(self.paced_bytes)));
-            return self.paced_from + self.spacing.map_or(Duration::ZERO, spaced);
+            return self.paced_from + self.mechanism.spacing.map_or(Duration::ZERO, spaced);
         }
         if rate.0 == 0 {
             return Time::NEVER;
@@ -328,11 +325,8 @@ impl Sender {
         if self.is_over() {
             return Time::NEVER;
         }
-        let timeout = if self.has_unanswered() {
-            self.timeout_from + self.rtt.timeout()
-        } else {
-            Time::NEVER
-        };
+        let timeout =
+            if self.has_unanswered() { self.timeout_from + self.timeout() } else { Time::NEVER };
         let is_open = self.stage == Stage::Open;
         let timeout = if is_open { timeout.min(self.next_probe(allowance)) } else { timeout };
         if is_open && allowance.rate.is_some() && self.candidate(allowance).is_some() {
@@ -357,20 +351,29 @@ impl Sender {
         if is_retransmit {
             // Karn: an ACK could answer either copy.
             self.timed = self.timed.filter(|(timed, _)| *timed < sequence);
-        } else if !self.timestamps && self.timed.is_none() {
+        } else if !self.has_timestamps() && self.timed.is_none() {
             self.timed = Some((sequence, now));
         }
     }
 
+    /// Whether ACKs echo time stamps; otherwise one segment at a time is timed (Karn).
+    fn has_timestamps(&self) -> bool {
+        self.mechanism.reliability.timestamps
+    }
+
+    fn time_round_trip(&mut self, sent: Time, now: Time) {
+        self.rtt.sample(sent, now, self.mechanism.reliability.clock_granularity);
+    }
+
     /// Takes the sample that an ACK gives, if it gives one.
     fn sample(&mut self, now: Time, packet: &Packet) {
-        if self.timestamps {
-            self.rtt.sample(packet.sent_at, now);
+        if self.has_timestamps() {
+            self.time_round_trip(packet.sent_at, now);
         } else if let Some((sequence, sent)) = self.timed
             && packet.sequence > sequence
         {
             self.timed = None;
-            self.rtt.sample(sent, now);
+            self.time_round_trip(sent, now);
         }
     }
 
@@ -387,8 +390,8 @@ impl Sender {
         }
         self.stage = Stage::Open;
         let syn_was_lost = self.timeouts > 0;
-        if self.timestamps || !syn_was_lost {
-            self.rtt.sample(packet.sent_at, now);
+        if self.has_timestamps() || !syn_was_lost {
+            self.time_round_trip(packet.sent_at, now);
         }
         self.probed = now;
         let feedback = packet.header().feedback();
@@ -457,10 +460,15 @@ impl Sender {
         Bytes(self.bytes(told.received).0 - u64::from(short))
     }
 
+    /// Whether marks are answered once a window of data, and the receiver is told (RFC 3168).
+    fn answers_echo(&self) -> bool {
+        self.mechanism.feedback == Feedback::EchoUntilReduced
+    }
+
     /// Whether to answer a mark: once a window of data, and not while a loss is being repaired, which
     /// has been answered already (RFC 3168 §6.1.2).
     fn is_due_for_mark(&self, packet: &Packet) -> bool {
-        self.answers_echo
+        self.answers_echo()
             && packet.is_marked()
             && !self.board.is_recovering()
             && self.board.cumulative() > self.reduced_until
@@ -468,13 +476,13 @@ impl Sender {
 
     fn reduce(&mut self, now: Time, flight: u32, sign: Sign, controller: &mut dyn Controller) {
         self.reduced_until = self.board.highest();
-        self.owes_notice = self.answers_echo;
+        self.owes_notice = self.answers_echo();
         controller.on_loss(&Loss { now, flight: self.bytes(flight), sign });
     }
 
     /// Lets time pass: runs the time-out if it is due.
     pub fn on_time(&mut self, now: Time, controller: &mut dyn Controller) {
-        let due = self.timeout_from + self.rtt.timeout();
+        let due = self.timeout_from + self.timeout();
         if !self.has_unanswered() || self.is_over() || now < due {
             return;
         }
@@ -493,7 +501,7 @@ impl Sender {
 
     /// How long until the time-out, for people who wonder why a flow is stuck.
     pub fn timeout(&self) -> Duration {
-        self.rtt.timeout()
+        self.rtt.timeout(&self.mechanism.reliability)
     }
 }
 
@@ -510,7 +518,7 @@ mod tests {
     struct Tcp {
         sender: Sender,
         controller: Box<dyn Controller>,
-        mechanism: Mechanism,
+        mechanism: Arc<Mechanism>,
         format: Format,
     }
 
@@ -532,7 +540,7 @@ mod tests {
         }
         let config = Config::read(&table).unwrap();
         let format: Format = defaults();
-        let mechanism = config.mechanism(&format);
+        let mechanism = Arc::new(config.mechanism(&format));
         let controller = config.controller(&Path::new(
             Rate::from_gbps(1),
             Duration::from_millis(100),

@@ -89,8 +89,8 @@ pub struct Controlled<L> {
     max_ssthresh: f64,
     count_limit: u32,
     slow_start_decrease: Option<f64>,
-    /// Until the first slow start is over.
-    hystart: Option<HyStart>,
+    /// Until the first slow start is over. Apart, since most flows have none.
+    hystart: Option<Box<HyStart>>,
     /// Nothing has been acknowledged since a time-out.
     timed_out: bool,
 }
@@ -108,7 +108,7 @@ impl<L: Law> Controlled<L> {
             max_ssthresh: packets(window.max_ssthresh),
             count_limit: window.count_limit,
             slow_start_decrease: window.slow_start_decrease,
-            hystart: window.hystart.then(HyStart::default),
+            hystart: window.hystart.then(Box::default),
             timed_out: false,
         }
     }
@@ -203,7 +203,7 @@ impl<L: Law> Controlled<L> {
             None => acked,
             Some(hystart) => hystart.growth(acked, ack),
         };
-        if self.hystart.as_ref().is_some_and(HyStart::is_over) {
+        if self.hystart.as_deref().is_some_and(HyStart::is_over) {
             self.hystart = None;
             self.ssthresh = self.window;
         }

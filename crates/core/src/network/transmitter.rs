@@ -125,9 +125,9 @@ impl Transmitter {
         self.line.iter_from(self.started as usize).map(|flight| &flight.packet)
     }
 
-    /// When those on the wire come to its end.
-    pub fn arrivals(&self) -> impl Iterator<Item = Time> {
-        self.line.iter_from(0).take(self.started as usize).map(|flight| flight.arrives)
+    /// Those on the wire.
+    pub fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.line.iter_from(0).take(self.started as usize)
     }
 
     /// How many packets are on the wire.

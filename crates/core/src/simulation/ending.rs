@@ -1,5 +1,7 @@
 //! How flows end, and the run.
 
+use std::cmp::Reverse;
+
 use super::Simulation;
 use crate::flow::{FlowRecord, Outcome};
 use crate::network::watchdog;
@@ -123,8 +125,10 @@ impl Simulation<'_> {
         let told = self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
         self.stuck.extend(told);
         self.explain_stuck(now);
-        let left: Vec<usize> =
+        let mut left: Vec<usize> =
             self.network.directory.all().map(|(_, place)| place as usize).collect();
+        // The last place first, so that flows make room for their records.
+        left.sort_unstable_by_key(|place| Reverse(*place));
         let in_network: u64 = left.iter().map(|place| self.flows.in_network(*place)).sum();
         let in_ports: u64 = self.network.ports.iter_mut().map(|port| port.close(now)).sum();
         assert_eq!(
@@ -134,6 +138,7 @@ impl Simulation<'_> {
         );
         for place in left {
             self.record(place, Time::ZERO);
+            self.flows.shorten(place);
         }
         self.recorder.close();
         self.network.assert_buffers();

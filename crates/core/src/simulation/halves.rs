@@ -4,6 +4,7 @@
 //! what both know was fixed when the flow started, and everything else travels in packets. So it does not
 //! matter which of two hosts is served first, as long as packets need some time between them.
 
+use super::places::Places;
 use crate::endpoint::Controller;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
@@ -15,7 +16,7 @@ use crate::units::Time;
 
 /// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
 /// cache (docs/performance.md).
-#[repr(C, align(64))]
+#[repr(C)]
 pub(super) struct Sending {
     pub(super) number: FlowNumber,
     pub(super) class: u16,
@@ -32,7 +33,7 @@ pub(super) struct Sending {
 }
 
 /// The receiving end of a flow. What every data packet touches stands first.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(super) struct Receiving {
     pub(super) number: FlowNumber,
     pub(super) class: u16,
@@ -106,9 +107,9 @@ impl Tally {
 /// The flows in progress, by place.
 #[derive(Default)]
 pub(super) struct InProgress {
-    pub(super) senders: Vec<Option<Sending>>,
-    pub(super) receivers: Vec<Option<Receiving>>,
-    pub(super) shared: Vec<Option<Shared>>,
+    pub(super) senders: Places<Sending>,
+    pub(super) receivers: Places<Receiving>,
+    pub(super) shared: Places<Shared>,
     /// Where receivers are whose senders have closed, in another part of the run.
     pub(super) farewells: Vec<usize>,
     /// Where receivers are of flows that are followed, with senders in another part of the run.
@@ -128,14 +129,9 @@ impl InProgress {
         receiving: Option<Receiving>,
         shared: Shared,
     ) {
-        if place >= self.shared.len() {
-            self.senders.resize_with(place + 1, || None);
-            self.receivers.resize_with(place + 1, || None);
-            self.shared.resize_with(place + 1, || None);
-        }
-        self.senders[place] = sending;
-        self.receivers[place] = receiving;
-        self.shared[place] = Some(shared);
+        self.senders.put(place, sending);
+        self.receivers.put(place, receiving);
+        self.shared.put(place, Some(shared));
     }
 
     /// Takes a flow from its place, if its sender is here: with what its receiver has said.
@@ -146,11 +142,18 @@ impl InProgress {
         Some((sending, heard, self.shared[place].take()?))
     }
 
+    /// There are no flows in a place or beyond any more: gives back their memory.
+    pub(super) fn shorten(&mut self, place: usize) {
+        self.senders.shorten(place);
+        self.receivers.shorten(place);
+        self.shared.shorten(place);
+    }
+
     /// Puts what another part has of a flow to what is here.
     pub(super) fn absorb(&mut self, place: usize, other: &mut Self, at: usize) {
         let (sending, receiving) = (other.senders[at].take(), other.receivers[at].take());
         let Some(shared) = other.shared[at].take() else { return };
-        if self.shared.get(place).is_none_or(Option::is_none) {
+        if self.shared.get(place).is_none() {
             self.put(place, sending, receiving, shared);
             return;
         }

@@ -6,6 +6,7 @@
 mod ending;
 mod halves;
 mod news;
+mod places;
 mod receiving;
 mod sampling;
 mod sending;

@@ -12,7 +12,7 @@ impl Simulation<'_> {
         let now = self.agenda.now();
         let Self { graph, recorder, network, flows, part, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
-        let senders = flows.senders.iter().flatten();
+        let senders = flows.senders.iter();
         let in_progress = senders.filter(|sending| sending.closed == Time::NEVER).count();
         samples.push(now, *active, in_progress as f64);
         let is_own = |link: LinkId| part.owns(graph.links[link as usize].from);

@@ -1,6 +1,7 @@
 //! The transports of a run, and which class of flows has which.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::endpoint::Mechanism;
 use crate::packet::Format;
@@ -11,7 +12,7 @@ pub(super) struct Stack<'a> {
     /// The transport.
     pub(super) transport: &'a Transport,
     /// Its mechanism.
-    pub(super) mechanism: Mechanism,
+    pub(super) mechanism: Arc<Mechanism>,
 }
 
 /// The transports of a run.
@@ -31,7 +32,10 @@ impl<'a> Stacks<'a> {
         format: &Format,
     ) -> Self {
         let all = std::iter::once(most).chain(others.values());
-        let all = all.map(|transport| Stack { transport, mechanism: transport.mechanism(format) });
+        let all = all.map(|transport| {
+            let mechanism = Arc::new(transport.mechanism(format));
+            Stack { transport, mechanism }
+        });
         let place = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
         Self { all: all.collect(), of_class: classes.iter().map(place).collect() }
     }

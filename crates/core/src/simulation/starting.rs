@@ -58,6 +58,14 @@ impl Upcoming {
         self.sequel.is_some()
     }
 
+    /// Takes the workload's next flow. When there is none the workload is over, and its memory given back.
+    fn advance(&mut self) {
+        self.next = self.flows.next();
+        if self.next.is_none() {
+            self.flows = Box::new(std::iter::empty());
+        }
+    }
+
     /// Announces the workload's next flows, all that start together, when those before have started.
     pub(super) fn announce_next(&mut self, agenda: &mut Agenda) -> Result<(), Problem> {
         let Some(next) = self.next.as_ref().filter(|_| agenda.now() >= self.announced) else {
@@ -65,7 +73,7 @@ impl Upcoming {
         };
         self.announced = next.start;
         while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
-            self.next = self.flows.next();
+            self.advance();
             self.announce(spec, agenda)?;
         }
         Ok(())
@@ -85,7 +93,7 @@ impl Upcoming {
     ) -> Result<(), Problem> {
         self.announced = Time::NEVER;
         while let Some(spec) = self.next.take_if(|next| next.start < ends) {
-            self.next = self.flows.next();
+            self.advance();
             agenda.enter(graph.hosts[spec.source as usize]);
             self.announce(spec, agenda)?;
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Simulation;
 use crate::agenda::Event;
 use crate::graph::LinkId;
-use crate::network::watchdog;
+use crate::network::{Network, watchdog};
 use crate::parameters::Problem;
 use crate::units::{Duration, Time};
 
@@ -198,12 +198,13 @@ impl Simulation<'_> {
         let Some(groups) = self.agenda.groups() else { return Ok(()) };
         arrivals.clear();
         for link in groups.due(group, ends) {
-            let port = &mut self.network.ports[link as usize];
+            let Network { ports, routes, .. } = &mut self.network;
             // Its own node may have been served to the window's end, or not at all: what it has started by
             // the beginning is all that comes before the end.
-            for time in port.arrivals(begins, ends) {
+            for flight in ports[link as usize].arrivals(begins, ends) {
                 // In one number, which sorts faster: a window is shorter than 2³² ps.
-                arrivals.push((time - begins).0 << 32 | u64::from(link));
+                arrivals.push((flight.arrives - begins).0 << 32 | u64::from(link));
+                routes.read_ahead(flight.packet.next_hop);
             }
         }
         arrivals.sort_unstable();

@@ -41,21 +41,24 @@ impl Workload for Config {
         let sides = Sides::of(context.graph)?;
         let senders = sides.sources.len() as u32;
         let mut arrivals = context.random("arrivals");
-        let flow = |i: u32| {
-            let source = i % senders;
+        let start = |i: u32| {
             let jitter = Duration(arrivals.below(self.jitter.0 + 1));
-            let start = self.start + self.stagger * u64::from(i) + jitter;
-            let (size, stop, initial_rate) = (self.size, self.stop, self.initial_rate);
-            FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
+            (self.start + self.stagger * u64::from(i) + jitter, i)
         };
-        let flows: Vec<_> = (0..self.flows.unwrap_or(senders)).map(flow).collect();
-        match flows.iter().max_by_key(|flow| flow.start) {
-            Some(last) if last.stop.is_some_and(|stop| stop <= last.start) => {
-                let message =
-                    format!("the last flow would start at {} and stop before", last.start);
-                Err(Problem::new("stagger", message))
-            }
-            _ => Ok(Flows::of(vec![self.class.clone()], flows)),
+        // Starts and nothing else: there may be millions.
+        let mut starts: Vec<_> = (0..self.flows.unwrap_or(senders)).map(start).collect();
+        starts.sort_unstable();
+        if let (Some(stop), Some((last, _))) = (self.stop, starts.last())
+            && stop <= *last
+        {
+            let message = format!("the last flow would start at {last} and stop before");
+            return Err(Problem::new("stagger", message));
         }
+        let (size, stop, initial_rate) = (self.size, self.stop, self.initial_rate);
+        let flows = starts.into_iter().map(move |(start, i)| {
+            let source = i % senders;
+            FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
+        });
+        Ok(Flows::in_order(vec![self.class.clone()], flows))
     }
 }

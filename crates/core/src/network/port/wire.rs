@@ -14,11 +14,10 @@ impl Port {
         self.transmitter.arrive()
     }
 
-    /// When packets come to the end of the link before `ends`, of those whose transmission has started by
-    /// `now`.
-    pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = Time> {
+    /// What comes to the end of the link before `ends`, of what has been started by `now`.
+    pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = &Flight> {
         self.settle(now);
-        self.transmitter.arrivals().take_while(move |time| *time < ends)
+        self.transmitter.flights().take_while(move |flight| flight.arrives < ends)
     }
 
     /// The end of the link is served elsewhere.
