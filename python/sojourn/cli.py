@@ -7,13 +7,13 @@ is written.
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sojourn import _core, scenario
+from sojourn import _core, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.run import default_cache
 from sojourn.scenario import FileError
@@ -85,6 +85,15 @@ def _checked_out(out: Path | None) -> None:
     """Refuse a place for results before hours are spent on them."""
     if out is not None and out.exists() and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
+
+
+def _checked_record(files: Iterable[Path | None]) -> None:
+    """Refuse to record what is not of this checkout: an installed package is not written to."""
+    if places.checkout() is None:
+        raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
+    for file in files:
+        if file is not None and not file.resolve().is_relative_to(places.PACKAGE):
+            raise ScenarioError(f"--record: {file} does not ship with Sojourn")
 
 
 def _version(wanted: bool) -> None:
@@ -168,9 +177,7 @@ def figure(
     threads: Threads = None,
     cluster: Cluster = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
-    record: Annotated[bool, typer.Option(help="Keep the verdicts for experiments/README.md.")] = (
-        False
-    ),
+    record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
 ) -> None:
     """Make figures again: run, draw, and judge their claims."""
     from sojourn import documents, experiments, screen
@@ -179,8 +186,9 @@ def figure(
     if scale not in SCALES:
         hint = scenario.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
-    root = experiments.find_experiments()
-    chosen = experiments.choose(experiments.discover(root), name)
+    chosen = experiments.choose(experiments.discover(), name)
+    if record:
+        _checked_record(one.path for one in chosen)
     _checked_out(out)
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
@@ -196,7 +204,7 @@ def figure(
             print(f"warning: {note}", flush=True)
     screen.console.print(screen.claim_table(made))
     if record:
-        documents.record(root, scale, {one.id: one.claims for one in made})
+        documents.record(scale, {one.id: one.claims for one in made})
 
 
 @app.command()
@@ -263,7 +271,7 @@ def trace(
 
 @app.command()
 def validate(
-    cases: Annotated[str, typer.Argument(metavar="CASES", help="A folder of `validation`.")],
+    cases: Annotated[str, typer.Argument(metavar="CASES", help="`ns2`, `yaps`, or a folder of your own.")],
     only: Annotated[
         list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
     ] = None,
@@ -282,6 +290,8 @@ def validate(
     folder = find_cases(cases)
     if record and (quick or only):
         raise ScenarioError("--record: wants all runs at full length")
+    if record:
+        validation_page.page_of(folder)
     replays = read_cases(folder, quick=quick, only=only or ())
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
