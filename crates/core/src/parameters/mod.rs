@@ -8,9 +8,11 @@
 use serde_json::{Map, Value, json};
 
 mod macros;
+pub mod schema;
 pub(crate) mod table;
 mod values;
 
+use schema::Definitions;
 pub use values::File;
 
 /// What is wrong with a scenario: the field, by its path, and what is allowed there.
@@ -69,6 +71,10 @@ pub trait Parameter: Sized {
 
     /// The value as a scenario would give it.
     fn show(&self) -> Value;
+
+    /// What may be written, as a JSON schema, where what is missing is taken from `default`;
+    /// families are added to `definitions`.
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value;
 
     /// The parameters inside, if this is a table.
     fn entries() -> Vec<Entry> {
