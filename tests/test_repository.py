@@ -48,6 +48,7 @@ LAYERS = (
     "_core",
     "places",
     "scenario",
+    "first_steps",
     "results",
     "fluid",
     "run",
@@ -70,6 +71,7 @@ LAYERS = (
     "validation_page",
     "screen",
     "bench",
+    "completion",
     "cli",
 )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn import _core, places, scenario
+from sojourn import _core, completion, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.run import default_cache
 from sojourn.scenario import FileError
@@ -24,7 +24,6 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="sojourn",
     help="A laboratory for congestion control, judged by flow completion time.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -42,7 +41,9 @@ Threads = Annotated[
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
 ]
-ScaleName = Annotated[str, typer.Option(help="smoke, quick or paper.")]
+ScaleName = Annotated[
+    str, typer.Option(help="smoke, quick or paper.", autocompletion=completion.scales)
+]
 
 
 def main() -> None:
@@ -57,6 +58,8 @@ def invoke(arguments: list[str]) -> int:
         status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except SystemExit as done:  # what completes a line in the shell ends by itself
+        status = int(done.code or 0)
     except ScenarioError as error:
         message = str(error)
     except OSError as error:
@@ -171,7 +174,14 @@ def _cache(fresh: bool) -> Path | None:
 
 @app.command()
 def figure(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or `all`.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="A figure, a paper, or `all`.",
+            autocompletion=completion.figures,
+        ),
+    ],
     scale: ScaleName = "quick",
     out: Out = None,
     threads: Threads = None,
@@ -227,7 +237,10 @@ def _figure_directory(scale: str) -> Path:
 
 @app.command()
 def parts(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="A family or a part.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="KIND", help="A family or a part.", autocompletion=completion.parts),
+    ] = None,
 ) -> None:
     """Show the parts that scenarios are made of, with every parameter."""
     from sojourn import screen
@@ -239,6 +252,57 @@ def parts(
         hint = scenario.did_you_mean(str(kind), [*families, *names])
         raise ScenarioError(f"{kind}: there is no such family or part{hint}")
     screen.console.print(*shown, sep="\n")
+
+
+@app.command()
+def schema(
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file to write.")] = None,
+) -> None:
+    """Show a JSON schema of scenarios, by which editors complete and check them."""
+    text = json.dumps(scenario.schema(), indent=1, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        out.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def examples(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The one to copy.", autocompletion=completion.examples),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to copy it; else NAME.toml.")
+    ] = None,
+) -> None:
+    """List the examples, or copy one and the files that it names."""
+    from sojourn import first_steps
+
+    if name is not None:
+        print(f"written: {', '.join(map(str, first_steps.copy_example(name, out)))}")
+    elif out is not None:
+        raise ScenarioError("--out: wants the name of an example")
+    else:
+        known = first_steps.examples()
+        width = max(map(len, known))
+        for each, file in known.items():
+            print(f"{each:{width}}  {first_steps.about(file)}")
+        print("`sojourn examples NAME` copies one")
+
+
+@app.command()
+def new(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
+        "scenario.toml"
+    ),
+) -> None:
+    """Write a first scenario, with comments on what to change."""
+    from sojourn import first_steps
+
+    first_steps.write_first(path)
+    print(f"written: {path}; now `sojourn run {path}`")
 
 
 @app.command()
@@ -271,7 +335,14 @@ def trace(
 
 @app.command()
 def validate(
-    cases: Annotated[str, typer.Argument(metavar="CASES", help="`ns2`, `yaps`, or a folder of your own.")],
+    cases: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASES",
+            help="`ns2`, `yaps`, or a folder of your own.",
+            autocompletion=completion.cases,
+        ),
+    ],
     only: Annotated[
         list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
     ] = None,
@@ -315,7 +386,9 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few."
+            metavar="NAME",
+            help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few.",
+            autocompletion=completion.benchmarks,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,

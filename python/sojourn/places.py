@@ -11,7 +11,8 @@ VALIDATION = PACKAGE / "validation"
 def checkout() -> Path | None:
     """Return the checkout that the package lies in; `None` if it is installed."""
     root = PACKAGE.parents[1]
-    return root if PACKAGE == root / "python" / "sojourn" and (root / "crates").is_dir() else None
+    is_checkout = PACKAGE.parent.name == "python" and (root / "crates").is_dir()
+    return root if is_checkout else None
 
 
 def own(name: str, start: Path | None = None) -> Path | None:

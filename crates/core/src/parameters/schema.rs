@@ -41,10 +41,12 @@ pub fn either(schemas: impl IntoIterator<Item = Value>) -> Value {
 }
 
 /// One word of a few, each with what it means.
-pub fn word(words: &[(&str, &str)]) -> Value {
-    let of_word =
-        |(word, about): &(&str, &str)| json!({ "const": word, "description": paragraph(about) });
-    either(words.iter().map(of_word))
+pub fn word(of: &[(&str, &str)]) -> Value {
+    either(words(of))
+}
+
+fn words(of: &[(&str, &str)]) -> impl Iterator<Item = Value> {
+    of.iter().map(|(word, about)| json!({ "const": word, "description": paragraph(about) }))
 }
 
 /// The schema of a table, which grows by a field at a time.
@@ -105,8 +107,7 @@ pub fn family<'a>(
         let complete = parts.iter().filter(|(_, _, table)| table["required"] == json!([]));
         let names: Vec<_> = complete.map(|(part, about, _)| (*part, *about)).collect();
         let tables = parts.iter().map(|(part, about, table)| of_part(part, about, table));
-        let by_name = if names.is_empty() { None } else { Some(word(&names)) };
-        definitions.insert(name.to_owned(), either(by_name.into_iter().chain(tables)));
+        definitions.insert(name.to_owned(), either(words(&names).chain(tables)));
     }
     json!({ "$ref": format!("#/definitions/{name}") })
 }
