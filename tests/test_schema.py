@@ -109,6 +109,53 @@ def inline(text: str) -> str:
     return text.replace('"star"\nsenders', '"star", senders')
 
 
+QUANTITIES = (
+    *(
+        "10 ms",
+        " 10ms ",
+        "1.5 us",
+        "0.5 s",
+        "1. s",
+        ".5 s",
+        "-1 s",
+        "+1 s",
+        "1e3 us",
+        "10",
+        "10 MS",
+    ),
+    *(
+        "1.2.3 s",
+        "ms",
+        "",
+        "10 ms ms",
+        "10\tms",
+        "10 KB",
+        "10KiB",
+        "3 packets",
+        "1 packet",
+        "3packets",
+    ),
+    *(" 3 packets", "3 packets ", "+3 packets", "3.5 packets", ".5 packets", "5. packets"),
+    *("1e2 packets", "-3 packets", "x packets", "none", "٣ packets", "٣ ms"),
+)
+
+
+@pytest.mark.parametrize("text", QUANTITIES)
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("drop_tail", "capacity"), ("red", "min_threshold"), ("red", "interval")],
+)
+def test_quantities_have_the_form_that_the_core_reads(kind: str, field: str, text: str) -> None:
+    scenario = tomllib.loads(GOOD) | {"queue": {"kind": kind, field: text}}
+    try:
+        sojourn.check(scenario)
+        refused = ""
+    except sojourn.ScenarioError as error:
+        refused = str(error)
+    # What is refused for its amount has the right form.
+    assert bool(problems(scenario)) == ("expected" in refused), refused
+
+
 def tables(schema: Any) -> Iterator[dict[str, Any]]:
     """Yield every schema of a table with fields in a schema."""
     if isinstance(schema, dict):

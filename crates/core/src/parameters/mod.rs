@@ -382,4 +382,15 @@ mod tests {
         assert_eq!(entries[3].default, Some(json!("7 us")));
         assert_eq!(entries[0].default, None);
     }
+
+    #[test]
+    fn the_schema_asks_for_what_has_no_default() {
+        let schema = Outer::schema(None, &mut Definitions::new());
+        assert_eq!(schema["required"], json!(["rate"]));
+        let inner = &schema["properties"]["inner"];
+        assert_eq!(inner["required"], json!([]));
+        assert_eq!(inner["properties"]["delay"]["default"], json!("7 us"));
+        assert_eq!(schema["properties"]["shape"]["description"], json!("A shape."));
+        assert_eq!(schema["properties"]["shape"]["anyOf"][1]["const"], json!("square"));
+    }
 }

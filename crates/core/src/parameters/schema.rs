@@ -94,6 +94,8 @@ impl Table {
 
 /// A reference to the schema of the family in the module `path`, which `parts` makes when it is
 /// first wanted: of every part the name, what it is, and the table of its parameters.
+///
+/// It is one for all fields, so what a field's default would give a part is not taken into account.
 pub fn family<'a>(
     path: &str,
     definitions: &mut Definitions,
