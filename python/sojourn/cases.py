@@ -137,10 +137,9 @@ def find_cases(name: str, start: Path | None = None) -> Path:
     """Return the folder that `name` means: a path, or one of `validation`, own or shipped."""
     if (Path(name) / "cases.toml").is_file():
         return Path(name)
-    own = places.own("validation", start)
     known = {
         file.parent.name: file.parent
-        for root in (places.VALIDATION, *([own] if own else []))
+        for root in places.folders(places.VALIDATION, start)
         for file in sorted(root.glob("*/cases.toml"))
     }
     if name in known:

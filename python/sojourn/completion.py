@@ -18,16 +18,14 @@ def examples() -> list[str]:
 
 def figures() -> list[str]:
     """Return the ids of figures, the keys of papers, and `all`."""
-    own = places.own("experiments")
-    roots = [places.EXPERIMENTS, *([own] if own else [])]
-    texts = [file.read_text(encoding="utf-8") for root in roots for file in root.glob("*/*.py")]
+    files = [file for root in places.folders(places.EXPERIMENTS) for file in root.glob("*/*.py")]
+    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
     return sorted({name for text in texts for name in ID.findall(text)} | {"all"})
 
 
 def cases() -> list[str]:
     """Return the names of the folders that `validate` finds by name."""
-    own = places.own("validation")
-    roots = [places.VALIDATION, *([own] if own else [])]
+    roots = places.folders(places.VALIDATION)
     return sorted({file.parent.name for root in roots for file in root.glob("*/cases.toml")})
 
 

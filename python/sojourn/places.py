@@ -15,11 +15,13 @@ def checkout() -> Path | None:
     return root if is_checkout else None
 
 
-def own(name: str, start: Path | None = None) -> Path | None:
-    """Return a user's own folder of this name: the nearest, from `start` (here) upwards.
+def folders(shipped: Path, start: Path | None = None) -> list[Path]:
+    """Return a folder that ships with the package and, if there is one, a user's own of its name.
 
-    `None` if there is none, or if it is the one that ships with the package.
+    That is the nearest, from `start` (here) upwards.
     """
     start = (start or Path.cwd()).resolve()
-    found = [folder / name for folder in (start, *start.parents) if (folder / name).is_dir()]
-    return found[0] if found and found[0].resolve() != PACKAGE / name else None
+    named = (folder / shipped.name for folder in (start, *start.parents))
+    own = next((folder for folder in named if folder.is_dir()), shipped)
+    # In a checkout the nearest is a link to what ships.
+    return [shipped] if own.resolve() == shipped else [shipped, own]

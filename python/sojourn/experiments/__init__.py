@@ -16,16 +16,10 @@ from sojourn.figure import Figure
 from sojourn.scenario import did_you_mean
 
 
-def roots() -> list[Path]:
-    """Return the folders with figures: the published ones, and a user's own if there are any."""
-    own = places.own("experiments")
-    return [places.EXPERIMENTS, *([own] if own else [])]
-
-
 def discover(*folders: Path) -> dict[str, Figure]:
-    """Return every figure of these folders, by its id; else of all `roots`."""
+    """Return every figure of these folders by its id; else the published and a user's own."""
     figures: dict[str, Figure] = {}
-    for root in folders or roots():
+    for root in folders or places.folders(places.EXPERIMENTS):
         package = _package(root)
         # Only a folder with a paper has figures: others of the name `experiments` are not run.
         for paper in sorted(root.glob("*/paper.py")):
