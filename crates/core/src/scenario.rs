@@ -252,7 +252,8 @@ impl Scenario {
 
 /// What may be written in a scenario's file, as a JSON schema.
 pub fn json_schema() -> Value {
-    schema::document::<Scenario>(Scenario::ABOUT)
+    let title = format!("A scenario of Sojourn {}", crate::VERSION);
+    schema::document::<Scenario>(&title, Scenario::ABOUT)
 }
 
 /// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of

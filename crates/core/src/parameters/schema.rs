@@ -11,12 +11,12 @@ use crate::units::Units;
 /// The schemas of families by name: a part may hold parts of its own family, as a mixture does.
 pub type Definitions = Map<String, Value>;
 
-/// The schema of a file that holds a `T` which is `about` something.
-pub fn document<T: Parameter>(about: &str) -> Value {
+/// The schema of a file that holds a `T`, with a title and what it is.
+pub fn document<T: Parameter>(title: &str, about: &str) -> Value {
     let mut definitions = Definitions::new();
     let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": format!("A scenario of Sojourn {}", crate::VERSION),
+        "title": title,
         "description": paragraph(about),
     });
     append(&mut schema, T::schema(None, &mut definitions));
