@@ -12,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check build figures report bench docs fuzz lock clean
+.PHONY: help demo test test-rust test-python check build wheel figures report bench docs fuzz lock clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,6 +52,9 @@ $(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	touch $@
 
+wheel: build ## pack what was compiled into dist/, to be installed anywhere with pip
+	$(BIN)/maturin build --release --quiet --out dist
+
 figures: build ## make every figure again at SCALE=smoke|quick|paper
 	$(BIN)/sojourn figure all --scale $(SCALE)
 
@@ -61,7 +64,7 @@ report: build ## write report/index.html on the figures of SCALE
 bench: build ## measure speed and memory
 	$(BIN)/sojourn bench
 
-docs: build ## write docs/parts.md and experiments/README.md anew
+docs: build ## write docs/parts.md and the list of figures anew
 	$(BIN)/python -m sojourn.documents
 
 fuzz: ## run the random scenarios that start from SEED
@@ -72,4 +75,4 @@ lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
 	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) results report target python/sojourn/*.so
+	rm -rf $(VENV) results report dist target python/sojourn/*.so

@@ -18,7 +18,10 @@ from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, made_result
 from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
-COMMANDS = ("run", "compare", "figure", "report", "parts", "check", "trace", "validate", "bench")
+COMMANDS = (
+    *("run", "compare", "figure", "report", "parts", "schema", "examples", "new"),
+    *("check", "trace", "validate", "bench"),
+)
 
 
 @pytest.fixture(autouse=True)

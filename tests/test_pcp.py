@@ -1,21 +1,17 @@
 """What PCP's figures measure, and how its defaults are judged."""
 
 import importlib
-from pathlib import Path
 from types import ModuleType
 
 import polars as pl
 import pytest
 
-from sojourn import Run, experiments, metrics, override, run
-
-ROOT = Path(__file__).resolve().parents[1]
+from sojourn import Run, metrics, override, run
 
 
 def module(name: str) -> ModuleType:
-    """Import a module of the figures, which lie outside the package."""
-    experiments.discover(ROOT / "experiments")
-    return importlib.import_module(f"experiments.pcp_nsdi06.{name}")
+    """Import a module of the figures."""
+    return importlib.import_module(f"sojourn.experiments.pcp_nsdi06.{name}")
 
 
 @pytest.mark.parametrize("rtt_s", [0.005, 0.025, 0.1])

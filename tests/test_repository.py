@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import sojourn
-from sojourn import cli, experiments
+from sojourn import cli, experiments, places
 from sojourn.documents import named
 
-ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
-FIGURES = experiments.discover(ROOT / "experiments") if (ROOT / "experiments").is_dir() else {}
+EXAMPLES = sorted(places.EXAMPLES.glob("*.toml"))
+FIGURES = experiments.discover(places.EXPERIMENTS)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.stem))
@@ -47,7 +46,9 @@ def test_every_figure_is_made_and_its_robust_claims_hold(name: str, tmp_path: Pa
 # A module imports only what stands before it.
 LAYERS = (
     "_core",
+    "places",
     "scenario",
+    "first_steps",
     "results",
     "fluid",
     "run",
@@ -70,13 +71,19 @@ LAYERS = (
     "validation_page",
     "screen",
     "bench",
+    "completion",
     "cli",
 )
 
 
+MODULES = {file.stem: file for file in places.PACKAGE.glob("*.py")} | {
+    file.parent.name: file for file in places.PACKAGE.glob("*/__init__.py")
+}
+
+
 def imported(module: str) -> set[str]:
     """Return the modules of the package that a module imports, anywhere in it."""
-    tree = ast.parse((ROOT / "python" / "sojourn" / f"{module}.py").read_text(encoding="utf-8"))
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "sojourn":
@@ -92,10 +99,9 @@ def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
 
 
 def test_every_module_has_its_place() -> None:
-    modules = {file.stem for file in (ROOT / "python" / "sojourn").glob("*.py")}
-    assert modules - {"__init__"} == set(LAYERS) - {"_core"}
+    assert set(MODULES) - {"__init__"} == set(LAYERS) - {"_core"}
 
 
 def test_experiments_never_touch_the_core() -> None:
-    for file in (ROOT / "experiments").glob("*/*.py"):
+    for file in places.EXPERIMENTS.glob("*/*.py"):
         assert "_core" not in file.read_text(encoding="utf-8"), file

@@ -8,7 +8,7 @@ from sojourn._core import ScenarioError
 from sojourn.fluid import Fluid, PhaseMargin, fluid
 from sojourn.results import Result, Run
 from sojourn.run import over_seeds, run, run_many, sweep
-from sojourn.scenario import check, expand, override, parts, read
+from sojourn.scenario import check, expand, override, parts, read, schema
 
 if TYPE_CHECKING:
     from sojourn import calls, convergence, looks, metrics, plot, steady, theory
@@ -57,6 +57,7 @@ __all__ = [
     "read",
     "run",
     "run_many",
+    "schema",
     "steady",
     "sweep",
     "theory",

@@ -12,6 +12,7 @@ __all__ = [
     "fluid",
     "parts",
     "run",
+    "schema",
     "trace",
 ]
 
@@ -58,3 +59,6 @@ def trace(scenario: str) -> dict[str, Any]:
 
 def parts() -> str:
     """Return the catalogue of parts with their parameters, as JSON."""
+
+def schema() -> str:
+    """Return what may be written in a scenario's file as a JSON schema (draft 7), as text."""

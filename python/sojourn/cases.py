@@ -25,6 +25,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn import places
 from sojourn._core import ScenarioError
 from sojourn.scenario import FileError, Scenario, did_you_mean, override, parse
 
@@ -133,19 +134,17 @@ class Replay:
 
 
 def find_cases(name: str, start: Path | None = None) -> Path:
-    """Return the folder that `name` means: a path, or a folder of the nearest `validation`."""
+    """Return the folder that `name` means: a path, or one of `validation`, own or shipped."""
     if (Path(name) / "cases.toml").is_file():
         return Path(name)
-    start = (start or Path.cwd()).resolve()
-    checkout = Path(__file__).resolve().parents[2]
-    for root in (start, *start.parents, checkout):
-        if (root / "validation").is_dir():
-            known = sorted(file.parent.name for file in root.glob("validation/*/cases.toml"))
-            if name in known:
-                return root / "validation" / name
-            hint = did_you_mean(name, known)
-            raise ScenarioError(f"{name}: there is no such folder of cases{hint}")
-    raise ScenarioError(f"{name}: has no `cases.toml`")
+    known = {
+        file.parent.name: file.parent
+        for root in places.folders(places.VALIDATION, start)
+        for file in sorted(root.glob("*/cases.toml"))
+    }
+    if name in known:
+        return known[name]
+    raise ScenarioError(f"{name}: there is no such folder of cases{did_you_mean(name, known)}")
 
 
 def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -> list[Replay]:

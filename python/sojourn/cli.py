@@ -7,13 +7,13 @@ is written.
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sojourn import _core, scenario
+from sojourn import _core, completion, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.run import default_cache
 from sojourn.scenario import FileError
@@ -24,7 +24,6 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="sojourn",
     help="A laboratory for congestion control, judged by flow completion time.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -42,7 +41,9 @@ Threads = Annotated[
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
 ]
-ScaleName = Annotated[str, typer.Option(help="smoke, quick or paper.")]
+ScaleName = Annotated[
+    str, typer.Option(help="smoke, quick or paper.", autocompletion=completion.scales)
+]
 
 
 def main() -> None:
@@ -57,6 +58,8 @@ def invoke(arguments: list[str]) -> int:
         status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except SystemExit as done:  # what completes a line in the shell ends by itself
+        status = int(done.code or 0)
     except ScenarioError as error:
         message = str(error)
     except OSError as error:
@@ -85,6 +88,15 @@ def _checked_out(out: Path | None) -> None:
     """Refuse a place for results before hours are spent on them."""
     if out is not None and out.exists() and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
+
+
+def _checked_record(files: Iterable[Path | None]) -> None:
+    """Refuse to record what is not of this checkout: an installed package is not written to."""
+    if places.checkout() is None:
+        raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
+    for file in files:
+        if file is not None and not file.resolve().is_relative_to(places.PACKAGE):
+            raise ScenarioError(f"--record: {file} does not ship with Sojourn")
 
 
 def _version(wanted: bool) -> None:
@@ -162,15 +174,20 @@ def _cache(fresh: bool) -> Path | None:
 
 @app.command()
 def figure(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A figure, a paper, or `all`.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="A figure, a paper, or `all`.",
+            autocompletion=completion.figures,
+        ),
+    ],
     scale: ScaleName = "quick",
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
-    record: Annotated[bool, typer.Option(help="Keep the verdicts for experiments/README.md.")] = (
-        False
-    ),
+    record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
 ) -> None:
     """Make figures again: run, draw, and judge their claims."""
     from sojourn import documents, experiments, screen
@@ -179,8 +196,9 @@ def figure(
     if scale not in SCALES:
         hint = scenario.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
-    root = experiments.find_experiments()
-    chosen = experiments.choose(experiments.discover(root), name)
+    chosen = experiments.choose(experiments.discover(), name)
+    if record:
+        _checked_record(one.path for one in chosen)
     _checked_out(out)
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
@@ -196,7 +214,7 @@ def figure(
             print(f"warning: {note}", flush=True)
     screen.console.print(screen.claim_table(made))
     if record:
-        documents.record(root, scale, {one.id: one.claims for one in made})
+        documents.record(scale, {one.id: one.claims for one in made})
 
 
 @app.command()
@@ -219,7 +237,10 @@ def _figure_directory(scale: str) -> Path:
 
 @app.command()
 def parts(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="A family or a part.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="KIND", help="A family or a part.", autocompletion=completion.parts),
+    ] = None,
 ) -> None:
     """Show the parts that scenarios are made of, with every parameter."""
     from sojourn import screen
@@ -231,6 +252,57 @@ def parts(
         hint = scenario.did_you_mean(str(kind), [*families, *names])
         raise ScenarioError(f"{kind}: there is no such family or part{hint}")
     screen.console.print(*shown, sep="\n")
+
+
+@app.command()
+def schema(
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file to write.")] = None,
+) -> None:
+    """Show a JSON schema of scenarios, by which editors complete and check them."""
+    text = json.dumps(scenario.schema(), indent=1, ensure_ascii=False) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        out.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def examples(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The one to copy.", autocompletion=completion.examples),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to copy it; else NAME.toml.")
+    ] = None,
+) -> None:
+    """List the examples, or copy one and the files that it names."""
+    from sojourn import first_steps
+
+    if name is not None:
+        print(f"written: {', '.join(map(str, first_steps.copy_example(name, out)))}")
+    elif out is not None:
+        raise ScenarioError("--out: wants the name of an example")
+    else:
+        known = first_steps.examples()
+        width = max(map(len, known))
+        for each, file in known.items():
+            print(f"{each:{width}}  {first_steps.about(file)}")
+        print("`sojourn examples NAME` copies one")
+
+
+@app.command()
+def new(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
+        "scenario.toml"
+    ),
+) -> None:
+    """Write a first scenario, with comments on what to change."""
+    from sojourn import first_steps
+
+    first_steps.write_first(path)
+    print(f"written: {path}; now `sojourn run {path}`")
 
 
 @app.command()
@@ -263,7 +335,14 @@ def trace(
 
 @app.command()
 def validate(
-    cases: Annotated[str, typer.Argument(metavar="CASES", help="A folder of `validation`.")],
+    cases: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASES",
+            help="`ns2`, `yaps`, or a folder of your own.",
+            autocompletion=completion.cases,
+        ),
+    ],
     only: Annotated[
         list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
     ] = None,
@@ -282,6 +361,8 @@ def validate(
     folder = find_cases(cases)
     if record and (quick or only):
         raise ScenarioError("--record: wants all runs at full length")
+    if record:
+        validation_page.page_of(folder)
     replays = read_cases(folder, quick=quick, only=only or ())
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
@@ -305,7 +386,9 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few."
+            metavar="NAME",
+            help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few.",
+            autocompletion=completion.benchmarks,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,

@@ -1,7 +1,7 @@
 """Figures: what to run, how to reduce and draw it, and what must hold.
 
-A figure is one Python file under `experiments/PAPER/` with a value named `figure`. Beside it may
-lie a CSV file of the same name with the published points.
+A figure is one Python file in a folder `experiments/PAPER/` with a value named `figure`. Beside it
+may lie a CSV file of the same name with the published points.
 """
 
 import json

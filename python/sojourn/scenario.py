@@ -203,6 +203,16 @@ def parts() -> dict[str, Any]:
     return families
 
 
+def schema() -> dict[str, Any]:
+    """Return what may be written in a scenario's file, as a JSON schema (draft 7).
+
+    It knows fields, parts, forms and what must be given. That numbers are within their ranges and
+    fields fit each other is for `check`.
+    """
+    made: dict[str, Any] = json.loads(_core.schema())
+    return made
+
+
 def did_you_mean(given: str, names: Iterable[str]) -> str:
     """Return the nearest of `names` as the end of an error message, or nothing."""
     near = difflib.get_close_matches(given, list(names), n=1)

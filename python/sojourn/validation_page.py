@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import _core, looks, plot
+from sojourn import _core, looks, places, plot
 from sojourn._core import ScenarioError
 from sojourn.validate import Outcome, apart
 
@@ -197,9 +197,26 @@ def _middle(bins: pl.DataFrame) -> Any:
     return np.sqrt(bins["low"].to_numpy() * bins["high"].to_numpy())
 
 
+def page_of(folder: Path) -> Path:
+    """Return the page on which a folder's results are recorded: `docs/validation.md`.
+
+    That of the folders which ship with the package lies in the checkout; a user's own folder
+    `validation` has one beside it.
+    """
+    root: Path | None = folder.resolve().parents[1]
+    if root == places.PACKAGE:
+        root = places.checkout()
+    if root is None:
+        raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
+    page = root / "docs" / "validation.md"
+    if not page.is_file():
+        raise ScenarioError(f"--record: there is no page {page}")
+    return page
+
+
 def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
-    """Write the results into `docs/validation.md`, between the marks of this folder's section."""
-    page = folder.resolve().parents[1] / "docs" / "validation.md"
+    """Write the results into the folder's page, between the marks of its section."""
+    page = page_of(folder)
     begin, end = (f"<!-- {folder.resolve().name}: {word} -->" for word in ("begin", "end"))
     text = page.read_text(encoding="utf-8")
     before, found, rest = text.partition(begin)

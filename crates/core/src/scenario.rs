@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::network::routes::Routing;
 use crate::network::{buffer, traffic};
 use crate::packet::Format;
+use crate::parameters::schema::{self, Definitions};
 use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
@@ -54,6 +55,16 @@ impl Parameter for Model {
             Self::Packet => json!(PACKET),
             Self::Ideal(config) => config.show(),
         }
+    }
+    fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        let packet = schema::word(&[(PACKET, "The packet simulator.")]);
+        let table = json!({
+            "type": "object",
+            "properties": { "kind": packet },
+            "required": ["kind"],
+            "additionalProperties": false,
+        });
+        schema::either([packet, table, ideal::Config::schema(None, definitions)])
     }
 }
 
@@ -237,6 +248,12 @@ impl Scenario {
             self.host_queue.clone().unwrap_or_else(|| transport.host_queue()),
         ]
     }
+}
+
+/// What may be written in a scenario's file, as a JSON schema.
+pub fn json_schema() -> Value {
+    let title = format!("A scenario of Sojourn {}", crate::VERSION);
+    schema::document::<Scenario>(&title, Scenario::ABOUT)
 }
 
 /// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of

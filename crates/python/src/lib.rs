@@ -1,4 +1,4 @@
-//! The binding: five functions over text and columns, nothing to decide.
+//! The binding: six functions over text and columns, nothing to decide.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use sojourn_core::fluid;
 use sojourn_core::parameters::{Parameter, Problem};
 use sojourn_core::record::Samples;
 use sojourn_core::run::Results;
-use sojourn_core::scenario::{Scenario, catalogue};
+use sojourn_core::scenario::{Scenario, catalogue, json_schema};
 
 create_exception!(
     sojourn._core,
@@ -107,6 +107,12 @@ fn parts() -> String {
     catalogue().to_string()
 }
 
+/// Returns what may be written in a scenario's file as a JSON schema, as text.
+#[pyfunction]
+fn schema() -> String {
+    json_schema().to_string()
+}
+
 /// A problem as Python's exception.
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 fn to_python(problem: Problem) -> PyErr {
@@ -170,7 +176,7 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{ScenarioError, Stop, check, parts, run, run_fluid, trace};
+    use super::{ScenarioError, Stop, check, parts, run, run_fluid, schema, trace};
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;
     #[pymodule_export]

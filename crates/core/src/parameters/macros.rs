@@ -67,6 +67,21 @@ macro_rules! parameters {
                     $crate::parameters::Parameter::show(&self.$field)); )*
                 serde_json::Value::Object(table)
             }
+            #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
+            #[allow(unused_variables, unused_mut)]
+            fn schema(
+                default: Option<&Self>, definitions: &mut $crate::parameters::schema::Definitions,
+            ) -> serde_json::Value {
+                let mut table = $crate::parameters::schema::Table::default();
+                $( table.field::<$type>(
+                    stringify!($field),
+                    concat!($($doc, "\n"),+),
+                    default.map(|default| default.$field.clone())
+                        .or_else(|| $crate::parameters!(@default $($default)?)).as_ref(),
+                    definitions,
+                ); )*
+                table.finish()
+            }
             fn entries() -> Vec<$crate::parameters::Entry> {
                 #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
                 #[allow(unused_mut)]
@@ -161,6 +176,17 @@ macro_rules! family {
                 }
                 serde_json::Value::Object(table)
             }
+            fn schema(
+                _default: Option<&Self>, definitions: &mut $crate::parameters::schema::Definitions,
+            ) -> serde_json::Value {
+                $crate::parameters::schema::family(module_path!(), definitions, |definitions| {
+                    vec![$( (
+                        stringify!($part),
+                        $part::Config::ABOUT,
+                        <$part::Config as $crate::parameters::Parameter>::schema(None, definitions),
+                    ) ),+]
+                })
+            }
         }
     };
 }
@@ -195,6 +221,11 @@ macro_rules! choices {
             }
             fn show(&self) -> serde_json::Value {
                 match self { $( Self::$variant => $word.into() ),+ }
+            }
+            fn schema(
+                _default: Option<&Self>, _definitions: &mut $crate::parameters::schema::Definitions,
+            ) -> serde_json::Value {
+                $crate::parameters::schema::word(&[$( ($word, concat!($($doc, "\n"),+)) ),+])
             }
         }
     };

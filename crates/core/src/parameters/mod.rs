@@ -8,9 +8,11 @@
 use serde_json::{Map, Value, json};
 
 mod macros;
+pub mod schema;
 pub(crate) mod table;
 mod values;
 
+use schema::Definitions;
 pub use values::File;
 
 /// What is wrong with a scenario: the field, by its path, and what is allowed there.
@@ -69,6 +71,10 @@ pub trait Parameter: Sized {
 
     /// The value as a scenario would give it.
     fn show(&self) -> Value;
+
+    /// What may be written, as a JSON schema, where what is missing is taken from `default`;
+    /// families are added to `definitions`.
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value;
 
     /// The parameters inside, if this is a table.
     fn entries() -> Vec<Entry> {
@@ -375,5 +381,16 @@ mod tests {
         assert_eq!(names, ["rate", "shape", "inner", "inner.delay", "inner.share"]);
         assert_eq!(entries[3].default, Some(json!("7 us")));
         assert_eq!(entries[0].default, None);
+    }
+
+    #[test]
+    fn the_schema_asks_for_what_has_no_default() {
+        let schema = Outer::schema(None, &mut Definitions::new());
+        assert_eq!(schema["required"], json!(["rate"]));
+        let inner = &schema["properties"]["inner"];
+        assert_eq!(inner["required"], json!([]));
+        assert_eq!(inner["properties"]["delay"]["default"], json!("7 us"));
+        assert_eq!(schema["properties"]["shape"]["description"], json!("A shape."));
+        assert_eq!(schema["properties"]["shape"]["anyOf"][1]["const"], json!("square"));
     }
 }

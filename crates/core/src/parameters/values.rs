@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::schema::{self, Definitions};
 use super::{Entry, Parameter, Problem, wrong};
 use crate::units::{
     Bytes, DATA_UNITS, Duration, RATE_UNITS, Rate, TIME_UNITS, Time, parse_quantity,
@@ -23,6 +24,9 @@ macro_rules! quantity {
             fn show(&self) -> Value {
                 json!(self.to_string())
             }
+            fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+                schema::pattern(&schema::quantity_form($units))
+            }
         }
     };
 }
@@ -32,7 +36,7 @@ quantity!(Bytes, DATA_UNITS, "an amount of data with its unit, such as \"200 KB\
 quantity!(Rate, RATE_UNITS, "a rate with its unit, such as \"10 Gbps\"");
 
 macro_rules! plain {
-    ($type:ty, $allowed:literal, $read:expr) => {
+    ($type:ty, $allowed:literal, $schema:tt, $read:expr) => {
         impl Parameter for $type {
             fn allowed() -> String {
                 $allowed.to_owned()
@@ -44,14 +48,21 @@ macro_rules! plain {
             fn show(&self) -> Value {
                 json!(self)
             }
+            fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+                json!($schema)
+            }
         }
     };
 }
-plain!(f64, "a number", |value| value.as_f64().filter(|number| number.is_finite()));
-plain!(u64, "a whole number", Value::as_u64);
-plain!(u32, "a whole number", |value| value.as_u64()?.try_into().ok());
-plain!(bool, "true or false", Value::as_bool);
-plain!(String, "a text", |value| value.as_str().map(str::to_owned));
+plain!(f64, "a number", { "type": "number" }, |value| {
+    value.as_f64().filter(|number| number.is_finite())
+});
+plain!(u64, "a whole number", { "type": "integer", "minimum": 0 }, Value::as_u64);
+plain!(u32, "a whole number", { "type": "integer", "minimum": 0, "maximum": u32::MAX }, |value| {
+    value.as_u64()?.try_into().ok()
+});
+plain!(bool, "true or false", { "type": "boolean" }, Value::as_bool);
+plain!(String, "a text", { "type": "string" }, |value| value.as_str().map(str::to_owned));
 
 /// An optional value; `"none"` says that there is none.
 impl<T: Parameter> Parameter for Option<T> {
@@ -74,6 +85,10 @@ impl<T: Parameter> Parameter for Option<T> {
     fn show(&self) -> Value {
         self.as_ref().map_or_else(|| json!("none"), Parameter::show)
     }
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        let given = T::schema(default.and_then(Option::as_ref), definitions);
+        schema::either([given, json!({ "const": "none" })])
+    }
     fn entries() -> Vec<Entry> {
         T::entries()
     }
@@ -90,6 +105,9 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
     fn show(&self) -> Value {
         Value::Array(self.iter().map(Parameter::show).collect())
+    }
+    fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        json!({ "type": "array", "items": T::schema(None, definitions) })
     }
     fn entries() -> Vec<Entry> {
         T::entries()
@@ -111,6 +129,9 @@ impl<T: Parameter> Parameter for BTreeMap<String, T> {
     }
     fn show(&self) -> Value {
         self.iter().map(|(name, item)| (name.clone(), item.show())).collect()
+    }
+    fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        json!({ "type": "object", "additionalProperties": T::schema(None, definitions) })
     }
     fn entries() -> Vec<Entry> {
         T::entries()
@@ -141,5 +162,8 @@ impl Parameter for File {
     }
     fn show(&self) -> Value {
         json!({ "name": self.name, "text": self.text })
+    }
+    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+        json!({ "type": "string" })
     }
 }

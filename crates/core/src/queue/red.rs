@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Admission, Behaviour, Capacity, Discipline, Found, Verdict};
 use crate::packet::{Flags, Packet};
+use crate::parameters::schema::{Definitions, pattern, quantity_form};
 use crate::parameters::{
     Parameter, Problem, fraction, fraction_if_given, positive, positive_fraction, wrong,
 };
@@ -140,6 +141,10 @@ impl Parameter for Threshold {
     }
     fn show(&self) -> Value {
         self.to_string().into()
+    }
+    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+        let number = r"\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?";
+        pattern(&format!(r"({number}\s*packets?|{})", quantity_form(DATA_UNITS)))
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::packet::{FlowNumber, Kind, Packet};
+use crate::parameters::schema::{Definitions, pattern, quantity_form};
 use crate::parameters::{Parameter, Problem, wrong};
 use crate::random::Random;
 use crate::units::{Bytes, DATA_UNITS, Time, parse_quantity};
@@ -377,6 +378,9 @@ impl Parameter for Capacity {
             Self::Bytes(bytes) => Bytes(*bytes).show(),
             Self::Packets(packets) => format!("{packets} packets").into(),
         }
+    }
+    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+        pattern(&format!(r"(\s*\+?[0-9]+\s*packets?|{})", quantity_form(DATA_UNITS)))
     }
 }
 

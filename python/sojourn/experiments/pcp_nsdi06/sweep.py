@@ -1,6 +1,6 @@
 """How PCP's defaults are chosen: what its paper leaves open, by criteria set beforehand.
 
-    python -m experiments.pcp_nsdi06.sweep [one | grid] [--seeds N]
+    python -m sojourn.experiments.pcp_nsdi06.sweep [one | grid] [--seeds N]
 
 A setting of PCP is *feasible* if
 

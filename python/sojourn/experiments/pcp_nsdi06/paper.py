@@ -33,7 +33,7 @@ paper = Paper(
         "last byte at the receiver. Its figures show no numbers that we could read.",
         "What the paper leaves open of PCP, above all how large probes are and how strongly "
         "queues are answered, was chosen by a sweep with criteria set beforehand "
-        "(`python -m experiments.pcp_nsdi06.sweep`), not by these figures.",
+        "(`python -m sojourn.experiments.pcp_nsdi06.sweep`), not by these figures.",
         "Router-based control is fair queueing and, once a round trip, the news of a flow's fair "
         "share and of its own queue, which are the paper's words; how senders follow it is ours.",
         "Processor sharing is simulated on the very flows that the transports see, with a round "

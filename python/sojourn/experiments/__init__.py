@@ -1,4 +1,8 @@
-"""Finding figures: every file of every folder of `experiments/`, with no list to keep."""
+"""Finding figures: every file of every paper's folder, with no list to keep.
+
+The published figures are packages beside this file. A user's own lie in the nearest folder
+`experiments`, from the current one upwards, in the same form.
+"""
 
 import importlib
 import sys
@@ -6,35 +10,28 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from sojourn import places
 from sojourn._core import ScenarioError
 from sojourn.figure import Figure
 from sojourn.scenario import did_you_mean
 
 
-def find_experiments(start: Path | None = None) -> Path:
-    """Return the nearest folder `experiments`, from `start` upwards, or else the checkout's."""
-    start = (start or Path.cwd()).resolve()
-    checkout = Path(__file__).resolve().parents[2]
-    for folder in (start, *start.parents, checkout):
-        if (folder / "experiments").is_dir():
-            return folder / "experiments"
-    raise ScenarioError(f"there is no folder `experiments` in {start} or above it")
-
-
-def discover(experiments: Path | None = None) -> dict[str, Figure]:
-    """Return every figure in the folders of `experiments`, by its id."""
-    root = experiments or find_experiments()
+def discover(*folders: Path) -> dict[str, Figure]:
+    """Return every figure of these folders by its id; else the published and a user's own."""
     figures: dict[str, Figure] = {}
-    _make_package(root)
-    for file in sorted(root.glob("*/*.py")):
-        module = importlib.import_module(f"{root.name}.{file.parent.name}.{file.stem}")
-        figure = getattr(module, "figure", None)
-        if not isinstance(figure, Figure):
-            continue
-        if figure.id in figures:
-            raise ScenarioError(f"{file}: the id `{figure.id}` is taken")
-        figure.path = file
-        figures[figure.id] = figure
+    for root in folders or places.folders(places.EXPERIMENTS):
+        package = _package(root)
+        # Only a folder with a paper has figures: others of the name `experiments` are not run.
+        for paper in sorted(root.glob("*/paper.py")):
+            for file in sorted(paper.parent.glob("*.py")):
+                module = importlib.import_module(f"{package}.{file.parent.name}.{file.stem}")
+                figure = getattr(module, "figure", None)
+                if not isinstance(figure, Figure):
+                    continue
+                if figure.id in figures:
+                    raise ScenarioError(f"{file}: the id `{figure.id}` is taken")
+                figure.path = file
+                figures[figure.id] = figure
     return dict(sorted(figures.items(), key=lambda item: natural(item[0])))
 
 
@@ -56,12 +53,15 @@ def natural(name: str) -> tuple[str, int, str]:
     return letters, int(name[len(letters) :] or 0), name
 
 
-def _make_package(root: Path) -> None:
-    """Make the folders importable as packages, so that a figure can say `from .paper import base`.
+def _package(root: Path) -> str:
+    """Return the name under which the papers' folders in `root` are imported.
 
-    They need no `__init__.py` and the search path stays as it is. What an earlier call imported is
-    forgotten: two folders may bear the same name.
+    A user's own are made importable as packages, so that a figure can say `from .paper import
+    base`: they need no `__init__.py` and the search path stays as it is. What an earlier call
+    imported is forgotten: two folders may bear the same name.
     """
+    if root.resolve() == places.EXPERIMENTS:
+        return __name__
     for name in [name for name in sys.modules if name.partition(".")[0] == root.name]:
         del sys.modules[name]
     for folder in (root, *(entry for entry in sorted(root.iterdir()) if entry.is_dir())):
@@ -69,6 +69,7 @@ def _make_package(root: Path) -> None:
         package = ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
+    return root.name
 
 
 def _listed(names: Iterable[str]) -> str:

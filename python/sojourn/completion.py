@@ -1,0 +1,46 @@
+"""What the shell completes: the names of examples, figures, cases, parts and benchmarks.
+
+A key was pressed, so nothing is loaded that draws or computes.
+"""
+
+import re
+
+from sojourn import bench, first_steps, places, scenario
+
+ID = re.compile(r'^ *(?:id|key)="(\w+)"', re.MULTILINE)
+"""How figures and papers name themselves, in the files that need not be loaded for that."""
+
+
+def examples() -> list[str]:
+    """Return the names of the examples."""
+    return list(first_steps.examples())
+
+
+def figures() -> list[str]:
+    """Return the ids of figures, the keys of papers, and `all`."""
+    files = [file for root in places.folders(places.EXPERIMENTS) for file in root.glob("*/*.py")]
+    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
+    return sorted({name for text in texts for name in ID.findall(text)} | {"all"})
+
+
+def cases() -> list[str]:
+    """Return the names of the folders that `validate` finds by name."""
+    roots = places.folders(places.VALIDATION)
+    return sorted({file.parent.name for root in roots for file in root.glob("*/cases.toml")})
+
+
+def parts() -> list[str]:
+    """Return the names of all families and parts."""
+    families = scenario.parts()
+    names = {part["name"] for members in families.values() for part in members}
+    return sorted(names | set(families))
+
+
+def benchmarks() -> list[str]:
+    """Return the names of the benchmark's scenarios."""
+    return list(bench.SCENARIOS)
+
+
+def scales() -> list[str]:
+    """Return the scales at which figures are made."""
+    return ["smoke", "quick", "paper"]

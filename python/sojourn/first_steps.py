@@ -1,0 +1,66 @@
+"""What a newcomer starts from: the examples, and a first scenario to change."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn import places
+from sojourn._core import ScenarioError
+from sojourn.scenario import FileError, did_you_mean, parse
+
+FIRST = places.PACKAGE / "first_scenario.toml"
+
+
+def examples() -> dict[str, Path]:
+    """Return the files of the examples, by their names."""
+    return {file.stem: file for file in sorted(places.EXAMPLES.glob("*.toml"))}
+
+
+def about(example: Path) -> str:
+    """Return what an example shows: the first sentence of the comment that it begins with."""
+    comment = re.match(r"(?:#.*\n)*", example.read_text(encoding="utf-8"))
+    words = " ".join(line.strip("# ") for line in comment[0].splitlines()) if comment else ""
+    return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
+
+
+def copy_example(name: str, out: Path | None = None) -> list[Path]:
+    """Copy an example to `out` (`NAME.toml` here), and the files that it names beside it."""
+    known = examples()
+    if name not in known:
+        raise ScenarioError(f"{name}: there is no such example{did_you_mean(name, known)}")
+    example, out = known[name], out or Path(f"{name}.toml")
+    if out.is_dir():
+        out /= example.name
+    copies = {out: example}
+    copies |= {out.parent / file: example.parent / file for file in _named_files(parse(example))}
+    return _write({file: source.read_text(encoding="utf-8") for file, source in copies.items()})
+
+
+def write_first(out: Path) -> list[Path]:
+    """Write a commented first scenario."""
+    return _write({out: FIRST.read_text(encoding="utf-8").replace("FILE.toml", str(out))})
+
+
+def _write(texts: Mapping[Path, str]) -> list[Path]:
+    """Write all of the files or, if one exists, none."""
+    for file in texts:
+        if file.exists() or file.is_symlink():
+            raise FileError(f"{file}: exists already, so nothing was written; give another name")
+    for file, text in texts.items():
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    return list(texts)
+
+
+def _named_files(value: Any) -> Iterator[str]:
+    """Yield the files that a scenario names, as `scenario.with_files` finds them."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key == "file" and isinstance(inner, str) and inner != "none":
+                yield inner
+            else:
+                yield from _named_files(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named_files(inner)
