@@ -21,6 +21,9 @@ from sojourn.scenario import FileError
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 
+MOST_SIGNS = 2000
+"""How long a message may be; what was given may be longer."""
+
 app = typer.Typer(
     name="sojourn",
     help="A laboratory for congestion control, judged by flow completion time.",
@@ -60,14 +63,20 @@ def invoke(arguments: list[str]) -> int:
     except ScenarioError as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}"
+        message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except typer.TyperException as error:
         message = getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
         message = "interrupted; what has finished is kept"
     if message:
-        print(f"sojourn: {' '.join(message.split())}", file=sys.stderr)
+        print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status
+
+
+def _one_line(message: str) -> str:
+    """Return a message without what would end the line, move the cursor or fill the screen."""
+    line = "".join(sign if sign.isprintable() else "�" for sign in " ".join(message.split()))
+    return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]}…"
 
 
 @contextlib.contextmanager
@@ -283,11 +292,13 @@ def validate(
     if record and (quick or only):
         raise ScenarioError("--record: wants all runs at full length")
     replays = read_cases(folder, quick=quick, only=only or ())
+    other = simulator(folder)
+    if record:
+        validation_page.section(folder)
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
-    other = simulator(folder)
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
     print(f"ours / {other} (difference ± two standard errors)")

@@ -406,9 +406,11 @@ def text_table(rows: Rows) -> Table:
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    # Texts, for what stands in brackets in a user's name is no markup.
+    heading = None if title is None else Text(title)
+    table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(Text(column), justify="left" if place == 0 else "right")
     return table
 
 
