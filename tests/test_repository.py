@@ -51,6 +51,7 @@ LAYERS = (
     "scenario",
     "typed",
     "results",
+    "cache",
     "fluid",
     "run",
     "metrics",

@@ -6,6 +6,7 @@ is written.
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn import _core, scenario
+from sojourn import _core, files, scenario
 from sojourn._core import ScenarioError
-from sojourn.run import default_cache
+from sojourn.cache import default_cache
 from sojourn.scenario import FileError
 
 INTERRUPTED = 130
@@ -92,8 +93,15 @@ def _about(path: Path) -> Iterator[None]:
 
 def _checked_out(out: Path | None) -> None:
     """Refuse a place for results before hours are spent on them."""
-    if out is not None and out.exists() and not out.is_dir():
+    if out is None:
+        return
+    if os.path.lexists(out) and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
+    place = out.absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        raise FileError(f"{out}: cannot be made: {place} is no directory that can be written to")
 
 
 def _version(wanted: bool) -> None:
@@ -159,8 +167,7 @@ def compare(
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
         print(line)
-    out.mkdir(parents=True, exist_ok=True)
-    table.write_csv(out / "comparison.csv")
+    files.write_text(out / "comparison.csv", table.write_csv())
     comparison.draw(table, out / "comparison")
     print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
 
@@ -267,7 +274,7 @@ def trace(
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        out.write_text(text, encoding="utf-8")
+        files.write_text(out, text)
 
 
 @app.command()
@@ -302,9 +309,8 @@ def validate(
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
     print(f"ours / {other} (difference ± two standard errors)")
-    out.mkdir(parents=True, exist_ok=True)
-    validation.bins_table(outcomes).write_csv(out / "bins.csv")
-    validation.totals_table(outcomes).write_csv(out / "totals.csv")
+    files.write_text(out / "bins.csv", validation.bins_table(outcomes).write_csv())
+    files.write_text(out / "totals.csv", validation.totals_table(outcomes).write_csv())
     drawn = validation_page.draw(outcomes, other, out / "validation")
     print(f"written to {out}: {', '.join(['bins.csv', 'totals.csv', *drawn])}")
     if record:

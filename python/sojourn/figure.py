@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
 
-from sojourn import _core, convergence, plot
+from sojourn import _core, convergence, files, plot
 from sojourn._core import ScenarioError
 from sojourn.claims import Claim, ClaimFunction, not_judged
 from sojourn.results import Run
@@ -139,7 +139,7 @@ class Figure:
         with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
             _given(self._draw, "draw")(axes, table, self.published())
             plot.save(picture, directory / self.id)
-        table.write_csv(directory / f"{self.id}.csv")
+        files.write_text(directory / f"{self.id}.csv", table.write_csv())
         made = Made(
             id=self.id,
             title=self.title,
@@ -196,7 +196,7 @@ class Made:
     def write(self, directory: Path) -> None:
         """Write `ID.json`."""
         text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
-        (directory / f"{self.id}.json").write_text(text + "\n", encoding="utf-8")
+        files.write_text(directory / f"{self.id}.json", text + "\n")
 
     @classmethod
     def read(cls, file: Path) -> "Made":

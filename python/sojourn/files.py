@@ -1,10 +1,13 @@
 """Files that others wrote, read with bounds: regular ones, of a stated size, in UTF-8.
 
 What cannot be read is an `OSError` whose `strerror` ends the sentence "FILE: cannot be read: ".
+What cannot be written is one with the file's name, which Python's lacks if the disk is full.
 """
 
 import errno
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MOST_SETTINGS = 10_000_000
@@ -58,3 +61,22 @@ def checked(path: Path, most: int) -> Path:
 def _bounded(path: Path, size: int, most: int) -> None:
     if size > most:
         raise OSError(errno.EFBIG, f"larger than {most // 1_000_000} MB", str(path))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8."""
+    with writing(path):
+        # Names of files may hold bytes that are no UTF-8.
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in what goes wrong with writing it, and make its folder."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except ValueError:
+        raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None

@@ -211,7 +211,7 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
         *([f"![Completion times by size]({stem.name}.png)"] if drawn else []),
         *_markdown(outcomes, simulator),
     ]
-    page.write_text("\n\n".join([before, *parts, after]), encoding="utf-8")
+    files.write_text(page, "\n\n".join([before, *parts, after]))
     return page
 
 
