@@ -300,8 +300,8 @@ def claim_table(figures: Iterable[Made]) -> Table:
         column.justify = "left"
     for made in figures:
         for claim in made.claims:
-            row = (made.id, Text(claim["statement"]), MARKS[claim["verdict"]])
-            table.add_row(*row, Text(claim["numbers"]))
+            row = (made.id, Text(claim.statement), MARKS[claim.verdict])
+            table.add_row(*row, Text(claim.numbers))
     return table
 
 

@@ -30,6 +30,8 @@ def typed(form: type[T], value: object, where: str) -> T:
 WORDS = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
+    "dataclass_type": "must be a table",
+    "list_type": "must be a list",
     "tuple_type": "must be a list",
     "too_short": "must have at least {min_length} of what it holds",
     "too_long": "must have at most {max_length} of what it holds",
@@ -37,12 +39,15 @@ WORDS = {
 """What is wrong in the words of a user's file instead of Python's, by pydantic's name for it."""
 
 
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
 def _said(error: ValidationError, form: type[Any]) -> str:
     """Say what is wrong first of all: a name that is misspelt, for it is what is missing too."""
     wrongs = error.errors(include_url=False)
-    wrong = next((one for one in wrongs if one["type"] == "extra_forbidden"), wrongs[0])
+    wrong = next((one for one in wrongs if one["type"] in UNKNOWN), wrongs[0])
     place = ".".join(map(str, wrong["loc"]))
-    if wrong["type"] == "extra_forbidden":
+    if wrong["type"] in UNKNOWN:
         names = vars(form).get("__annotations__", ()) if len(wrong["loc"]) == 1 else ()
         return f"{place}: unknown key{did_you_mean(place, names)}"
     if wrong["type"] == "missing":
