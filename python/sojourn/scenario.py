@@ -216,21 +216,22 @@ def parse_variation(text: str) -> tuple[str, list[Any]]:
 
 
 def _split(values: str) -> Iterator[str]:
-    """Split at the commas that stand in no brackets and quotes."""
+    """Split at the commas that stand in no brackets and no quotes."""
     begin = depth = 0
-    quote = ""
+    quote, fresh = "", True
     for place, sign in enumerate(values):
         if quote:
             quote = "" if sign == quote else quote
-        elif sign in "\"'":
+        elif sign in "\"'" and (fresh or depth):
             quote = sign
         elif sign in "[{":
             depth += 1
         elif sign in "]}":
-            depth -= 1
-        elif sign == "," and depth <= 0:
+            depth = max(0, depth - 1)
+        elif sign == "," and not depth:
             yield values[begin:place]
             begin = place + 1
+        fresh = sign == "," or (fresh and sign.isspace())
     yield values[begin:]
 
 
