@@ -5,6 +5,7 @@ is written.
 """
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -51,6 +52,10 @@ ScaleName = Annotated[str, typer.Option(help="smoke, quick or paper.")]
 
 def main() -> None:
     """Run the command line, and exit with its status."""
+    # Names of files may hold bytes, and texts signs, that the terminal's encoding has not.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(invoke(sys.argv[1:]))
 
 
@@ -77,7 +82,8 @@ def invoke(arguments: list[str]) -> int:
 def _one_line(message: str) -> str:
     """Return a message without what would end the line, move the cursor or fill the screen."""
     line = "".join(sign if sign.isprintable() else "�" for sign in " ".join(message.split()))
-    return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]}…"
+    half = MOST_SIGNS // 2
+    return line if len(line) <= MOST_SIGNS else f"{line[:half]} … {line[-half:]}"
 
 
 @contextlib.contextmanager

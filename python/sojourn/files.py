@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MOST_SETTINGS = 10_000_000
+MOST_SETTINGS = 5_000_000
 """The most bytes of a file of settings, such as a scenario: long lists have files of their own."""
 
 MOST_DATA = 1_000_000_000

@@ -33,9 +33,7 @@ def write_report(directory: Path, page: Path | None = None) -> Path:
         except FileError as error:
             _leave_out(error)
     if not figures:
-        raise ScenarioError(
-            f"{directory}: no figures have been made here; run `sojourn figure all`"
-        )
+        raise ScenarioError(f"{directory}: no figures have been made; run `sojourn figure all`")
     page = page or directory / "report.html"
     files.write_text(page, render(figures, pictures))
     return page

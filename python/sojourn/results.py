@@ -109,9 +109,12 @@ class Result:
         return directory
 
     def _write_tables(self, directory: Path) -> None:
-        self.flows.write_parquet(directory / FLOWS)
+        # Opened here, for polars takes names with `*` or `[` for patterns.
+        with (directory / FLOWS).open("wb") as stream:
+            self.flows.write_parquet(stream)
         if not self.samples.is_empty():
-            self.samples.write_parquet(directory / SAMPLES)
+            with (directory / SAMPLES).open("wb") as stream:
+                self.samples.write_parquet(stream)
 
     @staticmethod
     def read(directory: str | Path, again: "Again | None" = None) -> "Result":
@@ -210,8 +213,13 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 @functools.lru_cache(maxsize=1)
 def _read_tables(directory: Path, sampled: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
-    samples = pl.read_parquet(directory / SAMPLES) if sampled else _no_samples()
-    return pl.read_parquet(directory / FLOWS), samples
+    samples = _read_table(directory / SAMPLES) if sampled else _no_samples()
+    return _read_table(directory / FLOWS), samples
+
+
+def _read_table(file: Path) -> pl.DataFrame:
+    with file.open("rb") as stream:
+        return pl.read_parquet(stream)
 
 
 def _unreadable(file: Path, error: OSError) -> FileError:

@@ -194,14 +194,35 @@ def expand(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations, each with its labels, in order."""
+    labelled = [
+        zip(_labels(given := list(values)), given, strict=True) for values in variations.values()
+    ]
     combinations = []
-    for values in itertools.product(*variations.values()):
-        labels = dict(zip(variations, values, strict=True))
+    for pairs in itertools.product(*labelled):
+        labels = {name: label for name, (label, _) in zip(variations, pairs, strict=True)}
         scenario = dict(base)
-        for name, value in labels.items():
+        for name, (_, value) in zip(variations, pairs, strict=True):
             scenario = override(scenario, {find(scenario, name): value})
         combinations.append((labels, scenario))
     return combinations
+
+
+def _labels(values: Sequence[Any]) -> list[Any]:
+    """Return what tells values apart in a column of a table, which has values of one kind."""
+    kinds = {type(value) for value in values}
+    if kinds <= {str} or kinds <= {bool} or kinds <= {int}:
+        return list(values)
+    if kinds <= {int, float}:
+        return [float(value) for value in values]
+    # Such as `none` beside a number, or a table.
+    return [value if isinstance(value, str) else _as_label(value) for value in values]
+
+
+def _as_label(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return str(value)
 
 
 def parse_variation(text: str) -> tuple[str, list[Any]]:
