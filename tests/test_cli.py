@@ -184,6 +184,46 @@ def test_a_variation_may_have_the_name_of_a_column(
     ]
 
 
+@pytest.mark.parametrize(
+    ("vary", "labels"),
+    [
+        ("initial_ssthresh=none,20", ["none", "20"]),
+        ('queue=none,{kind="drop_tail"}', ["none", '{"kind": "drop_tail"}']),
+        ("gain=1,0.5", ["1.0", "0.5"]),
+        ("name=[/red],[bold]x", ["[/red]", "[bold]x"]),
+    ],
+)
+def test_values_of_any_kind_can_be_compared(
+    vary: str, labels: list[str], scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["compare", str(scenario_file), "--vary", vary, "--out", "[out]"]) == 0
+    table = pl.read_csv("[out]/comparison.csv", infer_schema=False, glob=False)
+    assert table[table.columns[0]].unique(maintain_order=True).to_list() == labels
+    printed = capsys.readouterr().out
+    assert all(label in printed for label in labels)
+
+
+def test_names_are_no_markup_and_places_no_patterns(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "odd.toml").write_text(MIXED.replace('"backup"', '"[/red]"'), encoding="utf-8")
+    assert cli.invoke(["run", "odd.toml", "--out", "a[1]*"]) == 0
+    assert "[/red]" in capsys.readouterr().out
+    assert sojourn.Result.read("a[1]*").flows.height > 0
+
+
+def test_what_the_terminal_cannot_show_is_written_otherwise(
+    scenario_file: Path, directory: Path
+) -> None:
+    out = os.fsdecode(b"out\xff")
+    command = [sys.executable, "-m", "sojourn.cli", "run", str(scenario_file), "--out", out]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "written to out\\udcff" in done.stdout
+    assert (directory / out / "flows.parquet").exists()
+
+
 def test_deadlines_are_told_where_there_are_any(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,6 +357,15 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["compare", "scenario.toml", "--vary", "seed=1,2"], "`--seeds N` runs N of them"),
         (["compare", "scenario.toml", "--vary", "laod=1"], "did you mean `workload.load`?"),
         (["compare", "scenario.toml", "--vary", "load=2,x"], "workload.load"),
+        (
+            ["compare", "scenario.toml", "--vary", "load=0.2,0.4", "--seeds", "99999999"],
+            "199999998 runs are too many: at most 100000",
+        ),
+        (["compare", "scenario.toml", "--vary", f"{3000 * 'a.'}a=1"], "a.a: unknown field"),
+        (["run", "x" * 300], "File name too long"),
+        (["run", "\x1b[31m"], "�[31m: cannot be read: No such file"),
+        (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be made: "),
+        (["run", "scenario.toml", "--threads", "1000000"], "less than or equal to 1024"),
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
         (["report", "--figures", "none"], "no figures have been made"),

@@ -2,10 +2,14 @@
 
 import html
 import json
+import os
 import re
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,6 +21,7 @@ from sojourn import (
     all_at_least,
     all_at_most,
     at_least,
+    cli,
     every,
     experiments,
     looks,
@@ -28,11 +33,16 @@ from sojourn.layout import layout
 from sojourn.report import as_toml, write_report
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Path:
-    directory = tmp_path / "figures"
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("made") / "figures"
     experiments.discover(EXPERIMENTS)["t1"].make("smoke", directory)
     return directory
+
+
+@pytest.fixture
+def made(made_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made_once, tmp_path / "figures"))
 
 
 def test_figures_are_found_without_a_list() -> None:
@@ -64,7 +74,7 @@ def test_a_claim_is_not_judged_at_a_scale_it_is_not_meant_for() -> None:
     figure = experiments.discover(EXPERIMENTS)["t1"]
     table = figure.published()
     assert table is not None
-    verdicts = [claim["verdict"] for claim in figure.judge(table, "paper")]
+    verdicts = [claim.verdict for claim in figure.judge(table, "paper")]
     assert verdicts == ["not judged"] * 3
 
 
@@ -142,6 +152,75 @@ def test_a_report_without_figures_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no figures have been made"):
         write_report(tmp_path)
     assert not list(tmp_path.glob("*.html"))
+
+
+def cut(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+
+
+Damage = Callable[[Path], Any]
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda made: cut(made / "t1.json"), "t1.json: not JSON"),
+        (lambda made: cut(made / "t1.svg"), "t1.svg: is no whole SVG"),
+        (lambda made: (made / "t1.json").write_bytes(b""), "t1.json: not JSON"),
+        (
+            lambda made: (made / "t1.json").write_bytes(b"\xff"),
+            "t1.json: cannot be read: not a text",
+        ),
+        (lambda made: (made / "t1.json").write_text("[]"), "t1.json: must be a table, not []"),
+        (lambda made: (made / "t1.json").write_text("{}"), "t1.json: there is no `id`"),
+        (lambda made: (made / "t1.json").write_text(9999 * "["), "t1.json: nested too deeply"),
+        (lambda made: (made / "t1.json").write_text("1" * 9999), "t1.json: not JSON"),
+        (lambda made: edit(made, "claims", [3]), "t1.json: claims.0: must be a table, not 3"),
+        (lambda made: edit(made, "seeds", "x"), "t1.json: seeds: must be a list"),
+        (lambda made: edit(made, "notse", []), "t1.json: notse: unknown key; did you mean `notes`"),
+        (lambda made: edit(made, "id", "../t1"), "t1.json: is of the figure `../t1`"),
+        (lambda made: (made / "t1.json").rename(made / "t2.json"), "t2.json: is of the figure"),
+        (lambda made: (made / "t1.svg").unlink(), "t1.svg: cannot be read: No such file"),
+        (lambda made: (made / "t1.svg").write_bytes(b""), "t1.svg: is no whole SVG"),
+        (lambda made: (made / "t1.svg").write_text("<html/>"), "t1.svg: is no SVG"),
+        (lambda made: (made / "t1.svg").write_bytes(b"\xff"), "t1.svg: cannot be read: not a text"),
+        (lambda made: pipe(made / "t1.json"), "t1.json: cannot be read: a pipe, not a file"),
+    ],
+)
+def test_what_is_no_whole_figure_is_left_out_of_the_report_with_a_line(
+    damage: Damage, expected: str, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(made / "t1.svg", made / "t0.svg")
+    (made / "t0.json").write_text((made / "t1.json").read_text().replace('"t1"', '"t0"', 1))
+    damage(made)
+    assert cli.invoke(["report", "--figures", str(made)]) == 0
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"{made / expected}" in told
+    assert told.endswith("; this is left out\n")
+    page = (made / "report.html").read_text(encoding="utf-8")
+    assert 'id="t0"' in page
+    assert 'id="t1"' not in page
+
+
+def edit(made: Path, key: str, value: object) -> None:
+    told = json.loads((made / "t1.json").read_text(encoding="utf-8"))
+    (made / "t1.json").write_text(json.dumps(told | {key: value}), encoding="utf-8")
+
+
+def pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def test_published_points_that_are_no_table_are_told_in_one_line(tmp_path: Path) -> None:
+    figure = replace(experiments.discover(EXPERIMENTS)["t1"], path=tmp_path / "t1.py")
+    for content in (b"", b"a,b\n1,2,3\n", b"\xff\xfe"):
+        (tmp_path / "t1.csv").write_bytes(content)
+        with pytest.raises(ScenarioError, match=r"t1\.csv: cannot be read: .+") as caught:
+            figure.published()
+        assert "\n" not in str(caught.value)
 
 
 def test_scenarios_are_shown_as_their_files_would_be() -> None:

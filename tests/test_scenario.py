@@ -1,5 +1,6 @@
 """Scenarios: reading, changing, finding short names."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,9 @@ def test_the_product_of_variations_has_every_combination_in_order() -> None:
         ("on=true,false", ("on", [True, False])),
         ('t={kind = "a", b = 1},c', ("t", [{"kind": "a", "b": 1}, "c"])),
         ("queues=[1, 2],[3]", ("queues", [[1, 2], [3]])),
+        ('name="a,b",[{ c = "]," }],c', ("name", ["a,b", [{"c": "],"}], "c"])),
+        ("name=it's,b,]c,[", ("name", ["it's", "b", "]c", "["])),
+        ("x=1\ny = 2", ("x", ["1\ny = 2"])),
     ],
 )
 def test_variations_are_read_as_toml_values_or_words(text: str, expected: object) -> None:
@@ -132,3 +136,100 @@ def test_checking_fills_in_every_default_and_stays_so() -> None:
 def test_values_that_no_file_could_hold_are_refused() -> None:
     with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
         check({"seed": object()})
+
+
+TOO_DEEP = {
+    "lists": f"a = {500 * '['}{500 * ']'}",
+    "tables": f"a = {400 * '{a = '}1{400 * '}'}",
+    "dotted keys": f"{3000 * 'a.'}a = 1",
+    "heads": f"[{3000 * 'a.'}a]",
+    "lists of tables": "\n".join(f"[[{'.'.join('a' * depth)}]]" for depth in range(1, 100)),
+}
+
+
+@pytest.mark.parametrize("text", TOO_DEEP.values(), ids=TOO_DEEP.keys())
+def test_what_is_nested_too_deeply_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match="nested too deeply, at most 60 levels") as caught:
+        read(file)
+    assert len(str(caught.value)) < 300
+
+
+def nested(depth: int) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for _ in range(depth):
+        table = {"a": table}
+    return table
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_dictionaries_nested_too_deeply_are_refused(depth: int) -> None:
+    loop: dict[str, Any] = {}
+    loop["a"] = loop
+    for deep in (nested(depth), loop):
+        for call in (
+            lambda deep=deep: check(deep),
+            lambda deep=deep: scenario.with_files(deep),
+            lambda deep=deep: scenario.merge(deep, deep),
+            lambda deep=deep: override(deep, deep),
+            lambda deep=deep: expand(deep, {"seed": [1]}),
+        ):
+            with pytest.raises(ScenarioError, match="nested too deeply"):
+                call()
+    with pytest.raises(ScenarioError, match="nested too deeply"):
+        check(override({}, {".".join("a" * depth): 1}))
+    with pytest.raises(ScenarioError, match="nested too deeply"):
+        scenario.parse_variation(f"a={500 * '['}{500 * ']'}")
+
+
+def test_variations_are_split_at_once_however_many(tmp_path: Path) -> None:
+    _, values = scenario.parse_variation("load=" + ",".join(["0.5"] * 30_000))
+    assert len(values) == 30_000
+
+
+def make_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (make_pipe, "a pipe, not a file"),
+        (Path.mkdir, "a directory, not a file"),
+        (lambda file: file.symlink_to("/dev/zero"), "a device, not a file"),
+        (lambda file: file.symlink_to(file), "Too many levels of symbolic links"),
+        (lambda file: file.write_bytes(b"a = '\xff'"), "not a text in UTF-8"),
+        (lambda file: os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 2**40), "larger than"),
+    ],
+)
+def test_what_is_no_file_of_text_is_refused(make: Any, expected: str, tmp_path: Path) -> None:
+    make(tmp_path / "odd")
+    with pytest.raises(ScenarioError, match=f"odd: cannot be read: {expected}"):
+        read(tmp_path / "odd")
+    (tmp_path / "scenario.toml").write_text('[workload.sizes]\nfile = "odd"\n', encoding="utf-8")
+    with pytest.raises(ScenarioError, match=rf"workload\.sizes\.file: cannot read .*: {expected}"):
+        read(tmp_path / "scenario.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a\0b", "no file can have such a name"),
+        ("\ud800", "no file can have such a name"),
+        (300 * "x", "File name too long"),
+        ("", "a directory, not a file"),
+        ("/proc/self/mem", "Input/output error"),
+    ],
+)
+def test_names_that_no_file_can_have_are_refused(name: str, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=expected):
+        read(name)
+    with pytest.raises(ScenarioError, match=expected):
+        check({"workload": {"sizes": {"file": name}}})
+
+
+def test_a_text_may_have_the_marks_and_line_ends_of_other_systems(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_bytes(b"\xef\xbb\xbfseed = 1\r\nname = 'x'\r\n")
+    assert read(file) == {"seed": 1, "name": "x"}

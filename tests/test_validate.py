@@ -232,9 +232,9 @@ def test_a_wrong_name_is_told_in_one_line(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('label = "DCTCP"', "", "the run `one.dctcp` has no `label`"),
-        ("runs.dctcp]", "runs.reno]", "has no rows of the run `one.reno`"),
-        ('like = "dctcp"', 'like = "two.dctcp"', "there is no 'two'"),
+        ('label = "DCTCP"', "", "one.dctcp: there is no `label`"),
+        ("runs.sharing]", "runs.srpt]", "has no rows of the run `one.srpt`"),
+        ('like = "dctcp"', 'like = "two.dctcp"', "there is no run `two.dctcp`; did you mean"),
     ],
 )
 def test_what_a_folder_lacks_is_named(

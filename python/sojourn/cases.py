@@ -16,37 +16,24 @@ A folder holds the other's results and `cases.toml`, which says what each run wa
   has as `alone_us`.
 * Beside it, `bins.csv` has the other's completion times by size and `totals.csv` its other numbers.
   Bins may overlap; `groups` gives those of `by = "group"` names, as in `small = [1, 68]`.
+
+A folder is read whole: what is wrong anywhere in it is told before anything runs.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import polars as pl
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
+from pydantic import model_validator as checks
 
 from sojourn import places
 from sojourn._core import ScenarioError
-from sojourn.scenario import FileError, Scenario, did_you_mean, override, parse
-
-NEEDED = ("title", "label", "measured_s", "end_s", "payload_bytes", "wire_bytes")
-"""What must be given for every run, by itself or by what it is part of."""
-
-DEFAULTS: Mapping[str, Any] = {
-    "by": "size",
-    "adds_s": 0,
-    "ack_s": 0,
-    "until": "received",
-    "over": "second",
-    "groups": {},
-    "p99": "higher",
-    "least_flows": 100,
-    "sample_interval": "10 ms",
-}
-"""What need not: whether bins are of sizes, of single flows or of groups; what is added to our
-completion times, and to the time that a flow is in progress; where times end, and in what they are
-measured; the names of groups; how a percentile is found between two flows; and how many flows a
-bin must have to be judged."""
+from sojourn.scenario import FileError, Scenario, check, did_you_mean, override, parse, trace
+from sojourn.typed import TEXT, Column, read_csv, read_parquet, typed
 
 TOTALS = (
     "flows",
@@ -67,54 +54,182 @@ BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p99")
 """What is compared of the flows whose size (or number) is from `low` to `high`."""
 
 
+def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
+    if pair[0] >= pair[1]:
+        raise ValueError("the first must be less than the second")
+    return pair
+
+
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Bytes = Annotated[int, Field(ge=1, le=1_000_000_000)]
+Share = Annotated[float, Field(gt=0)]
+Period = Annotated[tuple[Seconds, Seconds], Strict(False), AfterValidator(_ascending)]
+Group = Annotated[tuple[int, int], Strict(False)]
+Within = Annotated[
+    Annotated[Share, Tag("everywhere")]
+    | Annotated[dict[Literal["mean", "p99"], dict[str, Share]], Tag("by statistic")],
+    Discriminator(lambda value: "by statistic" if isinstance(value, dict) else "everywhere"),
+]
+
+
+class Settings(BaseModel):
+    """What is said of a run: in its table, that of its case or that of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    title: str
+    """What the case is, for people."""
+    label: str
+    """The name of what was run, for people."""
+    measured_s: Period
+    """From when to when the flows arrive that count."""
+    end_s: Annotated[float, Field(gt=0, le=1e9)]
+    """When the run ends."""
+    payload_bytes: Bytes
+    wire_bytes: Bytes
+    """The size of a packet without and with its headers."""
+    scenario: dict[str, Any]
+    link: str | None = None
+    """The link whose queue and utilisation are compared; without one, the network as a whole."""
+    by: Literal["size", "flow", "group"] = "size"
+    """Whether bins are of sizes, of single flows or of groups of sizes."""
+    groups: dict[str, Group] = {}
+    """The names of bins."""
+    within: Within | None = None
+    """Which share of the other's number ours may be apart; `None` is not judged."""
+    adds_s: Seconds = 0.0
+    """What is added to our completion times."""
+    ack_s: Seconds = 0.0
+    """What is added to the time that a flow is in progress."""
+    until: Literal["received", "acked"] = "received"
+    """Where completion times end."""
+    over: Literal["second", "alone"] = "second"
+    """In what they are measured."""
+    p99: Literal["nearest", "higher", "lower", "midpoint", "linear"] = "higher"
+    """How a percentile is found between two flows."""
+    least_flows: Annotated[int, Field(ge=1)] = 100
+    """How many flows a bin must have to be judged."""
+    sample_interval: str = "10 ms"
+
+    @checks(mode="after")
+    def _agree(self) -> "Settings":
+        """Compare what two keys say."""
+        if self.measured_s[1] > self.end_s:
+            raise ValueError(f"`measured_s` must end no later than `end_s` = {self.end_s:g}")
+        if self.wire_bytes < self.payload_bytes:
+            raise ValueError("`wire_bytes` must be no less than `payload_bytes`")
+        return self
+
+
+class _Quick(BaseModel):
+    """What a short run has instead."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    measured_s: Period | None = None
+    end_s: float | None = None
+
+
+class _Run(BaseModel):
+    """The table of a run, beside its settings."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    scenario: dict[str, Any] = {}
+    like: str | None = None
+
+
+class _Case(BaseModel):
+    """The table of a case, beside the settings that its runs share."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    scenario: dict[str, Any] = {}
+    flows: str | None = None
+    quick: _Quick | None = None
+    runs: Annotated[dict[str, _Run], Field(min_length=1)]
+
+
+class _File(BaseModel):
+    """`cases.toml`, beside the settings that all runs share."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    simulator: str
+    scenario: dict[str, Any] = {}
+    cases: Annotated[dict[str, _Case], Field(min_length=1)]
+
+
+COUNT = Column(whole=True)
+TIME = Column(least=1e-12, may_be_empty=True)
+NUMBER = Column(may_be_empty=True)
+
+BINS_COLUMNS = {
+    **dict.fromkeys(("case", "run"), TEXT),
+    **dict.fromkeys(("low", "high", "flows", "unfinished"), COUNT),
+    **{"mean": TIME, "stderr": NUMBER, "median": TIME, "p99": TIME},
+}
+TOTALS_COLUMNS = {
+    **dict.fromkeys(("case", "run"), TEXT),
+    **dict.fromkeys(TOTALS, Column(may_be_empty=True, needed=False)),
+}
+FLOWS_COLUMNS = {
+    "start_us": Column(),
+    "packets": Column(1, 1e9, whole=True),
+    **dict.fromkeys(("source", "target"), Column(0, 1e9, whole=True, needed=False)),
+    "alone_us": Column(1e-6, needed=False),
+}
+"""The columns of the Parquet file, beside those of the other's completion times."""
+
+
 @dataclass(frozen=True)
 class Replay:
     """One run of the other simulator, and how to do the same here."""
 
     case: str
     name: str
-    settings: Mapping[str, Any]
-    """The tables of the file, of the case and of the run, one over the other."""
+    settings: Settings
+    """Those of the file, of the case and of the run, one over the other."""
     flows: pl.DataFrame | None
     """Every flow, and the other's completion times; `None` if the scenario lists its own."""
     bins: pl.DataFrame
-    totals: Mapping[str, Any]
+    totals: Mapping[str, float | None]
     quick: bool
 
     @property
-    def label(self) -> str:
-        """The name of what was run, for people."""
-        return str(self.settings["label"])
-
-    @property
-    def title(self) -> str:
-        """What the case is, for people."""
-        return str(self.settings["title"])
-
-    @property
-    def end_s(self) -> float:
-        """When the run ends."""
-        return float(self.settings["end_s"])
+    def full_name(self) -> str:
+        """The name by which `like` and `--only` know it."""
+        return f"{self.case}.{self.name}"
 
     @property
     def is_slowdown(self) -> bool:
         """Whether completion times are multiples of what flows take alone, instead of seconds."""
-        return str(self.settings["over"]) == "alone"
+        return self.settings.over == "alone"
 
     @property
     def is_ideal(self) -> bool:
         """Whether it is a fluid model instead of packets."""
-        return str(self.settings["scenario"].get("model", "packet")) != "packet"
+        return bool(self.settings.scenario.get("model", "packet") != "packet")
 
     @property
+    def has_link(self) -> bool:
+        """Whether a link's queue and utilisation are compared."""
+        return self.settings.link is not None and not self.is_ideal
+
+    @property
+    def is_known_by_flow(self) -> bool:
+        """Whether the other's completion time of every flow is known."""
+        return self.flows is not None and self.name in self.flows.columns
+
+    @cached_property
     def scenario(self) -> Scenario:
         """The same run as a scenario."""
-        packet, wire = self.settings["payload_bytes"], self.settings["wire_bytes"]
+        packet, wire = self.settings.payload_bytes, self.settings.wire_bytes
         scenario = override(
-            self.settings["scenario"],
+            self.settings.scenario,
             {
-                "name": f"{self.case}: {self.label}",
-                "time_limit": f"{self.end_s} s",
+                "name": f"{self.case}: {self.settings.label}",
+                "time_limit": f"{self.settings.end_s} s",
                 "packet": {"payload": f"{packet} B", "header": f"{wire - packet} B", "ack": "40 B"},
             },
         )
@@ -122,15 +237,24 @@ class Replay:
             file = {"name": f"{self.case}.csv", "text": _trace(self.flows, packet)}
             scenario["workload"] = {"kind": "trace", "file": file}
         if not self.is_ideal:
-            link = [self.settings["link"]] if "link" in self.settings else []
-            interval = self.settings["sample_interval"]
+            link = [] if self.settings.link is None else [self.settings.link]
+            interval = self.settings.sample_interval
             scenario["samples"] = {"interval": interval, "links": link, "queues": link}
         return scenario
 
     @property
     def beginning(self) -> Scenario:
         """The same run up to the first arrival that counts: its drops are to be taken off."""
-        return override(self.scenario, {"time_limit": f"{self.settings['measured_s'][0]} s"})
+        return override(self.scenario, {"time_limit": f"{self.settings.measured_s[0]} s"})
+
+    def bin_name(self, low: int, high: int) -> str:
+        """Return the name of a bin, such as `8 to 11 packets`."""
+        if self.settings.by == "flow":
+            return f"flow {low}"
+        for name, bounds in self.settings.groups.items():
+            if bounds == (low, high):
+                return name
+        return f"{low} to {high} packets"
 
 
 def find_cases(name: str, start: Path | None = None) -> Path:
@@ -150,86 +274,197 @@ def find_cases(name: str, start: Path | None = None) -> Path:
 def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -> list[Replay]:
     """Return the runs of a folder, or `only` those of these names (`case`, or `case.run`).
 
-    A quick run is one that `quick` shortens and for which the other's flows are known.
+    A quick run is one that `quick` shortens and for which the other's flows are known. Raises
+    `FileError` for anything that is wrong in the folder, and `ScenarioError` for an unknown name or
+    if there is nothing to run.
     """
     file = folder / "cases.toml"
-    table = parse(file)
-    try:
-        bins, totals = (pl.read_csv(folder / f"{name}.csv") for name in ("bins", "totals"))
-        replays = [
-            replay
-            for case in table["cases"]
-            for replay in _read_case(folder, table, case, (bins, totals), quick=quick)
-        ]
-    except KeyError as error:
-        raise FileError(f"{file}: there is no {error}") from None
-    names = {name for replay in replays for name in (replay.case, f"{replay.case}.{replay.name}")}
-    for name in only:
-        if name not in names:
-            raise ScenarioError(f"--only {name}: no such run{did_you_mean(name, sorted(names))}")
-    wanted = set(only)
-    return [
-        replay
-        for replay in replays
-        if not wanted or wanted & {replay.case, f"{replay.case}.{replay.name}"}
+    read = _Folder.read(folder)
+    full = [read.replay(case, run, quick=False) for case, run in read.runs()]
+    read.check_rows()
+    # Short runs are read with the long ones: what is wrong with them is not to be found out later.
+    short = [
+        read.replay(case, run, quick=True)
+        for case, run in read.runs()
+        if read.file.cases[case].quick is not None
     ]
+    short = [replay for replay in short if replay.is_known_by_flow]
+    names = {name for replay in full for name in (replay.case, replay.full_name)}
+    wanted = set(only)
+    for name in sorted(wanted - names):
+        raise ScenarioError(f"--only {name}: no such run{did_you_mean(name, sorted(names))}")
+    chosen = [
+        replay
+        for replay in (short if quick else full)
+        if not wanted or wanted & {replay.case, replay.full_name}
+    ]
+    if not chosen:
+        raise ScenarioError(
+            f"{folder}: nothing can be run short: that takes a case with `quick`, and a column of"
+            " `flows` with the name of the run"
+        )
+    for replay in chosen:
+        _check_scenario(file, replay)
+    return chosen
 
 
 def simulator(folder: Path) -> str:
     """Return the name of the simulator that a folder's results are from."""
-    return str(parse(folder / "cases.toml").get("simulator", folder.name))
+    return _read_file(folder).simulator
 
 
-def _read_case(
-    folder: Path,
-    table: Mapping[str, Any],
-    case: str,
-    known: tuple[pl.DataFrame, pl.DataFrame],
-    *,
-    quick: bool,
-) -> list[Replay]:
-    own = table["cases"][case]
-    shared = {**DEFAULTS, **_settings(table), **_settings(own)}
-    flows = pl.read_parquet(folder / own["flows"]) if "flows" in own else None
-    if quick:
-        shared |= own.get("quick", {})
-        flows = None if flows is None else flows.filter(pl.col("start_us") < 1e6 * shared["end_s"])
-    replays = []
-    for name in own["runs"]:
-        given = _inherited(table, case, name)
-        base = override(table.get("scenario", {}), own.get("scenario", {}))
-        scenario = override(base, given.pop("scenario", {}))
+def _read_file(folder: Path) -> _File:
+    file = folder / "cases.toml"
+    return typed(_File, parse(file), str(file))
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The files of a folder, each of the declared form."""
+
+    path: Path
+    file: _File
+    bins: pl.DataFrame
+    totals: pl.DataFrame
+    flows: Mapping[str, pl.DataFrame | None]
+    """By case."""
+
+    @classmethod
+    def read(cls, path: Path) -> "_Folder":
+        file = _read_file(path)
+        return cls(
+            path,
+            file,
+            read_csv(path / "bins.csv", BINS_COLUMNS),
+            read_csv(path / "totals.csv", TOTALS_COLUMNS),
+            {name: _read_flows(path, case) for name, case in file.cases.items()},
+        )
+
+    def runs(self) -> list[tuple[str, str]]:
+        """Return the names of all cases and runs, in order."""
+        return [(name, run) for name, case in self.file.cases.items() for run in case.runs]
+
+    def replay(self, case: str, name: str, *, quick: bool) -> Replay:
+        """Return one run, or raise `FileError` if its parts do not agree."""
+        place = f"{self.path / 'cases.toml'}: {case}.{name}{' (quick)' if quick else ''}"
+        settings = _settings(self.file, case, name, place, quick=quick)
+        flows = self.flows[case]
+        if flows is not None:
+            flows = flows.filter(pl.col("start_us") < 1e6 * settings.end_s)
         bins, totals = (
             rows.filter(pl.col("case") == case, pl.col("run") == name).drop("case", "run")
-            for rows in known
+            for rows in (self.bins, self.totals)
         )
-        if bins.is_empty():
-            raise FileError(f"{folder / 'bins.csv'}: has no rows of the run `{case}.{name}`")
-        others = totals.row(0, named=True) if totals.height else dict.fromkeys(TOTALS)
-        settings = shared | given | {"scenario": scenario}
-        for key in NEEDED:
-            if key not in settings:
-                raise FileError(f"{folder / 'cases.toml'}: the run `{case}.{name}` has no `{key}`")
-        # Only flow by flow can a run be compared that ends before the other's.
-        if not quick or (flows is not None and name in flows.columns and "quick" in own):
-            replays.append(Replay(case, name, settings, flows, bins, others, quick))
-    return replays
+        if totals.height > 1:
+            raise FileError(f"{self.path / 'totals.csv'}: has two rows of the run `{case}.{name}`")
+        numbers = dict.fromkeys(TOTALS) | (totals.to_dicts() or [{}])[0]
+        replay = Replay(case, name, settings, flows, bins, numbers, quick)
+        _check_bins(self.path / "bins.csv", replay)
+        _check_settings(place, replay)
+        return replay
+
+    def check_rows(self) -> None:
+        """Refuse rows of runs that there are not."""
+        known = [f"{case}.{run}" for case, run in self.runs()]
+        for file, table in (("bins.csv", self.bins), ("totals.csv", self.totals)):
+            for case, run in table.select("case", "run").unique(maintain_order=True).rows():
+                if (name := f"{case}.{run}") not in known:
+                    hint = did_you_mean(name, known)
+                    raise FileError(f"{self.path / file}: there is no run `{name}`{hint}")
 
 
-def _settings(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a table says itself, without what it is made of."""
-    return {key: table[key] for key in table if key not in ("cases", "runs", "scenario")}
+def _settings(read: _File, case: str, run: str, place: str, *, quick: bool) -> Settings:
+    """Return the settings of a run: its own over those of its case over those of the file."""
+    of_case = read.cases[case]
+    own = _inherited(read, case, run, place, ())
+    scenario = override(read.scenario, of_case.scenario, own.pop("scenario"))
+    short = of_case.quick.model_dump(exclude_none=True) if quick and of_case.quick else {}
+    shared = {**(read.model_extra or {}), **(of_case.model_extra or {}), **short}
+    return typed(Settings, {**shared, **own, "scenario": scenario}, place)
 
 
-def _inherited(table: Mapping[str, Any], case: str, name: str) -> dict[str, Any]:
-    """Return the table of a run over that of the run which it is `like`."""
-    own = dict(table["cases"][case]["runs"][name])
-    if "like" not in own:
-        return own
-    other = str(own.pop("like")).rpartition(".")
-    like = _inherited(table, other[0] or case, other[2])
-    scenario = override(like.get("scenario", {}), own.get("scenario", {}))
-    return like | own | {"scenario": scenario}
+def _inherited(
+    read: _File, case: str, name: str, place: str, by: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the table of a run over that of the run which it is `like`, and so on."""
+    runs = read.cases[case].runs if case in read.cases else {}
+    if name not in runs:
+        known = [f"{case}.{run}" for case, of_case in read.cases.items() for run in of_case.runs]
+        hint = did_you_mean(f"{case}.{name}", known)
+        raise FileError(f"{place}: like: there is no run `{case}.{name}`{hint}")
+    path = (*by, f"{case}.{name}")
+    if path[-1] in by:
+        raise FileError(f"{place}: like: goes round in a circle: {' like '.join(path)}")
+    run = runs[name]
+    if run.like is None:
+        return {**(run.model_extra or {}), "scenario": run.scenario}
+    other, _, its_name = run.like.rpartition(".")
+    like = _inherited(read, other or case, its_name, place, path)
+    scenario = override(like["scenario"], run.scenario)
+    return {**like, **(run.model_extra or {}), "scenario": scenario}
+
+
+def _read_flows(folder: Path, case: _Case) -> pl.DataFrame | None:
+    if case.flows is None:
+        return None
+    file = folder / case.flows
+    for name in case.runs:
+        if name in FLOWS_COLUMNS:
+            raise FileError(f"{folder / 'cases.toml'}: no run can be called `{name}`")
+    of_runs = dict.fromkeys(case.runs, Column(1e-6, may_be_empty=True, needed=False))
+    flows = read_parquet(file, FLOWS_COLUMNS | of_runs)
+    if not flows["start_us"].is_sorted():
+        raise FileError(f"{file}: start_us: must ascend from row to row")
+    return flows
+
+
+def _check_bins(file: Path, replay: Replay) -> None:
+    """Refuse bins that cannot be compared."""
+    bins = replay.bins.select("low", "high")
+    if bins.is_empty():
+        raise FileError(f"{file}: has no rows of the run `{replay.full_name}`")
+    wrong = bins.filter((pl.col("low") > pl.col("high")) | bins.is_duplicated())
+    for low, high in wrong.rows():
+        problem = "is there twice" if low <= high else "ends before it begins"
+        raise FileError(f"{file}: the bin {low} to {high} of `{replay.full_name}` {problem}")
+
+
+def _check_settings(place: str, replay: Replay) -> None:
+    """Refuse settings that name what the other files do not have."""
+    settings, flows = replay.settings, replay.flows
+    names = [replay.bin_name(*bounds) for bounds in replay.bins.select("low", "high").rows()]
+    if isinstance(settings.within, dict):
+        for statistic, limits in settings.within.items():
+            for name in limits:
+                if name not in names:
+                    hint = did_you_mean(name, names)
+                    raise FileError(f"{place}: within.{statistic}: there is no bin `{name}`{hint}")
+    needs_alone = replay.is_slowdown or (settings.until == "acked" and replay.is_ideal)
+    if needs_alone and (flows is None or "alone_us" not in flows.columns):
+        what = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
+        raise FileError(f"{place}: {what} needs a column `alone_us` in the file of `flows`")
+    since, until = settings.measured_s
+    if flows is not None and not _any_between(flows["start_us"] / 1e6, since, until):
+        raise FileError(f"{place}: measured_s: no flow arrives from {since:g} s to {until:g} s")
+
+
+def _check_scenario(file: Path, replay: Replay) -> None:
+    """Refuse a run that the core refuses, with its name, and one in which nothing arrives."""
+    try:
+        check(replay.scenario)
+        if replay.has_link:
+            check(replay.beginning)
+        if replay.flows is None:
+            starts = pl.Series(trace(replay.scenario)["flows"]["start_s"])
+            since, until = replay.settings.measured_s
+            if not _any_between(starts, since, until):
+                raise ScenarioError(f"measured_s: no flow arrives from {since:g} s to {until:g} s")
+    except ScenarioError as error:
+        raise FileError(f"{file}: {replay.full_name}: {error}") from None
+
+
+def _any_between(times: pl.Series, since: float, until: float) -> bool:
+    return bool(times.is_between(since, until, closed="left").any())
 
 
 def _trace(flows: pl.DataFrame, payload_bytes: int) -> str:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import polars as pl
+
+Word = Literal["held", "not held", "not judged"]
 
 
 @dataclass(frozen=True)
@@ -15,9 +18,9 @@ class Verdict:
     sentence: str
 
     @property
-    def word(self) -> str:
+    def word(self) -> Word:
         """The verdict in words."""
-        return {True: "held", False: "not held", None: "not judged"}[self.held]
+        return "not judged" if self.held is None else "held" if self.held else "not held"
 
 
 def not_judged(reason: str) -> Verdict:

@@ -5,7 +5,9 @@ is written.
 """
 
 import contextlib
+import io
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,13 +15,16 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn import _core, completion, places, scenario
+from sojourn import _core, completion, files, places, scenario
 from sojourn._core import ScenarioError
-from sojourn.run import default_cache
+from sojourn.cache import default_cache
 from sojourn.scenario import FileError
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
+
+MOST_SIGNS = 2000
+"""How long a message may be; what was given may be longer."""
 
 app = typer.Typer(
     name="sojourn",
@@ -48,6 +53,10 @@ ScaleName = Annotated[
 
 def main() -> None:
     """Run the command line, and exit with its status."""
+    # Names of files may hold bytes, and texts signs, that the terminal's encoding has not.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(invoke(sys.argv[1:]))
 
 
@@ -63,14 +72,21 @@ def invoke(arguments: list[str]) -> int:
     except ScenarioError as error:
         message = str(error)
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}"
+        message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except typer.TyperException as error:
         message = getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
         message = "interrupted; what has finished is kept"
     if message:
-        print(f"sojourn: {' '.join(message.split())}", file=sys.stderr)
+        print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status
+
+
+def _one_line(message: str) -> str:
+    """Return a message without what would end the line, move the cursor or fill the screen."""
+    line = "".join(sign if sign.isprintable() else "�" for sign in " ".join(message.split()))
+    half = MOST_SIGNS // 2
+    return line if len(line) <= MOST_SIGNS else f"{line[:half]} … {line[-half:]}"
 
 
 @contextlib.contextmanager
@@ -86,15 +102,22 @@ def _about(path: Path) -> Iterator[None]:
 
 def _checked_out(out: Path | None) -> None:
     """Refuse a place for results before hours are spent on them."""
-    if out is not None and out.exists() and not out.is_dir():
+    if out is None:
+        return
+    if os.path.lexists(out) and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
+    place = out.absolute()
+    while not os.path.lexists(place):
+        place = place.parent
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        raise FileError(f"{out}: cannot be made: {place} is no directory that can be written to")
 
 
-def _checked_record(files: Iterable[Path | None]) -> None:
+def _checked_record(sources: Iterable[Path | None]) -> None:
     """Refuse to record what is not of this checkout: an installed package is not written to."""
     if places.checkout() is None:
         raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
-    for file in files:
+    for file in sources:
         if file is not None and not file.resolve().is_relative_to(places.PACKAGE):
             raise ScenarioError(f"--record: {file} does not ship with Sojourn")
 
@@ -162,8 +185,7 @@ def compare(
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
         print(line)
-    out.mkdir(parents=True, exist_ok=True)
-    table.write_csv(out / "comparison.csv")
+    files.write_text(out / "comparison.csv", table.write_csv())
     comparison.draw(table, out / "comparison")
     print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
 
@@ -330,7 +352,7 @@ def trace(
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        out.write_text(text, encoding="utf-8")
+        files.write_text(out, text)
 
 
 @app.command()
@@ -362,19 +384,18 @@ def validate(
     if record and (quick or only):
         raise ScenarioError("--record: wants all runs at full length")
     if record:
-        validation_page.page_of(folder)
+        validation_page.section(folder)
     replays = read_cases(folder, quick=quick, only=only or ())
+    other = simulator(folder)
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
-    other = simulator(folder)
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
     print(f"ours / {other} (difference ± two standard errors)")
-    out.mkdir(parents=True, exist_ok=True)
-    validation.bins_table(outcomes).write_csv(out / "bins.csv")
-    validation.totals_table(outcomes).write_csv(out / "totals.csv")
+    files.write_text(out / "bins.csv", validation.bins_table(outcomes).write_csv())
+    files.write_text(out / "totals.csv", validation.totals_table(outcomes).write_csv())
     drawn = validation_page.draw(outcomes, other, out / "validation")
     print(f"written to {out}: {', '.join(['bins.csv', 'totals.csv', *drawn])}")
     if record:

@@ -4,6 +4,7 @@ The table's first columns are the variations; then `size` and `class` tell which
 and what `across_seeds` returns follows.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ from typing import Any
 import polars as pl
 
 from sojourn import convergence, metrics, plot
+from sojourn._core import ScenarioError
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
 from sojourn.scenario import expand, find
 
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
 """The columns beside those of the variations."""
+
+MOST_RUNS = 100_000
+"""The most runs of a comparison: more are surely a slip of the hand."""
 
 LOAD = {"realised load": metrics.realised_load()}
 """What is told of all flows together where a load was asked for."""
@@ -41,6 +46,9 @@ def compare(
     variations = {
         find(base, name) if name in COLUMNS else name: values for name, values in variations.items()
     }
+    count = seeds * math.prod(len(values) for values in variations.values())
+    if count > MOST_RUNS:
+        raise ScenarioError(f"{count} runs are too many: at most {MOST_RUNS} can be compared")
     runs = sweep(over_seeds(expand(base, variations), seeds), **options)
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
     loaded = any(run.result.summary["load"] for run in runs)

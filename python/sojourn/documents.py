@@ -9,13 +9,15 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sojourn import places
 from sojourn.experiments import discover
-from sojourn.figure import Figure
+from sojourn.figure import Figure, Judged
 from sojourn.scenario import parts, read
+from sojourn.typed import read_json
 
 STATE = "state.json"
 """The verdicts at `paper` scale, kept beside the published figures."""
@@ -172,9 +174,12 @@ def _deviations(figure: Figure, said: dict[str, str]) -> list[str]:
     ]
 
 
-def record(scale: str, verdicts: Mapping[str, Any]) -> None:
+def record(scale: str, verdicts: Mapping[str, Iterable[Judged]]) -> None:
     """Keep the verdicts of figures at a scale beside the published ones, for their page."""
-    new = {figure: {"scale": scale, "claims": claims} for figure, claims in verdicts.items()}
+    new = {
+        figure: {"scale": scale, "claims": [asdict(claim) for claim in claims]}
+        for figure, claims in verdicts.items()
+    }
     text = json.dumps(dict(sorted({**read_state(), **new}.items())), indent=1)
     (places.EXPERIMENTS / STATE).write_text(text + "\n", encoding="utf-8")
 
@@ -182,8 +187,7 @@ def record(scale: str, verdicts: Mapping[str, Any]) -> None:
 def read_state() -> dict[str, Any]:
     """Return the verdicts kept beside the published figures, and at which scale they were found."""
     file = places.EXPERIMENTS / STATE
-    state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return state
+    return read_json(file, dict[str, Any]) if file.exists() else {}
 
 
 def main(arguments: list[str]) -> int:

@@ -4,6 +4,7 @@ A figure is one Python file in a folder `experiments/PAPER/` with a value named 
 may lie a CSV file of the same name with the published points.
 """
 
+import io
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +13,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import polars as pl
+from pydantic import ConfigDict
 
-from sojourn import _core, convergence, plot
+from sojourn import _core, convergence, files, plot
 from sojourn._core import ScenarioError
-from sojourn.claims import Claim, ClaimFunction, not_judged
+from sojourn.claims import Claim, ClaimFunction, Word, not_judged
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
-from sojourn.scenario import Labels, with_files
+from sojourn.scenario import FileError, Labels, with_files
+from sojourn.typed import read_json
 
 SCALES = ("smoke", "quick", "paper")
 
@@ -93,7 +96,14 @@ class Figure:
     def published(self) -> pl.DataFrame | None:
         """Return the published points beside the figure's file, if there are any."""
         file = self.path.with_suffix(".csv") if self.path else None
-        return pl.read_csv(file, comment_prefix="#") if file and file.exists() else None
+        if file is None or not file.exists():
+            return None
+        try:
+            return pl.read_csv(
+                io.StringIO(files.read_text(file, files.MOST_DATA)), comment_prefix="#"
+            )
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FileError(f"{file}: cannot be read: {error}".partition("\n")[0]) from None
 
     def plan(self, scale: str) -> list[Labelled]:
         """Return every labelled scenario at a scale, over its seeds."""
@@ -109,22 +119,15 @@ class Figure:
         ]
         return over_seeds(labelled, chosen["seeds"])
 
-    def judge(self, table: pl.DataFrame, scale: str) -> list[dict[str, Any]]:
+    def judge(self, table: pl.DataFrame, scale: str) -> list["Judged"]:
         """Return what became of each claim."""
-        judgements = []
+        judgements: list[Judged] = []
         for claim in self.claims:
             if scale in claim.scales:
                 verdict = claim.judge(table)
             else:
                 verdict = not_judged(f"too little data at {scale} scale")
-            judgements.append(
-                {
-                    "statement": claim.statement,
-                    "stated": claim.stated,
-                    "verdict": verdict.word,
-                    "numbers": verdict.sentence,
-                }
-            )
+            judgements.append(Judged(claim.statement, claim.stated, verdict.word, verdict.sentence))
         return judgements
 
     def make(self, scale: str, directory: Path, **options: Any) -> "Made":
@@ -139,12 +142,12 @@ class Figure:
         with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
             _given(self._draw, "draw")(axes, table, self.published())
             plot.save(picture, directory / self.id)
-        table.write_csv(directory / f"{self.id}.csv")
+        files.write_text(directory / f"{self.id}.csv", table.write_csv())
         made = Made(
             id=self.id,
             title=self.title,
             source=self.source,
-            paper=asdict(self.paper),
+            paper=self.paper,
             deviations=list(self.deviations),
             scale=scale,
             seeds=sorted({int(run.labels["seed"]) for run in runs}),
@@ -163,13 +166,33 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What became of a claim."""
+
+    statement: str
+    stated: bool
+    verdict: Word
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """One of the scenarios of a figure."""
+
+    labels: dict[str, Any]
+    scenario: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Made:
     """A figure that was made, as the report shows it."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     id: str
     title: str
     source: str
-    paper: dict[str, Any]
+    paper: Paper
     deviations: list[str]
     scale: str
     seeds: list[int]
@@ -179,8 +202,8 @@ class Made:
     version: str
     source_hash: str
     seconds: float
-    claims: list[dict[str, Any]]
-    scenarios: list[dict[str, Any]]
+    claims: list[Judged]
+    scenarios: list[Example]
     notes: list[str] = field(default_factory=list)
     """What a reader of the numbers should know, such as that they are not converged."""
 
@@ -196,12 +219,15 @@ class Made:
     def write(self, directory: Path) -> None:
         """Write `ID.json`."""
         text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
-        (directory / f"{self.id}.json").write_text(text + "\n", encoding="utf-8")
+        files.write_text(directory / f"{self.id}.json", text + "\n")
 
     @classmethod
     def read(cls, file: Path) -> "Made":
-        """Read what `write` wrote."""
-        return cls(**json.loads(file.read_text(encoding="utf-8")))
+        """Read what `write` wrote, or raise `FileError`."""
+        made = read_json(file, cls)
+        if made.id != file.stem:
+            raise FileError(f"{file}: is of the figure `{made.id}`")
+        return made
 
 
 def _given(function: Callable[P, T] | None, name: str) -> Callable[P, T]:
@@ -217,12 +243,12 @@ def _load(runs: Iterable[Run]) -> str:
     return next(iter(loads), "") + others
 
 
-def _examples(plan: Iterable[Labelled]) -> list[dict[str, Any]]:
+def _examples(plan: Iterable[Labelled]) -> list[Example]:
     """Return the first scenario of each scheme, without the texts of files."""
-    examples: dict[str, dict[str, Any]] = {}
+    examples: dict[str, Example] = {}
     for labels, scenario in plan:
         name = str(next(iter(labels.values()), ""))
-        examples.setdefault(name, {"labels": labels, "scenario": _without_texts(scenario)})
+        examples.setdefault(name, Example(dict(labels), _without_texts(scenario)))
     return list(examples.values())
 
 

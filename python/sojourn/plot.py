@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from sojourn import files
 from sojourn.layout import layout
 from sojourn.looks import BLUE, RED, STYLE, look
 
@@ -47,10 +48,11 @@ def canvas(
 
 def save(figure: Canvas, stem: Path) -> tuple[Path, Path]:
     """Write the picture as `stem.svg` and `stem.png`."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    figure.savefig(png, metadata={"Software": None})
+    with files.writing(svg):
+        figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    with files.writing(png):
+        figure.savefig(png, metadata={"Software": None})
     return svg, png
 
 

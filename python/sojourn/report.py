@@ -2,42 +2,60 @@
 
 import json
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from sojourn import _core
+from sojourn import _core, files
 from sojourn._core import ScenarioError
 from sojourn.experiments import natural
-from sojourn.figure import Made
+from sojourn.figure import Made, Paper
+from sojourn.scenario import FileError
 
 
 def write_report(directory: Path, page: Path | None = None) -> Path:
-    """Write one page about the figures made in `directory`, by default there as `report.html`."""
-    figures = made_in(directory)
+    """Write one page about the figures made in `directory`, by default there as `report.html`.
+
+    What is no whole figure is left out, with a line on the error output.
+    """
+    figures, pictures = [], {}
+    for made in made_in(directory):
+        try:
+            pictures[made.id] = picture(directory, made)
+            figures.append(made)
+        except FileError as error:
+            _leave_out(error)
     if not figures:
-        raise ScenarioError(
-            f"{directory}: no figures have been made here; run `sojourn figure all`"
-        )
+        raise ScenarioError(f"{directory}: no figures have been made; run `sojourn figure all`")
     page = page or directory / "report.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(figures, directory), encoding="utf-8")
+    files.write_text(page, render(figures, pictures))
     return page
 
 
 def made_in(directory: Path) -> list[Made]:
-    """Return the figures made in `directory`, in order of their ids."""
-    files = directory.glob("*.json") if directory.is_dir() else ()
-    return sorted((Made.read(file) for file in files), key=lambda made: natural(made.id))
+    """Return the figures made in `directory`, in order of their ids, without what is none."""
+    figures = []
+    for file in sorted(directory.glob("*.json")) if directory.is_dir() else ():
+        try:
+            figures.append(Made.read(file))
+        except FileError as error:
+            _leave_out(error)
+    return sorted(figures, key=lambda made: natural(made.id))
 
 
-def render(figures: Iterable[Made], directory: Path) -> str:
-    """Return the page's HTML."""
+def _leave_out(error: FileError) -> None:
+    print(f"sojourn: {' '.join(str(error).split())}; this is left out", file=sys.stderr)
+
+
+def render(figures: Sequence[Made], pictures: Mapping[str, Markup]) -> str:
+    """Return the HTML of the page with these figures, and their pictures by id."""
     environment = Environment(
         loader=PackageLoader("sojourn", "."),
         autoescape=True,
@@ -45,12 +63,11 @@ def render(figures: Iterable[Made], directory: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures = list(figures)
-    verdicts = Counter(claim["verdict"] for made in figures for claim in made.claims)
+    verdicts = Counter(claim.verdict for made in figures for claim in made.claims)
     return environment.get_template("report.html").render(
         figures=figures,
         papers=_papers(figures),
-        pictures={made.id: picture(directory, made) for made in figures},
+        pictures=pictures,
         as_toml=as_toml,
         verdicts=[(word, verdicts[word]) for word in ("held", "not held", "not judged")],
         version=_core.VERSION,
@@ -58,16 +75,25 @@ def render(figures: Iterable[Made], directory: Path) -> str:
     )
 
 
-def _papers(figures: Iterable[Made]) -> list[tuple[dict[str, Any], list[Made]]]:
-    papers: dict[str, tuple[dict[str, Any], list[Made]]] = {}
+def _papers(figures: Iterable[Made]) -> list[tuple[Paper, list[Made]]]:
+    papers: dict[str, tuple[Paper, list[Made]]] = {}
     for made in figures:
-        papers.setdefault(made.paper["key"], (made.paper, []))[1].append(made)
+        papers.setdefault(made.paper.key, (made.paper, []))[1].append(made)
     return list(papers.values())
 
 
 def picture(directory: Path, made: Made) -> Markup:
-    """Return the figure's SVG, ready to stand in a page beside others."""
-    svg = (directory / f"{made.id}.svg").read_text(encoding="utf-8")
+    """Return the figure's SVG, ready to stand in a page beside others, or raise `FileError`."""
+    file = directory / f"{made.id}.svg"
+    try:
+        svg = files.read_text(file, files.MOST_DATA)
+        root = ElementTree.fromstring(svg).tag
+    except OSError as error:
+        raise FileError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ElementTree.ParseError, ValueError) as error:
+        raise FileError(f"{file}: is no whole SVG: {error}") from None
+    if root != "{http://www.w3.org/2000/svg}svg" or "<svg" not in svg:
+        raise FileError(f"{file}: is no SVG")
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # Names must differ between the pictures of one page.

@@ -1,11 +1,10 @@
 """One run's result: flow records, samples and summary, as they are written to files."""
 
 import functools
+import hashlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.scenario import Labels
+from sojourn import files
+from sojourn.scenario import FileError, Labels
+from sojourn.typed import read_json
+
+FLOWS, SAMPLES, SUMMARY, SUMS = "flows.parquet", "samples.parquet", "summary.json", "SHA256SUMS"
+"""The files of a result; the last has the hashes of the others."""
 
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 """What became of a flow; a terminated one was given up for it would have missed its deadline."""
@@ -50,8 +54,12 @@ class Result:
 
     def __init__(self, flows: pl.DataFrame, samples: pl.DataFrame, summary: dict[str, Any]) -> None:
         """Take the tables and the summary."""
-        self._tables = flows, samples
+        self._given = flows, samples
         self.summary = summary
+
+    @property
+    def _tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        return self._given
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -68,6 +76,9 @@ class Result:
         """How many threads the run used."""
         return int(self.summary.get("engine", {}).get("threads", 1))
 
+    def verify(self) -> None:
+        """Raise `FileError` if the tables on disk, if any, are not what was written."""
+
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""
@@ -75,51 +86,94 @@ class Result:
         return cls(flow_table(columns), sample_table(columns), summary)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `flows.parquet`, `summary.json` and, if there are samples, `samples.parquet`."""
+        """Write `flows.parquet`, `summary.json` and, if there are samples, `samples.parquet`.
+
+        With `SHA256SUMS` beside them, as the command `sha256sum --check` reads it. Raises
+        `FileError` if there is no place.
+        """
         directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        self.flows.write_parquet(directory / "flows.parquet")
-        samples = directory / "samples.parquet"
-        if self.samples.is_empty():
-            samples.unlink(missing_ok=True)
-        else:
-            self.samples.write_parquet(samples)
-        # Last, so that a directory with a summary is a whole result.
-        text = json.dumps(self.summary, indent=2)
-        (directory / "summary.json").write_text(text + "\n", encoding="utf-8")
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            # Last, so that a directory with it is a whole result.
+            (directory / SUMS).unlink(missing_ok=True)
+            names = [FLOWS, *([] if self.samples.is_empty() else [SAMPLES]), SUMMARY]
+            (directory / SAMPLES).unlink(missing_ok=True)
+            self._write_tables(directory)
+            text = json.dumps(self.summary, indent=2)
+            (directory / SUMMARY).write_text(text + "\n", encoding="utf-8")
+            sums = [f"{_sum(directory / name)}  {name}\n" for name in names]
+            (directory / SUMS).write_text("".join(sums), encoding="utf-8")
+        except (OSError, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f"{directory}: cannot be written: {reason}") from None
         return directory
 
-    def write_whole(self, directory: Path) -> None:
-        """Write the directory in one step: it is there as a whole or not at all."""
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=directory.parent, prefix=".draft-"))
-        try:
-            self.write(draft)
-            if not directory.exists():
-                os.replace(draft, directory)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+    def _write_tables(self, directory: Path) -> None:
+        # Opened here, for polars takes names with `*` or `[` for patterns.
+        with (directory / FLOWS).open("wb") as stream:
+            self.flows.write_parquet(stream)
+        if not self.samples.is_empty():
+            with (directory / SAMPLES).open("wb") as stream:
+                self.samples.write_parquet(stream)
 
     @staticmethod
-    def read(directory: str | Path) -> "Result":
-        """Read what `write` wrote; tables stay on disk until they are looked at."""
-        return _Stored(Path(directory).absolute())
+    def read(directory: str | Path, again: "Again | None" = None) -> "Result":
+        """Read what `write` wrote; tables stay on disk until they are looked at.
+
+        Raises `FileError` if that is not what is there. If a table turns out so when it is looked
+        at, `again` is to write the directory anew; without it that is a `FileError` too.
+        """
+        return _Stored(Path(directory).absolute(), again)
+
+
+Again = Callable[[FileError, Result], None]
+"""Writes the directory of a result anew, of which the error says what is wrong."""
 
 
 class _Stored(Result):
     """A result on disk. A sweep can have more tables than fit in memory: only the last stays."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self.summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+    def __init__(self, directory: Path, again: Again | None) -> None:
+        self._directory, self._again = directory, again
+        self._open()
+
+    def _open(self) -> None:
+        """Read all but the tables, of which only the ends are looked at."""
+        try:
+            sums = files.read_text(self._directory / SUMS, files.MOST_SETTINGS).splitlines()
+        except OSError as error:
+            raise _unreadable(self._directory / SUMS, error) from None
+        self._sums = {name: digest for digest, _, name in (line.partition("  ") for line in sums)}
+        self._to_verify = [name for name in (FLOWS, SAMPLES) if name in self._sums]
+        if not {FLOWS, SUMMARY} <= self._sums.keys():
+            raise FileError(f"{self._directory / SUMS}: does not name all files")
+        self._verify(SUMMARY)
+        self.summary = read_json(self._directory / SUMMARY, dict[str, Any])
+        for name in self._to_verify:
+            _check_end(self._directory / name)
+
+    def _verify(self, name: str) -> None:
+        file = self._directory / name
+        if _sum(file) != self._sums[name]:
+            raise FileError(f"{file}: is not what was written")
+
+    def verify(self) -> None:
+        try:
+            while self._to_verify:
+                self._verify(self._to_verify[0])
+                self._to_verify.pop(0)
+        except FileError as error:
+            if self._again is None:
+                raise
+            self._again(error, self)
+            self._again = None
+            self._open()
+            self.verify()
 
     @property
-    def flows(self) -> pl.DataFrame:
-        return _read_tables(self._directory)[0]
-
-    @property
-    def samples(self) -> pl.DataFrame:
-        return _read_tables(self._directory)[1]
+    def _tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        self.verify()
+        return _read_tables(self._directory, SAMPLES in self._sums)
 
 
 @dataclass(frozen=True)
@@ -158,12 +212,38 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 @functools.lru_cache(maxsize=1)
-def _read_tables(directory: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    samples = directory / "samples.parquet"
-    return (
-        pl.read_parquet(directory / "flows.parquet"),
-        pl.read_parquet(samples) if samples.exists() else _no_samples(),
-    )
+def _read_tables(directory: Path, sampled: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    samples = _read_table(directory / SAMPLES) if sampled else _no_samples()
+    return _read_table(directory / FLOWS), samples
+
+
+def _read_table(file: Path) -> pl.DataFrame:
+    with file.open("rb") as stream:
+        return pl.read_parquet(stream)
+
+
+def _unreadable(file: Path, error: OSError) -> FileError:
+    return FileError(f"{file}: cannot be read: {error.strerror}")
+
+
+def _sum(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        with files.checked(file, sys.maxsize).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _check_end(file: Path) -> None:
+    """Refuse what cannot be a whole Parquet file: one ends with a mark."""
+    try:
+        with files.checked(file, sys.maxsize).open("rb") as stream:
+            stream.seek(max(0, file.stat().st_size - 4))
+            if stream.read(4) != b"PAR1":
+                raise FileError(f"{file}: is no whole Parquet file")
+    except OSError as error:
+        raise _unreadable(file, error) from None
 
 
 def _names(indices: Any, names: Any) -> pl.Series:

@@ -6,7 +6,6 @@ of, so an interrupted sweep is resumed by the same command.
 
 import contextlib
 import functools
-import hashlib
 import os
 import platform
 import threading
@@ -20,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sojourn import _core
+from sojourn import cache as store
 from sojourn._core import ScenarioError
 from sojourn.results import Result, Run
 from sojourn.scenario import Labels, as_json, check, with_files
@@ -28,15 +28,9 @@ PATIENCE_S = 2.0
 """Nothing is said about work that takes no longer than this."""
 
 
-def default_cache() -> Path:
-    """Return where results are kept: `$SOJOURN_CACHE`, or `results/cache` here."""
-    return Path(os.environ.get("SOJOURN_CACHE") or Path("results") / "cache")
-
-
 def key(scenario: Mapping[str, Any]) -> str:
     """Return the name of a scenario's result: a hash of all that the result depends on."""
-    content = f"{_core.SOURCE_HASH}\n{as_json(check(scenario))}"
-    return hashlib.sha256(content.encode()).hexdigest()
+    return store.name_of(check(scenario))
 
 
 def run(
@@ -67,18 +61,15 @@ def run_many(
     texts = {
         name: as_json(with_files(scenario)) for name, scenario in zip(keys, scenarios, strict=True)
     }
-    results = {} if cache is None else {name: _cached(cache / name) for name in texts}
-    known = {name: result for name, result in results.items() if result is not None}
+    known = {} if cache is None else store.known(cache, texts, simulate)
 
     def keep(name: str, result: Result) -> None:
-        if cache is None:
-            known[name] = result
-        else:
-            result.write_whole(cache / name)
-            known[name] = Result.read(cache / name)
+        known[name] = result if cache is None else store.keep(cache / name, result, simulate)
 
     missing = {name: text for name, text in texts.items() if name not in known}
     if missing:
+        if cache is not None:
+            store.prepare(cache)
         stop = _core.Stop()
         workers = threads or min(os.cpu_count() or 1, most)
         # A remote run cannot see our flag; the cluster cancels it instead.
@@ -166,10 +157,6 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor()
-
-
-def _cached(directory: Path) -> Result | None:
-    return Result.read(directory) if (directory / "summary.json").exists() else None
 
 
 def _collect(

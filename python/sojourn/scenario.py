@@ -5,19 +5,26 @@ core's; the lab only merges dictionaries, finds short names and reads the files 
 """
 
 import difflib
+import errno
 import itertools
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn import _core, files
 from sojourn._core import ScenarioError
 
 Scenario = dict[str, Any]
 Labels = dict[str, Any]
+
+MOST_DEPTH = 60
+"""How many tables and lists may lie in each other."""
+
+TOO_DEEP = f"nested too deeply, at most {MOST_DEPTH} levels are allowed"
 
 
 class FileError(ScenarioError):
@@ -33,13 +40,16 @@ def read(path: str | Path) -> Scenario:
 def parse(path: Path) -> Scenario:
     """Read a TOML file without the files that it names."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(files.read_text(path, files.MOST_SETTINGS))
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path}: is not a text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise FileError(_syntax_error(path, str(error))) from None
+    except RecursionError:
+        raise FileError(f"{path}: {TOO_DEEP}") from None
+    except ValueError as error:
+        # Such as an integer of more digits than Python reads.
+        raise FileError(f"{path}: not TOML: {error}") from None
 
 
 def _syntax_error(path: Path, message: str) -> str:
@@ -53,29 +63,38 @@ def _syntax_error(path: Path, message: str) -> str:
 def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Scenario:
     """Replace the name under every key `file` by `{name, text}`, looking in `directory`."""
 
-    def load(value: Any, field: str) -> Any:
+    def load(value: Any, field: str, depth: int) -> Any:
+        if depth > MOST_DEPTH:
+            raise ScenarioError(f"{_shortened(field)}: {TOO_DEEP}")
         if isinstance(value, Mapping):
-            return {key: load(inner, f"{field}.{key}") for key, inner in value.items()}
+            return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
-            return [load(inner, f"{field}[{i}]") for i, inner in enumerate(value)]
+            return [load(inner, f"{field}[{i}]", depth + 1) for i, inner in enumerate(value)]
         if field.endswith(".file") and isinstance(value, str) and value != "none":
-            return _load_file(value, field.removeprefix("."), directory or Path())
+            return _load_file(value, field, directory or Path())
         return value
 
-    return {key: load(value, f".{key}") for key, value in scenario.items()}
+    return {key: load(value, str(key), 1) for key, value in scenario.items()}
+
+
+def _shortened(field: str) -> str:
+    return field if len(field) < 60 else f"{field[:60]}…"
 
 
 def _load_file(name: str, field: str, directory: Path) -> dict[str, str]:
     path = directory / name
     try:
-        return {"name": name, "text": path.read_text(encoding="utf-8")}
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{field}: the file `{path}` is not a text in UTF-8") from None
+        return {"name": name, "text": files.read_text(path, files.MOST_DATA)}
     except OSError as error:
-        folder = path.parent
-        beside = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-        hint = did_you_mean(path.name, beside)
+        hint = did_you_mean(path.name, _beside(path)) if error.errno == errno.ENOENT else ""
         raise ScenarioError(f"{field}: cannot read `{path}`: {error.strerror}{hint}") from None
+
+
+def _beside(path: Path) -> list[str]:
+    try:
+        return os.listdir(path.parent)
+    except OSError:
+        return []
 
 
 def check(scenario: Mapping[str, Any]) -> Scenario:
@@ -99,13 +118,19 @@ def as_json(scenario: Mapping[str, Any]) -> str:
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Scenario:
     """Merge tables deeply; where a part's `kind` changes, the old kind's parameters go."""
+    return _merge(base, changes, 1)
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], depth: int) -> Scenario:
+    if depth > MOST_DEPTH:
+        raise ScenarioError(TOO_DEEP)
     merged = dict(base)
     for key, new in changes.items():
-        merged[key] = _merge_value(merged.get(key), new)
+        merged[key] = _merge_value(merged.get(key), new, depth)
     return merged
 
 
-def _merge_value(old: Any, new: Any) -> Any:
+def _merge_value(old: Any, new: Any, depth: int) -> Any:
     if isinstance(old, Mapping) and isinstance(new, str) and old.get("kind") == new:
         return old
     is_name = isinstance(old, str) and old != "none"
@@ -114,7 +139,7 @@ def _merge_value(old: Any, new: Any) -> Any:
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return new
     changes_kind = "kind" in new and new["kind"] != old.get("kind")
-    return dict(new) if changes_kind else merge(old, new)
+    return dict(new) if changes_kind else _merge(old, new, depth + 1)
 
 
 def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
@@ -169,20 +194,41 @@ def expand(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations, each with its labels, in order."""
+    labelled = [
+        zip(_labels(given := list(values)), given, strict=True) for values in variations.values()
+    ]
     combinations = []
-    for values in itertools.product(*variations.values()):
-        labels = dict(zip(variations, values, strict=True))
+    for pairs in itertools.product(*labelled):
+        labels = {name: label for name, (label, _) in zip(variations, pairs, strict=True)}
         scenario = dict(base)
-        for name, value in labels.items():
+        for name, (_, value) in zip(variations, pairs, strict=True):
             scenario = override(scenario, {find(scenario, name): value})
         combinations.append((labels, scenario))
     return combinations
 
 
+def _labels(values: Sequence[Any]) -> list[Any]:
+    """Return what tells values apart in a column of a table, which has values of one kind."""
+    kinds = {type(value) for value in values}
+    if kinds <= {str} or kinds <= {bool} or kinds <= {int}:
+        return list(values)
+    if kinds <= {int, float}:
+        return [float(value) for value in values]
+    # Such as `none` beside a number, or a table.
+    return [value if isinstance(value, str) else _as_label(value) for value in values]
+
+
+def _as_label(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return str(value)
+
+
 def parse_variation(text: str) -> tuple[str, list[Any]]:
     """Read `load=0.2,0.8` into its name and values; values are TOML, or else plain words."""
     name, equals, values = text.partition("=")
-    items = [item.strip() for item in re.split(r",(?![^\[{]*[\]}])", values)]
+    items = [item.strip() for item in _split(values)]
     if not (equals and name.strip() and all(items)):
         raise ScenarioError(f"--vary {text}: expected NAME=VALUE,VALUE, such as load=0.2,0.8")
     if name.strip() == "seed":
@@ -190,11 +236,35 @@ def parse_variation(text: str) -> tuple[str, list[Any]]:
     return name.strip(), [_parse_value(item) for item in items]
 
 
+def _split(values: str) -> Iterator[str]:
+    """Split at the commas that stand in no brackets and no quotes."""
+    begin = depth = 0
+    quote, fresh = "", True
+    for place, sign in enumerate(values):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'" and (fresh or depth):
+            quote = sign
+        elif sign in "[{":
+            depth += 1
+        elif sign in "]}":
+            depth = max(0, depth - 1)
+        elif sign == "," and not depth:
+            yield values[begin:place]
+            begin = place + 1
+        fresh = sign == "," or (fresh and sign.isspace())
+    yield values[begin:]
+
+
 def _parse_value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = tomllib.loads(f"value = {text}")
+    except RecursionError:
+        raise ScenarioError(f"--vary {_shortened(text)}: {TOO_DEEP}") from None
+    except ValueError:
         return text
+    # What has lines of its own is no value.
+    return value["value"] if value.keys() == {"value"} else text
 
 
 def parts() -> dict[str, Any]:

@@ -214,7 +214,7 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
         head = "size" if part["class"][0] == metrics.ALL.name else "class"
         shown = _table(*labels, *metrics_here, title=f"{head}: {part[head][0]}")
         for row in part.partition_by(labels, maintain_order=True):
-            heads = [str(row[label][0]) for label in labels]
+            heads = [Text(str(row[label][0])) for label in labels]
             shown.add_row(*heads, *(_interval(cell) for cell in row.to_dicts()))
         tables.append(shown)
     return tables
@@ -288,7 +288,7 @@ def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | Non
     shown = _table(*others, *map(str, schemes), title=title)
     for rows in table.partition_by(others, maintain_order=True):
         cells = {row[first]: _interval(row) for row in rows.to_dicts()}
-        heads = [str(rows[name][0]) for name in others]
+        heads = [Text(str(rows[name][0])) for name in others]
         shown.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
     return shown
 
@@ -300,8 +300,8 @@ def claim_table(figures: Iterable[Made]) -> Table:
         column.justify = "left"
     for made in figures:
         for claim in made.claims:
-            row = (made.id, Text(claim["statement"]), MARKS[claim["verdict"]])
-            table.add_row(*row, Text(claim["numbers"]))
+            row = (made.id, Text(claim.statement), MARKS[claim.verdict])
+            table.add_row(*row, Text(claim.numbers))
     return table
 
 
@@ -406,9 +406,11 @@ def text_table(rows: Rows) -> Table:
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    # Texts, for what stands in brackets in a user's name is no markup.
+    heading = None if title is None else Text(title)
+    table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(Text(column), justify="left" if place == 0 else "right")
     return table
 
 

@@ -35,26 +35,28 @@ class Outcome:
     def judged(self) -> pl.DataFrame:
         """The bins with enough flows to be judged."""
         return self.bins.filter(
-            pl.col("flows_other") >= self.replay.settings["least_flows"],
+            pl.col("flows_other") >= self.replay.settings.least_flows,
             pl.col("difference").is_not_null(),
         )
 
     @property
     def completions(self) -> list[tuple[str, Verdict]]:
         """Whether completion times are near enough: in all bins, or by statistic and group."""
-        within = self.replay.settings.get("within")
+        within = self.replay.settings.within
         rows = self.judged.to_dicts()
+        unjudged = [("FCT", not_judged("no bin has enough flows"))]
         if within is None or not rows:
-            return [("FCT", not_judged("no bin has enough flows"))]
-        if not isinstance(within, Mapping):
+            return unjudged
+        if not isinstance(within, dict):
             worst = max(rows, key=lambda row: abs(row["difference"]))
             return [("FCT", self._near("mean", worst, within))]
-        return [
+        judged = [
             (f"{statistic}, {self.bin_name(row)}", self._near(statistic, row, limit))
             for statistic, limits in within.items()
             for row in rows
             if (limit := limits.get(self.bin_name(row))) is not None
         ]
+        return judged or unjudged
 
     @property
     def completion(self) -> Verdict:
@@ -66,6 +68,8 @@ class Outcome:
         if statistic == "mean":
             distance, what = abs(row["difference"]), apart(row)
             what += " (no more than chance)" if distance <= row["error"] else ""
+        elif row["p99_difference"] is None:
+            return not_judged(f"no percentile at {self.bin_name(row)}")
         else:
             distance, what = abs(row["p99_difference"]), f"{100 * row['p99_difference']:+.1f} %"
         sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
@@ -80,13 +84,8 @@ class Outcome:
         return at_most(abs(ours - theirs), UTILISATION_WITHIN, "difference of utilisations")
 
     def bin_name(self, row: Mapping[str, Any]) -> str:
-        """Return the name of a bin, such as `8 to 11 packets`."""
-        if self.replay.settings["by"] == "flow":
-            return f"flow {row['low']}"
-        for name, bounds in self.replay.settings["groups"].items():
-            if bounds == [row["low"], row["high"]]:
-                return str(name)
-        return f"{row['low']} to {row['high']} packets"
+        """Return the name of the bin of a row."""
+        return self.replay.bin_name(row["low"], row["high"])
 
 
 def apart(row: Mapping[str, Any]) -> str:
@@ -97,18 +96,14 @@ def apart(row: Mapping[str, Any]) -> str:
 
 def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
     """Run everything, and put it beside the other's; the options are those of `run_many`."""
-    linked = [replay for replay in replays if _has_link(replay)]
+    linked = [replay for replay in replays if replay.has_link]
     wholes = [replay.scenario for replay in replays]
     results = run_many([*wholes, *(replay.beginning for replay in linked)], **options)
     beginnings = iter(results[len(replays) :])
     return [
-        _beside(replay, result, next(beginnings) if _has_link(replay) else None)
+        _beside(replay, result, next(beginnings) if replay.has_link else None)
         for replay, result in zip(replays, results, strict=False)
     ]
-
-
-def _has_link(replay: Replay) -> bool:
-    return "link" in replay.settings and not replay.is_ideal
 
 
 def _beside(replay: Replay, result: Result, beginning: Result | None) -> Outcome:
@@ -148,12 +143,12 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
     if replay.flows is not None and "alone_us" in replay.flows.columns:
         alone = pl.col("flow").cast(pl.UInt64), (pl.col("alone_us") / 1e6).alias("alone_s")
         flows = flows.join(replay.flows.with_row_index("flow").select(alone), on="flow")
-    fct = pl.col("fct_s") + replay.settings["adds_s"]
-    if replay.settings["until"] == "acked":
+    fct = pl.col("fct_s") + replay.settings.adds_s
+    if replay.settings.until == "acked":
         # Ideals have no ACKs: theirs come back over an empty network.
         way_back = pl.col("alone_s") - pl.col("ideal_fct_s")
         fct = fct + way_back if replay.is_ideal else pl.col("acked_s")
-    by_flow = replay.settings["by"] == "flow"
+    by_flow = replay.settings.by == "flow"
     key = pl.col("flow") if by_flow else _packets(replay, pl.col("size_bytes"))
     return flows.select(
         key.cast(pl.Int64).alias("key"),
@@ -166,13 +161,14 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
 
 def _their_flows(replay: Replay) -> pl.DataFrame | None:
     """Return the other's flows if they are known, as far as they finish before our run ends."""
-    if replay.flows is None or replay.name not in replay.flows.columns:
+    if replay.flows is None or not replay.is_known_by_flow:
         return None
     start, fct = pl.col("start_us") / 1e6, pl.col(replay.name) / 1e6
-    fct = pl.when(start + fct <= replay.end_s).then(fct)
+    fct = pl.when(start + fct <= replay.settings.end_s).then(fct)
     alone = [(pl.col("alone_us") / 1e6).alias("alone_s")] if replay.is_slowdown else []
+    key = pl.int_range(pl.len()) if replay.settings.by == "flow" else pl.col("packets")
     return replay.flows.with_columns(alone).select(
-        pl.col("packets").cast(pl.Int64).alias("key"),
+        key.alias("key"),
         start.alias("start_s"),
         fct.alias("fct_s"),
         _time(replay, fct).alias("time"),
@@ -186,12 +182,12 @@ def _time(replay: Replay, fct: pl.Expr) -> pl.Expr:
 
 
 def _packets(replay: Replay, size: pl.Expr) -> pl.Expr:
-    payload: int = replay.settings["payload_bytes"]
+    payload = replay.settings.payload_bytes
     return (size + payload - 1) // payload
 
 
 def _measured(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
-    since, until = replay.settings["measured_s"]
+    since, until = replay.settings.measured_s
     return flows.filter(pl.col("start_s") >= since, pl.col("start_s") < until)
 
 
@@ -206,7 +202,7 @@ def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
             mean=time.mean(),
             stderr=time.std() / time.count().sqrt(),
             median=time.median(),
-            p99=time.quantile(0.99, replay.settings["p99"]),
+            p99=time.quantile(0.99, replay.settings.p99),
         )
         for low, high in replay.bins.select("low", "high").iter_rows()
     ]
@@ -215,9 +211,9 @@ def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
 
 def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]:
     measured = _measured(replay, flows)["time"]
-    since, end = replay.settings["measured_s"][0], replay.end_s
+    since, end = replay.settings.measured_s[0], replay.settings.end_s
     # A flow is active until its sender knows that it is done.
-    done = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings["ack_s"]
+    done = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings.ack_s
     active = flows.select(done.clip(since, end) - pl.col("start_s").clip(since, end)).to_series()
     timeouts = flows.filter(pl.col("fct_s").is_not_null())["timeouts"]
     return {
@@ -225,7 +221,7 @@ def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]
         "unfinished": measured.null_count(),
         "mean": _number(measured.mean()),
         "median": _number(measured.median()),
-        "p99": _number(measured.quantile(0.99, replay.settings["p99"])),
+        "p99": _number(measured.quantile(0.99, replay.settings.p99)),
         "active_flows": float(active.sum()) / (end - since),
         "timeouts": None if timeouts.null_count() else float(timeouts.sum()),
     }
@@ -237,22 +233,24 @@ def _number(value: Any) -> float | None:
 
 def _link_totals(replay: Replay, result: Result, beginning: Result) -> dict[str, float]:
     """Return what the link carried, held and dropped since the first arrival that counts."""
-    link = replay.settings["link"]
-    samples = result.samples.filter(pl.col("time_s") >= replay.settings["measured_s"][0])
+    link = str(replay.settings.link)
+    now, before = (metrics.link_counters(run, link) for run in (result, beginning))
+    dropped = now["drops"] - before["drops"]
+    arrivals = dropped + now["packets"] - before["packets"]
+    totals = {"drop_rate": dropped / arrivals if arrivals else 0.0}
+    samples = result.samples.filter(pl.col("time_s") >= replay.settings.measured_s[0])
     sent, queue = (
         samples.filter(pl.col("probe") == f"{probe} {link}").sort("time_s")
         for probe in ("transmitted_bytes", "queue_bytes")
     )
+    # A run that is short beside the interval of the samples has none to compare.
+    if sent.height < 2:
+        return totals
     spent = sent["time_s"][-1] - sent["time_s"][0]
     carried = 8 * (sent["value"][-1] - sent["value"][0])
-    now, before = (metrics.link_counters(run, link) for run in (result, beginning))
-    dropped = now["drops"] - before["drops"]
-    arrivals = dropped + now["packets"] - before["packets"]
-    return {
-        "utilisation": carried / spent / now["rate_bps"],
-        "queue_packets": float(queue["value"].to_numpy().mean()) / replay.settings["wire_bytes"],
-        "drop_rate": dropped / arrivals if arrivals else 0.0,
-    }
+    packets = queue["value"].to_numpy().mean() / replay.settings.wire_bytes
+    rate = carried / spent / now["rate_bps"]
+    return totals | {"utilisation": rate, "queue_packets": float(packets)}
 
 
 def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
@@ -260,6 +258,8 @@ def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
     flows, drops = result.flows, result.summary["counts"]["drops"]
     needed = int(flows.select(_packets(replay, pl.col("size_bytes"))).sum().item())
     again = int(flows["retransmits"].sum())
+    if needed == 0:
+        return {}
     return {"drop_rate": drops / (needed + again), "retransmit_rate": again / needed}
 
 

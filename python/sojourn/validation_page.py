@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import _core, looks, places, plot
+from sojourn import _core, files, looks, places, plot
 from sojourn._core import ScenarioError
+from sojourn.scenario import FileError
 from sojourn.validate import Outcome, apart
 
 Drawn = Sequence[tuple[Outcome, looks.Look]]
@@ -54,9 +55,9 @@ def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
         }
         cells = {name: column for name, column in cells.items() if {*column} != {"-"}}
         if known:
-            rows = zip((one.replay.label for one in known), *cells.values(), strict=True)
+            rows = zip((one.replay.settings.label for one in known), *cells.values(), strict=True)
             columns = ["run", *(_titled(case[0], name) for name in cells)]
-            tables.append(Rows(case[0].replay.title, columns, [list(row) for row in rows]))
+            tables.append(Rows(case[0].replay.settings.title, columns, [list(row) for row in rows]))
     return tables
 
 
@@ -67,7 +68,7 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
         for first in range(0, len(case), abreast):
             runs = case[first : first + abreast]
             bins = [{(r["low"], r["high"]): r for r in one.bins.to_dicts()} for one in runs]
-            by_group = runs[0].replay.settings["by"] == "group"
+            by_group = runs[0].replay.settings.by == "group"
             cells = {"": _bin_cell} | ({", p99": _p99_cell} if by_group else {})
             rows = [
                 [runs[0].bin_name(row) + ending, f"{row['flows_other']}"]
@@ -76,15 +77,15 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
                 for ending, cell in cells.items()
             ]
             rows = [row for row in rows if {*row[2:]} != {"-"}]
-            columns = ["", "flows", *(one.replay.label for one in runs)]
-            tables.append(Rows(case[0].replay.title, columns, rows))
+            columns = ["", "flows", *(one.replay.settings.label for one in runs)]
+            tables.append(Rows(case[0].replay.settings.title, columns, rows))
     return tables
 
 
 def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
     """Return every verdict, with its numbers."""
     rows = [
-        [one.replay.case, one.replay.label, what, verdict.word, verdict.sentence]
+        [one.replay.case, one.replay.settings.label, what, verdict.word, verdict.sentence]
         for one in outcomes
         for what, verdict in (*one.completions, ("utilisation", one.utilisation))
         if verdict.held is not None
@@ -129,14 +130,14 @@ def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:
 
     Return the names of the files: none where no case goes by size.
     """
-    cases = [case for case in _by_case(outcomes) if case[0].replay.settings["by"] == "size"]
+    cases = [case for case in _by_case(outcomes) if case[0].replay.settings.by == "size"]
     if not cases:
         return []
-    labels = list(dict.fromkeys(one.replay.label for case in cases for one in case))
+    labels = list(dict.fromkeys(one.replay.settings.label for case in cases for one in case))
     with plot.canvas(2, len(cases), (6.4 * len(cases), 8)) as (picture, axes):
         for column, case in enumerate(cases):
             above, below = axes[:, column] if len(cases) > 1 else axes
-            drawn = [(one, _look(labels.index(one.replay.label))) for one in case]
+            drawn = [(one, _look(labels.index(one.replay.settings.label))) for one in case]
             _draw_times(above, drawn, simulator)
             _draw_ratios(below, drawn, simulator)
         plot.save(picture, stem)
@@ -147,7 +148,7 @@ def _draw_times(axes: Axes, drawn: Drawn, simulator: str) -> None:
     for one, look in drawn:
         size = _middle(one.bins)
         line: Any = {"color": look.colour, "marker": look.marker, "linewidth": 1}
-        axes.plot(size, one.bins["mean"].to_numpy(), label=one.replay.label, **line)
+        axes.plot(size, one.bins["mean"].to_numpy(), label=one.replay.settings.label, **line)
         hollow: Any = line | {"markerfacecolor": "none", "linestyle": "--", "alpha": 0.7}
         axes.plot(size, one.bins["mean_other"].to_numpy(), **hollow)
     axes.plot(
@@ -177,13 +178,15 @@ def _draw_ratios(axes: Axes, drawn: Drawn, simulator: str) -> None:
             linewidth=1,
             elinewidth=0.8,
         )
-    allowed = {one.replay.settings["within"] for one, _ in drawn if "within" in one.replay.settings}
-    for within in allowed:
+    allowed = {str(one.replay.settings.within): one.replay.settings.within for one, _ in drawn}
+    for within in allowed.values():
+        if not isinstance(within, float):
+            continue
         for side in (-100, 100):
             axes.axhline(side * within, color=looks.GREY, linewidth=0.8, linestyle=":")
     axes.axhline(0, color="#222222", linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"flow size (packets)\n{drawn[0][0].replay.title}")
+    axes.set_xlabel(f"flow size (packets)\n{drawn[0][0].replay.settings.title}")
     axes.set_ylabel(f"ours against {simulator} (%), ± 2 standard errors")
 
 
@@ -208,31 +211,38 @@ def page_of(folder: Path) -> Path:
         root = places.checkout()
     if root is None:
         raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
-    page = root / "docs" / "validation.md"
-    if not page.is_file():
-        raise ScenarioError(f"--record: there is no page {page}")
-    return page
+    return root / "docs" / "validation.md"
 
 
 def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
     """Write the results into the folder's page, between the marks of its section."""
-    page = page_of(folder)
-    begin, end = (f"<!-- {folder.resolve().name}: {word} -->" for word in ("begin", "end"))
-    text = page.read_text(encoding="utf-8")
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise ScenarioError(f"{page}: lacks the lines `{begin}` and `{end}`")
-    stem = page.with_name(f"validation_{folder.resolve().name}")
+    page, before, after = section(folder)
+    name = folder.resolve().name
+    stem = page.with_name(f"validation_{name}")
     drawn = draw(outcomes, simulator, stem)
     stem.with_suffix(".svg").unlink(missing_ok=True)
     parts = [
-        f"Made by `sojourn validate {folder.resolve().name} --record`, version {_core.VERSION}.",
+        f"Made by `sojourn validate {name} --record`, version {_core.VERSION}.",
         *([f"![Completion times by size]({stem.name}.png)"] if drawn else []),
         *_markdown(outcomes, simulator),
     ]
-    page.write_text("\n\n".join([before + begin, *parts, end + after]), encoding="utf-8")
+    files.write_text(page, "\n\n".join([before, *parts, after]))
     return page
+
+
+def section(folder: Path) -> tuple[Path, str, str]:
+    """Return the page of a folder's section, and its text up to and from the section."""
+    page = page_of(folder)
+    begin, end = (f"<!-- {folder.resolve().name}: {word} -->" for word in ("begin", "end"))
+    try:
+        text = files.read_text(page, files.MOST_SETTINGS)
+    except OSError as error:
+        raise FileError(f"{page}: cannot be read: {error.strerror}") from None
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise FileError(f"{page}: lacks the lines `{begin}` and `{end}`")
+    return page, before + begin, end + after
 
 
 def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:

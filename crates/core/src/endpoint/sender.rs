@@ -59,7 +59,6 @@ enum Stage {
 
 /// State of a sender.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Sender {
     /// Payload of all segments but the last, and of the last.
     full: u32,

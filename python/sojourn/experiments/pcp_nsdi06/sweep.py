@@ -28,7 +28,7 @@ import polars as pl
 import typer
 
 from sojourn import Labelled, Run, metrics, over_seeds, override, sweep
-from sojourn.run import default_cache
+from sojourn.cache import default_cache
 
 from .paper import BASE, HEAVY_TAILS, LOSS, MEAN, PCP, SHARING, Setting, ideals, measured
 
