@@ -15,6 +15,7 @@ import typer
 
 from sojourn import _core, scenario
 from sojourn._core import ScenarioError
+from sojourn.cluster import ClusterError
 from sojourn.run import default_cache
 from sojourn.scenario import FileError
 
@@ -75,7 +76,7 @@ def _about(path: Path) -> Iterator[None]:
     """Name the scenario's file in what goes wrong with the scenario."""
     try:
         yield
-    except FileError:
+    except (FileError, ClusterError):
         raise
     except ScenarioError as error:
         raise FileError(f"{path}: {error}") from None
