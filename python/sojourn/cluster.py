@@ -223,8 +223,8 @@ def _waiting(client: Any, told: str) -> Iterator[None]:
 def _refuse_strangers(client: Any, told: str) -> None:
     """Refuse a cluster of which some worker has not our source."""
 
-    # A function inside another travels by value: the worker need not have this module.
-    def source() -> Source | None:
+    # A function inside another travels by value: a worker need not have this module to read it.
+    def source() -> Any:
         try:
             from sojourn import _core  # noqa: PLC0415 - the worker's
         except ImportError:
@@ -253,8 +253,9 @@ def remote_work() -> Callable[[str], Result]:
     """Return what runs a scenario on a worker, once it has made sure that our source is there."""
     name, ours = __name__, OURS
 
-    # By value as well: the scheduler reads what passes, and need not have this module either.
-    def work(text: str) -> Result:
+    # By value as well, whatever its types name included, and of those ours may be missing there:
+    # the scheduler reads what passes, and a worker that cannot read it dies.
+    def work(text: str) -> Any:
         from distributed import get_worker  # noqa: PLC0415 - the worker's
 
         theirs = None
