@@ -130,14 +130,18 @@ def compare(
     median: Annotated[
         bool, typer.Option("--median", help="Medians over seeds, which a heavy tail leaves alone.")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="Of the first variation, what the others are held to."),
+    ] = None,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
-    """Run the product of variations, and print and draw it with confidence intervals."""
+    """Run the product of variations; print and draw it, and each scheme against the first."""
     from sojourn import compare as comparison
-    from sojourn import screen
+    from sojourn import pairs, pairs_page, screen
 
     with _about(path):
         base = scenario.parse(path)
@@ -145,16 +149,28 @@ def compare(
         base = scenario.with_files(base, path.parent)
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
+        pairs.reference_of(next(iter(variations.values())), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"seeds": seeds, "median": median, "what": path.name}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
         print(line)
+    by = next(iter(runs[0].labels))
+    paired = pairs.ratios(runs, by=by, against=against)
+    for rows in pairs_page.tables(paired):
+        screen.console.print(screen.text_table(rows))
+    for line in (*pairs_page.sentences(paired, by), *pairs_page.notes(paired, by)):
+        print(line)
     out.mkdir(parents=True, exist_ok=True)
     table.write_csv(out / "comparison.csv")
     comparison.draw(table, out / "comparison")
-    print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
+    written = ["comparison.csv", "comparison.svg", "comparison.png"]
+    if not paired.is_empty():
+        paired.write_csv(out / "pairs.csv")
+        pairs_page.draw(paired, by, out / "pairs")
+        written += ["pairs.csv", "pairs.svg", "pairs.png"]
+    print(f"written to {out}: {', '.join(written)}")
 
 
 def _cache(fresh: bool) -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import convergence, metrics, plot
+from sojourn import convergence, metrics, pairs, plot
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
 from sojourn.scenario import expand, find
@@ -39,7 +39,8 @@ def compare(
     """
     # What has the name of another column, such as `size`, gets its whole path as its name.
     variations = {
-        find(base, name) if name in COLUMNS else name: values for name, values in variations.items()
+        find(base, name) if name in (*COLUMNS, *pairs.COLUMNS) else name: values
+        for name, values in variations.items()
     }
     runs = sweep(over_seeds(expand(base, variations), seeds), **options)
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
