@@ -149,7 +149,8 @@ def compare(
         base = scenario.with_files(base, path.parent)
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
-        pairs.reference_of(next(iter(variations.values())), against)
+        first = next(iter(variations.values()))
+        pairs.reference_of([comparison.name(value) for value in first], against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"seeds": seeds, "median": median, "what": path.name}
         table, runs = comparison.compare(base, variations, **options)

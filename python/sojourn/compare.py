@@ -4,6 +4,7 @@ The table's first columns are the variations; then `size` and `class` tell which
 and what `across_seeds` returns follows.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import polars as pl
 from sojourn import convergence, metrics, pairs, plot
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
-from sojourn.scenario import expand, find
+from sojourn.scenario import Labels, expand, find
 
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
 """The columns beside those of the variations."""
@@ -42,7 +43,8 @@ def compare(
         find(base, name) if name in (*COLUMNS, *pairs.COLUMNS) else name: values
         for name, values in variations.items()
     }
-    runs = sweep(over_seeds(expand(base, variations), seeds), **options)
+    given = over_seeds(expand(base, variations), seeds)
+    runs = sweep([(_named(labels), scenario) for labels, scenario in given], **options)
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
     loaded = any(run.result.summary["load"] for run in runs)
     tables = []
@@ -68,6 +70,15 @@ def compare(
         of_class = pl.lit(bucket.of_class or every).alias("class")
         tables.append(summary.with_columns(size, of_class).select(*variations, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
+
+
+def name(value: Any) -> Any:
+    """Return what a value is called in tables: a part with parameters by its JSON."""
+    return json.dumps(value) if isinstance(value, Mapping | list) else value
+
+
+def _named(labels: Labels) -> Labels:
+    return {label: name(value) for label, value in labels.items()}
 
 
 def labels(table: pl.DataFrame) -> list[str]:

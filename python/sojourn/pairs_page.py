@@ -102,7 +102,7 @@ def notes(table: pl.DataFrame, by: str) -> list[str]:
     one = table["seeds"].max() == 1
     how = "by ten batches of the run's flows" if one else "over seeds"
     lines = [
-        f"ratios to {_name(by, table['against'][0])} on the same flows ± 95 % confidence {how}; "
+        f"ratios to {_name(by, table['against'][0])}{_same(table)}, 95 % confidence {how}; "
         f"{BY_FLOW}: geometric mean"
     ]
     if not table["same_flows"].all():
@@ -149,7 +149,7 @@ def _with_interval(row: dict[str, Any]) -> str:
     value = _number(row["value"], row)
     if math.isnan(row["low"]):
         return value
-    return f"{value} ({_number(row['low'], row)}–{_number(row['high'], row)})"
+    return f"{value} [{_number(row['low'], row)}, {_number(row['high'], row)}]"
 
 
 def _number(value: float, row: dict[str, Any]) -> str:
@@ -159,6 +159,10 @@ def _number(value: float, row: dict[str, Any]) -> str:
         return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
     digits = min(max(-math.floor(math.log10(width)), 1 if width >= 1 else 2), 6)
     return f"{value:.{digits}f}"
+
+
+def _same(table: pl.DataFrame) -> str:
+    return " on the same flows" if table["same_flows"].any() else ""
 
 
 def _labels(table: pl.DataFrame) -> list[str]:
@@ -192,7 +196,8 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
         for axes in np.ravel(grid)[1:]:
             axes.set_yticks(range(len(cases)), [""] * len(cases))
         against = _name(by, table["against"][0])
-        picture.supxlabel(f"mean completion time over that of {against}, same flows", fontsize=10)
+        words = f"mean completion time over that of {against}{_same(table)}"
+        picture.supxlabel(words, fontsize=10)
         handles, names = first.get_legend_handles_labels()
         picture.legend(handles, names, loc="outside upper left", ncols=6, frameon=False)
         plot.save(picture, stem)
@@ -218,7 +223,7 @@ def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) 
     axes.set_xlim(min(low, 0.9), max(high, 1.11))
     low, high = axes.get_xlim()
     narrow = high < 3 * low
-    subs = tuple(np.arange(1, 10, 1.0)) if narrow else (1.0, 2.0, 5.0)
+    subs = tuple(np.arange(1, 10, 1.0)) if narrow else (1.0, 2.0, 3.0, 5.0)
     axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
