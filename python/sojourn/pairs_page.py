@@ -27,7 +27,7 @@ def tables(table: pl.DataFrame) -> list[Rows]:
     """Return ratios with their intervals, by size and by class, as `screen.text_table` shows."""
     if table.is_empty():
         return []
-    shown = []
+    shown: list[Rows] = []
     for part in table.partition_by(*WHERE, maintain_order=True):
         labels = _labels(table)
         rows = []
@@ -43,6 +43,9 @@ def tables(table: pl.DataFrame) -> list[Rows]:
                     *(ratios[name] for name in METRICS),
                 )
             )
+        # A size or class that has all flows would say it twice.
+        if shown and rows == shown[0].rows:
+            continue
         head = "size" if part["class"][0] == ALL.name else "class"
         title = f"against {table['against'][0]}, {head}: {part[head][0]}"
         columns = (*labels, "pairs", "unfinished", *METRICS)
