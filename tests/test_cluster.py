@@ -125,10 +125,9 @@ def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         started.end()
 
 
-@pytest.fixture
-def no_workers(tmp_path: Path) -> Iterator[Cluster]:
-    (tmp_path / "dask").mkdir()
-    started = Cluster(tmp_path / "dask")
+@pytest.fixture(scope="module")
+def no_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    started = Cluster(tmp_path_factory.mktemp("dask"))
     try:
         yield started
     finally:
@@ -230,6 +229,15 @@ def test_a_worker_without_our_version_is_refused(
         two_workers.wait_for_workers(2)
 
 
+def test_waiting_for_workers_can_be_ended(no_workers: Cluster, scenario_file: Path) -> None:
+    sweep = compare(scenario_file, no_workers.address, "--vary", "flows=5000")
+    until(lambda: "has no workers" in sweep.errors())
+    sweep.signal(signal.SIGINT)
+    status, told = sweep.end()
+    assert status == 130
+    assert told.splitlines()[1:] == ["sojourn: interrupted; what has finished is kept"]
+
+
 def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
     no_workers: Cluster, scenario_file: Path, cache: Path
 ) -> None:
@@ -246,15 +254,6 @@ def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
     lost = "the connection to the scheduler was lost; what has finished is kept"
     assert sweep.end() == (2, f"{waits}sojourn: --cluster {address}: {lost}\n")
     assert 0 < finished(cache) < 200
-
-
-def test_waiting_for_workers_can_be_ended(no_workers: Cluster, scenario_file: Path) -> None:
-    sweep = compare(scenario_file, no_workers.address, "--vary", "flows=5000")
-    until(lambda: "has no workers" in sweep.errors())
-    sweep.signal(signal.SIGINT)
-    status, told = sweep.end()
-    assert status == 130
-    assert told.splitlines()[1:] == ["sojourn: interrupted; what has finished is kept"]
 
 
 @pytest.mark.parametrize(
