@@ -12,6 +12,7 @@ interrupted, and also when whoever asked for it is gone.
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import sys
 import threading
@@ -249,9 +250,13 @@ def _stranger(worker: str, theirs: Source | None) -> str:
     return f"the worker at {worker} {has}, here is {words(OURS)}; install the same on both"
 
 
-def remote_work() -> Callable[[str], Result]:
-    """Return what runs a scenario on a worker, once it has made sure that our source is there."""
-    name, ours = __name__, OURS
+def remote_work(function: Callable[[str, _core.Stop], Result]) -> Callable[[str], Result]:
+    """Return what runs `function` on a worker, once it has made sure that our source is there.
+
+    The function is one of a module's; it is found by its name there.
+    """
+    ours, here = OURS, __name__
+    module, name = function.__module__, function.__name__
 
     # By value as well, whatever its types name included, and of those ours may be missing there:
     # the scheduler reads what passes, and a worker that cannot read it dies.
@@ -264,22 +269,19 @@ def remote_work() -> Callable[[str], Result]:
 
             theirs = (_core.VERSION, _core.SOURCE_HASH)
         if theirs != ours:
-            raise ImportError(get_worker().address, theirs, name=name)
-        from sojourn.cluster import simulate_while_wanted  # noqa: PLC0415 - the worker's
-
-        return simulate_while_wanted(text)
+            raise ImportError(get_worker().address, theirs, name=here)
+        found = getattr(importlib.import_module(module), name)
+        return importlib.import_module(here).while_wanted(found, text)
 
     return work
 
 
-def simulate_while_wanted(text: str) -> Result:
-    """Run one scenario on this worker, and end the run when the worker no longer wants it.
+def while_wanted(function: Callable[[str, _core.Stop], Result], text: str) -> Result:
+    """Run one scenario on this worker, and stop the run when the worker no longer wants it.
 
     That is so when the task was cancelled, its client is gone, or the worker closes.
     """
     from distributed import get_worker  # noqa: PLC0415 - an optional extra
-
-    from sojourn.run import simulate  # noqa: PLC0415 - which opens this module
 
     worker: Any = get_worker()
     task, stop, over = worker.get_current_task(), _core.Stop(), threading.Event()
@@ -297,6 +299,6 @@ def simulate_while_wanted(text: str) -> Result:
 
     threading.Thread(target=watch, name="sojourn-wanted", daemon=True).start()
     try:
-        return simulate(text, stop)
+        return function(text, stop)
     finally:
         over.set()

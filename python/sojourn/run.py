@@ -84,7 +84,7 @@ def run_many(
         workers = threads or min(os.cpu_count() or 1, most)
         # A remote run cannot see our flag: it ends itself when its future is cancelled.
         shared = functools.partial(_Shares(workers, len(missing)).simulate, stop=stop)
-        work = shared if cluster is None else remote_work()
+        work = shared if cluster is None else remote_work(simulate)
         with _executor(cluster, min(workers, len(missing))) as pool:
             futures = {pool.submit(work, text): name for name, text in missing.items()}
             _collect(futures, keep, stop, what)
