@@ -98,7 +98,7 @@ def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[s
     assert cli.invoke(["compare", "mixed.toml", "--vary", "rate=1 Gbps,2 Gbps"]) == 0
     printed = capsys.readouterr().out
     # All flows are small: a table of those would repeat that of all.
-    assert re.findall(r"(?:size|class): .*\b", printed) == [
+    assert re.findall(r"(?m)^(?:size|class): .*\b", printed) == [
         "size: all",
         "class: backup",
         "class: queries",

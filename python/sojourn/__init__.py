@@ -11,7 +11,7 @@ from sojourn.run import over_seeds, run, run_many, sweep
 from sojourn.scenario import check, expand, override, parts, read, schema
 
 if TYPE_CHECKING:
-    from sojourn import calls, convergence, looks, metrics, plot, steady, theory
+    from sojourn import calls, convergence, looks, metrics, pairs, plot, steady, theory
     from sojourn.claims import (
         Verdict,
         all_at_least,
@@ -52,6 +52,7 @@ __all__ = [
     "not_judged",
     "over_seeds",
     "override",
+    "pairs",
     "parts",
     "plot",
     "read",
@@ -66,7 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load what draws and computes statistics only when it is asked for: that takes a second."""
-    if name in ("calls", "convergence", "looks", "metrics", "plot", "steady", "theory"):
+    if name in ("calls", "convergence", "looks", "metrics", "pairs", "plot", "steady", "theory"):
         return importlib.import_module(f"sojourn.{name}")
     if name in __all__:
         module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"

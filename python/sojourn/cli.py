@@ -18,6 +18,7 @@ import typer
 from sojourn import _core, completion, files, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
+from sojourn.cluster import ClusterError
 from sojourn.scenario import FileError
 
 INTERRUPTED = 130
@@ -94,7 +95,7 @@ def _about(path: Path) -> Iterator[None]:
     """Name the scenario's file in what goes wrong with the scenario."""
     try:
         yield
-    except FileError:
+    except (FileError, ClusterError):
         raise
     except ScenarioError as error:
         raise FileError(f"{path}: {error}") from None
@@ -164,14 +165,18 @@ def compare(
     median: Annotated[
         bool, typer.Option("--median", help="Medians over seeds, which a heavy tail leaves alone.")
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="Of the first variation, what the others are held to."),
+    ] = None,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
-    """Run the product of variations, and print and draw it with confidence intervals."""
+    """Run the product of variations; print and draw it, and each scheme against the first."""
     from sojourn import compare as comparison
-    from sojourn import screen
+    from sojourn import pairs, pairs_page, screen
 
     with _about(path):
         base = scenario.parse(path)
@@ -179,15 +184,28 @@ def compare(
         base = scenario.with_files(base, path.parent)
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
+        first = next(iter(variations.values()))
+        pairs.reference_of(scenario.labels_of(first), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"seeds": seeds, "median": median, "what": path.name}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
         print(line)
+    by = next(iter(runs[0].labels))
+    paired = pairs.ratios(runs, by=by, against=against)
+    for rows in pairs_page.tables(paired):
+        screen.console.print(screen.text_table(rows))
+    for line in (*pairs_page.sentences(paired, by), *pairs_page.notes(paired, by)):
+        print(line)
     files.write_text(out / "comparison.csv", table.write_csv())
     comparison.draw(table, out / "comparison")
-    print(f"written to {out}: comparison.csv, comparison.svg, comparison.png")
+    written = ["comparison.csv", "comparison.svg", "comparison.png"]
+    if not paired.is_empty():
+        files.write_text(out / "pairs.csv", paired.write_csv())
+        pairs_page.draw(paired, by, out / "pairs")
+        written += ["pairs.csv", "pairs.svg", "pairs.png"]
+    print(f"written to {out}: {', '.join(written)}")
 
 
 def _cache(fresh: bool) -> Path | None:

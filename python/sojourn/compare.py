@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import convergence, metrics, plot
+from sojourn import convergence, metrics, pairs, plot
 from sojourn._core import ScenarioError
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
@@ -44,7 +44,8 @@ def compare(
     """
     # What has the name of another column, such as `size`, gets its whole path as its name.
     variations = {
-        find(base, name) if name in COLUMNS else name: values for name, values in variations.items()
+        find(base, name) if name in (*COLUMNS, *pairs.COLUMNS) else name: values
+        for name, values in variations.items()
     }
     count = seeds * math.prod(len(values) for values in variations.values())
     if count > MOST_RUNS:

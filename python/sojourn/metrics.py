@@ -102,16 +102,18 @@ def warm_up_s(result: Result) -> float:
 
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
-    warm_up = warm_up_s(result)
-    size = pl.col("size_bytes")
-    of_class = [] if bucket.of_class is None else [pl.col("class") == bucket.of_class]
     return result.flows.filter(
         pl.col("outcome") != "long_lived",
-        pl.col("start_s") >= warm_up,
-        size > bucket.above,
-        size <= bucket.up_to,
-        *of_class,
+        pl.col("start_s") >= warm_up_s(result),
+        *within(bucket),
     )
+
+
+def within(bucket: Bucket) -> list[pl.Expr]:
+    """Return what holds of the flows in a bucket."""
+    size = pl.col("size_bytes")
+    of_class = [] if bucket.of_class is None else [pl.col("class") == bucket.of_class]
+    return [size > bucket.above, size <= bucket.up_to, *of_class]
 
 
 def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
@@ -121,7 +123,7 @@ def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
 
 def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
     """Return the values of finished flows, and what those of unfinished ones are at least."""
-    flows = _with_bounds(timed(result, bucket), result, column)
+    flows = with_bounds(timed(result, bucket), result, column)
     finished = flows.filter(pl.col(column).is_not_null())["value"]
     unfinished = flows.filter(pl.col(column).is_null())["value"]
     return finished.to_numpy(), unfinished.to_numpy()
@@ -129,12 +131,12 @@ def _observed(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floa
 
 def in_order(result: Result, column: str, bucket: Bucket = ALL) -> tuple[Floats, bool]:
     """Return `column` of the flows in order of start, and whether it holds lower bounds."""
-    flows = _with_bounds(timed(result, bucket), result, column)
+    flows = with_bounds(timed(result, bucket), result, column)
     values = flows.sort("start_s", maintain_order=True)["value"]
     return values.to_numpy(), flows[column].null_count() > 0
 
 
-def _with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
+def with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
     """Add `value`: of a finished flow `column`, of an unfinished one what it is at least."""
     waited = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
     least = waited if column == "fct_s" else waited / pl.col("ideal_fct_s")
@@ -343,7 +345,7 @@ def size_curve(
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
         labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
-        flows = _with_bounds(timed(run.result), run.result, column)
+        flows = with_bounds(timed(run.result), run.result, column)
         flows = flows if where is None else flows.filter(where)
         pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
     return pl.concat(

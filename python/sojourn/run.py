@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sojourn import _core
 from sojourn import cache as store
 from sojourn._core import ScenarioError
+from sojourn.cluster import remote_work, remote_workers
 from sojourn.results import Result, Run
 from sojourn.scenario import Labels, as_json, check, with_files
 
@@ -72,9 +73,9 @@ def run_many(
             store.prepare(cache)
         stop = _core.Stop()
         workers = threads or min(os.cpu_count() or 1, most)
-        # A remote run cannot see our flag; the cluster cancels it instead.
+        # A remote run cannot see our flag: it ends itself when its future is cancelled.
         shared = functools.partial(_Shares(workers, len(missing)).simulate, stop=stop)
-        work = shared if cluster is None else simulate
+        work = shared if cluster is None else remote_work(simulate)
         with _executor(cluster, min(workers, len(missing))) as pool:
             futures = {pool.submit(work, text): name for name, text in missing.items()}
             _collect(futures, keep, stop, what)
@@ -196,17 +197,8 @@ def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
         with ThreadPoolExecutor(threads) as pool:
             yield pool
         return
-    try:
-        from distributed import Client  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        message = "needs the extra `cluster`: pip install 'sojourn[cluster]'"
-        raise ScenarioError(f"--cluster {cluster}: {message}") from None
-    try:
-        client = Client(cluster, timeout="10 s")
-    except (OSError, ValueError) as error:
-        raise ScenarioError(f"--cluster {cluster}: cannot be reached: {error}") from None
-    with client, client.get_executor() as pool:
-        yield pool
+    with remote_workers(cluster) as remote:
+        yield remote
 
 
 @contextlib.contextmanager

@@ -195,7 +195,7 @@ def expand(
 ) -> list[tuple[Labels, Scenario]]:
     """Return every combination of the variations, each with its labels, in order."""
     labelled = [
-        zip(_labels(given := list(values)), given, strict=True) for values in variations.values()
+        zip(labels_of(given := list(values)), given, strict=True) for values in variations.values()
     ]
     combinations = []
     for pairs in itertools.product(*labelled):
@@ -207,7 +207,7 @@ def expand(
     return combinations
 
 
-def _labels(values: Sequence[Any]) -> list[Any]:
+def labels_of(values: Sequence[Any]) -> list[Any]:
     """Return what tells values apart in a column of a table, which has values of one kind."""
     kinds = {type(value) for value in values}
     if kinds <= {str} or kinds <= {bool} or kinds <= {int}:
