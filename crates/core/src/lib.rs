@@ -28,6 +28,7 @@ pub mod topology;
 pub mod transport;
 pub mod units;
 pub mod waiting;
+pub mod watch;
 pub mod workload;
 
 /// Version of the simulator; part of every result.
