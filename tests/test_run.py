@@ -89,16 +89,16 @@ def test_what_is_known_does_not_depend_on_threads(cache: Path) -> None:
 def test_a_bad_number_of_threads_is_refused(threads: int) -> None:
     message = f"threads: must be from 1 to {_core.MOST_THREADS}, not {threads}"
     with pytest.raises(ValueError, match=message):
-        _core.run(as_json(SCENARIO), _core.Stop(), threads)
+        _core.run(as_json(SCENARIO), _core.Watch(), threads)
     with pytest.raises(ScenarioError, match=message):
         sojourn.run_many([SCENARIO], threads=threads)
 
 
 def test_a_run_on_several_threads_can_be_stopped() -> None:
-    stop = _core.Stop()
-    stop.set()
+    watch = _core.Watch()
+    watch.stop()
     with pytest.raises(ScenarioError, match="interrupted"):
-        _core.run(as_json(IN_WINDOWS), stop, 2)
+        _core.run(as_json(IN_WINDOWS), watch, 2)
 
 
 def test_equal_scenarios_have_one_key_however_they_are_written() -> None:

@@ -8,6 +8,7 @@ pub mod alone;
 pub mod demand;
 pub mod dynamics;
 pub mod endpoint;
+pub mod estimate;
 pub mod flow;
 pub mod fluid;
 pub mod graph;

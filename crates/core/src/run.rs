@@ -91,9 +91,10 @@ impl Scenario {
         }
     }
 
-    /// The workload as flows that have not run.
-    pub fn trace(&self) -> Result<(Columns, Vec<String>), Problem> {
+    /// The workload as flows that have not run; refused if it needs more than so many bytes of `memory`.
+    pub fn trace(&self, memory: Option<u64>) -> Result<(Columns, Vec<String>), Problem> {
         let graph = self.graph()?;
+        self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
         refuse_sequel(&flows, "a trace holds")?;
         let mut columns = Columns::default();
@@ -103,9 +104,11 @@ impl Scenario {
         Ok((columns, flows.classes))
     }
 
-    /// Checks all that can be checked without running.
-    pub fn check(&self) -> Result<(), Problem> {
+    /// Checks all that can be checked without running; refused if that needs more than so many bytes of
+    /// `memory`.
+    pub fn check(&self, memory: Option<u64>) -> Result<(), Problem> {
         let graph = self.graph()?;
+        self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
         if let Some(transport) = &self.transport {
             self.network(&graph, transport, &flows.classes, &Part::whole(&graph))?;

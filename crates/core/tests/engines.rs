@@ -3,7 +3,6 @@
 
 mod common;
 
-
 use common::{run, try_run_in_parts, with};
 use serde_json::{Value, json};
 use sojourn_core::scenario::Scenario;

@@ -68,7 +68,7 @@ pub fn with_just_enough_buffer(scenario: &Value) -> Value {
     let mut scenarios =
         sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
     let fits = |scenario: &Value| {
-        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check().is_ok())
+        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check(None).is_ok())
     };
     scenarios.find(fits).unwrap()
 }
