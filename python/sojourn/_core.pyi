@@ -44,9 +44,7 @@ class Watch:
     def progress(self) -> tuple[float, int, int]:
         """Tell simulated seconds, flows that have ended and packet-hops, as the run told last."""
 
-def run(
-    scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = []
-) -> dict[str, Any]:
+def run(scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = []) -> dict[str, Any]:
     """Run a scenario given as JSON; other Python threads go on meanwhile.
 
     What it gives as the text of a file may be a number, which counts `texts`; so in all functions.

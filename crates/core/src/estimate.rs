@@ -16,17 +16,17 @@ use crate::units::Time;
 
 /// A node and a link of the graph, with their names, and a port with its queue.
 const NODE: f64 = 150.0;
-const LINK: f64 = 1_500.0;
+const LINK: f64 = 4_000.0;
 /// What a node knows of a host to which flows run: its distance, and how many paths lead there.
 const NODE_AND_TARGET: f64 = 10.0;
 /// A record in the core, in a column that grows, and in the tables of the lab.
-const RECORD: f64 = 260.0;
+const RECORD: f64 = 200.0;
 /// A sample, in the same places.
-const SAMPLE: f64 = 80.0;
+const SAMPLE: f64 = 60.0;
 /// What a live flow has besides its two ends: a controller, what is in flight, its place in other tables.
 const BESIDE_LIVE: f64 = 500.0;
 /// What an ideal keeps of a flow until the end.
-const OF_IDEAL: f64 = 250.0;
+const OF_IDEAL: f64 = 150.0;
 
 /// What a run will need.
 #[derive(Clone, Debug, PartialEq)]
