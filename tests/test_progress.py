@@ -38,14 +38,14 @@ def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
 
     thread = threading.Thread(target=work)
     thread.start()
-    while thread.is_alive() and len(seen) < 3:
+    while thread.is_alive() and (len(seen) < 3 or seen[-1][1] == 0):
         now = watch.progress()
         if now[0] > 0 and (not seen or now[0] > seen[-1][0]):
             seen.append(now)
         time.sleep(0.01)
     watch.stop("enough")
     thread.join()
-    assert len(seen) == 3
+    assert len(seen) >= 3
     assert seen == sorted(seen)
     assert seen[-1][1] > 0
     assert (seen[-1][2] > 0) == ("model" not in scenario)

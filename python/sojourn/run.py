@@ -62,7 +62,7 @@ def run(
     return run_many([scenario], cache=cache, threads=threads, memory=memory)[0]
 
 
-def run_many(
+def run_many(  # noqa: PLR0913 - each is an option of its own
     scenarios: Sequence[Mapping[str, Any]],
     *,
     cache: Path | None = None,

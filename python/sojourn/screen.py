@@ -129,13 +129,13 @@ def _windows(result: Result) -> list[str]:
 
 
 def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
-    """Count the flows that the end of the run has cut off, and show those with most left to come."""
+    """Count the flows that the end of the run has cut off, and show those with most left."""
     flows = result.flows.filter(pl.col("outcome") == "unfinished")
     if flows.is_empty():
         return []
     left = flows.with_columns(left=pl.col("size_bytes") - pl.col("delivered_bytes"))
     largest = left.sort("left", descending=True).head(most)
-    columns = ("flow", "from host", "to host", "class", "size", "left", "start", "time-outs")
+    columns = ("flow", "from", "to", "class", "size", "left", "start", "time-outs")
     table = _table(*columns, title="unfinished, most left")
     for row in largest.to_dicts():
         ends = (str(row[name]) for name in ("flow", "source", "target"))
