@@ -131,7 +131,7 @@ impl Scenario {
                 ("workload", format!("{} flows at a time", count(live_flows)), live),
                 ("samples.interval", format!("{} samples", count(samples)), of_samples),
             ],
-            results: (records + of_samples) / 2.0,
+            results: 0.5 * (records + of_samples),
         })
     }
 
@@ -149,7 +149,7 @@ impl Scenario {
 /// A number of things, in three digits if they are many.
 fn count(number: f64) -> String {
     match number {
-        1e6.. => format!("{:.3e}", number),
+        1e6.. => format!("{number:.3e}"),
         _ => format!("{number:.0}"),
     }
 }

@@ -44,16 +44,16 @@ impl Table {
                 return Err(problem(format!("column `{column}` appears twice")));
             }
         }
-        match required.iter().find(|name| !columns.iter().any(|column| column == *name)) {
-            Some(name) => Err(problem(format!(
+        if let Some(name) =
+            required.iter().find(|name| !columns.iter().any(|column| column == *name))
+        {
+            return Err(problem(format!(
                 "no column `{name}`; the first line must name the columns {}",
                 required.join(", ")
-            ))),
-            None => {
-                let (file, cells) = (file.name.clone(), csv::StringRecord::new());
-                Ok(Self { file, columns, reader, cells })
-            }
+            )));
         }
+        let (file, cells) = (file.name.clone(), csv::StringRecord::new());
+        Ok(Self { file, columns, reader, cells })
     }
 
     /// The next row; none after the last.
