@@ -44,7 +44,9 @@ class Watch:
     def progress(self) -> tuple[float, int, int]:
         """Tell simulated seconds, flows that have ended and packet-hops, as the run told last."""
 
-def run(scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = []) -> dict[str, Any]:
+def run(
+    scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...
+) -> dict[str, Any]:
     """Run a scenario given as JSON; other Python threads go on meanwhile.
 
     What it gives as the text of a file may be a number, which counts `texts`; so in all functions.
@@ -55,16 +57,16 @@ def run(scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = []
     used.
     """
 
-def show(scenario: str, texts: Sequence[str] = []) -> str:
+def show(scenario: str, texts: Sequence[str] = ...) -> str:
     """Return the scenario with every default filled in, as JSON, without building any of it."""
 
-def check(scenario: str, texts: Sequence[str] = [], memory: int | None = None) -> str:
+def check(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> str:
     """Check a scenario, and whether it fits into so many bytes of memory; return it as `show`."""
 
-def estimate(scenario: str, texts: Sequence[str] = [], threads: int = 1) -> str:
+def estimate(scenario: str, texts: Sequence[str] = ..., threads: int = 1) -> str:
     """Return what a run on so many threads will need, as JSON."""
 
-def trace(scenario: str, texts: Sequence[str] = [], memory: int | None = None) -> dict[str, Any]:
+def trace(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> dict[str, Any]:
     """Return the flows that a scenario's workload asks for, without running them.
 
     A workload that needs more than so many bytes of memory is refused.
