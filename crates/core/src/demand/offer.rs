@@ -87,8 +87,8 @@ impl Offer {
     }
 
     /// How many flows are in progress at most, roughly, in a network of so many `links` at its edge that
-    /// carries `rate` bytes a second: all that does not end; of what comes faster than that, what is left over;
-    /// otherwise what links that share fairly hold on average.
+    /// carries `rate` bytes a second: all that does not end; of what comes faster than that, what is left
+    /// over; otherwise what links that share fairly hold on average.
     pub(crate) fn live(&self, rate: f64, links: f64) -> f64 {
         let span = self.last.since(self.first).seconds();
         let load = if span > 0.0 { self.payload / span / rate } else { f64::INFINITY };
