@@ -91,8 +91,8 @@ impl Config {
     }
 }
 
-/// Whether all hosts have cables to switches that are joined: then paths join all of them, and nobody needs to
-/// look at every two, of which there may be a billion.
+/// Whether all hosts have cables to switches that are joined: then paths join all of them, and nobody needs
+/// to look at every two, of which there may be a billion.
 fn meet(graph: &Graph) -> bool {
     let mut beside = vec![Vec::new(); graph.nodes.len()];
     for link in &graph.links {
