@@ -21,7 +21,7 @@ import sojourn
 from conftest import SCENARIO
 from sojourn import _core, cli, cluster
 from sojourn.cluster import ClusterError, remote_workers
-from sojourn.run import simulate
+from sojourn.run import simulate_alone
 from sojourn.scenario import as_json
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
@@ -153,9 +153,10 @@ def test_a_sweep_on_a_cluster_is_that_of_threads(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in range(1, 7)]
-    monkeypatch.setattr(importlib.import_module("sojourn.run"), "PATIENCE_S", 0.0)
+    for name in ("PATIENCE_S", "EVERY_S"):
+        monkeypatch.setattr(importlib.import_module("sojourn.progress"), name, 0.0)
     remote = sojourn.run_many(scenarios, cluster=two_workers.address, cache=cache, what="sweep")
-    assert re.fullmatch(r"(sweep: \d of 6, \d+ s\n)+", capsys.readouterr().err)
+    assert re.fullmatch(r"(sweep: \d+ % \(\d of 6\), .*\d+ s\n)+", capsys.readouterr().err)
     assert finished(cache) == 6
     for one, other in zip(remote, sojourn.run_many(scenarios), strict=True):
         assert_frame_equal(one.flows, other.flows)
@@ -304,4 +305,4 @@ def test_what_fails_in_a_remote_run_is_told_as_in_one_here(two_workers: Cluster)
     with remote_workers(two_workers.address) as pool:
         wrong = as_json({**SCENARIO, "workload": {"kind": "nonesuch"}})
         with pytest.raises(sojourn.ScenarioError, match="nonesuch"):
-            pool.submit(cluster.remote_work(simulate), wrong).result()
+            pool.submit(cluster.remote_work(simulate_alone), wrong, []).result()

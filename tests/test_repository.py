@@ -48,6 +48,8 @@ LAYERS = (
     "_core",
     "files",
     "places",
+    "memory",
+    "progress",
     "scenario",
     "first_steps",
     "typed",

@@ -89,16 +89,16 @@ def test_what_is_known_does_not_depend_on_threads(cache: Path) -> None:
 def test_a_bad_number_of_threads_is_refused(threads: int) -> None:
     message = f"threads: must be from 1 to {_core.MOST_THREADS}, not {threads}"
     with pytest.raises(ValueError, match=message):
-        _core.run(as_json(SCENARIO), _core.Stop(), threads)
+        _core.run(as_json(SCENARIO), _core.Watch(), threads)
     with pytest.raises(ScenarioError, match=message):
         sojourn.run_many([SCENARIO], threads=threads)
 
 
 def test_a_run_on_several_threads_can_be_stopped() -> None:
-    stop = _core.Stop()
-    stop.set()
+    watch = _core.Watch()
+    watch.stop()
     with pytest.raises(ScenarioError, match="interrupted"):
-        _core.run(as_json(IN_WINDOWS), stop, 2)
+        _core.run(as_json(IN_WINDOWS), watch, 2)
 
 
 def test_equal_scenarios_have_one_key_however_they_are_written() -> None:
@@ -120,12 +120,6 @@ def test_one_bad_scenario_stops_a_sweep_before_it_starts(cache: Path) -> None:
     with pytest.raises(ScenarioError, match=r"workload\.load"):
         sojourn.run_many([SCENARIO, bad], cache=cache)
     assert not cache.exists()
-
-
-def test_an_unreachable_cluster_is_told_in_one_line() -> None:
-    with pytest.raises(ScenarioError, match=r"--cluster tcp://127\.0\.0\.1:9: ") as caught:
-        sojourn.run_many([SCENARIO], cluster="tcp://127.0.0.1:9")
-    assert "\n" not in str(caught.value)
 
 
 def entries(cache: Path) -> dict[str, int]:

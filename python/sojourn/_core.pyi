@@ -1,5 +1,6 @@
 """The compiled core: a run is a pure function of scenario, seed and version."""
 
+from collections.abc import Sequence
 from typing import Any, Final, final
 
 __all__ = [
@@ -7,12 +8,14 @@ __all__ = [
     "SOURCE_HASH",
     "VERSION",
     "ScenarioError",
-    "Stop",
+    "Watch",
     "check",
+    "estimate",
     "fluid",
     "parts",
     "run",
     "schema",
+    "show",
     "trace",
 ]
 
@@ -29,18 +32,25 @@ class ScenarioError(ValueError):
     """A scenario that cannot be run: `field: what is wrong and what is allowed`."""
 
 @final
-class Stop:
-    """Asks running simulations to stop; safe to set from any thread."""
+class Watch:
+    """Watches a run: asks it to stop, and how far it is; safe to use from any thread."""
 
-    def __new__(cls) -> Stop: ...
-    def set(self) -> None:
-        """Ask every run that was given this object to stop."""
+    def __new__(cls) -> Watch: ...
+    def stop(self, reason: str = "") -> None:
+        """Ask the run to stop, and say why; the first reason stays."""
 
-    def is_set(self) -> bool:
+    def is_stopped(self) -> bool:
         """Tell whether a stop was asked for."""
 
-def run(scenario: str, stop: Stop, threads: int = 1) -> dict[str, Any]:
+    def progress(self) -> tuple[float, int, int]:
+        """Tell simulated seconds, flows that have ended and packet-hops, as the run told last."""
+
+def run(
+    scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...
+) -> dict[str, Any]:
     """Run a scenario given as JSON; other Python threads go on meanwhile.
+
+    What it gives as the text of a file may be a number, which counts `texts`; so in all functions.
 
     It may use so many `threads` of its own, from 1 to `MOST_THREADS`; any other number is a
     `ValueError`. The results are the same to the bit, whatever the number. A network that is not
@@ -48,14 +58,23 @@ def run(scenario: str, stop: Stop, threads: int = 1) -> dict[str, Any]:
     used.
     """
 
-def check(scenario: str) -> str:
-    """Return the scenario with every default filled in, as JSON."""
+def show(scenario: str, texts: Sequence[str] = ...) -> str:
+    """Return the scenario with every default filled in, as JSON, without building any of it."""
+
+def check(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> str:
+    """Check a scenario, and whether it fits into so many bytes of memory; return it as `show`."""
+
+def estimate(scenario: str, texts: Sequence[str] = ..., threads: int = 1) -> str:
+    """Return what a run on so many threads will need, as JSON."""
+
+def trace(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> dict[str, Any]:
+    """Return the flows that a scenario's workload asks for, without running them.
+
+    A workload that needs more than so many bytes of memory is refused.
+    """
 
 def fluid(setup: str) -> dict[str, Any]:
     """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""
-
-def trace(scenario: str) -> dict[str, Any]:
-    """Return the flows that a scenario's workload asks for, without running them."""
 
 def parts() -> str:
     """Return the catalogue of parts with their parameters, as JSON."""

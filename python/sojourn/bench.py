@@ -239,7 +239,7 @@ def timed(core: Any, scenario: str, threads: int) -> tuple[float, float, dict[st
     """Run once; return the time by the clock on the wall, the CPU time and the summary."""
     cpu_clock = time.thread_time if threads == 1 else time.process_time
     wall, cpu = time.perf_counter(), cpu_clock()
-    columns = core.run(scenario, core.Stop(), threads)
+    columns = core.run(scenario, core.Watch(), threads)
     wall, cpu = time.perf_counter() - wall, cpu_clock() - cpu
     return wall, cpu, json.loads(columns["summary"])
 

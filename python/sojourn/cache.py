@@ -11,13 +11,13 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
 from sojourn.results import Result
-from sojourn.scenario import FileError, as_json
+from sojourn.scenario import FileError, apart
 
 DRAFT = ".draft-"
 """What the names of folders begin with that are being written."""
@@ -28,7 +28,8 @@ ABANDONED_S = 24 * 60 * 60
 MOST_ATTEMPTS = 5
 """How often a place is taken by another process before that is an error."""
 
-Simulate = Callable[[str], Result]
+Simulate = Callable[[str, Sequence[str]], Result]
+"""Runs a scenario given as JSON, with the texts of its files."""
 
 
 def default_cache() -> Path:
@@ -38,7 +39,14 @@ def default_cache() -> Path:
 
 def name_of(shown: Mapping[str, Any]) -> str:
     """Return the name of the result of a scenario that `check` has shown."""
-    return hashlib.sha256(f"{_core.SOURCE_HASH}\n{as_json(shown)}".encode()).hexdigest()
+    text, texts = apart(shown)
+    known = hashlib.sha256(f"{_core.SOURCE_HASH}\n{text}".encode())
+    for beside in texts:
+        # Piece by piece, for a text may be large.
+        known.update(f"\n{len(beside)}\n".encode())
+        for start in range(0, len(beside), 1 << 20):
+            known.update(beside[start : start + (1 << 20)].encode())
+    return known.hexdigest()
 
 
 def known(cache: Path, names: Iterable[str], simulate: Simulate) -> dict[str, Result]:
@@ -69,7 +77,7 @@ def _opened(directory: Path, simulate: Simulate | None) -> Result:
         if simulate is None:
             raise error
         _tell(f"{error}; this is run again")
-        keep(directory, simulate(as_json(damaged.summary["scenario"])), simulate)
+        keep(directory, simulate(*apart(damaged.summary["scenario"])), simulate)
 
     result = Result.read(directory, again)
     if name_of(result.summary.get("scenario", {})) != directory.name:

@@ -19,6 +19,7 @@ from sojourn import _core, completion, files, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
 from sojourn.cluster import ClusterError
+from sojourn.memory import budget
 from sojourn.scenario import FileError
 
 INTERRUPTED = 130
@@ -46,6 +47,12 @@ Threads = Annotated[
 ]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AMOUNT", help="What all runs may take, as `4 GB`; else most of what is free."
+    ),
 ]
 ScaleName = Annotated[
     str, typer.Option(help="smoke, quick or paper.", autocompletion=completion.scales)
@@ -139,16 +146,19 @@ def _root(
 
 
 @app.command()
-def run(path: ScenarioFile, out: Out = None, threads: Threads = None) -> None:
+def run(
+    path: ScenarioFile, out: Out = None, threads: Threads = None, memory: Memory = None
+) -> None:
     """Run a scenario; print a summary, and write its results."""
     from sojourn import screen
     from sojourn.run import run_many
 
     with _about(path):
         given = scenario.read(path)
-        scenario.check(given)
+        may_use = budget(memory)
+        scenario.check(given, may_use)
         _checked_out(out)
-        result = run_many([given], threads=threads, what=path.name)[0]
+        result = run_many([given], threads=threads, memory=may_use, what=path.name)[0]
     screen.console.print(screen.result_tables(result))
     if out is not None:
         result.write(out)
@@ -172,6 +182,7 @@ def compare(
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
+    memory: Memory = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
     """Run the product of variations; print and draw it, and each scheme against the first."""
@@ -187,6 +198,7 @@ def compare(
         first = next(iter(variations.values()))
         pairs.reference_of(scenario.labels_of(first), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+        options["memory"] = budget(memory)
         options |= {"seeds": seeds, "median": median, "what": path.name}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
@@ -226,6 +238,7 @@ def figure(
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
+    memory: Memory = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
     record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
 ) -> None:
@@ -242,6 +255,7 @@ def figure(
     _checked_out(out)
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+    options["memory"] = budget(memory)
     made = []
     for one in chosen:
         with _about(one.path or Path(one.id)):
@@ -390,6 +404,7 @@ def validate(
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
+    memory: Memory = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
@@ -408,6 +423,7 @@ def validate(
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+    options["memory"] = budget(memory)
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))

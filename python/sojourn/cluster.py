@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -250,7 +250,11 @@ def _stranger(worker: str, theirs: Source | None) -> str:
     return f"the worker at {worker} {has}, here is {words(OURS)}; install the same on both"
 
 
-def remote_work(function: Callable[[str, _core.Stop], Result]) -> Callable[[str], Result]:
+Work = Callable[[str, Sequence[str], _core.Watch], Result]
+"""Runs a scenario given as JSON, with the texts of its files, until it is asked to stop."""
+
+
+def remote_work(function: Work) -> Callable[[str, Sequence[str]], Result]:
     """Return what runs `function` on a worker, once it has made sure that our source is there.
 
     The function is one of a module's; it is found by its name there.
@@ -260,7 +264,7 @@ def remote_work(function: Callable[[str, _core.Stop], Result]) -> Callable[[str]
 
     # By value as well, whatever its types name included, and of those ours may be missing there:
     # the scheduler reads what passes, and a worker that cannot read it dies.
-    def work(text: str) -> Any:
+    def work(text: str, texts: Any) -> Any:
         from distributed import get_worker  # noqa: PLC0415 - the worker's
 
         theirs = None
@@ -271,12 +275,12 @@ def remote_work(function: Callable[[str, _core.Stop], Result]) -> Callable[[str]
         if theirs != ours:
             raise ImportError(get_worker().address, theirs, name=here)
         found = getattr(importlib.import_module(module), name)
-        return importlib.import_module(here).while_wanted(found, text)
+        return importlib.import_module(here).while_wanted(found, text, texts)
 
     return work
 
 
-def while_wanted(function: Callable[[str, _core.Stop], Result], text: str) -> Result:
+def while_wanted(function: Work, text: str, texts: Sequence[str]) -> Result:
     """Run one scenario on this worker, and stop the run when the worker no longer wants it.
 
     That is so when the task was cancelled, its client is gone, or the worker closes.
@@ -284,7 +288,7 @@ def while_wanted(function: Callable[[str, _core.Stop], Result], text: str) -> Re
     from distributed import get_worker  # noqa: PLC0415 - an optional extra
 
     worker: Any = get_worker()
-    task, stop, over = worker.get_current_task(), _core.Stop(), threading.Event()
+    task, watch, over = worker.get_current_task(), _core.Watch(), threading.Event()
 
     def wanted() -> bool:
         state = worker.state.tasks.get(task)
@@ -292,13 +296,13 @@ def while_wanted(function: Callable[[str, _core.Stop], Result], text: str) -> Re
             state is not None and state.state == "executing"
         )
 
-    def watch() -> None:
+    def look() -> None:
         while not over.wait(LOOK_S):
             if not wanted():
-                return stop.set()
+                return watch.stop("")
 
-    threading.Thread(target=watch, name="sojourn-wanted", daemon=True).start()
+    threading.Thread(target=look, name="sojourn-wanted", daemon=True).start()
     try:
-        return function(text, stop)
+        return function(text, texts, watch)
     finally:
         over.set()

@@ -5,48 +5,59 @@ of, so an interrupted sweep is resumed by the same command.
 """
 
 import contextlib
-import functools
+import json
 import os
 import platform
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sojourn import _core
 from sojourn import cache as store
 from sojourn._core import ScenarioError
 from sojourn.cluster import remote_work, remote_workers
+from sojourn.memory import amount, budget, guard
+from sojourn.progress import Course, shown
 from sojourn.results import Result, Run
-from sojourn.scenario import Labels, as_json, check, with_files
+from sojourn.scenario import Labels, apart, check, together, with_files
 
-PATIENCE_S = 2.0
-"""Nothing is said about work that takes no longer than this."""
+LOOKS_S = 0.1
+"""How often progress is looked at."""
 
 
-def key(scenario: Mapping[str, Any]) -> str:
-    """Return the name of a scenario's result: a hash of all that the result depends on."""
-    return store.name_of(check(scenario))
+def key(scenario: Mapping[str, Any], may_use: int | None = None) -> str:
+    """Return the name of a scenario's result: a hash of all that the result depends on.
+
+    What needs more than so many bytes of memory is refused; `None` is what the machine has free.
+    """
+    return store.name_of(check(scenario, may_use))
 
 
 def run(
-    scenario: Mapping[str, Any], *, cache: Path | None = None, threads: int | None = None
+    scenario: Mapping[str, Any],
+    *,
+    cache: Path | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
 ) -> Result:
-    """Run one scenario; with a `cache`, take the result from there if it is known."""
-    return run_many([scenario], cache=cache, threads=threads)[0]
+    """Run one scenario; with a `cache`, take the result from there if it is known.
+
+    `memory` is what it may take, such as `"4 GB"`; by default most of what the machine has free.
+    """
+    return run_many([scenario], cache=cache, threads=threads, memory=memory)[0]
 
 
-def run_many(
+def run_many(  # noqa: PLR0913 - each is an option of its own
     scenarios: Sequence[Mapping[str, Any]],
     *,
     cache: Path | None = None,
     threads: int | None = None,
     cluster: str | None = None,
+    memory: str | int | None = None,
     what: str = "runs",
 ) -> list[Result]:
     """Run scenarios on all cores, or on a Dask cluster, and return their results in order.
@@ -54,32 +65,65 @@ def run_many(
     All scenarios are checked before the first one runs. Where threads are more than runs, a run
     may use several; its result is the same. Interrupted, it stops what is running, keeps in the
     cache what has finished, and raises `KeyboardInterrupt`.
+
+    All runs together may take so much `memory`, such as `"4 GB"`, or as many bytes; by default most
+    of what the machine has free. What needs more by itself is refused before anything runs; of
+    others so many run at a time as fit. If they grow beyond it nevertheless, all are stopped and
+    `ScenarioError` is raised.
     """
     most = _core.MOST_THREADS
     if threads is not None and not 1 <= threads <= most:
         raise ScenarioError(f"threads: must be from 1 to {most}, not {threads}")
-    keys = [key(scenario) for scenario in scenarios]
-    texts = {
-        name: as_json(with_files(scenario)) for name, scenario in zip(keys, scenarios, strict=True)
-    }
-    known = {} if cache is None else store.known(cache, texts, simulate)
+    # The workers of a cluster look after their own memory.
+    may_use = budget(memory) if cluster is None or memory is not None else sys.maxsize
+    scenarios = [with_files(scenario) for scenario in scenarios]
+    keys = [key(scenario, may_use) for scenario in scenarios]
+    given = dict(zip(keys, scenarios, strict=True))
+    known = {} if cache is None else store.known(cache, given, simulate_alone)
 
     def keep(name: str, result: Result) -> None:
-        known[name] = result if cache is None else store.keep(cache / name, result, simulate)
+        known[name] = result if cache is None else store.keep(cache / name, result, simulate_alone)
 
-    missing = {name: text for name, text in texts.items() if name not in known}
+    missing = {name: apart(one) for name, one in given.items() if name not in known}
     if missing:
         if cache is not None:
             store.prepare(cache)
-        stop = _core.Stop()
         workers = threads or min(os.cpu_count() or 1, most)
-        # A remote run cannot see our flag: it ends itself when its future is cancelled.
-        shared = functools.partial(_Shares(workers, len(missing)).simulate, stop=stop)
-        work = shared if cluster is None else remote_work(simulate)
+        courses = {
+            name: Course(json.loads(_core.estimate(*one, max(1, workers // len(missing)))))
+            for name, one in missing.items()
+        }
+        shares = _Shares(workers, len(missing), may_use, keeps=cache is None)
+        _announce(courses.values(), workers, may_use, what)
         with _executor(cluster, min(workers, len(missing))) as pool:
-            futures = {pool.submit(work, text): name for name, text in missing.items()}
-            _collect(futures, keep, stop, what)
+            if cluster is None:
+                futures = {
+                    pool.submit(shares.simulate, *one, courses[name]): name
+                    for name, one in missing.items()
+                }
+            else:
+                # A remote run cannot be watched: it ends itself when its future is cancelled.
+                work = remote_work(simulate_alone)
+                futures = {pool.submit(work, *one): name for name, one in missing.items()}
+            with guard(may_use, _stop_all(courses.values())):
+                _collect(futures, keep, courses, what)
     return [known[name] for name in keys]
+
+
+def _announce(courses: Collection[Course], workers: int, may_use: int, what: str) -> None:
+    """Say on the error output if runs will take much memory."""
+    needs = sorted((course.needs["bytes"] for course in courses), reverse=True)
+    if sum(needs[:workers]) > may_use / 2:
+        told = f"about {amount(needs[0])} of memory, and {amount(may_use)} may be used"
+        print(f"{what}: {'a run' if len(needs) > 1 else 'it'} needs {told}", file=sys.stderr)
+
+
+def _stop_all(courses: Iterable[Course]) -> Callable[[str], None]:
+    def stop(reason: str) -> None:
+        for course in courses:
+            course.watch.stop(reason)
+
+    return stop
 
 
 def sweep(runs: Sequence[tuple[Labels, Mapping[str, Any]]], **options: Any) -> list[Run]:
@@ -99,14 +143,24 @@ def over_seeds(
     ]
 
 
-def simulate(text: str, stop: _core.Stop | None = None, threads: int = 1) -> Result:
-    """Run one scenario given as JSON, and note what it took.
+def simulate_alone(
+    text: str, texts: Sequence[str] = (), watch: _core.Watch | None = None
+) -> Result:
+    """Run one scenario that looks after its memory itself, as on a machine of a cluster."""
+    watch, may_use = watch or _core.Watch(), budget()
+    _core.check(text, list(texts), may_use)
+    with guard(may_use, watch.stop):
+        return simulate(text, texts, watch)
+
+
+def simulate(text: str, texts: Sequence[str], watch: _core.Watch, threads: int = 1) -> Result:
+    """Run one scenario given as JSON with the `texts` of its files, and note what it took.
 
     The CPU time is null if several threads had a part in it: those of one run cannot be told from
     those of the next.
     """
     wall, cpu = time.perf_counter(), time.thread_time()
-    columns = _core.run(text, stop or _core.Stop(), threads)
+    columns = _core.run(text, watch, threads, list(texts))
     manifest = {
         "wall_seconds": time.perf_counter() - wall,
         "cpu_seconds": time.thread_time() - cpu,
@@ -114,32 +168,44 @@ def simulate(text: str, stop: _core.Stop | None = None, threads: int = 1) -> Res
         "machine": machine(),
     }
     result = Result.from_core(columns, manifest)
+    result.summary["scenario"] = together(result.summary["scenario"], texts)
     if result.threads > 1:
         result.summary["cpu_seconds"] = None
     return result
 
 
 class _Shares:
-    """Shares out threads: each run that starts takes its part of those that are idle.
+    """Shares out threads and memory: each run that starts takes its part of what is left.
 
-    That is one thread as long as no fewer runs are still to start than threads are idle.
+    That is one thread as long as no fewer runs are still to start than threads are idle. A run for
+    which there is too little memory waits until others have ended. What results take is given back
+    with the run, unless it `keeps` them.
     """
 
-    def __init__(self, threads: int, runs: int) -> None:
-        self._lock = threading.Lock()
-        self._idle, self._to_start = threads, runs
+    def __init__(self, threads: int, runs: int, may_use: int, *, keeps: bool) -> None:
+        self._changed = threading.Condition()
+        self._idle, self._to_start, self._running = threads, runs, 0
+        self._left, self._keeps = float(may_use), keeps
 
-    def simulate(self, text: str, stop: _core.Stop) -> Result:
+    def simulate(self, text: str, texts: Sequence[str], course: Course) -> Result:
         """Run one scenario given as JSON on its share."""
-        with self._lock:
+        watch, needs = course.watch, course.needs
+        with self._changed:
+            while self._running and needs["bytes"] > self._left and not watch.is_stopped():
+                self._changed.wait(LOOKS_S)
             share = max(1, self._idle // self._to_start)
             self._idle -= share
             self._to_start -= 1
+            self._running += 1
+            self._left -= needs["bytes"]
         try:
-            return simulate(text, stop, share)
+            return simulate(text, texts, watch, share)
         finally:
-            with self._lock:
+            with self._changed:
                 self._idle += share
+                self._running -= 1
+                self._left += needs["bytes"] - (needs["result_bytes"] if self._keeps else 0.0)
+                self._changed.notify_all()
 
 
 def machine() -> dict[str, Any]:
@@ -163,24 +229,25 @@ def _processor() -> str:
 def _collect(
     futures: dict[Future[Result], str],
     keep: Callable[[str, Result], None],
-    stop: _core.Stop,
+    courses: Mapping[str, Course],
     what: str,
 ) -> None:
     """Keep results as they finish; on any error stop the rest, but keep what has finished."""
     pending = set(futures)
     try:
-        total = len(futures)
-        with _progress(total, what) as advance:
+        with shown(list(courses.values()), what) as show:
             while pending:
-                done, pending = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, timeout=LOOKS_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     # Forgotten at once: the tables of a sweep may not fit in memory.
-                    keep(futures.pop(future), future.result())
+                    name = futures.pop(future)
+                    keep(name, future.result())
+                    courses[name].is_over = True
                 del done
-                advance(total - len(pending))
+                show()
     except BaseException:
         whole = {future for future in pending if future.done() and not future.cancelled()}
-        stop.set()
+        _stop_all(courses.values())("")
         for future in pending:
             future.cancel()
         for future in whole:
@@ -199,35 +266,3 @@ def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
         return
     with remote_workers(cluster) as remote:
         yield remote
-
-
-@contextlib.contextmanager
-def _progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Show progress once the work takes long: a bar on a terminal, else a line now and then."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task(what, total=total)
-    begun = time.monotonic()
-    line_due = begun + 10 * PATIENCE_S
-
-    def advance(done: int) -> None:
-        nonlocal line_due
-        now = time.monotonic()
-        bar.update(task, completed=done)
-        if console.is_terminal and now - begun > PATIENCE_S:
-            bar.start()
-        elif not console.is_terminal and now > line_due:
-            line_due = now + 10 * PATIENCE_S
-            console.print(f"{what}: {done} of {total}, {now - begun:.0f} s")
-
-    try:
-        yield advance
-    finally:
-        if console.is_terminal:
-            bar.stop()

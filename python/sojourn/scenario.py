@@ -17,6 +17,7 @@ from typing import Any
 
 from sojourn import _core, files
 from sojourn._core import ScenarioError
+from sojourn.memory import budget
 
 Scenario = dict[str, Any]
 Labels = dict[str, Any]
@@ -97,15 +98,48 @@ def _beside(path: Path) -> list[str]:
         return []
 
 
-def check(scenario: Mapping[str, Any]) -> Scenario:
-    """Return the scenario with every default filled in, or raise `ScenarioError`."""
-    shown: Scenario = json.loads(_core.check(as_json(with_files(scenario))))
-    return shown
+def check(scenario: Mapping[str, Any], memory: int | None = None) -> Scenario:
+    """Return the scenario with every default filled in, or raise `ScenarioError`.
+
+    What needs more than so many bytes of `memory` is refused; `None` is what the machine has free.
+    """
+    text, texts = apart(scenario)
+    return together(json.loads(_core.check(text, texts, budget(memory))), texts)
 
 
 def trace(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of the flows that the workload asks for."""
-    return _core.trace(as_json(with_files(scenario)))
+    return _core.trace(*apart(scenario), budget())
+
+
+def apart(scenario: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return what the core reads: the scenario as JSON, and the texts of its files beside it.
+
+    In the JSON they are numbers, so that long ones are not copied.
+    """
+    texts: dict[str, int] = {}
+
+    def take(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if value.keys() == {"name", "text"} and isinstance(value["text"], str):
+                return {**value, "text": texts.setdefault(value["text"], len(texts))}
+            return {key: take(inner) for key, inner in value.items()}
+        return [take(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    return as_json(take(with_files(scenario))), list(texts)
+
+
+def together(scenario: Mapping[str, Any], texts: Sequence[str]) -> Scenario:
+    """Return what the core shows of a scenario with the texts in place of their numbers."""
+
+    def put(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if value.keys() == {"name", "text"} and isinstance(value["text"], int):
+                return {**value, "text": texts[value["text"]]}
+            return {key: put(inner) for key, inner in value.items()}
+        return [put(inner) for inner in value] if isinstance(value, list) else value
+
+    return {key: put(inner) for key, inner in scenario.items()}
 
 
 def as_json(scenario: Mapping[str, Any]) -> str:
@@ -163,7 +197,7 @@ def _nested(path: Sequence[str], value: Any) -> Scenario:
 
 def find(scenario: Mapping[str, Any], name: str) -> str:
     """Return the path of the one field that `name` can mean, such as `workload.load` for `load`."""
-    shown = check(scenario)
+    shown = json.loads(_core.show(*apart(scenario)))
     known = set(_paths(shown)) | set(_paths(scenario))
     if name in known:
         return name

@@ -42,6 +42,7 @@ def result_tables(result: Result) -> RenderableType:
         *class_tables(result),
         _link_table(result),
         _counts(result),
+        *_unfinished(result),
         *_notes(result),
     )
 
@@ -125,6 +126,25 @@ def _windows(result: Result) -> list[str]:
     groups, threads = number(engine["groups"]), result.threads
     threads_used = f"{threads} thread{'s' if threads > 1 else ''}"
     return [f"windows of {duration(engine['window_s'])}, {groups} groups, {threads_used}"]
+
+
+def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
+    """Count the flows that the end of the run has cut off, and show those with most left."""
+    flows = result.flows.filter(pl.col("outcome") == "unfinished")
+    if flows.is_empty():
+        return []
+    left = flows.with_columns(left=pl.col("size_bytes") - pl.col("delivered_bytes"))
+    largest = left.sort("left", descending=True).head(most)
+    columns = ("flow", "from", "to", "class", "size", "left", "start", "time-outs")
+    table = _table(*columns, title="unfinished, most left")
+    for row in largest.to_dicts():
+        ends = (str(row[name]) for name in ("flow", "source", "target"))
+        sizes = (size(row[name]) for name in ("size_bytes", "left"))
+        told = duration(row["start_s"]), number(row["timeouts"])
+        table.add_row(*ends, Text(row["class"]), *sizes, *told)
+    of = f"{number(flows.height)} of {number(result.flows.height)} flows"
+    when = duration(result.summary["simulated_s"])
+    return [Text(f"unfinished: {of} had not ended when the run did, at {when}"), table]
 
 
 def _notes(result: Result) -> list[Text]:

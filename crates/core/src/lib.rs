@@ -8,6 +8,7 @@ pub mod alone;
 pub mod demand;
 pub mod dynamics;
 pub mod endpoint;
+pub mod estimate;
 pub mod flow;
 pub mod fluid;
 pub mod graph;
@@ -28,6 +29,7 @@ pub mod topology;
 pub mod transport;
 pub mod units;
 pub mod waiting;
+pub mod watch;
 pub mod workload;
 
 /// Version of the simulator; part of every result.

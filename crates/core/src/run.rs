@@ -1,8 +1,6 @@
 //! Runs a scenario: builds what it names, lets the model work, and hands over columns and a
 //! summary.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use serde_json::{Value, json};
 
 use crate::agenda::{Cut, Part};
@@ -27,6 +25,7 @@ use crate::router::Place;
 use crate::scenario::{Engine, Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks, run_on_threads};
 use crate::units::{Bytes, Duration, Time};
+use crate::watch::{Progress, Watch};
 use crate::{VERSION, queue, transport};
 
 /// What a run gives.
@@ -92,9 +91,10 @@ impl Scenario {
         }
     }
 
-    /// The workload as flows that have not run.
-    pub fn trace(&self) -> Result<(Columns, Vec<String>), Problem> {
+    /// The workload as flows that have not run; refused if it needs more than so many bytes of `memory`.
+    pub fn trace(&self, memory: Option<u64>) -> Result<(Columns, Vec<String>), Problem> {
         let graph = self.graph()?;
+        self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
         refuse_sequel(&flows, "a trace holds")?;
         let mut columns = Columns::default();
@@ -104,9 +104,11 @@ impl Scenario {
         Ok((columns, flows.classes))
     }
 
-    /// Checks all that can be checked without running.
-    pub fn check(&self) -> Result<(), Problem> {
+    /// Checks all that can be checked without running; refused if that needs more than so many bytes of
+    /// `memory`.
+    pub fn check(&self, memory: Option<u64>) -> Result<(), Problem> {
         let graph = self.graph()?;
+        self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
         if let Some(transport) = &self.transport {
             self.network(&graph, transport, &flows.classes, &Part::whole(&graph))?;
@@ -116,21 +118,21 @@ impl Scenario {
         Ok(())
     }
 
-    /// Runs until every flow has finished or the time limit is reached; `stop` interrupts.
-    pub fn run(&self, stop: &AtomicBool) -> Result<Results, Problem> {
-        self.run_on(1, stop)
+    /// Runs until every flow has finished or the time limit is reached; `watch` may ask for a stop.
+    pub fn run(&self, watch: &Watch) -> Result<Results, Problem> {
+        self.run_on(1, watch)
     }
 
     /// Does the same on so many threads, if the network can be served in windows: more than one are for one
     /// large run on idle cores. The results are the same to the bit.
-    pub fn run_on(&self, threads: u32, stop: &AtomicBool) -> Result<Results, Problem> {
+    pub fn run_on(&self, threads: u32, watch: &Watch) -> Result<Results, Problem> {
         let threads = if threads > 1 {
             let groups = self.cut(&self.graph()?).map_or(0, |cut| cut.groups());
             threads.min((groups / GROUPS_A_THREAD) as u32).max(1)
         } else {
             1
         };
-        self.run_in_parts(threads, threads, stop)
+        self.run_in_parts(threads, threads, watch)
     }
 
     /// Does the same with the network dealt out to so many parts, of which each thread serves some.
@@ -138,15 +140,15 @@ impl Scenario {
         &self,
         parts: u32,
         threads: u32,
-        stop: &AtomicBool,
+        watch: &Watch,
     ) -> Result<Results, Problem> {
         let graph = self.graph()?;
         match (&self.model, &self.transport) {
             (Model::Packet, Some(transport)) => {
-                self.simulate(&graph, transport, [parts, threads], stop)
+                self.simulate(&graph, transport, [parts, threads], watch)
             }
             (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
-            (Model::Ideal(ideal), _) => self.idealise(&graph, &**ideal, stop),
+            (Model::Ideal(ideal), _) => self.idealise(&graph, &**ideal, watch),
         }
     }
 
@@ -255,7 +257,7 @@ impl Scenario {
         graph: &Graph,
         transport: &transport::Config,
         [parts, threads]: [u32; 2],
-        stop: &AtomicBool,
+        watch: &Watch,
     ) -> Result<Results, Problem> {
         let cut = self.cut(graph);
         let parts = match &cut {
@@ -268,12 +270,12 @@ impl Scenario {
             parts.into_iter().map(simulation).collect::<Result<_, _>>()?;
         let simulation = match simulations.pop() {
             Some(mut alone) if simulations.is_empty() => {
-                alone.run(self.time_limit, stop)?;
+                alone.run(self.time_limit, watch)?;
                 alone
             }
             last => {
                 simulations.extend(last);
-                run_on_threads(simulations, count, self.time_limit, stop)?
+                run_on_threads(simulations, count, self.time_limit, watch)?
             }
         };
         let (load, has_sequel) = (simulation.load().to_owned(), simulation.has_sequel());
@@ -354,21 +356,19 @@ impl Scenario {
         &self,
         graph: &Graph,
         ideal: &dyn Ideal,
-        stop: &AtomicBool,
+        watch: &Watch,
     ) -> Result<Results, Problem> {
         let Flows { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
-        let setting = Setting { graph, format: &self.packet, limit: self.time_limit };
+        let setting = Setting { graph, format: &self.packet, limit: self.time_limit, watch };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let there = routes.way(spec.source, spec.target, spec.id);
             links.extend(routes.links(there).next().unwrap_or_default());
             routes.give_back(there);
         };
-        let flows = flows.take_while(|_| !stop.load(Ordering::Relaxed));
+        let flows = flows.take_while(|_| !watch.is_stopped());
         let outcome = ideal::run(ideal, setting, flows, route);
-        if stop.load(Ordering::Relaxed) {
-            return Err(Problem::new("", "interrupted"));
-        }
+        watch.look(Progress::default)?;
         let flows = columns(&outcome.records);
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.seconds();

@@ -8,7 +8,9 @@ use crate::network::routes::Routing;
 use crate::network::{buffer, traffic};
 use crate::packet::Format;
 use crate::parameters::schema::{self, Definitions};
-use crate::parameters::{Entry, Parameter, Part, Problem, defaults, did_you_mean, wrong};
+use crate::parameters::{
+    Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
+};
 use crate::transport::Priorities;
 use crate::units::{Bytes, Time};
 use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
@@ -236,9 +238,13 @@ impl Scenario {
 
     /// Reads a scenario from JSON.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| Problem::new("", error.to_string()))?;
-        Self::read(&value)
+        Self::parse_with(text, Vec::new())
+    }
+
+    /// Reads a scenario from JSON in which the texts of files may be numbers, which count these `texts`.
+    pub fn parse_with(text: &str, texts: Vec<Text>) -> Result<Self, Problem> {
+        let value = parse(text)?;
+        with_texts(texts, || Self::read(&value))
     }
 
     /// The queues in force at switches and at hosts, if most flows have this transport.

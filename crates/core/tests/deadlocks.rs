@@ -54,6 +54,9 @@ fn flows_round_a_ring_deadlock_and_the_run_ends_and_names_the_links() {
     let (stuck, warning) = told(&results);
     let expected = "deadlock: s0->s1, s1->s2, s2->s3, s3->s4, s4->s0 wait for each other since ";
     assert!(stuck.starts_with(expected), "{stuck}");
+    let flows = results.summary["stuck"].as_array().unwrap()[1..].iter().map(text);
+    assert_eq!(flows.clone().count(), 5);
+    assert!(flows.clone().all(|line| line.ends_with(" is paused for ever")), "{flows:?}");
     assert_eq!(
         warning,
         "pause frames have deadlocked the network (see `stuck`); the run ends with it, at 20 ms"

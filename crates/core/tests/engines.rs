@@ -3,11 +3,10 @@
 
 mod common;
 
-use std::sync::atomic::AtomicBool;
-
 use common::{run, try_run_in_parts, with};
 use serde_json::{Value, json};
 use sojourn_core::scenario::Scenario;
+use sojourn_core::watch::Watch;
 
 /// A permutation among 128 hosts.
 fn fabric() -> Value {
@@ -72,7 +71,9 @@ fn more_threads_than_nodes_are_no_harm() {
 fn a_run_on_threads_can_be_stopped() {
     let scenario = Scenario::parse(&fabric().to_string()).unwrap();
     for threads in [1, 3] {
-        let stopped = scenario.run_on(threads, &AtomicBool::new(true));
+        let watch = Watch::default();
+        watch.stop("");
+        let stopped = scenario.run_on(threads, &watch);
         assert_eq!(stopped.unwrap_err().to_string(), "interrupted", "{threads} threads");
     }
 }

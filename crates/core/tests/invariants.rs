@@ -407,13 +407,13 @@ fn random_scenarios_account_for_everything_and_repeat() {
             if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
                 // Without congestion control, or with one that takes losses for impossible, a sender that
                 // does not learn what has come may lose the same packets for ever where a buffer is tiny.
-                // Then it must say so.
+                // Then it is unfinished, but not stuck: it goes on sending.
                 let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
-                assert_eq!(unfinished > 0, stuck[0].is_string(), "{stuck}");
-                assert!(unfinished == 0 || is_lossy, "{stuck}");
+                assert!(unfinished == 0 || is_lossy);
             } else {
-                assert_eq!(unfinished, 0, "{stuck}");
+                assert_eq!(unfinished, 0);
             }
+            assert_eq!(*stuck, serde_json::json!([]));
             let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
             for ((delivered, size), outcome) in pairs {
                 assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");

@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("parameters", &["units"]),
     ("flow", &["units"]),
     ("packet", &["parameters", "units"]),
+    ("watch", &["parameters", "units"]),
     ("alone", &["packet", "units"]),
     ("graph", &["flow", "units"]),
     ("topology", &["flow", "graph", "parameters", "random", "units"]),
@@ -27,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("demand", &["flow", "graph", "packet", "parameters", "random", "units"]),
     ("workload", &["alone", "demand", "flow", "graph", "packet", "parameters", "random", "units"]),
-    ("sharing", &["alone", "flow", "graph", "packet", "units"]),
+    ("sharing", &["alone", "flow", "graph", "packet", "units", "watch"]),
     ("ideal", &["alone", "flow", "graph", "sharing"]),
     (
         "network",
@@ -64,12 +65,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "router",
             "transport",
             "units",
+            "watch",
         ],
     ),
 ];
 
 /// Modules at the top, which may import everything.
-const TOP: &[&str] = &["lib", "scenario", "run"];
+const TOP: &[&str] = &["lib", "scenario", "run", "estimate"];
 
 /// Folders of parts: each holds a list, one file a part, and nothing else.
 const FAMILIES: &[&str] = &[

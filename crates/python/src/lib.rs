@@ -1,19 +1,20 @@
-//! The binding: six functions over text and columns, nothing to decide.
+//! The binding: a few functions over text and columns, nothing to decide.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 use sojourn_core::flow::Columns;
 use sojourn_core::fluid;
-use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::parameters::{Parameter, Problem, Text};
 use sojourn_core::record::Samples;
 use sojourn_core::run::Results;
 use sojourn_core::scenario::{Scenario, catalogue, json_schema};
+use sojourn_core::watch::Progress;
 
 create_exception!(
     sojourn._core,
@@ -22,39 +23,52 @@ create_exception!(
     "A scenario that cannot be run: `field: what is wrong and what is allowed`."
 );
 
-/// Asks running simulations to stop; safe to set from any thread.
+/// Watches a run: asks it to stop, and how far it is; safe to use from any thread.
 #[pyclass(frozen, module = "sojourn._core")]
-struct Stop(Arc<AtomicBool>);
+struct Watch(Arc<sojourn_core::watch::Watch>);
 
 #[pymethods]
-impl Stop {
+impl Watch {
     #[new]
     fn new() -> Self {
-        Self(Arc::new(AtomicBool::new(false)))
+        Self(Arc::default())
     }
 
-    /// Asks every run that was given this object to stop.
-    fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Asks the run to stop, and says why; the first reason stays.
+    #[pyo3(signature = (reason=""))]
+    fn stop(&self, reason: &str) {
+        self.0.stop(reason);
     }
 
     /// Tells whether a stop was asked for.
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
+
+    /// Tells simulated seconds, flows that have ended and packet-hops, as the run told them last.
+    fn progress(&self) -> (f64, u64, u64) {
+        let Progress { now, flows, hops } = self.0.progress();
+        (now.seconds(), flows, hops)
     }
 }
 
 /// The most threads that a run may be given.
 const MOST_THREADS: u32 = 1024;
 
+/// Reads a scenario given as JSON, and what it numbers of these texts.
+fn read(scenario: &str, texts: Vec<PyBackedStr>) -> Result<Scenario, Problem> {
+    Scenario::parse_with(scenario, texts.into_iter().map(Text::new).collect())
+}
+
 /// Runs a scenario given as JSON; other Python threads go on meanwhile.
 #[pyfunction]
-#[pyo3(signature = (scenario, stop, threads=1))]
+#[pyo3(signature = (scenario, watch, threads=1, texts=Vec::new()))]
 fn run<'py>(
     py: Python<'py>,
     scenario: &str,
-    stop: &Stop,
+    watch: &Watch,
     threads: i64,
+    texts: Vec<PyBackedStr>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let threads = u32::try_from(threads)
         .ok()
@@ -63,27 +77,60 @@ fn run<'py>(
             let message = format!("threads: must be from 1 to {MOST_THREADS}, not {threads}");
             PyValueError::new_err(message)
         })?;
-    let stop = Arc::clone(&stop.0);
-    let run = || Scenario::parse(scenario)?.run_on(threads, &stop);
+    let watch = Arc::clone(&watch.0);
+    let run = || read(scenario, texts)?.run_on(threads, &watch);
     let results = py.detach(run).map_err(to_python)?;
     results_dict(py, results)
 }
 
-/// Returns the scenario with every default filled in, as JSON.
+/// Returns the scenario with every default filled in, as JSON, without building anything of it.
 #[pyfunction]
-fn check(py: Python<'_>, scenario: &str) -> PyResult<String> {
+#[pyo3(signature = (scenario, texts=Vec::new()))]
+fn show(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<String> {
+    py.detach(|| Ok(read(scenario, texts)?.show().to_string())).map_err(to_python)
+}
+
+/// Checks a scenario, and whether it fits into so many bytes of memory; returns it as `show` does.
+#[pyfunction]
+#[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
+fn check(
+    py: Python<'_>,
+    scenario: &str,
+    texts: Vec<PyBackedStr>,
+    memory: Option<u64>,
+) -> PyResult<String> {
     let checked = || {
-        let scenario = Scenario::parse(scenario)?;
-        scenario.check()?;
+        let scenario = read(scenario, texts)?;
+        scenario.check(memory)?;
         Ok(scenario.show().to_string())
     };
     py.detach(checked).map_err(to_python)
 }
 
+/// Returns what a run on so many threads will need, as JSON.
+#[pyfunction]
+#[pyo3(signature = (scenario, texts=Vec::new(), threads=1))]
+fn estimate(
+    py: Python<'_>,
+    scenario: &str,
+    texts: Vec<PyBackedStr>,
+    threads: u32,
+) -> PyResult<String> {
+    let estimated = || Ok(read(scenario, texts)?.estimate(threads)?.show().to_string());
+    py.detach(estimated).map_err(to_python)
+}
+
 /// Returns the flows that a scenario's workload asks for, without running them.
 #[pyfunction]
-fn trace<'py>(py: Python<'py>, scenario: &str) -> PyResult<Bound<'py, PyDict>> {
-    let (flows, classes) = py.detach(|| Scenario::parse(scenario)?.trace()).map_err(to_python)?;
+#[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
+fn trace<'py>(
+    py: Python<'py>,
+    scenario: &str,
+    texts: Vec<PyBackedStr>,
+    memory: Option<u64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let traced = || read(scenario, texts)?.trace(memory);
+    let (flows, classes) = py.detach(traced).map_err(to_python)?;
     let dict = PyDict::new(py);
     dict.set_item("flows", flows_dict(py, flows)?)?;
     dict.set_item("classes", classes)?;
@@ -176,7 +223,9 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::{ScenarioError, Stop, check, parts, run, run_fluid, schema, trace};
+    use super::{
+        ScenarioError, Watch, check, estimate, parts, run, run_fluid, schema, show, trace,
+    };
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;
     #[pymodule_export]

@@ -5,9 +5,10 @@
 //! the same calls, whatever it makes of their times.
 
 use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use super::pairs::{Ends, Pairs};
-use super::{Context, Flows, Sequel, plain};
+use super::pairs::{Ends, Pairs, Sides};
+use super::{Context, Flows, Offer, Sequel, plain};
 use crate::flow::{FlowSpec, HostId, Reply};
+use crate::graph::Paths;
 use crate::parameters::{Problem, positive_if_given};
 use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -75,6 +76,9 @@ pub(crate) trait Kind: Send {
     /// Mean number of packets of both.
     fn mean_packets(&self, payload: Bytes) -> f64;
 
+    /// How long a server takes for a request, on average.
+    fn service(&self) -> Duration;
+
     /// Whether a server serves one request at a time, in the order in which they come.
     fn has_queue(&self) -> bool;
 }
@@ -92,15 +96,7 @@ impl Pattern {
         let servers = Servers::new(kind.has_queue(), context);
         let (load, flows, sequel): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
             if let Some(share) = self.load {
-                let load = Load {
-                    share,
-                    reference: self.load_reference,
-                    counts: self.load_counts,
-                    allow_overload: self.allow_overload,
-                    payload: kind.mean(),
-                    packets: kind.mean_packets(context.format.payload),
-                };
-                let (arrivals, load) = load.arrivals(context, "calls")?;
+                let (arrivals, load) = self.arrivals(context, share, &*kind)?;
                 let requests = self.open_loop(context, ends, kind, 1.0 / arrivals);
                 (load, Box::new(requests), Calls { servers, callers: None })
             } else {
@@ -110,6 +106,46 @@ impl Pattern {
             };
         let sequel: Option<Box<dyn Sequel>> = Some(Box::new(sequel));
         Ok(Flows { classes, load, has_deadlines: false, flows, sequel })
+    }
+
+    /// What will be asked for, roughly. In a closed loop that is as many calls as the network and the servers
+    /// can take, if nobody waits in a queue.
+    pub(crate) fn offer(&self, context: &Context<'_>, kind: &dyn Kind) -> Result<Offer, Problem> {
+        let call = (2.0, kind.mean());
+        if let Some(share) = self.load {
+            let (rate, _) = self.arrivals(context, share, kind)?;
+            return Ok(Offer::arriving(rate, call, self.start, self.stop, self.calls));
+        }
+        let sides = Ends::new(self.pairs, context.graph)?.sides;
+        let callers = f64::from(self.outstanding.unwrap_or(1)) * sides.sources.len() as f64;
+        let service = kind.service().seconds();
+        let turn = self.think.seconds() + service + round_trip(context, &sides).seconds();
+        let mut rate = (callers / turn).min(context.graph.load.rate.bps() / 8.0 / kind.mean());
+        if kind.has_queue() {
+            rate = rate.min(sides.targets.len() as f64 / service);
+        }
+        let offer = Offer::arriving(rate, call, self.start, self.stop, self.calls);
+        let each = size_of::<(HostId, Random)>() + size_of::<FlowSpec>();
+        let is_counted = self.calls.is_some() && self.stop.is_none();
+        let flows = offer.flows.max(callers);
+        Ok(Offer { flows, is_counted, together: callers, listed: callers * each as f64, ..offer })
+    }
+
+    fn arrivals(
+        &self,
+        context: &Context<'_>,
+        share: f64,
+        kind: &dyn Kind,
+    ) -> Result<(f64, String), Problem> {
+        let load = Load {
+            share,
+            reference: self.load_reference,
+            counts: self.load_counts,
+            allow_overload: self.allow_overload,
+            payload: kind.mean(),
+            packets: kind.mean_packets(context.format.payload),
+        };
+        load.arrivals(context, "calls")
     }
 
     /// Requests that come at random.
@@ -162,6 +198,15 @@ impl Pattern {
         requests.sort_by_key(|request| request.start);
         (callers, requests)
     }
+}
+
+/// Propagation there and back between the first host and the one opposite it.
+fn round_trip(context: &Context<'_>, sides: &Sides) -> Duration {
+    let (source, mut links) = (sides.sources.start, Vec::new());
+    Paths::new(context.graph).append(source, sides.opposite(source), 0, &mut links);
+    let delays = links.iter().map(|link| context.graph.links[*link as usize].delay.0);
+    // Without delays it is not nothing: packets need time too.
+    Duration(2 * delays.sum::<u64>()).max(Duration::from_nanos(100))
 }
 
 /// The request of a call.

@@ -2,11 +2,15 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod calls;
+pub(crate) mod offer;
 pub(crate) mod pairs;
 pub mod sizes;
 
 pub use arrivals::LoadCounts;
+pub use offer::Offer;
 pub use pairs::Pairs;
+
+use std::collections::BTreeMap;
 
 use crate::flow::{FlowSpec, HostId};
 use crate::graph::Graph;
@@ -56,19 +60,23 @@ impl Context<'_> {
 
     /// The hosts' number of a flow, if there are such hosts and they differ.
     pub(crate) fn check_ends(&self, source: HostId, target: HostId) -> Result<(), Problem> {
-        let hosts = self.graph.host_count();
-        for (field, host) in [("source", source), ("target", target)] {
-            if host >= hosts {
-                let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
-                return Err(Problem::new(field, message));
-            }
-        }
-        if source == target {
-            let message = format!("must differ from `source`, which is {source} too");
-            return Err(Problem::new("target", message));
-        }
-        Ok(())
+        check_ends(self.graph.host_count(), source, target)
     }
+}
+
+/// Whether there are such hosts, of so many, and they differ.
+pub(crate) fn check_ends(hosts: HostId, source: HostId, target: HostId) -> Result<(), Problem> {
+    for (field, host) in [("source", source), ("target", target)] {
+        if host >= hosts {
+            let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
+            return Err(Problem::new(field, message));
+        }
+    }
+    if source == target {
+        let message = format!("must differ from `source`, which is {source} too");
+        return Err(Problem::new("target", message));
+    }
+    Ok(())
 }
 
 impl Flows {
@@ -112,11 +120,29 @@ pub(crate) fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
     }
 }
 
-/// The index of `name` among `classes`, where it is added if it is new.
-pub(crate) fn class_index(classes: &mut Vec<String>, name: &str) -> u16 {
-    let index = classes.iter().position(|class| class == name).unwrap_or_else(|| {
-        classes.push(name.to_owned());
-        classes.len() - 1
-    });
-    index as u16
+/// The most classes that flows may have: what is told of each is for people.
+pub const MOST_CLASSES: usize = 1024;
+
+/// The classes of flows, numbered in the order in which they are first named.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Classes {
+    pub(crate) names: Vec<String>,
+    known: BTreeMap<String, u16>,
+}
+
+impl Classes {
+    /// The index of a class, which is added if it is new.
+    pub(crate) fn index(&mut self, name: &str) -> Result<u16, Problem> {
+        if let Some(index) = self.known.get(name) {
+            return Ok(*index);
+        }
+        let index = self.names.len();
+        if index >= MOST_CLASSES {
+            let message = format!("`{name}` is one class too many: there may be {MOST_CLASSES}");
+            return Err(Problem::new("class", message));
+        }
+        self.names.push(name.to_owned());
+        self.known.insert(name.to_owned(), index as u16);
+        Ok(index as u16)
+    }
 }

@@ -16,7 +16,7 @@ pub mod xcp;
 use serde_json::{Value, json};
 
 use crate::dynamics::integrator::{Course, integrate};
-use crate::parameters::{Parameter, Problem, positive};
+use crate::parameters::{Parameter, Problem, parse, positive};
 use crate::record::Samples;
 use crate::units::{Duration, Rate, Time};
 
@@ -113,9 +113,7 @@ pub struct Outcome {
 impl Setup {
     /// Reads a model from JSON.
     pub fn parse(text: &str) -> Result<Self, Problem> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| Problem::new("", error.to_string()))?;
-        Self::read(&value)
+        Self::read(&parse(text)?)
     }
 
     /// The law for these flows on this link.

@@ -60,6 +60,7 @@ mod tests {
         BARE, completions, in_turn, long_lived, no_network, one_link, run_on_link, sized,
     };
     use crate::units::{Bytes, Duration, Rate, Time};
+    use crate::watch::Watch;
     use proptest::prelude::*;
 
     /// Every ideal with its defaults.
@@ -142,7 +143,9 @@ mod tests {
         ) {
             let graph = chain(&hops);
             let format = Format { payload: Bytes(1460), header: Bytes(header), ack: Bytes(40) };
-            let setting = Setting { graph: &graph, format: &format, limit: Time::NEVER };
+            let watch = Watch::default();
+            let (graph, format, limit) = (&graph, &format, Time::NEVER);
+            let setting = Setting { graph, format, limit, watch: &watch };
             let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
                 links.extend((0..hops.len() as LinkId).map(|i| 2 * i));
             };
@@ -163,7 +166,9 @@ mod tests {
             ),
         ) {
             let graph = chain(&hops);
-            let setting = Setting { graph: &graph, format: &BARE, limit: Time::NEVER };
+            let watch = Watch::default();
+            let (graph, format, limit) = (&graph, &BARE, Time::NEVER);
+            let setting = Setting { graph, format, limit, watch: &watch };
             let specs = in_turn(flows.iter().map(|(gap, size, ..)| (*gap, *size)));
             let on = |i: usize| flows[i].2..(flows[i].2 + flows[i].3).min(hops.len());
             let carried = |hop| -> u64 {

@@ -217,6 +217,7 @@ mod tests {
     use crate::sharing::fixture::{BARE, completions, no_network, one_link, poisson, sized};
     use crate::sharing::fluid::Fluid;
     use crate::units::{Duration, Rate, Time};
+    use crate::watch::Watch;
     use proptest::prelude::*;
 
     /// The definition at its word: walks all flows, in order, at every event.
@@ -262,7 +263,7 @@ mod tests {
     }
 
     fn run_on_star(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec], limit: Time) -> Outcome {
-        let setting = Setting { graph, format: &BARE, limit };
+        let setting = Setting { graph, format: &BARE, limit, watch: &Watch::default() };
         run(ideal, setting, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })

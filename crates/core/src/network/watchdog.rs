@@ -51,13 +51,24 @@ pub fn has_long(network: &Network, now: Time) -> bool {
 
 /// The deadlocks there are.
 pub fn deadlocks(network: &Network) -> Vec<Deadlock> {
-    let Some(buffers) = &network.buffers else { return Vec::new() };
+    hopeless(network).map_or_else(Vec::new, |(stuck, waits)| circles(&stuck, &waits))
+}
+
+/// By lane, whether its pause cannot end: it is in a deadlock, or waits for one. Empty if there is none.
+pub fn never_resumed(network: &Network) -> Vec<bool> {
+    hopeless(network)
+        .map_or_else(Vec::new, |(stuck, _)| stuck.iter().map(Option::is_some).collect())
+}
+
+/// By lane, since when it has a pause that cannot end, and what waits for what there; none if no lane has.
+fn hopeless(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
+    let buffers = network.buffers.as_ref()?;
     // Paused at both ends: no resume frame is on its way. By lane, since when.
     let pauses = (0..).zip(network.ports.iter().flat_map(Port::pauses));
     let mut stuck: Vec<Option<Time>> =
         pauses.map(|(lane, pauses)| pauses.since.filter(|_| buffers.is_paused(lane))).collect();
     if stuck.iter().all(Option::is_none) {
-        return Vec::new();
+        return None;
     }
     let mut waits = waits(network, &stuck);
     loop {
@@ -74,7 +85,7 @@ pub fn deadlocks(network: &Network) -> Vec<Deadlock> {
         }
         waits.retain(|(_, onward), _| stuck[*onward as usize].is_some());
     }
-    circles(&stuck, &waits)
+    stuck.iter().any(Option::is_some).then_some((stuck, waits))
 }
 
 /// What waits for paused lanes, by the lane that it came by.

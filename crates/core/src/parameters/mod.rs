@@ -7,13 +7,14 @@
 
 use serde_json::{Map, Value, json};
 
+mod file;
 mod macros;
 pub mod schema;
 pub(crate) mod table;
 mod values;
 
+pub use file::{File, Text, with_texts};
 use schema::Definitions;
-pub use values::File;
 
 /// What is wrong with a scenario: the field, by its path, and what is allowed there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +46,25 @@ impl Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.field.is_empty() {
-            f.write_str(&self.message)
-        } else {
-            write!(f, "{}: {}", self.field, self.message)
+        if !self.field.is_empty() {
+            write!(f, "{}: ", Shortened(&self.field, 200))?;
         }
+        write!(f, "{}", Shortened(&self.message, 2_000))
+    }
+}
+
+/// A text, or the beginning and the end of one that has more characters than that.
+struct Shortened<'a>(&'a str, usize);
+
+impl std::fmt::Display for Shortened<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(text, most) = self;
+        let mut places = text.char_indices().map(|(at, _)| at);
+        let (Some(head), Some(_)) = (places.nth(most / 2), places.nth(most / 2)) else {
+            return f.write_str(text);
+        };
+        let tail = text.char_indices().rev().nth(most / 2).map_or(head, |(at, _)| at);
+        write!(f, "{} … {}", &text[..head], &text[tail..])
     }
 }
 
@@ -122,9 +137,25 @@ pub fn wrong<T: Parameter>(value: &Value) -> Problem {
     Problem::new("", format!("expected {}, not {value}", T::allowed()))
 }
 
+/// Reads JSON.
+pub fn parse(text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let message = match message.strip_prefix("recursion limit exceeded") {
+            Some(place) => format!("lists and tables inside each other more than 127 deep{place}"),
+            None => message,
+        };
+        Problem::new("", message)
+    })
+}
+
 /// The name among `names` that `given` probably meant, as the end of a sentence; empty if none is
 /// near.
 pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    // To compare takes as long as both are long, multiplied; and names are not that long.
+    if given.len() > 200 {
+        return String::new();
+    }
     names
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(given, name), name))

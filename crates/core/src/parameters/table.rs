@@ -1,35 +1,34 @@
 //! Tables in CSV files, read with errors that name file, line and column.
 
+use std::io::Cursor;
+
 use serde_json::Value;
 
-use super::{File, Parameter, Problem, did_you_mean};
+use super::{File, Parameter, Problem, Text, did_you_mean};
 
-/// A table with a header; lines that start with `#` are comments.
-pub(crate) struct Table<'a> {
-    file: &'a str,
+/// A table with a header; lines that start with `#` are comments. Rows are read when they are asked for.
+pub(crate) struct Table {
+    file: String,
     columns: Vec<String>,
-    reader: csv::Reader<&'a [u8]>,
+    reader: csv::Reader<Cursor<Text>>,
+    cells: csv::StringRecord,
 }
 
 /// One row of a table.
 pub(crate) struct Row<'a> {
     file: &'a str,
     columns: &'a [String],
-    cells: csv::StringRecord,
+    cells: &'a csv::StringRecord,
 }
 
-impl<'a> Table<'a> {
+impl Table {
     /// Opens a table that has the columns `required` and may have those in `optional`.
-    pub(crate) fn open(
-        file: &'a File,
-        required: &[&str],
-        optional: &[&str],
-    ) -> Result<Self, Problem> {
+    pub(crate) fn open(file: &File, required: &[&str], optional: &[&str]) -> Result<Self, Problem> {
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
             .comment(Some(b'#'))
             .flexible(true)
-            .from_reader(file.text.as_bytes());
+            .from_reader(Cursor::new(file.text.clone()));
         let header = reader.headers().map_err(|error| unreadable(&file.name, &error))?.clone();
         let columns: Vec<String> = header.iter().map(str::to_owned).collect();
         let line = header.position().map_or(1, csv::Position::line);
@@ -45,29 +44,39 @@ impl<'a> Table<'a> {
                 return Err(problem(format!("column `{column}` appears twice")));
             }
         }
-        match required.iter().find(|name| !columns.iter().any(|column| column == *name)) {
-            Some(name) => Err(problem(format!(
+        if let Some(name) =
+            required.iter().find(|name| !columns.iter().any(|column| column == *name))
+        {
+            return Err(problem(format!(
                 "no column `{name}`; the first line must name the columns {}",
                 required.join(", ")
-            ))),
-            None => Ok(Self { file: &file.name, columns, reader }),
+            )));
         }
+        let (file, cells) = (file.name.clone(), csv::StringRecord::new());
+        Ok(Self { file, columns, reader, cells })
+    }
+
+    /// The next row; none after the last.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, Problem> {
+        let Self { file, columns, reader, cells } = self;
+        if !reader.read_record(cells).map_err(|error| unreadable(file, &error))? {
+            return Ok(None);
+        }
+        let row = Row { file, columns, cells };
+        if row.cells.len() != columns.len() {
+            let (given, named) = (row.cells.len(), columns.len());
+            let message = format!("{given} cells, but the first line names {named} columns");
+            return Err(at(file, row.line(), &message));
+        }
+        Ok(Some(row))
     }
 
     /// Calls `each` with every row in turn, until one is refused.
     pub(crate) fn rows(
-        self,
+        mut self,
         mut each: impl FnMut(&Row<'_>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
-        let Self { file, columns, reader } = self;
-        for cells in reader.into_records() {
-            let cells = cells.map_err(|error| unreadable(file, &error))?;
-            let row = Row { file, columns: &columns, cells };
-            if row.cells.len() != columns.len() {
-                let (given, named) = (row.cells.len(), columns.len());
-                let message = format!("{given} cells, but the first line names {named} columns");
-                return Err(at(file, row.line(), &message));
-            }
+        while let Some(row) = self.next_row()? {
             each(&row)?;
         }
         Ok(())

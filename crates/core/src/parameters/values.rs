@@ -1,4 +1,4 @@
-//! Quantities with units, plain values, options, lists and files as parameters.
+//! Quantities with units, plain values, options, lists and tables as parameters.
 
 use std::collections::BTreeMap;
 
@@ -135,35 +135,5 @@ impl<T: Parameter> Parameter for BTreeMap<String, T> {
     }
     fn entries() -> Vec<Entry> {
         T::entries()
-    }
-}
-
-/// A file that the scenario names. The core does no input: whoever reads the scenario reads the
-/// file too, and hands on `{name, text}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// Name as the scenario gives it, for error messages.
-    pub name: String,
-    /// Contents.
-    pub text: String,
-}
-
-impl Parameter for File {
-    fn allowed() -> String {
-        "the name of a file, relative to the scenario".to_owned()
-    }
-    fn read(value: &Value) -> Result<Self, Problem> {
-        match (&value["name"], &value["text"]) {
-            (Value::String(name), Value::String(text)) => {
-                Ok(Self { name: name.clone(), text: text.clone() })
-            }
-            _ => Err(wrong::<Self>(value)),
-        }
-    }
-    fn show(&self) -> Value {
-        json!({ "name": self.name, "text": self.text })
-    }
-    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
-        json!({ "type": "string" })
     }
 }

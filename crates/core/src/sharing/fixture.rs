@@ -8,6 +8,7 @@ use crate::ideal::{Ideal, run};
 use crate::packet::Format;
 use crate::random::Random;
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::watch::Watch;
 
 /// Packets without headers: the wire carries payload alone.
 pub(crate) const BARE: Format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
@@ -63,7 +64,7 @@ pub(crate) fn run_on_link(
     flows: &[FlowSpec],
     limit: Time,
 ) -> Outcome {
-    let setting = Setting { graph, format: &BARE, limit };
+    let setting = Setting { graph, format: &BARE, limit, watch: &Watch::default() };
     run(ideal, setting, flows.iter().copied(), |_, links| links.push(0))
 }
 

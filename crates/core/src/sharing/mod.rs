@@ -12,6 +12,7 @@ use crate::flow::FlowRecord;
 use crate::graph::Graph;
 use crate::packet::Format;
 use crate::units::Time;
+use crate::watch::Watch;
 
 /// Serves active flows. Instants are in picoseconds.
 pub trait Service {
@@ -35,6 +36,8 @@ pub struct Setting<'a> {
     pub format: &'a Format,
     /// When the run ends if flows are left; flows that start then or later do not take part.
     pub limit: Time,
+    /// Who looks after the run.
+    pub watch: &'a Watch,
 }
 
 /// How the flows fared under an ideal.

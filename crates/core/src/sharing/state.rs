@@ -5,6 +5,7 @@ use crate::alone::alone;
 use crate::flow::{self, FlowRecord, FlowSpec};
 use crate::graph::LinkId;
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::watch::Progress;
 
 /// The instant as a float, which is exact for two and a half hours.
 pub(crate) fn picoseconds(time: Time) -> f64 {
@@ -150,7 +151,7 @@ impl<'a> State<'a> {
 
     /// Serves the active flows, of which some may leave, until a flow comes or the run ends.
     pub(crate) fn serve_until(&mut self, until: f64) {
-        while self.now < until && self.active > 0 {
+        while self.now < until && self.active > 0 && self.goes_on() {
             let Some((mut flow, now)) = self.service.serve(&self.links, self.now, until) else {
                 break;
             };
@@ -164,6 +165,16 @@ impl<'a> State<'a> {
         if until.is_finite() {
             self.now = self.now.max(until);
         }
+    }
+
+    /// Tells how far the run is, if that is asked for; says whether to go on.
+    fn goes_on(&self) -> bool {
+        let tell = || Progress {
+            now: Time(self.now as u64),
+            flows: (self.outcome.records.len() - self.active) as u64,
+            hops: 0,
+        };
+        self.setting.watch.look(tell).is_ok()
     }
 
     /// Lets a flow start, over the links that `route` appends for it.

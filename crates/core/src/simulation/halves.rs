@@ -183,7 +183,7 @@ impl InProgress {
         there.sent + back.sent - there.heard - back.heard - shared.lost
     }
 
-    /// Whether nothing can happen to a flow any more whose sender has closed: its packets have left the
+    /// Whether nothing can happen to a flow any more unless its sender is woken: its packets have left the
     /// network, and its receiver owes no answer.
     pub(super) fn is_over(&self, place: usize) -> bool {
         self.heard(place).is_some_and(|heard| heard.is_silent) && self.in_network(place) == 0

@@ -17,7 +17,6 @@ mod threads;
 mod windows;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::stacks::Stacks;
 pub use self::threads::run_on_threads;
@@ -37,6 +36,7 @@ use crate::packet::{Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::record::Recorder;
 use crate::units::Time;
+use crate::watch::{Progress, Watch};
 
 /// What a run counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,13 +152,13 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs until every flow has finished, `limit` is reached or `stop` is set.
-    pub fn run(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
+    /// Runs until every flow has finished, `limit` is reached or `watch` asks for a stop.
+    pub fn run(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
         self.start_routers();
         if self.agenda.groups().is_some() {
-            self.run_in_windows(limit, stop)?;
+            self.run_in_windows(limit, watch)?;
         } else {
-            self.run_by_events(limit, stop)?;
+            self.run_by_events(limit, watch)?;
         }
         self.close(limit);
         Ok(())
@@ -175,7 +175,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn run_by_events(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
+    fn run_by_events(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
         self.upcoming.announce_next(&mut self.agenda)?;
         if self.recorder.is_sampling() {
             self.agenda.push(Time::ZERO, Event::Sample);
@@ -197,13 +197,21 @@ impl<'a> Simulation<'a> {
             if !self.deadlocks.is_empty() {
                 break;
             }
-            let is_interrupted =
-                self.totals.events.is_multiple_of(65_536) && stop.load(Ordering::Relaxed);
-            if is_interrupted {
-                return Err(Problem::new("", "interrupted"));
+            if self.totals.events.is_multiple_of(65_536) {
+                watch.look(|| self.progress())?;
             }
         }
         Ok(())
+    }
+
+    /// How far this part of the run is.
+    fn progress(&self) -> Progress {
+        let departed = self.network.ports.iter().map(|port| port.counters.departed);
+        Progress {
+            now: self.agenda.now(),
+            flows: self.recorder.records.flow.len() as u64,
+            hops: departed.sum(),
+        }
     }
 
     fn handle(&mut self, event: Event) -> Result<(), Problem> {

@@ -1,45 +1,48 @@
-//! Why a run ends with flows that have not.
+//! Which flows nothing will ever move again, and why. A flow that is still sending when the run's time is up
+//! is none of them: it is only unfinished.
 
 use super::Simulation;
 use crate::flow::FlowSpec;
-use crate::network::Network;
-use crate::network::routes::Way;
-use crate::packet::FlowNumber;
+use crate::graph::LinkId;
+use crate::network::{Network, watchdog};
 use crate::units::{Bytes, Time};
 
 impl Simulation<'_> {
-    /// Says which flows are unfinished, and what they wait for.
+    /// Says which flows are stuck, and what they wait for in vain.
     pub(super) fn explain_stuck(&mut self, now: Time) {
         const MOST: usize = 10;
-        let Network { ports, routes, traffic, directory, .. } = &self.network;
-        let unfinished = directory.all().filter_map(|(number, place)| {
+        let Network { routes, traffic, directory, .. } = &self.network;
+        let never_resumed = watchdog::never_resumed(&self.network);
+        let mut more = 0;
+        for (number, place) in directory.all() {
             let place = place as usize;
-            let (sending, receiving) =
-                (self.flows.senders[place].as_ref()?, self.flows.receivers[place].as_ref()?);
-            let shared = self.flows.shared[place].as_ref()?;
-            let is_unfinished = shared.spec.size.is_some() && receiving.completed == Time::NEVER;
-            is_unfinished.then_some((number, sending, receiving, shared))
-        });
-        let unfinished: Vec<_> = unfinished.collect();
-        let paused = |way: Way, flow: FlowNumber| {
-            let class = usize::from(traffic.of(flow));
-            let mut links = routes.links(way).flatten();
-            links.find(|link| ports[**link as usize].pauses()[class].is_on()).copied()
-        };
-        for (number, sending, receiving, shared) in unfinished.iter().take(MOST) {
-            let FlowSpec { id, source, target, size, start, .. } = &shared.spec;
-            let why = match paused(shared.there, *number) {
-                Some(link) => {
-                    let lane = traffic.lane(link, *number);
-                    format!("link {} is paused", traffic.name(lane, self.graph))
-                }
-                None if sending.sender.timeouts > 0 => format!(
-                    "{} time-outs, the next after {}",
-                    sending.sender.timeouts,
-                    sending.sender.timeout()
-                ),
-                None => "still sending".to_owned(),
+            let (Some(sending), Some(receiving), Some(shared)) = (
+                &self.flows.senders[place],
+                &self.flows.receivers[place],
+                &self.flows.shared[place],
+            ) else {
+                continue;
             };
+            let FlowSpec { id, source, target, size, start, .. } = &shared.spec;
+            if size.is_none() || receiving.completed < Time::NEVER {
+                continue;
+            }
+            let is_paused = |link: &&LinkId| {
+                let lane = traffic.lane(**link, number) as usize;
+                never_resumed.get(lane).is_some_and(|is_paused| *is_paused)
+            };
+            let why = if let Some(link) = routes.links(shared.there).flatten().find(is_paused) {
+                let lane = traffic.lane(*link, number);
+                format!("link {} is paused for ever", traffic.name(lane, self.graph))
+            } else if sending.wakes == Time::NEVER && self.flows.is_over(place) {
+                "its sender waits for what will not come".to_owned()
+            } else {
+                continue;
+            };
+            if self.stuck.len() >= MOST {
+                more += 1;
+                continue;
+            }
             self.stuck.push(format!(
                 "flow {id} ({} to {}) has {} of {} after {}: {why}",
                 self.graph.host_name(*source),
@@ -49,7 +52,6 @@ impl Simulation<'_> {
                 now.since(*start),
             ));
         }
-        let more = unfinished.len().saturating_sub(MOST);
         if more > 0 {
             self.stuck.push(format!("and {more} more"));
         }

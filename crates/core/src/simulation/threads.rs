@@ -7,19 +7,20 @@ use super::Simulation;
 use super::windows::{Conductor, Window};
 use crate::parameters::Problem;
 use crate::units::Time;
+use crate::watch::Watch;
 
 /// Runs the parts of one simulation on so many threads, until every flow has finished, `limit` is reached or
-/// `stop` is set; returns all of it as one.
+/// `watch` asks for a stop; returns all of it as one.
 ///
 /// Between windows whoever comes last does what belongs to no part, while the others wait.
 pub fn run_on_threads<'a>(
     mut parts: Vec<Simulation<'a>>,
     threads: usize,
     limit: Time,
-    stop: &AtomicBool,
+    watch: &Watch,
 ) -> Result<Simulation<'a>, Problem> {
     parts.iter_mut().for_each(Simulation::start_routers);
-    let conductor = Mutex::new((Conductor::new(&parts[0], limit, stop), Ok(None)));
+    let conductor = Mutex::new((Conductor::new(&parts[0], limit, watch), Ok(None)));
     let parts: Vec<Mutex<Simulation<'a>>> = parts.into_iter().map(Mutex::new).collect();
     let failed = Mutex::new(None);
     let gate = Gate::new(threads);

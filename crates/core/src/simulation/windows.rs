@@ -5,7 +5,6 @@
 //! the group's own, and handled while its state is in a near cache (docs/performance.md).
 
 use std::ops::DerefMut;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Simulation;
 use crate::agenda::Event;
@@ -13,6 +12,7 @@ use crate::graph::LinkId;
 use crate::network::{Network, watchdog};
 use crate::parameters::Problem;
 use crate::units::{Duration, Time};
+use crate::watch::{Progress, Watch};
 
 /// A span of time in which groups cannot influence each other.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,18 +25,18 @@ pub(super) struct Window {
 /// What is done between windows, for all parts of a run: what belongs to no node.
 pub(super) struct Conductor<'a> {
     limit: Time,
-    stop: &'a AtomicBool,
+    watch: &'a Watch,
     /// When to take samples next, and when to look for deadlocks.
     sample: Option<Time>,
-    watch: Option<Time>,
+    patrol: Option<Time>,
 }
 
 impl<'a> Conductor<'a> {
-    /// The conductor of a run that ends at `limit`, or when `stop` is set.
-    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, stop: &'a AtomicBool) -> Self {
+    /// The conductor of a run that ends at `limit`, or when `watch` asks for a stop.
+    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, watch: &'a Watch) -> Self {
         let sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
-        let watch = simulation.network.watchdog().map(|period| Time::ZERO + period);
-        Self { limit, stop, sample, watch }
+        let patrol = simulation.network.watchdog().map(|period| Time::ZERO + period);
+        Self { limit, watch, sample, patrol }
     }
 
     /// Ends a window and gives the next; none if the run is over.
@@ -58,9 +58,7 @@ impl<'a> Conductor<'a> {
         if begins > self.limit || begins == Time::NEVER || is_over(parts) {
             return Ok(None);
         }
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Problem::new("", "interrupted"));
-        }
+        self.watch.look(|| progress(parts))?;
         for part in &mut *parts {
             part.agenda.set_now(begins);
         }
@@ -68,8 +66,8 @@ impl<'a> Conductor<'a> {
             self.sample = parts.iter_mut().map(|part| part.sample()).fold(None, Option::or);
             parts[0].totals.events += 1;
         }
-        if self.watch == Some(begins) {
-            self.watch = watch(parts);
+        if self.patrol == Some(begins) {
+            self.patrol = watch(parts);
             parts[0].totals.events += 1;
             if !parts[0].deadlocks.is_empty() {
                 return Ok(None);
@@ -83,8 +81,17 @@ impl<'a> Conductor<'a> {
 
     /// When the next thing is to be done that belongs to no node.
     fn alarm(&self) -> Time {
-        self.sample.into_iter().chain(self.watch).fold(Time::NEVER, Time::min)
+        self.sample.into_iter().chain(self.patrol).fold(Time::NEVER, Time::min)
     }
+}
+
+/// How far the run is.
+fn progress<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> Progress {
+    parts.iter().map(|part| part.progress()).fold(Progress::default(), |all, part| Progress {
+        now: all.now.max(part.now),
+        flows: all.flows + part.flows,
+        hops: all.hops + part.hops,
+    })
 }
 
 /// Hands over packets and news between parts.
@@ -150,9 +157,9 @@ fn swap<'s>(first: &mut Simulation<'s>, others: &mut [impl DerefMut<Target = Sim
 }
 
 impl Simulation<'_> {
-    /// Runs until every flow has finished, `limit` is reached or `stop` is set.
-    pub(super) fn run_in_windows(&mut self, limit: Time, stop: &AtomicBool) -> Result<(), Problem> {
-        let mut conductor = Conductor::new(self, limit, stop);
+    /// Runs until every flow has finished, `limit` is reached or `watch` asks for a stop.
+    pub(super) fn run_in_windows(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
+        let mut conductor = Conductor::new(self, limit, watch);
         while let Some(window) = conductor.next(&mut [&mut *self])? {
             self.serve(window)?;
         }

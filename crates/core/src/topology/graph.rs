@@ -1,6 +1,6 @@
 //! Any network, from a table of its cables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
 use crate::flow::HostId;
@@ -75,6 +75,9 @@ impl Config {
             let message = format!("must be from 1 to {}: there are {hosts} hosts", hosts - 1);
             return Err(Problem::new("senders", message));
         }
+        if meet(graph) {
+            return Ok(());
+        }
         let mut paths = Paths::new(graph);
         for target in 0..hosts {
             if let Some(source) = (0..target).find(|&source| paths.count(source, target) == 0) {
@@ -86,6 +89,27 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Whether all hosts have cables to switches that are joined: then paths join all of them, and nobody needs
+/// to look at every two, of which there may be a billion.
+fn meet(graph: &Graph) -> bool {
+    let mut beside = vec![Vec::new(); graph.nodes.len()];
+    for link in &graph.links {
+        beside[link.from as usize].push(link.to);
+    }
+    let is_switch = |node: &NodeId| !graph.nodes[*node as usize].is_host;
+    let first = beside[graph.hosts[0] as usize].iter().copied().find(is_switch);
+    let mut joined = vec![false; graph.nodes.len()];
+    let mut ahead: Vec<NodeId> = first.into_iter().collect();
+    while let Some(node) = ahead.pop() {
+        if !std::mem::replace(&mut joined[node as usize], true) {
+            ahead.extend(beside[node as usize].iter().copied().filter(is_switch));
+        }
+    }
+    let has_joined =
+        |host: &NodeId| beside[*host as usize].iter().any(|node| joined[*node as usize]);
+    graph.hosts.iter().all(has_joined)
 }
 
 fn add_cable(
@@ -122,14 +146,14 @@ fn add_cable(
 }
 
 fn named_hosts(names: &[String], ids: &BTreeMap<String, NodeId>) -> Result<Vec<NodeId>, Problem> {
-    let mut hosts: Vec<NodeId> = Vec::new();
+    let (mut hosts, mut known): (Vec<NodeId>, _) = (Vec::new(), BTreeSet::new());
     for (i, name) in names.iter().enumerate() {
         let field = format!("hosts[{i}]");
         let Some(&node) = ids.get(name) else {
             let hint = did_you_mean(name, ids.keys().map(String::as_str));
             return Err(Problem::new(field, format!("no cable leads to `{name}`{hint}")));
         };
-        if hosts.contains(&node) {
+        if !known.insert(node) {
             return Err(Problem::new(field, format!("`{name}` is named twice")));
         }
         hosts.push(node);

@@ -1,6 +1,6 @@
 //! Flows written down one by one.
 
-use super::{Context, Flows, Workload, class_index, plain};
+use super::{Classes, Context, Flows, Offer, Workload, payload, plain};
 use crate::flow::FlowSpec;
 use crate::parameters::{Problem, positive_if_given};
 use crate::units::{Bytes, Duration, Rate, Time};
@@ -34,7 +34,7 @@ crate::parameters! {
 }
 
 crate::parameters! {
-    /// Flows written down one by one, in any order.
+    /// Flows written down one by one, in any order; of at most 1024 classes.
     pub struct Config {
         /// The flows.
         pub flows: Vec<Flow>,
@@ -44,17 +44,32 @@ crate::parameters! {
 
 impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let mut classes = Vec::new();
+        let mut classes = Classes::default();
         let mut flows = Vec::new();
         for (i, flow) in self.flows.iter().enumerate() {
             let Flow { source, target, size, start, stop, deadline, initial_rate, .. } = *flow;
             context
                 .check_ends(source, target)
                 .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
-            let class = class_index(&mut classes, &flow.class);
+            let class = classes
+                .index(&flow.class)
+                .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
             let plain = plain(source, target, start);
             flows.push(FlowSpec { size, stop, class, deadline, initial_rate, ..plain });
         }
-        Ok(Flows::of(classes, flows))
+        Ok(Flows::of(classes.names, flows))
+    }
+
+    fn offer(&self, _context: &Context<'_>) -> Result<Offer, Problem> {
+        let starts = || self.flows.iter().map(|flow| flow.start);
+        let first = starts().min().unwrap_or_default();
+        let sizes = self.flows.iter().map(|flow| payload(1.0, flow.size));
+        let last = starts().max().unwrap_or_default();
+        let offer = Offer::listed(self.flows.len() as f64, sizes.sum(), first, last);
+        let lasting = || self.flows.iter().filter(|flow| flow.size.is_none());
+        // Of several that stop the last counts, and one that does not stop is later than all.
+        let stop = lasting().map(|flow| flow.stop.unwrap_or(Time::NEVER)).max();
+        let count = lasting().count() as f64;
+        Ok(stop.map_or(offer, |stop| offer.lasting(count, Some(stop))))
     }
 }

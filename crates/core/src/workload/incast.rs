@@ -1,6 +1,6 @@
 //! Many hosts that answer one at the same instant.
 
-use super::{Context, Flows, Workload, plain};
+use super::{Context, Flows, Offer, Workload, payload, plain};
 use crate::demand::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
 use crate::demand::pairs::Sides;
 use crate::flow::{FlowSpec, HostId};
@@ -62,6 +62,16 @@ impl Workload for Config {
             flows: Box::new(flows),
             sequel: None,
         })
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let gap = match self.gap(context)?.0 {
+            Gap::Regular(gap) => gap.seconds(),
+            Gap::Poisson(mean, _) | Gap::Pareto(mean, ..) => mean,
+        };
+        let flows = f64::from(self.fan_in);
+        let batch = (flows, payload(flows, Some(self.size)));
+        Ok(Offer::arriving(1.0 / gap, batch, self.start, self.stop, self.events))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Flows between opposite hosts, started one after another.
 
-use super::{Context, Flows, Workload, plain};
+use super::{Context, Flows, Offer, Workload, payload, plain};
 use crate::demand::pairs::Sides;
 use crate::flow::FlowSpec;
 use crate::parameters::{Problem, positive_if_given};
@@ -60,5 +60,13 @@ impl Workload for Config {
             FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
         });
         Ok(Flows::in_order(vec![self.class.clone()], flows))
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let flows = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
+        let last = self.start + self.stagger * u64::from(flows) + self.jitter;
+        let flows = f64::from(flows);
+        let offer = Offer::listed(flows, payload(flows, self.size), self.start, last);
+        Ok(if self.size.is_some() { offer } else { offer.lasting(flows, self.stop) })
     }
 }

@@ -11,15 +11,19 @@ pub mod storage;
 pub mod synchronised;
 pub mod trace;
 
-pub use crate::demand::{Context, Flows, Sequel};
+pub use crate::demand::{Context, Flows, Offer, Sequel};
 
-use crate::demand::{class_index, plain};
+use crate::demand::offer::payload;
+use crate::demand::{Classes, plain};
 use crate::parameters::Problem;
 
 /// A kind of workload.
 pub trait Workload {
     /// Opens the stream of its flows.
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem>;
+
+    /// What that will be, roughly, without opening it.
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem>;
 }
 
 crate::family! {

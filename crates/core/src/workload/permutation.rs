@@ -1,6 +1,6 @@
 //! Every host sends to another, and receives from another.
 
-use super::{Context, Flows, Workload, plain};
+use super::{Context, Flows, Offer, Workload, payload, plain};
 use crate::demand::pairs::Sides;
 use crate::flow::{FlowSpec, HostId};
 use crate::parameters::{Problem, positive_if_given};
@@ -43,5 +43,12 @@ impl Workload for Config {
         };
         let flows = sources.zip(shuffled.into_iter().cycle()).map(flow).collect();
         Ok(Flows::of(vec![self.class.clone()], flows))
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let flows = Sides::of(context.graph)?.sources.len() as f64;
+        let last = self.start + self.jitter;
+        let offer = Offer::listed(flows, payload(flows, self.size), self.start, last);
+        Ok(if self.size.is_some() { offer } else { offer.lasting(flows, None) })
     }
 }

@@ -1,6 +1,6 @@
 //! Flows that arrive at random and know nothing of each other.
 
-use super::{Context, Flows, Workload, plain};
+use super::{Context, Flows, Offer, Workload, plain};
 use crate::alone::alone;
 use crate::demand::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
 use crate::demand::pairs::{Ends, Pairs};
@@ -64,15 +64,7 @@ crate::parameters! {
 
 impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let sizes = self.sizes.open(context.format).map_err(|problem| problem.within("sizes"))?;
-        let load = Load {
-            share: self.load,
-            reference: self.load_reference,
-            counts: self.load_counts,
-            allow_overload: self.allow_overload,
-            payload: sizes.mean(),
-            packets: sizes.mean_packets(context.format.payload),
-        };
+        let (sizes, load) = self.sizes_and_load(context)?;
         let (arrivals, load) = load.arrivals(context, "flows")?;
         let mut ends = Ends::new(self.pairs, context.graph)?;
         let mut pair_stream = context.random("pairs");
@@ -96,6 +88,30 @@ impl Workload for Config {
             flows: Box::new(flows),
             sequel: None,
         })
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let (_, load) = self.sizes_and_load(context)?;
+        let (arrivals, _) = load.arrivals(context, "flows")?;
+        Ok(Offer::arriving(arrivals, (1.0, load.payload), self.start, self.stop, self.flows))
+    }
+}
+
+impl Config {
+    fn sizes_and_load(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<(Box<dyn sizes::Distribution>, Load), Problem> {
+        let sizes = self.sizes.open(context.format).map_err(|problem| problem.within("sizes"))?;
+        let load = Load {
+            share: self.load,
+            reference: self.load_reference,
+            counts: self.load_counts,
+            allow_overload: self.allow_overload,
+            payload: sizes.mean(),
+            packets: sizes.mean_packets(context.format.payload),
+        };
+        Ok((sizes, load))
     }
 }
 

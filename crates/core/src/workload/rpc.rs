@@ -1,6 +1,6 @@
 //! Remote procedure calls of one kind.
 
-use super::{Context, Flows, Workload};
+use super::{Context, Flows, Offer, Workload};
 use crate::demand::calls::{self, Call, Pattern};
 use crate::demand::sizes::{self, Distribution};
 use crate::flow::Reply;
@@ -27,18 +27,29 @@ crate::parameters! {
 
 impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let open = |field: &str, sizes: &sizes::Config| {
-            sizes.open(context.format).map_err(|problem| problem.within(field))
-        };
-        let kind = Rpc {
-            request: open("request", &self.request)?,
-            response: open("response", &self.response)?,
-            service: self.service,
-        };
+        let kind = self.calls(context)?;
         let classes = ["request", "response"].map(|part| format!("{} {part}", self.class));
         self.pattern
             .open(context, Box::new(kind), classes.to_vec())
             .map_err(|problem| problem.within("pattern"))
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let kind = self.calls(context)?;
+        self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
+    }
+}
+
+impl Config {
+    fn calls(&self, context: &Context<'_>) -> Result<Rpc, Problem> {
+        let open = |field: &str, sizes: &sizes::Config| {
+            sizes.open(context.format).map_err(|problem| problem.within(field))
+        };
+        Ok(Rpc {
+            request: open("request", &self.request)?,
+            response: open("response", &self.response)?,
+            service: self.service,
+        })
     }
 }
 
@@ -61,6 +72,10 @@ impl calls::Kind for Rpc {
 
     fn mean_packets(&self, payload: Bytes) -> f64 {
         self.request.mean_packets(payload) + self.response.mean_packets(payload)
+    }
+
+    fn service(&self) -> Duration {
+        self.service
     }
 
     fn has_queue(&self) -> bool {

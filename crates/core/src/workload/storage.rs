@@ -1,6 +1,6 @@
 //! Reads and writes of blocks that servers keep on devices.
 
-use super::{Context, Flows, Workload};
+use super::{Context, Flows, Offer, Workload};
 use crate::demand::calls::{self, Call, Pattern};
 use crate::demand::sizes::{self, Distribution};
 use crate::flow::Reply;
@@ -33,13 +33,24 @@ const CLASSES: [&str; 4] = ["read request", "read response", "write request", "w
 
 impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let blocks =
-            self.blocks.open(context.format).map_err(|problem| problem.within("blocks"))?;
         let classes = CLASSES.map(str::to_owned).to_vec();
-        let kind = Storage { blocks, config: self.clone() };
+        let kind = self.calls(context)?;
         self.pattern
             .open(context, Box::new(kind), classes)
             .map_err(|problem| problem.within("pattern"))
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let kind = self.calls(context)?;
+        self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
+    }
+}
+
+impl Config {
+    fn calls(&self, context: &Context<'_>) -> Result<Storage, Problem> {
+        let blocks =
+            self.blocks.open(context.format).map_err(|problem| problem.within("blocks"))?;
+        Ok(Storage { blocks, config: self.clone() })
     }
 }
 
@@ -72,6 +83,10 @@ impl calls::Kind for Storage {
         self.blocks.mean_packets(payload)
             + reads * small(read_request)
             + (1.0 - reads) * small(acknowledgement)
+    }
+
+    fn service(&self) -> Duration {
+        self.config.device_time
     }
 
     fn has_queue(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Flows that start together, again and again.
 
-use super::{Context, Flows, Workload, plain};
+use super::{Context, Flows, Offer, Workload, payload, plain};
 use crate::demand::pairs::Sides;
 use crate::flow::FlowSpec;
 use crate::parameters::{Problem, positive, positive_if_given};
@@ -50,5 +50,12 @@ impl Workload for Config {
             flows: Box::new(flows),
             sequel: None,
         })
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let count = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
+        let batch = (f64::from(count), payload(f64::from(count), Some(self.size)));
+        let (rate, repeats) = (1.0 / self.interval.seconds(), u64::from(self.repeats));
+        Ok(Offer::arriving(rate, batch, self.start, None, Some(repeats)))
     }
 }

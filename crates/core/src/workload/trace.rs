@@ -1,6 +1,9 @@
 //! Flows from a file.
 
-use super::{Context, Flows, Workload, class_index, plain};
+use std::collections::BTreeMap;
+
+use super::{Classes, Context, Flows, Offer, Workload, plain};
+use crate::demand::check_ends;
 use crate::flow::{FlowSpec, HostId};
 use crate::parameters::table::{Row, Table};
 use crate::parameters::{File, Problem};
@@ -12,6 +15,7 @@ crate::parameters! {
     /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`,
     /// and if wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
     /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
+    /// There may be 1024 classes, and any number of rows: they are read when they are due.
     pub struct Config {
         /// The table of flows.
         pub file: File;
@@ -20,35 +24,94 @@ crate::parameters! {
     }
 }
 
+const REQUIRED: [&str; 4] = ["start_s", "source", "target", "size_bytes"];
+const OPTIONAL: [&str; 2] = ["class", "deadline_s"];
+
 impl Workload for Config {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let mut classes = Vec::new();
-        let mut flows: Vec<FlowSpec> = Vec::new();
-        let required = ["start_s", "source", "target", "size_bytes"];
-        Table::open(&self.file, &required, &["class", "deadline_s"])?.rows(|row| {
-            let mut flow = read(row, context)?;
-            if let Some(before) = flows.last().filter(|before| flow.start < before.start) {
-                let message = format!("{} is before {}, the row above", flow.start, before.start);
-                return Err(row.problem("start_s", &message));
-            }
-            let name = row.get("class").unwrap_or(&self.class);
-            flow.class = class_index(&mut classes, name);
-            flows.push(flow);
-            Ok(())
-        })?;
-        if flows.is_empty() {
+        // A first reader sees whether all is well, a second one gives the flows when they are due: a file may
+        // have more rows than could be held.
+        let mut reader = Reader::new(self, context)?;
+        let (mut before, mut has_deadlines) = (None, false);
+        while let Some(flow) = reader.next_flow(before)? {
+            before = Some(flow.start);
+            has_deadlines |= flow.deadline.is_some();
+        }
+        if before.is_none() {
             return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
         }
-        Ok(Flows::of(classes, flows))
+        let mut flows = Reader::new(self, context)?;
+        let next = move |id| {
+            let flow = flows.next_flow(None).unwrap_or_else(|_| unreachable!("it was well before"));
+            flow.map(|flow| FlowSpec { id, ..flow })
+        };
+        Ok(Flows {
+            classes: reader.classes.names,
+            load: String::new(),
+            has_deadlines,
+            flows: Box::new((0..).map_while(next)),
+            sequel: None,
+        })
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let text = &*self.file.text;
+        let flows = text.bytes().filter(|byte| *byte == b'\n').count().max(1) as f64;
+        let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+        let (header, last) = (lines.next().unwrap_or_default(), lines.next_back());
+        let ends = File::of(&self.file.name, format!("{header}\n{}\n", last.unwrap_or_default()));
+        // What is wrong with them is told when all is read.
+        let reader = Reader::new(&Self { file: ends, ..self.clone() }, context);
+        let last = reader.and_then(|mut reader| reader.next_flow(None)).ok().flatten();
+        let last = last.map_or(Time::ZERO, |flow| flow.start);
+        // Sizes are not known, and no flow is held.
+        Ok(Offer { listed: 0.0, ..Offer::listed(flows, 0.0, Time::ZERO, last) })
     }
 }
 
-fn read(row: &Row<'_>, context: &Context<'_>) -> Result<FlowSpec, Problem> {
-    let (source, target) = (host(row, "source", context)?, host(row, "target", context)?);
-    context
-        .check_ends(source, target)
+/// Reads one flow after another.
+struct Reader {
+    table: Table,
+    /// Numbers of hosts by name.
+    hosts: BTreeMap<String, HostId>,
+    class: String,
+    classes: Classes,
+}
+
+impl Reader {
+    fn new(config: &Config, context: &Context<'_>) -> Result<Self, Problem> {
+        let hosts = 0..context.graph.host_count();
+        Ok(Self {
+            table: Table::open(&config.file, &REQUIRED, &OPTIONAL)?,
+            hosts: hosts.map(|host| (context.graph.host_name(host).to_owned(), host)).collect(),
+            class: config.class.clone(),
+            classes: Classes::default(),
+        })
+    }
+
+    /// The next flow, which starts no earlier than the one `before`.
+    fn next_flow(&mut self, before: Option<Time>) -> Result<Option<FlowSpec>, Problem> {
+        let Self { table, hosts, class, classes } = self;
+        let Some(row) = table.next_row()? else { return Ok(None) };
+        let flow = read(&row, hosts)?;
+        if let Some(before) = before.filter(|before| flow.start < *before) {
+            let message = format!("{} is before {before}, the row above", flow.start);
+            return Err(row.problem("start_s", &message));
+        }
+        let class = classes.index(row.get("class").unwrap_or(class));
+        let class = class.map_err(|problem| row.problem(&problem.field, &problem.message))?;
+        Ok(Some(FlowSpec { class, ..flow }))
+    }
+}
+
+fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Problem> {
+    let (source, target) = (host(row, "source", hosts)?, host(row, "target", hosts)?);
+    check_ends(hosts.len() as HostId, source, target)
         .map_err(|problem| row.problem(&problem.field, &problem.message))?;
-    let size = match row.required("size_bytes")? {
+    let text = row.text("size_bytes")?;
+    // What is no number is explained as in a scenario.
+    let size = text.parse().map_or_else(|_| row.required("size_bytes"), Ok)?;
+    let size = match size {
         0 => return Err(row.problem("size_bytes", "must be above zero")),
         size => Some(Bytes(size)),
     };
@@ -61,12 +124,10 @@ fn read(row: &Row<'_>, context: &Context<'_>) -> Result<FlowSpec, Problem> {
 }
 
 /// A host by number or by name.
-fn host(row: &Row<'_>, column: &str, context: &Context<'_>) -> Result<HostId, Problem> {
+fn host(row: &Row<'_>, column: &str, hosts: &BTreeMap<String, HostId>) -> Result<HostId, Problem> {
     let text = row.text(column)?;
-    let named = || (0..context.graph.host_count()).find(|h| context.graph.host_name(*h) == text);
-    let numbered = text.parse().ok();
-    numbered.or_else(named).ok_or_else(|| {
-        let last = context.graph.host_count() - 1;
+    text.parse().ok().or_else(|| hosts.get(text).copied()).ok_or_else(|| {
+        let last = hosts.len() - 1;
         row.problem(column, &format!("there is no host `{text}`; give 0 to {last}, or a name"))
     })
 }

@@ -3,13 +3,13 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
 
 use std::fmt::Write;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 use sojourn_core::parameters::Parameter;
 use sojourn_core::run::Results;
 use sojourn_core::scenario::Scenario;
 use sojourn_core::transport;
+use sojourn_core::watch::Watch;
 
 pub mod two_switches;
 
@@ -26,7 +26,7 @@ pub fn try_run(scenario: &Value) -> Result<Results, String> {
 /// Runs a scenario in so many parts on so many threads, or says what is wrong with it.
 pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
     let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
-    let results = scenario.run_in_parts(parts, threads, &AtomicBool::new(false));
+    let results = scenario.run_in_parts(parts, threads, &Watch::default());
     results.map_err(|problem| problem.to_string())
 }
 
@@ -68,7 +68,7 @@ pub fn with_just_enough_buffer(scenario: &Value) -> Value {
     let mut scenarios =
         sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
     let fits = |scenario: &Value| {
-        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check().is_ok())
+        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check(None).is_ok())
     };
     scenarios.find(fits).unwrap()
 }

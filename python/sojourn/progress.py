@@ -1,0 +1,122 @@
+"""Progress: how far runs are, shown once they take long.
+
+On a terminal and in a notebook that is a bar, elsewhere a line now and then.
+"""
+
+import contextlib
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sojourn import _core
+
+PATIENCE_S = 2.0
+"""Nothing is said about work that takes no longer than this."""
+
+LONG_S = 60.0
+"""What will take longer is announced."""
+
+EVERY_S = 20.0
+"""How often a line is written where there is no bar."""
+
+
+@dataclass
+class Course:
+    """One run, as it is looked at from outside."""
+
+    needs: Mapping[str, Any]
+    """What the core estimates that it needs."""
+    watch: _core.Watch = field(default_factory=_core.Watch)
+    is_over: bool = False
+
+    def share(self) -> float:
+        """Return how much of it is done, from 0 to 1."""
+        return self._nearest()[0] if not self.is_over else 1.0
+
+    def words(self) -> str:
+        """Say how far it is, by what is nearest to its end."""
+        return self._nearest()[1]
+
+    def hops(self) -> int:
+        """Return how many packets links have carried."""
+        return self.watch.progress()[2]
+
+    def _nearest(self) -> tuple[float, str]:
+        now, ended, _ = self.watch.progress()
+        flows, limit = self.needs["flows"], self.needs["limit_s"]
+        ways = [(now / limit, f"{now:.3g} of {limit:.3g} s")]
+        if flows:
+            ways.append((ended / flows, f"{ended:,} of {round(flows):,} flows"))
+        else:
+            # When calls stop that follow others, the run is soon over.
+            ends = max(self.needs["ends_s"], 1e-12)
+            ways.append((now / ends, f"{now:.3g} of {ends:.3g} s"))
+        share, words = max(ways)
+        return min(share, 0.999), words
+
+
+@contextlib.contextmanager
+def shown(courses: Sequence[Course], what: str) -> Iterator[Callable[[], None]]:
+    """Give a function that shows how far the runs are now; it is to be called often."""
+    console = Console(stderr=True)
+    has_bar = console.is_terminal or (
+        console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+    task = bar.add_task(what, total=1.0, told="")
+    begun = time.monotonic()
+    line_due, is_announced = begun + EVERY_S, False
+
+    def show() -> None:
+        nonlocal line_due, is_announced
+        now = time.monotonic()
+        if now - begun < PATIENCE_S:
+            for course in courses:
+                course.watch.progress()  # it tells when it is next asked
+            return
+        share = sum(course.share() for course in courses) / len(courses)
+        told = _told(courses, share, now - begun)
+        if share > 0 and not is_announced:
+            is_announced = True
+            expected = (now - begun) / share
+            if expected > LONG_S:
+                console.print(f"{what}: will take about {spoken(expected)}", highlight=False)
+        bar.update(task, completed=share, told=told)
+        if has_bar:
+            bar.start()
+        elif now > line_due:
+            line_due = now + EVERY_S
+            console.print(f"{what}: {told}, {spoken(now - begun)}", highlight=False, soft_wrap=True)
+
+    try:
+        yield show
+    finally:
+        if has_bar:
+            bar.stop()
+
+
+def _told(courses: Sequence[Course], share: float, elapsed: float) -> str:
+    """Say how far runs are together, how fast they go and how long they will take."""
+    over = sum(course.is_over for course in courses)
+    one = courses[0].words() if len(courses) == 1 else f"{over} of {len(courses)}"
+    told = [f"{100 * share:.0f} % ({one})"]
+    hops = sum(course.hops() for course in courses)
+    if hops:
+        told.append(f"{hops / elapsed / 1e6:.1f} million packet-hops/s")
+    if share > 0:
+        told.append(f"{spoken(elapsed * (1 - share) / share)} left")
+    return ", ".join(told)
+
+
+def spoken(seconds: float) -> str:
+    """Write a time in two digits or so, as people say it."""
+    for scale, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * scale:
+            return f"{seconds / scale:.{int(seconds < 10 * scale)}f} {unit}"
+    return f"{seconds:.0f} s"
