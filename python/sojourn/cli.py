@@ -19,7 +19,6 @@ from sojourn import _core, completion, files, places, scenario
 from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
 from sojourn.cluster import ClusterError
-from sojourn.memory import budget
 from sojourn.scenario import FileError
 
 INTERRUPTED = 130
@@ -155,10 +154,8 @@ def run(
 
     with _about(path):
         given = scenario.read(path)
-        may_use = budget(memory)
-        scenario.check(given, may_use)
         _checked_out(out)
-        result = run_many([given], threads=threads, memory=may_use, what=path.name)[0]
+        result = run_many([given], threads=threads, memory=memory, what=path.name)[0]
     screen.console.print(screen.result_tables(result))
     if out is not None:
         result.write(out)
@@ -198,8 +195,7 @@ def compare(
         first = next(iter(variations.values()))
         pairs.reference_of(scenario.labels_of(first), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-        options["memory"] = budget(memory)
-        options |= {"seeds": seeds, "median": median, "what": path.name}
+        options |= {"memory": memory, "seeds": seeds, "median": median, "what": path.name}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
@@ -255,7 +251,7 @@ def figure(
     _checked_out(out)
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-    options["memory"] = budget(memory)
+    options["memory"] = memory
     made = []
     for one in chosen:
         with _about(one.path or Path(one.id)):
@@ -423,7 +419,7 @@ def validate(
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-    options["memory"] = budget(memory)
+    options["memory"] = memory
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
