@@ -66,7 +66,10 @@ impl Workload for Config {
         let flows = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
         let last = self.start + self.stagger * u64::from(flows) + self.jitter;
         let flows = f64::from(flows);
+        // Of what is drawn beforehand, only starts are written down.
+        let listed = flows * size_of::<(Time, u32)>() as f64;
         let offer = Offer::listed(flows, payload(flows, self.size), self.start, last);
+        let offer = Offer { listed, ..offer };
         Ok(if self.size.is_some() { offer } else { offer.lasting(flows, self.stop) })
     }
 }
