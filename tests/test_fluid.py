@@ -43,6 +43,8 @@ def test_a_law_without_a_fixed_point_says_why() -> None:
         ({"interval": "1 ns"}, "interval: must be at least the step"),
         ({"flows": 0}, "flows: must be above zero"),
         ({"flows": 10_001}, "flows: must be at most 10000"),
+        ({"interval": "1 ps", "step": "1 ps"}, "interval: 100 ms in parts of 1 ps for 2 flows are"),
+        ({"delay": "1000 s", "step": "1 us"}, "step: 1000 s in parts of 1 us for 2 flows are 2e9"),
         ({"model": {"kind": "rcp", "alpha": -1}}, "model.alpha: must be above zero"),
         ({"model": "rcp", "initial_rates": ["1 Gbps"] * 2}, "`rcp` gives all flows one rate"),
     ],

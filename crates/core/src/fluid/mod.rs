@@ -42,6 +42,8 @@ pub trait Fluid {
 
 /// The most flows that a model may have.
 const MOST_FLOWS: u32 = 10_000;
+/// The most numbers that are kept of a variable of all flows: samples, or what a law remembers.
+const MOST_NUMBERS: f64 = 1e8;
 
 crate::parameters! {
     /// A fluid model: a control law, the flows and the link that it is to control, and how to
@@ -97,6 +99,17 @@ fn check_setup(setup: &Setup) -> Result<(), Problem> {
     }
     if setup.interval < *step {
         return fail("interval", format!("must be at least the step, which is {step}"));
+    }
+    let spans = [("interval", setup.duration, setup.interval), ("step", *delay, *step)];
+    for (field, span, part) in spans {
+        let numbers = span.seconds() / part.seconds() * f64::from(*flows);
+        if numbers > MOST_NUMBERS {
+            let message = format!(
+                "{span} in parts of {part} for {flows} flows are {numbers:.0e} numbers to keep, of at \
+                 most {MOST_NUMBERS:.0e}"
+            );
+            return fail(field, message);
+        }
     }
     Ok(())
 }
