@@ -27,10 +27,14 @@ from sojourn import (
     looks,
     not_judged,
     plot,
+    verdicts,
 )
+from sojourn.claims import Word
 from sojourn.documents import experiments_page
+from sojourn.figure import Judged, Made
 from sojourn.layout import layout
 from sojourn.report import as_toml, write_report
+from sojourn.verdicts import Kept
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +125,8 @@ def test_the_report_needs_no_network(made: Path) -> None:
     text = write_report(made).read_text(encoding="utf-8")
     page = References()
     page.feed(text)
-    assert all(link.startswith("#") for link in page.loaded)
+    # What is loaded stands in the page; links lead to places in it, and to the figures' files.
+    assert all(link.startswith("#") or (made / link).is_file() for link in page.loaded)
     assert not re.search(r"https?:|@import|url\((?!#)", text)
     assert {"svg", "style", "details"} <= page.tags
     assert not {"script", "link", "iframe", "img"} & page.tags
@@ -131,7 +136,8 @@ def test_links_in_the_report_lead_to_one_place_each(made: Path) -> None:
     page = References()
     page.feed(write_report(made).read_text(encoding="utf-8"))
     assert len(page.names) == len(set(page.names))
-    assert {link.removeprefix("#") for link in page.loaded} <= set(page.names)
+    inside = {link.removeprefix("#") for link in page.loaded if link.startswith("#")}
+    assert inside <= set(page.names)
 
 
 def test_the_report_tells_claims_numbers_and_how_to_make_it_again(made: Path) -> None:
@@ -236,15 +242,58 @@ def test_the_list_of_figures_says_a_deviation_once() -> None:
 
 
 def test_the_list_of_figures_has_every_claim() -> None:
-    claims = [{"statement": "nothing is ever slow", "verdict": "not held", "numbers": "it is 2"}]
+    claims = [Judged("nothing is ever slow", True, "not held", "it is 2")]
     figures = experiments.discover(EXPERIMENTS)
-    page = experiments_page(figures, {"t1": {"scale": "paper", "claims": claims}})
+    page = experiments_page(figures, {"t1": Kept("paper", claims)})
     assert "| slower when there is more load | not judged |  |" in page
     assert "| nothing is ever slow | not held | it is 2 |" in page
     assert "Verdicts at" not in page
-    assert "`quick` scale" in experiments_page(
-        figures, {"t1": {"scale": "quick", "claims": claims}}
+    assert "`quick` scale" in experiments_page(figures, {"t1": Kept("quick", claims)})
+
+
+def test_claims_of_the_sources_are_counted_apart_from_our_own() -> None:
+    words: tuple[Word, ...] = ("held", "held", "not held")
+    stated, own = (
+        [Judged("", True, word, "") for word in words],
+        [Judged("", False, "not judged", "")],
     )
+    assert verdicts.in_words([*own, *stated]) == (
+        "stated by the sources: 2 held, 1 not held, 0 not judged;"
+        " derived, or our own: 0 held, 0 not held, 1 not judged"
+    )
+    assert verdicts.in_words(own).startswith("derived")
+
+
+def test_verdicts_of_other_figures_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "KEPT", tmp_path / "state.json")
+    held, other = Judged("a", True, "held", "1"), Judged("b", False, "not held", "2")
+    verdicts.keep("paper", {"t2": [held]})
+    verdicts.keep("quick", {"t1": [other]})
+    assert verdicts.kept() == {"t1": Kept("quick", [other]), "t2": Kept("paper", [held])}
+
+
+def test_the_report_tells_where_the_verdict_at_paper_scale_is_another(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one = Made.read(made / "t1.json")
+    claims = [replace(claim, verdict="not judged") for claim in one.claims]
+    monkeypatch.setattr(verdicts, "KEPT", tmp_path / "state.json")
+    verdicts.keep("paper", {"t1": claims})
+    page = write_report(made).read_text(encoding="utf-8")
+    assert page.count("(at paper scale: not judged)") == sum(
+        claim.verdict != "not judged" for claim in one.claims
+    )
+    verdicts.keep("paper", {"t1": one.claims})
+    assert "(at paper scale" not in write_report(made).read_text(encoding="utf-8")
+
+
+def test_the_report_links_to_the_files_of_each_figure(made: Path, tmp_path: Path) -> None:
+    page = write_report(made, tmp_path / "page" / "index.html")
+    links = re.findall(r'href="([^"]+t1\.(?:svg|png|csv|json))"', page.read_text(encoding="utf-8"))
+    assert len(set(links)) == 4
+    assert all((page.parent / link).is_file() for link in links)
 
 
 def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:

@@ -71,6 +71,7 @@ LAYERS = (
     "claims",
     "figure",
     "experiments",
+    "verdicts",
     "report",
     "documents",
     "cases",

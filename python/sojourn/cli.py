@@ -239,7 +239,7 @@ def figure(
     record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
 ) -> None:
     """Make figures again: run, draw, and judge their claims."""
-    from sojourn import documents, experiments, screen
+    from sojourn import experiments, screen, verdicts
     from sojourn.figure import SCALES
 
     if scale not in SCALES:
@@ -263,8 +263,9 @@ def figure(
         for note in made[-1].notes:
             print(f"warning: {note}", flush=True)
     screen.console.print(screen.claim_table(made))
+    print(verdicts.in_words(claim for one in made for claim in one.claims))
     if record:
-        documents.record(scale, {one.id: one.claims for one in made})
+        verdicts.keep(scale, {one.id: one.claims for one in made})
 
 
 @app.command()

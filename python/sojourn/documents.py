@@ -9,18 +9,14 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sojourn import places
+from sojourn import places, verdicts
 from sojourn.experiments import discover
 from sojourn.figure import Figure, Judged
 from sojourn.scenario import parts, read
-from sojourn.typed import read_json
-
-STATE = "state.json"
-"""The verdicts at `paper` scale, kept beside the published figures."""
+from sojourn.verdicts import Kept
 
 EXAMPLES = "python/sojourn/examples"
 """Where examples lie in a checkout: links follow no symbolic links on the web."""
@@ -131,7 +127,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) -> str:
+def experiments_page(figures: Mapping[str, Figure], kept: Mapping[str, Kept]) -> str:
     """Return the list of figures, their claims and the claims' state as Markdown."""
     lines = [
         GENERATED,
@@ -139,6 +135,8 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
         "",
         "One folder a paper, one file a figure. `sojourn figure ID --scale paper` makes one again;"
         " the verdicts are those at `paper` scale where nothing else is said.",
+        "",
+        f"Claims {verdicts.in_words(claim for one in kept.values() for claim in one.claims)}.",
     ]
     paper, said = "", dict[str, str]()
     for figure in figures.values():
@@ -148,15 +146,17 @@ def experiments_page(figures: Mapping[str, Figure], state: Mapping[str, Any]) ->
             lines += [f"\nDeviation: {deviation}" for deviation in figure.paper.deviations]
         lines += ["", f"### `{figure.id}`: {figure.title}", ""]
         lines += _deviations(figure, said)
-        kept = state.get(figure.id, {"scale": "paper", "claims": []})
-        verdicts = {claim["statement"]: claim for claim in kept["claims"]}
-        if kept["scale"] != "paper":
-            lines += [f"Verdicts at `{kept['scale']}` scale.", ""]
+        found = kept.get(figure.id, Kept("paper", []))
+        if found.scale != "paper":
+            lines += [f"Verdicts at `{found.scale}` scale.", ""]
         lines += ["| claim | verdict | numbers |", "| --- | --- | --- |"]
+        judged = {claim.statement: claim for claim in found.claims}
         for claim in figure.claims:
-            judged = verdicts.get(claim.statement, {"verdict": "not judged", "numbers": ""})
-            numbers = _cell(judged["numbers"])
-            lines.append(f"| {_cell(claim.statement)} | {judged['verdict']} | {numbers} |")
+            one = judged.get(claim.statement) or Judged(
+                claim.statement, claim.stated, "not judged", ""
+            )
+            statement = _cell(one.statement) + ("" if one.stated else " (derived, or our own)")
+            lines.append(f"| {statement} | {one.verdict} | {_cell(one.numbers)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -174,22 +174,6 @@ def _deviations(figure: Figure, said: dict[str, str]) -> list[str]:
     ]
 
 
-def record(scale: str, verdicts: Mapping[str, Iterable[Judged]]) -> None:
-    """Keep the verdicts of figures at a scale beside the published ones, for their page."""
-    new = {
-        figure: {"scale": scale, "claims": [asdict(claim) for claim in claims]}
-        for figure, claims in verdicts.items()
-    }
-    text = json.dumps(dict(sorted({**read_state(), **new}.items())), indent=1)
-    (places.EXPERIMENTS / STATE).write_text(text + "\n", encoding="utf-8")
-
-
-def read_state() -> dict[str, Any]:
-    """Return the verdicts kept beside the published figures, and at which scale they were found."""
-    file = places.EXPERIMENTS / STATE
-    return read_json(file, dict[str, Any]) if file.exists() else {}
-
-
 def main(arguments: list[str]) -> int:
     """Write the generated pages, or with `--check` compare them."""
     root = places.checkout()
@@ -198,7 +182,7 @@ def main(arguments: list[str]) -> int:
     figures = discover(places.EXPERIMENTS)
     pages = {
         root / "docs" / "parts.md": parts_page(parts(), places.EXAMPLES),
-        places.EXPERIMENTS / "README.md": experiments_page(figures, read_state()),
+        places.EXPERIMENTS / "README.md": experiments_page(figures, verdicts.kept()),
     }
     stale = [
         page

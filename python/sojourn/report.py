@@ -1,9 +1,9 @@
 """The report: one HTML page with every figure that was made, which needs no network."""
 
 import json
+import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,17 +13,22 @@ from xml.etree import ElementTree
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from sojourn import _core, files
+from sojourn import _core, files, verdicts
 from sojourn._core import ScenarioError
+from sojourn.claims import Word
 from sojourn.experiments import natural
 from sojourn.figure import Made, Paper
 from sojourn.scenario import FileError
+
+WIDE_POINTS = 560.0
+"""A picture that is wider is given the whole width of the page: its letters were too small else."""
 
 
 def write_report(directory: Path, page: Path | None = None) -> Path:
     """Write one page about the figures made in `directory`, by default there as `report.html`.
 
-    What is no whole figure is left out, with a line on the error output.
+    The page stands alone, but for links to the figures' files. What is no whole figure is left out,
+    with a line on the error output.
     """
     figures, pictures = [], {}
     for made in made_in(directory):
@@ -35,7 +40,8 @@ def write_report(directory: Path, page: Path | None = None) -> Path:
     if not figures:
         raise ScenarioError(f"{directory}: no figures have been made; run `sojourn figure all`")
     page = page or directory / "report.html"
-    files.write_text(page, render(figures, pictures))
+    beside = Path(os.path.relpath(directory, page.parent)).as_posix()
+    files.write_text(page, render(figures, pictures, beside))
     return page
 
 
@@ -54,8 +60,11 @@ def _leave_out(error: FileError) -> None:
     print(f"sojourn: {' '.join(str(error).split())}; this is left out", file=sys.stderr)
 
 
-def render(figures: Sequence[Made], pictures: Mapping[str, Markup]) -> str:
-    """Return the HTML of the page with these figures, and their pictures by id."""
+def render(figures: Sequence[Made], pictures: Mapping[str, Markup], beside: str) -> str:
+    """Return the HTML of the page with these figures, and their pictures by id.
+
+    `beside` is where the figures' files lie, as seen from the page.
+    """
     environment = Environment(
         loader=PackageLoader("sojourn", "."),
         autoescape=True,
@@ -63,16 +72,38 @@ def render(figures: Sequence[Made], pictures: Mapping[str, Markup]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    verdicts = Counter(claim.verdict for made in figures for claim in made.claims)
     return environment.get_template("report.html").render(
         figures=figures,
         papers=_papers(figures),
         pictures=pictures,
         as_toml=as_toml,
-        verdicts=[(word, verdicts[word]) for word in ("held", "not held", "not judged")],
+        tally=verdicts.tally(claim for made in figures for claim in made.claims),
+        scales=sorted({made.scale for made in figures}),
+        otherwise=_otherwise(figures),
+        wide={name for name, svg in pictures.items() if _width(svg) > WIDE_POINTS},
+        beside=beside,
         version=_core.VERSION,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _otherwise(figures: Iterable[Made]) -> dict[tuple[str, str], Word]:
+    """Return the verdicts kept at paper scale that are not those here, by figure and claim."""
+    kept = verdicts.kept()
+    return {
+        (made.id, claim.statement): other.verdict
+        for made in figures
+        if made.id in kept and kept[made.id].scale == "paper" != made.scale
+        for claim in made.claims
+        for other in kept[made.id].claims
+        if other.statement == claim.statement and other.verdict != claim.verdict
+    }
+
+
+def _width(svg: str) -> float:
+    """Return the width of a picture in points."""
+    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', svg)
+    return float(found[1]) if found else 0.0
 
 
 def _papers(figures: Iterable[Made]) -> list[tuple[Paper, list[Made]]]:
