@@ -70,7 +70,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def over_sharing(runs: list[Run]) -> pl.DataFrame:
     """Return each run's mean over that of sharing on the same flows."""
     means = metrics.measure(shaken(runs), **{SLOWER: metrics.fct("mean")})
-    ideal = means.filter(scheme=SHARING).select("load", "seed", ideal="value")
+    # At a low load a seed may have no flow to judge: it says nothing.
+    known = means.filter(pl.col("value").is_not_nan(), scheme=SHARING)
+    ideal = known.select("load", "seed", ideal="value")
     ratio = pl.col("value") / pl.col("ideal")
     joined = means.join(ideal, on=["load", "seed"], maintain_order="left")
     return joined.with_columns(value=ratio).drop("ideal").filter(pl.col("scheme") != SHARING)
