@@ -5,6 +5,8 @@ SCALE ?= quick
 SEED ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
+MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin
 
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
@@ -45,11 +47,15 @@ build: $(BUILT) ## set up the environment, and compile the simulator into it
 $(INSTALLED): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	sed -n '/^maturin==/,/[^\]$$/p' $< > $(VENV)/maturin.lock
+	$(PIP) -r $(VENV)/maturin.lock
+# What takes longest, the compiler, goes on while packages are fetched; then `develop` has little to do.
+	$(MATURIN) build --release --quiet --interpreter $(BIN)/python --out $(VENV)/wheels & \
+	  $(PIP) -r $<; fetched=$$?; wait $$! && exit $$fetched
 	touch $@
 
 $(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	$(MATURIN) develop --release --quiet
 	touch $@
 
 wheel: build ## pack what was compiled into dist/, to be installed anywhere with pip

@@ -82,6 +82,72 @@ def test_a_claim_is_not_judged_at_a_scale_it_is_not_meant_for() -> None:
     assert verdicts == ["not judged"] * 3
 
 
+RELAY = """
+import time
+from pathlib import Path
+
+from sojourn import Figure, metrics
+
+from .paper import base, paper
+
+figure = Figure(paper, id="NAME", title="Relay NAME", scales={"smoke": {}})
+
+
+@figure.runs
+def runs(scale):
+    Path("begun_NAME").touch()
+    yield {"scheme": "DCTCP"}, BASE
+
+
+@figure.table
+def table(runs):
+    return metrics.across_seeds(metrics.measure(runs, mean=metrics.slowdown("mean")))
+
+
+@figure.draw
+def draw(axes, table, published):
+    until = time.monotonic() + 20
+    while "NAME" == "r1" and not Path("begun_r2").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+"""
+
+
+def relay(folder: Path, second_base: str) -> None:
+    """Make two figures, of which the first can be drawn only once the second one's runs begin."""
+    shutil.copytree(EXPERIMENTS, folder / "experiments")
+    (paper,) = (folder / "experiments").glob("*/paper.py")
+    for name, base in (("r1", "base"), ("r2", second_base)):
+        text = RELAY.replace("NAME", name).replace("BASE", base)
+        (paper.parent / f"{name}.py").write_text(text, encoding="utf-8")
+    (paper.parent / "t1.py").unlink()
+
+
+def make_both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.chdir(folder)
+    return cli.invoke(["figure", "tiny", "--scale", "smoke", "--out", "made"])
+
+
+def test_a_figure_is_drawn_while_the_next_ones_runs_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relay(tmp_path, "base")
+    assert make_both(tmp_path, monkeypatch) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("r1.svg  Relay r1") < printed.index("r2.svg  Relay r2")
+
+
+def test_what_was_drawn_is_shown_also_when_the_next_figure_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relay(tmp_path, 'base | {"transport": "dctpc"}')
+    assert make_both(tmp_path, monkeypatch) == 2
+    printed = capsys.readouterr()
+    assert "r1.svg  Relay r1" in printed.out
+    assert "r2.py: transport: " in printed.err
+    assert "did you mean `dctcp`?" in printed.err
+
+
 def test_a_scale_that_a_figure_does_not_have_is_an_error() -> None:
     with pytest.raises(ScenarioError, match="it has smoke, quick"):
         experiments.discover(EXPERIMENTS)["t1"].plan("paper")

@@ -9,9 +9,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,9 @@ from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
 from sojourn.cluster import ClusterError
 from sojourn.scenario import FileError
+
+if TYPE_CHECKING:
+    from sojourn.figure import Figure, Made
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -251,21 +255,42 @@ def figure(
     _checked_out(out)
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-    options["memory"] = memory
+    options |= {"memory": memory}
     made = []
-    for one in chosen:
-        with _about(one.path or Path(one.id)):
-            made.append(one.make(scale, out, **options))
-        table = screen.figure_table(made[-1].table(out), f"{one.id}: {one.title}")
+    for finished in _made(chosen, scale, out, **options):
+        made.append(finished)
+        table = screen.figure_table(finished.table(out), f"{finished.id}: {finished.title}")
         if table is not None:
             screen.console.print(table)
-        print(f"{out / one.id}.svg  {one.title} ({made[-1].seconds} s)", flush=True)
-        for note in made[-1].notes:
+        print(f"{out / finished.id}.svg  {finished.title} ({finished.seconds} s)", flush=True)
+        for note in finished.notes:
             print(f"warning: {note}", flush=True)
     screen.console.print(screen.claim_table(made))
     print(verdicts.in_words(claim for one in made for claim in one.claims))
     if record:
         verdicts.keep(scale, {one.id: one.claims for one in made})
+
+
+def _made(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:
+    """Make figures in turn: each is reduced, drawn and judged while the next one's runs go on."""
+
+    def finish(one: "Figure", rest: Callable[[Path], "Made"]) -> "Made":
+        with _about(one.path or Path(one.id)):
+            return rest(out)
+
+    with ThreadPoolExecutor(1) as pool:
+        drawn: Future[Made] | None = None
+        for one in figures:
+            try:
+                with _about(one.path or Path(one.id)):
+                    rest = one.simulate(scale, **options)
+            finally:
+                # What was drawn meanwhile is shown also when these runs fail.
+                if drawn is not None:
+                    yield drawn.result()
+            drawn = pool.submit(finish, one, rest)
+        if drawn is not None:
+            yield drawn.result()
 
 
 @app.command()
@@ -420,7 +445,7 @@ def validate(
     out = out or Path("results") / "validate" / folder.resolve().name
     _checked_out(out)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
-    options["memory"] = memory
+    options |= {"memory": memory}
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))

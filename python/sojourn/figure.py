@@ -135,9 +135,18 @@ class Figure:
 
         The options are those of `run_many`.
         """
+        return self.simulate(scale, **options)(directory)
+
+    def simulate(self, scale: str, **options: Any) -> Callable[[Path], "Made"]:
+        """Do the runs of `make`, and return a function that does the rest of it."""
         begun = time.monotonic()
         plan = self.plan(scale)
         runs = sweep(plan, what=f"figure {self.id}", **options)
+        return lambda directory: self._finish(scale, plan, runs, directory, begun)
+
+    def _finish(
+        self, scale: str, plan: list[Labelled], runs: list[Run], directory: Path, begun: float
+    ) -> "Made":
         table = _given(self._table, "table")(runs)
         with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
             _given(self._draw, "draw")(axes, table, self.published())

@@ -71,7 +71,7 @@ figure = Figure(
     source="Figures 8 to 11",
     scales={
         "smoke": {"seeds": 1, "warm_up": 60, "measured": 60},
-        "quick": {"seeds": 4, "warm_up": 1000, "measured": 700},
+        "quick": {"seeds": 3, "warm_up": 1000, "measured": 700},
         "paper": {"seeds": 6, "warm_up": 1500, "measured": 3000},
     },
     deviations=(

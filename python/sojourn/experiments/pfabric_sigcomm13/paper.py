@@ -94,9 +94,9 @@ EVERYWHERE = ("smoke", "quick", "paper")
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"flows": {WEB_SEARCH: 200, DATA_MINING: 40}, "loads": (0.6,)},
     "quick": {
-        "flows": {WEB_SEARCH: 1200, DATA_MINING: 250},
+        "flows": {WEB_SEARCH: 700, DATA_MINING: 150},
         "loads": (0.2, 0.6, 0.8),
-        "seeds": 4,
+        "seeds": 3,
     },
     "paper": {
         "flows": {WEB_SEARCH: 100_000, DATA_MINING: 100_000},
