@@ -71,13 +71,12 @@ impl std::fmt::Display for Shortened<'_> {
     }
 }
 
-/// Writes a text with escapes for what would move a terminal's cursor.
+/// Writes a text with escapes for what would move a terminal's cursor, or hide.
 fn in_one_line(text: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    for piece in text.split_inclusive(char::is_control) {
-        let plain = piece.trim_end_matches(char::is_control);
-        write!(f, "{plain}{}", piece[plain.len()..].escape_debug())?;
-    }
-    Ok(())
+    text.chars().try_for_each(|sign| match sign {
+        '"' | '\'' | '\\' => write!(f, "{sign}"),
+        _ => write!(f, "{}", sign.escape_debug()),
+    })
 }
 
 impl std::error::Error for Problem {}
@@ -405,8 +404,11 @@ mod tests {
     fn whatever_a_name_holds_an_error_is_one_line_with_a_field() {
         let line = error(&json!({"rate\n": "1 Gbps"}));
         assert!(line.starts_with("rate\\n: unknown field; did you mean `rate`?"), "{line}");
-        let line = error(&json!({"shape": "\u{1b}[31m", "rate": "1 Gbps"}));
-        assert!(line.contains("\\u{1b}[31m") && !line.contains(char::is_control), "{line}");
+        let line = error(&json!({"shape": "\u{1b}[31m\u{202e}'é'", "rate": "1 Gbps"}));
+        assert!(
+            line.contains("\\u{1b}[31m\\u{202e}'é'") && !line.contains(char::is_control),
+            "{line}"
+        );
         assert!(error(&json!({"": 1})).starts_with("\"\": unknown field"));
     }
 
