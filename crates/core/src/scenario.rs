@@ -12,7 +12,7 @@ use crate::parameters::{
     Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
 };
 use crate::transport::Priorities;
-use crate::units::{Bytes, Time};
+use crate::units::Time;
 use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
 
 crate::choices! {
