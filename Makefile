@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 SCALE ?= quick
-COUNT ?= 1000
 SEED ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
@@ -70,13 +69,16 @@ bench: build ## measure speed and memory
 docs: build ## write docs/parts.md and the list of figures anew
 	$(BIN)/python -m sojourn.documents
 
+fuzz: COUNT ?= 1000
 fuzz: ## run COUNT random scenarios from SEED on; what was stopped goes on
 	$(CAMPAIGN) --test invariants -- --nocapture
 
-fuzz-input: build ## read COUNT broken inputs from SEED on; what was stopped goes on
+fuzz-input: COUNT ?= 1000000
+fuzz-input: build ## read COUNT broken inputs from SEED on, and a hundredth of that as files
 	$(CAMPAIGN) --test readers -- --nocapture
-	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_readers.py
+	SOJOURN_COUNT=$$(($(COUNT) / 100 + 1)) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_readers.py
 
+torture: COUNT ?= 100
 torture: build ## kill sweeps that share a cache COUNT times
 	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_kills.py
 
