@@ -2,6 +2,7 @@
 //! ends soon, with a scenario or with one line that names a field, and in bounded memory.
 //!
 //! `make fuzz-input COUNT=…` draws more of them. A failure prints the number and the input.
+#![allow(clippy::disallowed_types, reason = "how long reading takes is a part of what is tried")]
 
 mod common;
 

@@ -4,6 +4,12 @@
 //! `SOJOURN_SEED` on, on `SOJOURN_THREADS` threads. A file below `target/fuzz` then says which numbers went
 //! well with this program: a campaign that was killed goes on with the others, and what was found to fail is
 //! tried again. Another program, of other source, starts over.
+#![allow(
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    clippy::single_range_in_vec_init,
+    reason = "who tries runs has a clock, tells how far it is, and deals out ranges"
+)]
 
 use std::any::Any;
 use std::collections::hash_map::DefaultHasher;
