@@ -116,7 +116,9 @@ fn put_files(value: &mut Value, directory: &Path) {
         let text = fs::read_to_string(directory.join(name)).unwrap();
         value["file"] = json!({ "name": name, "text": text });
     }
-    children(value).into_iter().for_each(|child| put_files(child, directory));
+    for child in children(value) {
+        put_files(child, directory);
+    }
 }
 
 fn children(value: &mut Value) -> Vec<&mut Value> {
@@ -171,7 +173,7 @@ fn change_value(random: &mut Random, scenario: &mut Value) {
         }
         2 => {
             *place = pick(random, &[json!(null), json!([]), json!({}), json!(true), json!([[[]]])])
-                .clone()
+                .clone();
         }
         3 => *place = self::place(random, &mut other.clone()).clone(),
         4 => *place = json!([place.take(), self::place(random, &mut other.clone()).clone()]),
@@ -330,7 +332,8 @@ fn broken_input_is_broken_in_many_ways() {
             Ok(_) => accepted += 1,
             // Without what differs from one to the next.
             Err(problem) => {
-                lines.push(problem.message.chars().filter(|c| c.is_alphabetic()).take(30).collect())
+                lines
+                    .push(problem.message.chars().filter(|c| c.is_alphabetic()).take(30).collect());
             }
         }
     }
