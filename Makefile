@@ -13,8 +13,10 @@ CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 
+CAMPAIGN = SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) cargo test --quiet --package sojourn-core
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check build wheel figures report bench docs fuzz lock clean
+.PHONY: help demo test test-rust test-python check build wheel figures report bench docs fuzz fuzz-input torture lock clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -73,8 +75,18 @@ bench: build ## measure speed and memory
 docs: build ## write docs/parts.md and the list of figures anew
 	$(BIN)/python -m sojourn.documents
 
-fuzz: ## run the random scenarios that start from SEED
-	SOJOURN_SEED=$(SEED) cargo test --quiet --package sojourn-core --test invariants
+fuzz: COUNT ?= 1000
+fuzz: ## run COUNT random scenarios from SEED on; what was stopped goes on
+	$(CAMPAIGN) --test invariants -- --nocapture
+
+fuzz-input: COUNT ?= 1000000
+fuzz-input: build ## read COUNT broken inputs from SEED on, and a hundredth of that as files
+	$(CAMPAIGN) --test readers -- --nocapture
+	SOJOURN_COUNT=$$(($(COUNT) / 100 + 1)) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_readers.py
+
+torture: COUNT ?= 100
+torture: build ## kill sweeps that share a cache COUNT times
+	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_kills.py
 
 lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
 	uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade \

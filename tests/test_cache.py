@@ -241,6 +241,79 @@ def test_a_disk_that_is_full_is_told_in_one_line(  # noqa: PLR0913, PLR0917
     assert not list(cache.glob("*"))
 
 
+WRITERS = [
+    (["run", "scenario.toml", "--out", "out"], "out"),
+    (["compare", "scenario.toml", "--vary", "load=0.2", "--out", "out"], "out"),
+    (["trace", "scenario.toml", "--out", "flows.csv"], "flows.csv"),
+    (["examples", "dctcp_dumbbell"], "dctcp_dumbbell.toml"),
+    (["new", "first.toml"], "first.toml"),
+    (["schema", "--out", "schema.json"], "schema.json"),
+]
+"""Commands that write, and what they name if they cannot."""
+
+
+@pytest.mark.parametrize(("given", "place"), WRITERS)
+def test_what_a_full_disk_does_not_take_is_named(
+    given: list[str],
+    place: str,
+    scenario_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(scenario_file.parent)
+    if given[0] == "compare":  # which writes into the cache first
+        assert cli.invoke([*given[:-1], "before"]) == 0
+        capsys.readouterr()
+    with full_disk():
+        assert cli.invoke(given) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith(f"sojourn: {place}")
+    assert "File too large" in told
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Let nothing be written into a folder; root is another user meanwhile."""
+    was, nobody = os.getresuid(), 65534
+    folder.chmod(0o555)
+    if os.geteuid() == 0:
+        os.setresuid(nobody, nobody, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(*was)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize(("given", "place"), WRITERS)
+def test_a_read_only_folder_is_told_in_one_line_before_anything_runs(
+    given: list[str],
+    place: str,
+    scenario_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # By names from here, for not all users see all folders above.
+    monkeypatch.chdir(scenario_file.parent)
+    monkeypatch.setenv("SOJOURN_CACHE", "cache")
+    module = importlib.import_module("sojourn.run")
+    monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("something ran"))
+    with read_only(scenario_file.parent):
+        assert cli.invoke(given) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith((f"sojourn: {place}", "sojourn: cache: no results can be kept here"))
+    assert "Permission denied" in told or "is no directory that can be written to" in told
+
+
+def test_output_that_goes_to_a_full_disk_ends_with_a_line() -> None:
+    command = [sys.executable, "-c", "from sojourn import cli; cli.main()", "schema"]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "sojourn: No space left on device\n")
+
+
 def test_a_folder_for_results_that_cannot_be_is_refused_before_anything_runs(
     scenario_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

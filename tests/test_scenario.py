@@ -233,3 +233,11 @@ def test_a_text_may_have_the_marks_and_line_ends_of_other_systems(tmp_path: Path
     file = tmp_path / "scenario.toml"
     file.write_bytes(b"\xef\xbb\xbfseed = 1\r\nname = 'x'\r\n")
     assert read(file) == {"seed": 1, "name": "x"}
+
+
+def test_a_name_that_no_file_can_have_is_told_in_one_line(tmp_path: Path) -> None:
+    given = {"workload": {"file": "a\0\nb"}}
+    with pytest.raises(
+        ScenarioError, match=r"workload\.file: cannot read `.*a\\x00\\nb`: no file can"
+    ):
+        scenario.with_files(given, tmp_path)

@@ -117,11 +117,13 @@ def _checked_out(out: Path | None) -> None:
         return
     if os.path.lexists(out) and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
-    place = out.absolute()
+    place = out
     while not os.path.lexists(place):
         place = place.parent
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-        raise FileError(f"{out}: cannot be made: {place} is no directory that can be written to")
+        raise FileError(
+            f"{out}: cannot be made: {place.absolute()} is no directory that can be written to"
+        )
 
 
 def _checked_record(sources: Iterable[Path | None]) -> None:
@@ -340,7 +342,7 @@ def schema(
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
-        out.write_text(text, encoding="utf-8")
+        files.write_text(out, text)
 
 
 @app.command()

@@ -48,8 +48,12 @@ def _write(texts: Mapping[Path, str]) -> list[Path]:
         if file.exists() or file.is_symlink():
             raise FileError(f"{file}: exists already, so nothing was written; give another name")
     for file, text in texts.items():
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
+        try:
+            with file.open("x", encoding="utf-8") as opened:
+                opened.write(text)
+        except OSError as error:
+            # A full disk's has no name.
+            raise OSError(error.errno, error.strerror, str(file)) from None
     return list(texts)
 
 

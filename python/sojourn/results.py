@@ -109,12 +109,9 @@ class Result:
         return directory
 
     def _write_tables(self, directory: Path) -> None:
-        # Opened here, for polars takes names with `*` or `[` for patterns.
-        with (directory / FLOWS).open("wb") as stream:
-            self.flows.write_parquet(stream)
+        _write_table(self.flows, directory / FLOWS)
         if not self.samples.is_empty():
-            with (directory / SAMPLES).open("wb") as stream:
-                self.samples.write_parquet(stream)
+            _write_table(self.samples, directory / SAMPLES)
 
     @staticmethod
     def read(directory: str | Path, again: "Again | None" = None) -> "Result":
@@ -128,6 +125,18 @@ class Result:
 
 Again = Callable[[FileError, Result], None]
 """Writes the directory of a result anew, of which the error says what is wrong."""
+
+
+def _write_table(table: pl.DataFrame, path: Path) -> None:
+    # Opened here, for polars takes names with `*` or `[` for patterns.
+    with path.open("wb") as stream:
+        try:
+            table.write_parquet(stream)
+        except pl.exceptions.PolarsError:
+            # It hides what the system said, which says so again if the disk is full.
+            stream.write(bytes(1 << 20))
+            stream.flush()
+            raise
 
 
 class _Stored(Result):

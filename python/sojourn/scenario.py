@@ -66,7 +66,7 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
 
     def load(value: Any, field: str, depth: int) -> Any:
         if depth > MOST_DEPTH:
-            raise ScenarioError(f"{_shortened(field)}: {TOO_DEEP}")
+            raise ScenarioError(_in_one_line(f"{_shortened(field)}: {TOO_DEEP}"))
         if isinstance(value, Mapping):
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -82,13 +82,20 @@ def _shortened(field: str) -> str:
     return field if len(field) < 60 else f"{field[:60]}…"
 
 
+def _in_one_line(message: str) -> str:
+    """Write what would move a terminal's cursor, or hide, as escapes: names may hold anything."""
+    signs = (sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    return "".join(signs)
+
+
 def _load_file(name: str, field: str, directory: Path) -> dict[str, str]:
     path = directory / name
     try:
         return {"name": name, "text": files.read_text(path, files.MOST_DATA)}
     except OSError as error:
         hint = did_you_mean(path.name, _beside(path)) if error.errno == errno.ENOENT else ""
-        raise ScenarioError(f"{field}: cannot read `{path}`: {error.strerror}{hint}") from None
+        told = f"{field}: cannot read `{path}`: {error.strerror}{hint}"
+        raise ScenarioError(_in_one_line(told)) from None
 
 
 def _beside(path: Path) -> list[str]:

@@ -21,9 +21,9 @@ impl Format {
         payload.0.div_ceil(self.payload.0).max(1)
     }
 
-    /// A full data packet on the wire.
+    /// A full data packet on the wire; no number is too large, for scenarios are checked by this.
     pub fn full(&self) -> Bytes {
-        Bytes(self.payload.0 + self.header.0)
+        Bytes(self.payload.0.saturating_add(self.header.0))
     }
 
     /// What `payload` takes on the wire.

@@ -12,7 +12,7 @@ use crate::parameters::{
     Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
 };
 use crate::transport::Priorities;
-use crate::units::{Bytes, Time};
+use crate::units::Time;
 use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
 
 crate::choices! {
@@ -130,7 +130,7 @@ crate::parameters! {
         for (field, transport) in scenario.all_transports() {
             check_transport(scenario, &field, transport)?;
         }
-        let packet = Bytes(scenario.packet.payload.0 + scenario.packet.header.0);
+        let packet = scenario.packet.full();
         for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
             let capacity = queue.as_ref().and_then(|queue| queue.capacity());
             if capacity.is_some_and(|most| !most.holds(packet)) {

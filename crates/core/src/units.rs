@@ -133,10 +133,12 @@ impl Rate {
     }
 }
 
+// Spans may be as long as scenarios say: what lies beyond the last moment, seven months away, is put there
+// instead of coming round to the beginning.
 impl Add<Duration> for Time {
     type Output = Self;
     fn add(self, span: Duration) -> Self {
-        Self(self.0 + span.0)
+        Self(self.0.saturating_add(span.0))
     }
 }
 
@@ -151,13 +153,13 @@ impl Sub for Time {
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -171,7 +173,7 @@ impl Sub for Duration {
 impl Mul<u64> for Duration {
     type Output = Self;
     fn mul(self, times: u64) -> Self {
-        Self(self.0 * times)
+        Self(self.0.saturating_mul(times))
     }
 }
 
@@ -302,6 +304,14 @@ mod tests {
         assert_eq!(Rate::from_gbps(10).transmit(Bytes(1)), Duration(800));
         assert_eq!(Rate::from_gbps(800).transmit(Bytes(1)), Duration(10));
         assert_eq!(Rate(3).transmit(Bytes(1)), Duration(2_666_666_666_667));
+    }
+
+    #[test]
+    fn what_lies_beyond_the_last_moment_is_put_there() {
+        let long = Duration(u64::MAX - 1);
+        assert_eq!(Time(5) + long, Time(u64::MAX));
+        assert_eq!(long + Duration(5), Duration(u64::MAX));
+        assert_eq!(long * 2, Duration(u64::MAX));
     }
 
     #[test]

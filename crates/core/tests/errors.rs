@@ -82,6 +82,7 @@ fn names_and_values() -> Vec<Value> {
         json!({ "packet": { "payload": "0 B" } }),
         json!({ "packet": { "payload": "64 KiB" } }),
         json!({ "packet": { "ack": "64 KiB" } }),
+        json!({ "packet": { "header": "18446744073709551615 B" } }),
     ]
 }
 

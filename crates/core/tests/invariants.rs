@@ -2,12 +2,13 @@
 //! leaks, nobody beats the empty network, and the same seed gives the same bits, by events
 //! and in windows, on one thread and on several.
 //!
-//! `make fuzz SEED=…` starts from another seed. A failure prints the seed and the scenario.
+//! `make fuzz COUNT=…` draws more of them. A failure prints the seed and the scenario.
 
 mod common;
 
 use std::fmt::Write;
 
+use common::campaign::{self, Plan};
 use common::{count, try_run_in_parts, with};
 use serde_json::{Value, json};
 use sojourn_core::parameters::Parameter;
@@ -16,8 +17,6 @@ use sojourn_core::random::Random;
 use sojourn_core::run::Results;
 use sojourn_core::topology;
 use sojourn_core::transport;
-
-const SCENARIOS: u64 = 1000;
 
 fn pick<T: Clone>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize].clone()
@@ -385,50 +384,49 @@ fn run_by(engine: &str, parts: [u32; 2], scenario: &Value) -> Results {
     results.unwrap_or_else(|problem| panic!("{engine}: {problem}"))
 }
 
+/// Runs the scenario of a seed in every way, and checks what it says.
+fn check(seed: u64) {
+    let scenario = scenario(seed);
+    let results = run_by("events", [1, 1], &scenario);
+    let flows = &results.flows;
+    let unfinished = count(&results, "unfinished");
+    let stuck = &results.summary["stuck"];
+    let transport = &scenario["transport"];
+    let dctcp = transport.get("dctcp").unwrap_or(transport);
+    let recovery = &dctcp["reliability"]["recovery"];
+    let is_paced =
+        ["constant_rate", "d3", "dcqcn", "fair_share", "patched_timely", "rcp", "timely"]
+            .iter()
+            .any(|paced| transport["kind"] == *paced)
+            || transport["segments"].is_object();
+    if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
+        // Without congestion control, or with one that takes losses for impossible, a sender that does not
+        // learn what has come may lose the same packets for ever where a buffer is tiny. Then it is
+        // unfinished, but not stuck: it goes on sending.
+        let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
+        assert!(unfinished == 0 || is_lossy);
+    } else {
+        assert_eq!(unfinished, 0);
+    }
+    assert_eq!(*stuck, serde_json::json!([]));
+    let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
+    for ((delivered, size), outcome) in pairs {
+        assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");
+    }
+    let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
+    assert!(flows.slowdown.iter().all(is_possible));
+    check_rtts(&results, &scenario);
+    let by_events = told(&results);
+    // Threads wait for each other longer than these small networks take.
+    let ways: &[_] = if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
+    for parts in ways {
+        let in_windows = told(&run_by("windows", *parts, &scenario));
+        by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
+    }
+}
+
 #[test]
 fn random_scenarios_account_for_everything_and_repeat() {
-    let first =
-        std::env::var("SOJOURN_SEED").map_or(1, |seed| seed.parse().expect("a seed is a number"));
-    for seed in first..first + SCENARIOS {
-        let scenario = scenario(seed);
-        let outcome = std::panic::catch_unwind(|| {
-            let results = run_by("events", [1, 1], &scenario);
-            let flows = &results.flows;
-            let unfinished = count(&results, "unfinished");
-            let stuck = &results.summary["stuck"];
-            let transport = &scenario["transport"];
-            let dctcp = transport.get("dctcp").unwrap_or(transport);
-            let recovery = &dctcp["reliability"]["recovery"];
-            let is_paced =
-                ["constant_rate", "d3", "dcqcn", "fair_share", "patched_timely", "rcp", "timely"]
-                    .iter()
-                    .any(|paced| transport["kind"] == *paced)
-                    || transport["segments"].is_object();
-            if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
-                // Without congestion control, or with one that takes losses for impossible, a sender that
-                // does not learn what has come may lose the same packets for ever where a buffer is tiny.
-                // Then it is unfinished, but not stuck: it goes on sending.
-                let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
-                assert!(unfinished == 0 || is_lossy);
-            } else {
-                assert_eq!(unfinished, 0);
-            }
-            assert_eq!(*stuck, serde_json::json!([]));
-            let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
-            for ((delivered, size), outcome) in pairs {
-                assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");
-            }
-            let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
-            assert!(flows.slowdown.iter().all(is_possible));
-            check_rtts(&results, &scenario);
-            let by_events = told(&results);
-            // Threads wait for each other longer than these small networks take.
-            let ways: &[_] = if seed % 50 == 0 { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
-            for parts in ways {
-                let in_windows = told(&run_by("windows", *parts, &scenario));
-                by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
-            }
-        });
-        assert!(outcome.is_ok(), "make fuzz SEED={seed} shows it again: {scenario}");
-    }
+    let plan = Plan { name: "scenarios", usual: 1000, block: 1 };
+    campaign::run(&plan, check, |seed| scenario(seed).to_string());
 }

@@ -144,7 +144,7 @@ impl Graph {
     /// The rates of all links that hosts transmit on, together.
     pub fn access_rate(&self) -> Rate {
         let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
-        Rate(from_hosts.map(|link| link.rate.0).sum())
+        Rate(from_hosts.fold(0, |sum, link| sum.saturating_add(link.rate.0)))
     }
 
     /// The same network with all hosts' access links as its load reference.

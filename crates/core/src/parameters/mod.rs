@@ -53,7 +53,8 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A text, or the beginning and the end of one that has more characters than that.
+/// A text, or the beginning and the end of one that has more characters than that, in one line: names that
+/// people give may hold anything.
 struct Shortened<'a>(&'a str, usize);
 
 impl std::fmt::Display for Shortened<'_> {
@@ -61,11 +62,21 @@ impl std::fmt::Display for Shortened<'_> {
         let Self(text, most) = self;
         let mut places = text.char_indices().map(|(at, _)| at);
         let (Some(head), Some(_)) = (places.nth(most / 2), places.nth(most / 2)) else {
-            return f.write_str(text);
+            return in_one_line(text, f);
         };
         let tail = text.char_indices().rev().nth(most / 2).map_or(head, |(at, _)| at);
-        write!(f, "{} … {}", &text[..head], &text[tail..])
+        in_one_line(&text[..head], f)?;
+        f.write_str(" … ")?;
+        in_one_line(&text[tail..], f)
     }
+}
+
+/// Writes a text with escapes for what would move a terminal's cursor, or hide.
+fn in_one_line(text: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    text.chars().try_for_each(|sign| match sign {
+        '"' | '\'' | '\\' => write!(f, "{sign}"),
+        _ => write!(f, "{}", sign.escape_debug()),
+    })
 }
 
 impl std::error::Error for Problem {}
@@ -183,7 +194,8 @@ pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Val
             } else {
                 format!("the fields here are {}", listed(names))
             };
-            Err(Problem::new(key, format!("unknown field{hint} ({known})")))
+            let field = if key.is_empty() { "\"\"" } else { key };
+            Err(Problem::new(field, format!("unknown field{hint} ({known})")))
         }
     }
 }
@@ -386,6 +398,15 @@ mod tests {
         let read = Outer::read(&json!({"rate": "1 Gbps", "inner": {"share": 1.0}})).unwrap();
         assert_eq!(read.inner, Inner { delay: Duration::from_micros(7), share: 1.0 });
         assert_eq!(Outer::read(&read.show()).unwrap(), read);
+    }
+
+    #[test]
+    fn whatever_a_name_holds_an_error_is_one_line_with_a_field() {
+        let line = error(&json!({"rate\n": "1 Gbps"}));
+        assert!(line.starts_with("rate\\n: unknown field; did you mean `rate`?"), "{line}");
+        let line = error(&json!({"shape": "\u{1b}[31m\u{202e}'é'", "rate": "1 Gbps"}));
+        assert!(line.contains("[31m\\u{202e}'é'") && !line.contains(char::is_control), "{line}");
+        assert!(error(&json!({"": 1})).starts_with("\"\": unknown field"));
     }
 
     #[test]

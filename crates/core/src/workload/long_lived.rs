@@ -42,7 +42,7 @@ impl Workload for Config {
         let senders = sides.sources.len() as u32;
         let mut arrivals = context.random("arrivals");
         let start = |i: u32| {
-            let jitter = Duration(arrivals.below(self.jitter.0 + 1));
+            let jitter = Duration(arrivals.below(self.jitter.0.saturating_add(1)));
             (self.start + self.stagger * u64::from(i) + jitter, i)
         };
         // Starts and nothing else: there may be millions.

@@ -38,7 +38,7 @@ impl Workload for Config {
             }
         }
         let flow = |(source, target)| {
-            let jitter = Duration(arrivals.below(self.jitter.0 + 1));
+            let jitter = Duration(arrivals.below(self.jitter.0.saturating_add(1)));
             FlowSpec { size: self.size, ..plain(source, target, self.start + jitter) }
         };
         let flows = sources.zip(shuffled.into_iter().cycle()).map(flow).collect();

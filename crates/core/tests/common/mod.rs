@@ -11,6 +11,7 @@ use sojourn_core::scenario::Scenario;
 use sojourn_core::transport;
 use sojourn_core::watch::Watch;
 
+pub mod campaign;
 pub mod two_switches;
 
 /// Runs a scenario given as JSON.

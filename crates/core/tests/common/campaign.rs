@@ -1,0 +1,181 @@
+//! Many cases of one property, each drawn from a number, on all cores.
+//!
+//! Usually a test tries a few. With `SOJOURN_COUNT` in the environment it is a campaign of so many: from
+//! `SOJOURN_SEED` on, on `SOJOURN_THREADS` threads. A file below `target/fuzz` then says which numbers went
+//! well with this program: a campaign that was killed goes on with the others, and what was found to fail is
+//! tried again. Another program, of other source, starts over.
+#![allow(
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    clippy::single_range_in_vec_init,
+    reason = "who tries runs has a clock, tells how far it is, and deals out ranges"
+)]
+
+use std::any::Any;
+use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::hash::Hasher;
+use std::io::Write;
+use std::num::NonZero;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a campaign says how far it is.
+const TELLS: Duration = Duration::from_secs(60);
+
+/// A campaign ends early when so many cases have failed.
+const MOST_FAILURES: usize = 20;
+
+/// What is tried of a property.
+pub struct Plan {
+    /// Its name, and that of the file.
+    pub name: &'static str,
+    /// How many cases a test tries that is no campaign.
+    pub usual: u64,
+    /// How many cases are dealt out, and noted as done, at a time.
+    pub block: u64,
+}
+
+/// What threads share.
+struct Course {
+    to_do: Vec<Range<u64>>,
+    notes: Option<File>,
+    done: u64,
+    failures: Vec<String>,
+    told: Instant,
+}
+
+/// Tries `case` on every number of the plan; it panics where the property does not hold. All failures are
+/// told, each with its number and what `show` draws from that.
+pub fn run(plan: &Plan, case: impl Fn(u64) + Sync, show: impl Fn(u64) -> String + Sync) {
+    let count: Option<u64> = given("SOJOURN_COUNT");
+    let first = given("SOJOURN_SEED").unwrap_or(1);
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = given("SOJOURN_THREADS").unwrap_or(cores);
+    let (notes, done) = count.map(|_| open_notes(plan.name)).unzip();
+    let all = first..first + count.unwrap_or(plan.usual);
+    let mut to_do = remaining(all, done.unwrap_or_default(), plan.block);
+    let total: u64 = to_do.iter().map(|block| block.end - block.start).sum();
+    to_do.reverse();
+    let began = Instant::now();
+    let course = Mutex::new(Course { to_do, notes, done: 0, failures: Vec::new(), told: began });
+    let tell = |course: &Course| {
+        let (done, failed) = (course.done, course.failures.len());
+        let rate = done as f64 / began.elapsed().as_secs_f64();
+        eprintln!("{}: {done} of {total} done, {failed} failed, {rate:.1} a second", plan.name);
+    };
+    let work = || {
+        while let Some(block) = next(&course) {
+            let failures: Vec<_> =
+                block.clone().filter_map(|number| attempt(number, &case, &show)).collect();
+            let mut course = course.lock().unwrap();
+            course.done += block.end - block.start;
+            if failures.is_empty() {
+                note(course.notes.as_mut(), &block);
+            }
+            for failure in &failures {
+                eprintln!("{}: {failure}", plan.name);
+            }
+            course.failures.extend(failures);
+            if course.told.elapsed() > TELLS {
+                course.told = Instant::now();
+                tell(&course);
+            }
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let course = course.into_inner().unwrap();
+    if count.is_some() {
+        tell(&course);
+    }
+    let failures = &course.failures;
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!(course.done, total);
+}
+
+/// A number in the environment, if it is given.
+fn given<T: FromStr>(name: &str) -> Option<T> {
+    let text = env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not `{text}`")))
+}
+
+fn next(course: &Mutex<Course>) -> Option<Range<u64>> {
+    let mut course = course.lock().unwrap();
+    if course.failures.len() < MOST_FAILURES { course.to_do.pop() } else { None }
+}
+
+/// What went wrong with a number, if anything.
+fn attempt(number: u64, case: impl Fn(u64), show: impl Fn(u64) -> String) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(|| case(number))).err()?;
+    Some(format!("SOJOURN_SEED={number}: {}: {}", message(&*panic), show(number)))
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
+}
+
+/// What is left of `all`, in blocks.
+fn remaining(all: Range<u64>, mut done: Vec<Range<u64>>, block: u64) -> Vec<Range<u64>> {
+    done.sort_by_key(|done| done.start);
+    done.push(all.end..all.end);
+    let (mut from, mut left) = (all.start, Vec::new());
+    for done in done {
+        let gap = from..done.start.min(all.end);
+        from = from.max(done.end);
+        let starts = gap.clone().step_by(block as usize);
+        left.extend(starts.map(|start| start..(start + block).min(gap.end)));
+    }
+    left
+}
+
+/// Opens the file of what is done, and reads it if this program wrote it.
+fn open_notes(name: &str) -> (File, Vec<Range<u64>>) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("fuzz");
+    fs::create_dir_all(&directory).unwrap();
+    let path = directory.join(name);
+    let mut program = DefaultHasher::new();
+    program.write(&fs::read(env::current_exe().unwrap()).unwrap());
+    let header = format!("program {:016x}", program.finish());
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    // The last line may be half of one.
+    let whole = &known[..known.rfind('\n').map_or(0, |end| end + 1)];
+    let mut lines = whole.lines();
+    let is_ours = lines.next() == Some(&header);
+    let of_line = |line: &str| {
+        let (start, end) = line.split_once("..")?;
+        Some(start.parse().ok()?..end.parse().ok()?)
+    };
+    let done: Vec<Range<u64>> =
+        if is_ours { lines.filter_map(of_line).collect() } else { Vec::new() };
+    fs::write(&path, if is_ours { whole.to_owned() } else { header + "\n" }).unwrap();
+    (OpenOptions::new().append(true).open(&path).unwrap(), done)
+}
+
+fn note(notes: Option<&mut File>, done: &Range<u64>) {
+    if let Some(notes) = notes {
+        // In one write, so that a kill leaves whole lines.
+        notes.write_all(format!("{}..{}\n", done.start, done.end).as_bytes()).unwrap();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_campaign_goes_on_with_what_is_left() {
+        let left = |all, done: &[Range<u64>]| remaining(all, done.to_vec(), 10);
+        assert_eq!(left(1..25, &[]), [1..11, 11..21, 21..25]);
+        assert_eq!(left(1..25, &[11..21, 1..4]), [4..11, 21..25]);
+        assert_eq!(left(5..25, &[1..11, 3..7, 24..40]), [11..21, 21..24]);
+        assert_eq!(left(1..25, &[1..30]), []);
+        assert_eq!(left(1..5, &[7..9]), [1..5]);
+    }
+}
