@@ -135,9 +135,12 @@ impl Controller for FairShare {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = smooth(Some(self.rtt), ack.rtt).max(self.least_rtt);
+        let sent = f64::from(ack.next);
         // What others leave belongs to those who stay, and does not hasten the end of those who have said
-        // when it will be.
-        let most = if self.leaves(f64::from(ack.next)) { self.share } else { self.line };
+        // when it will be. Once all is sent that is over: what was lost is sent again at what routers say
+        // then, be the last share that was heard of ever so small.
+        let is_ending = self.packets.is_some_and(|packets| sent < packets) && self.leaves(sent);
+        let most = if is_ending { self.share } else { self.line };
         self.obey(ack.feedback, most);
     }
 
@@ -248,6 +251,9 @@ mod tests {
         assert_rate(&*flow, 60.0);
         flow.on_ack(&Ack { feedback: told(30.0, 0.0), next: 90, ..ACK });
         assert_rate(&*flow, 30.0);
+        flow.on_ack(&Ack { feedback: told(1e-6, 0.0), next: 100, ..ACK });
+        flow.on_ack(&Ack { feedback: told(40.0, 0.0), next: 100, ..ACK });
+        assert_rate(&*flow, 40.0);
         let syn = Leaving { kind: Kind::Syn, offset: Bytes(960 * 99), ..LEAVING };
         assert_eq!(flow.header(&syn), Header::FairShare { limit: 125e6, leaves: false });
     }
