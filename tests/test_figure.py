@@ -15,20 +15,7 @@ import polars as pl
 import pytest
 
 from conftest import EXPERIMENTS
-from sojourn import (
-    ScenarioError,
-    Verdict,
-    all_at_least,
-    all_at_most,
-    at_least,
-    cli,
-    every,
-    experiments,
-    looks,
-    not_judged,
-    plot,
-    verdicts,
-)
+from sojourn import ScenarioError, cli, experiments, looks, plot, verdicts
 from sojourn.claims import Word
 from sojourn.documents import experiments_page
 from sojourn.figure import Judged, Made
@@ -62,7 +49,8 @@ def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
     assert sorted(file.name for file in made.iterdir()) == ["t1.csv", "t1.json", "t1.png", "t1.svg"]
     told = json.loads((made / "t1.json").read_text(encoding="utf-8"))
     assert [claim["verdict"] for claim in told["claims"]] == ["held", "not held", "not judged"]
-    assert "slowdown at load 0.8 over that at 0.2 is " in told["claims"][0]["numbers"]
+    interval = r"slowdown at load 0.8 over that at 0.2 is \S+ \(\S+ to \S+\), at least"
+    assert re.search(interval, told["claims"][0]["numbers"])
     assert told["seeds"] == [1, 2]
     assert told["runs"] == 8
     assert (made / "t1.csv").read_text(encoding="utf-8").startswith("scheme,load,metric,value,low")
@@ -151,22 +139,6 @@ def test_what_was_drawn_is_shown_also_when_the_next_figure_fails(
 def test_a_scale_that_a_figure_does_not_have_is_an_error() -> None:
     with pytest.raises(ScenarioError, match="it has smoke, quick"):
         experiments.discover(EXPERIMENTS)["t1"].plan("paper")
-
-
-def test_verdicts_together_are_the_worst_of_them() -> None:
-    good, bad = Verdict(True, "good"), Verdict(False, "bad")
-    assert every([good, bad, not_judged("?")]) == bad
-    assert every([good, not_judged("?")]) == not_judged("?")
-    assert every([good, good]) == Verdict(True, "good; good")
-    assert at_least(float("nan"), 1, "ratio").held is None
-
-
-def test_of_many_values_that_hold_the_nearest_is_told_and_of_others_those_that_do_not() -> None:
-    held = all_at_most({"small": 1.0, "large": 2.0}, 2)
-    assert held == Verdict(True, "the nearest of 2: large is 2, at most 2 wanted")
-    broken = all_at_least({"small": 1.0, "large": 2.0}, 2)
-    assert broken == Verdict(False, "small is 1, at least 2 wanted")
-    assert all_at_least({"unknown": float("nan"), "large": 2.0}, 2).held is None
 
 
 class References(HTMLParser):

@@ -69,6 +69,7 @@ LAYERS = (
     "plot",
     "compare",
     "claims",
+    "sections",
     "figure",
     "experiments",
     "verdicts",

@@ -1,90 +1,204 @@
-"""Claims: statements that a figure's table must bear out, and their verdicts."""
+"""Claims: statements that a figure's table must bear out, and their verdicts.
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+A claim compares numbers with bounds. How sure a number is, is found by sectioning ([asmussen07]
+section III.5): the claim is judged on all runs, and again on each section of them, which is the
+runs of one seed, or a batch of the flows of a single run. Every scheme is in each section with the
+same flows, so what a seed does to all of them falls out of their ratios. The sections scatter about
+the number of the whole, and Student's interval of that scatter says where the number lies. A claim
+is held, or not, if the whole interval is on one side of the bound; else it is not judged.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import polars as pl
+from scipy import stats
 
 Word = Literal["held", "not held", "not judged"]
+
+CONFIDENCE = 0.95
+
+MOST_TOLD = 3
+"""Comparisons that are told one by one, of those that decide a verdict."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A number beside the bound that it must respect, and where it lies by what is known of it."""
+
+    what: str
+    value: float
+    bound: float
+    wants: Literal["at least", "at most"]
+    low: float = math.nan
+    high: float = math.nan
+    """Bounds of its 95 % interval; NaN if none is known."""
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the number respects its bound; `None` if that cannot be told."""
+        if math.isnan(self.value) or math.isnan(self.bound):
+            return None
+        low, high = self.interval
+        held, broken = low >= self.bound, high < self.bound
+        if self.wants == "at most":
+            held, broken = high <= self.bound, low > self.bound
+        return True if held else False if broken else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the number lies: its interval, or the number itself."""
+        return (self.value, self.value) if math.isnan(self.low) else (self.low, self.high)
+
+    @property
+    def margin(self) -> float:
+        """How far on the right side it is, as a share of the bound, or as it is if that is 0."""
+        beyond = (self.value - self.bound) / (abs(self.bound) or 1)
+        return beyond if self.wants == "at least" else -beyond
+
+    @property
+    def sentence(self) -> str:
+        """The numbers in words."""
+        known = "" if math.isnan(self.low) else f" ({self.low:.3g} to {self.high:.3g})"
+        return f"{self.what} is {self.value:.3g}{known}, {self.wants} {self.bound:g} wanted"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is so or not without a number that could be off, or (`None`) cannot be told."""
+
+    held: bool | None
+    sentence: str
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim held, with the numbers in a sentence; `None` is not judged."""
+    """Whether a claim held: whether all of its parts did."""
 
-    held: bool | None
-    sentence: str
+    parts: tuple[Comparison | Said, ...]
+
+    @property
+    def held(self) -> bool | None:
+        """The worst of the parts; `None` is not judged."""
+        found = {part.held for part in self.parts}
+        return False if False in found else None if None in found or not found else True
 
     @property
     def word(self) -> Word:
         """The verdict in words."""
         return "not judged" if self.held is None else "held" if self.held else "not held"
 
+    @property
+    def sentence(self) -> str:
+        """The parts that decided it, in words; of many, those nearest to or farthest off."""
+        if not self.parts:
+            return "nothing to judge"
+        decided = [part for part in self.parts if part.held is self.held]
+        if len(decided) <= MOST_TOLD:
+            return "; ".join(part.sentence for part in decided)
+        decided.sort(key=lambda part: part.margin if isinstance(part, Comparison) else math.inf)
+        if self.held:
+            return f"the nearest of {len(decided)}: {decided[0].sentence}"
+        told = "; ".join(part.sentence for part in decided[:MOST_TOLD])
+        return f"{told}; and {len(decided) - MOST_TOLD} more"
+
+
+def said(held: bool | None, sentence: str) -> Verdict:
+    """Return a verdict that is a sentence."""
+    return Verdict((Said(held, sentence),))
+
 
 def not_judged(reason: str) -> Verdict:
     """Return the verdict of a claim that these data cannot decide."""
-    return Verdict(None, reason)
+    return said(None, reason)
 
 
 def at_least(value: float, bound: float, what: str) -> Verdict:
     """Return whether `value` reaches `bound`; a NaN is not judged."""
-    return _compared(
-        value, bound, f"{what} is {value:.3g}, at least {bound:g} wanted", value >= bound
-    )
+    return Verdict((Comparison(what, float(value), float(bound), "at least"),))
 
 
 def at_most(value: float, bound: float, what: str) -> Verdict:
     """Return whether `value` stays within `bound`; a NaN is not judged."""
-    return _compared(
-        value, bound, f"{what} is {value:.3g}, at most {bound:g} wanted", value <= bound
-    )
+    return Verdict((Comparison(what, float(value), float(bound), "at most"),))
+
+
+def between(value: float, low: float, high: float, what: str) -> Verdict:
+    """Return whether `value` lies from `low` to `high`; a NaN is not judged."""
+    return every([at_least(value, low, what), at_most(value, high, what)])
 
 
 def all_at_least(values: Mapping[str, float], bound: float) -> Verdict:
-    """Return whether every named value reaches `bound`; if so, told of the least."""
-    return _all(values, bound, at_least, min)
+    """Return whether every named value reaches `bound`."""
+    return every(at_least(value, bound, name) for name, value in values.items())
 
 
 def all_at_most(values: Mapping[str, float], bound: float) -> Verdict:
-    """Return whether every named value stays within `bound`; if so, told of the most."""
-    return _all(values, bound, at_most, max)
-
-
-def _all(
-    values: Mapping[str, float],
-    bound: float,
-    judge: Callable[[float, float, str], Verdict],
-    nearest: Callable[..., str],
-) -> Verdict:
-    verdict = every(judge(value, bound, name) for name, value in values.items())
-    if not verdict.held:
-        return verdict
-    name = nearest(values, key=values.__getitem__)
-    return judge(values[name], bound, f"the nearest of {len(values)}: {name}")
+    """Return whether every named value stays within `bound`."""
+    return every(at_most(value, bound, name) for name, value in values.items())
 
 
 def equals(value: object, wanted: object, what: str) -> Verdict:
     """Return whether `value` is exactly what is wanted: for counts and names."""
     held = bool(value == wanted)
-    return Verdict(held, f"{what}: {value}" + ("" if held else f", {wanted} wanted"))
-
-
-def _compared(value: float, bound: float, sentence: str, held: bool) -> Verdict:
-    if np.isnan(value) or np.isnan(bound):
-        return not_judged(sentence)
-    return Verdict(bool(held), sentence)
+    return said(held, f"{what}: {value}" + ("" if held else f", {wanted} wanted"))
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of several together: the worst, telling the sentences that made it so."""
-    given = list(verdicts)
-    for held in (False, None, True):
-        sentences = [verdict.sentence for verdict in given if verdict.held is held]
-        if sentences:
-            return Verdict(held, "; ".join(sentences))
-    return not_judged("nothing to judge")
+    """Return the verdict of several together: the worst, telling what made it so."""
+    return Verdict(tuple(part for verdict in verdicts for part in verdict.parts))
+
+
+def with_intervals(whole: Verdict, sections: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on the whole with the intervals that the same claim on sections gives.
+
+    Where they give none, because there are none or what is compared is not the same in each, a
+    comparison becomes a sentence that is not judged.
+    """
+    like_whole = [one.parts for one in sections if len(one.parts) == len(whole.parts)]
+    return Verdict(
+        tuple(
+            _with_interval(part, [parts[place] for parts in like_whole])
+            if isinstance(part, Comparison)
+            else part
+            for place, part in enumerate(whole.parts)
+        )
+    )
+
+
+def _with_interval(whole: Comparison, sections: Sequence[Comparison | Said]) -> Comparison | Said:
+    """Return a comparison with its interval by sectioning.
+
+    Numbers are held to their bounds as ratios, for A over B should be as sure as B over A; where
+    one of them is not positive, as differences.
+    """
+    alike = [one for one in sections if isinstance(one, Comparison)]
+    known = [one for one in alike if not math.isnan(one.value) and not math.isnan(one.bound)]
+    if len(known) < 2:
+        return Said(None, f"{whole.sentence}: one run does not tell how sure that is")
+    is_ratio = min(min(one.value, one.bound) for one in (whole, *known)) > 0
+    distance = _log_distance if is_ratio else _distance
+    centre = distance(whole)
+    scatter = np.array([distance(one) for one in known]) - centre
+    error = math.sqrt(float((scatter**2).sum()) / (len(known) * (len(known) - 1)))
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(known) - 1)) * error
+    low, high = centre - reach, centre + reach
+    if is_ratio:
+        low, high = (whole.bound * math.exp(min(end, 700)) for end in (low, high))
+    else:
+        low, high = whole.bound + low, whole.bound + high
+    return replace(whole, low=low, high=high)
+
+
+def _log_distance(one: Comparison) -> float:
+    return math.log(one.value / one.bound)
+
+
+def _distance(one: Comparison) -> float:
+    return one.value - one.bound
 
 
 ClaimFunction = Callable[[pl.DataFrame], Verdict]
@@ -99,3 +213,5 @@ class Claim:
     stated: bool
     """Whether the source says so itself; else it was derived or read off a picture."""
     scales: tuple[str, ...]
+    exact: bool = False
+    """Whether it is arithmetic, which no seed changes: then its numbers have no intervals."""

@@ -17,10 +17,12 @@ from pydantic import ConfigDict
 
 from sojourn import _core, convergence, files, plot
 from sojourn._core import ScenarioError
-from sojourn.claims import Claim, ClaimFunction, Word, not_judged
+from sojourn.claims import Claim, ClaimFunction, Verdict, Word, not_judged, with_intervals
+from sojourn.metrics import NotInABatch
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
 from sojourn.scenario import FileError, Labels, with_files
+from sojourn.sections import sections
 from sojourn.typed import read_json
 
 SCALES = ("smoke", "quick", "paper")
@@ -83,12 +85,20 @@ class Figure:
         return function
 
     def claim(
-        self, statement: str, *, stated: bool = True, scales: tuple[str, ...] = ("quick", "paper")
+        self,
+        statement: str,
+        *,
+        stated: bool = True,
+        scales: tuple[str, ...] = ("quick", "paper"),
+        exact: bool = False,
     ) -> Callable[[ClaimFunction], ClaimFunction]:
-        """Take a function that judges a claim on the table; other scales do not judge it."""
+        """Take a function that judges a claim on the table; other scales do not judge it.
+
+        What is `exact` is arithmetic, and has no intervals.
+        """
 
         def add(function: ClaimFunction) -> ClaimFunction:
-            self.claims.append(Claim(statement, function, stated, scales))
+            self.claims.append(Claim(statement, function, stated, scales, exact))
             return function
 
         return add
@@ -119,16 +129,32 @@ class Figure:
         ]
         return over_seeds(labelled, chosen["seeds"])
 
-    def judge(self, table: pl.DataFrame, scale: str) -> list["Judged"]:
-        """Return what became of each claim."""
+    def judge(self, table: pl.DataFrame, scale: str, runs: Iterable[Run] = ()) -> list["Judged"]:
+        """Return what became of each claim, with intervals from sections of the runs."""
+        parts = self._tables_of_sections(runs)
         judgements: list[Judged] = []
         for claim in self.claims:
-            if scale in claim.scales:
-                verdict = claim.judge(table)
-            else:
-                verdict = not_judged(f"too little data at {scale} scale")
+            verdict = self._verdict(claim, table, parts, scale)
             judgements.append(Judged(claim.statement, claim.stated, verdict.word, verdict.sentence))
         return judgements
+
+    def _verdict(
+        self, claim: Claim, table: pl.DataFrame, parts: Iterable[pl.DataFrame], scale: str
+    ) -> Verdict:
+        if scale not in claim.scales:
+            return not_judged(f"too little data at {scale} scale")
+        whole = claim.judge(table)
+        return (
+            whole if claim.exact else with_intervals(whole, [claim.judge(part) for part in parts])
+        )
+
+    def _tables_of_sections(self, runs: Iterable[Run]) -> list[pl.DataFrame]:
+        """Return the table of each section; none if it tells what only a whole run has."""
+        reduce = _given(self._table, "table")
+        try:
+            return [reduce(part) for part in sections(runs)]
+        except NotInABatch:
+            return []
 
     def make(self, scale: str, directory: Path, **options: Any) -> "Made":
         """Run, reduce, draw and judge; write `ID.svg`, `ID.png`, `ID.csv` and `ID.json`.
@@ -166,7 +192,7 @@ class Figure:
             version=_core.VERSION,
             source_hash=_core.SOURCE_HASH,
             seconds=round(time.monotonic() - begun, 1),
-            claims=self.judge(table, scale),
+            claims=self.judge(table, scale, runs),
             scenarios=_examples(plan),
             notes=[note] if (note := convergence.note(table)) else [],
         )

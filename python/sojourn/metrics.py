@@ -396,11 +396,22 @@ def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+class NotInABatch(Exception):
+    """What is asked of some flows of a run is told of whole runs only."""
+
+
+def _measured(metric: Metric, result: Result) -> Statistic:
+    try:
+        return metric(result)
+    except NotInABatch:
+        return Statistic(math.nan)
+
+
 def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
     """Return one row a run and metric: the labels, `metric`, `value`, `at_least`."""
     return pl.DataFrame(
         [
-            {**run.labels, "metric": name, **metric(run.result)._asdict()}
+            {**run.labels, "metric": name, **_measured(metric, run.result)._asdict()}
             for run in runs
             for name, metric in metrics.items()
         ],

@@ -9,7 +9,7 @@ import polars as pl
 
 from sojourn import metrics
 from sojourn.cases import BINS, TOTALS, Replay
-from sojourn.claims import Verdict, at_most, not_judged
+from sojourn.claims import Verdict, at_most, not_judged, said
 from sojourn.results import Result
 from sojourn.run import run_many
 
@@ -73,7 +73,7 @@ class Outcome:
         else:
             distance, what = abs(row["p99_difference"]), f"{100 * row['p99_difference']:+.1f} %"
         sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
-        return Verdict(bool(distance <= within), sentence)
+        return said(bool(distance <= within), sentence)
 
     @property
     def utilisation(self) -> Verdict:

@@ -26,7 +26,11 @@ figure = Figure(
     title="Where pFabric loses packets, by priority: web search at load 0.8",
     source="Figure 13",
     # Losses grow with the length of a run, as large flows gather.
-    scales=SCALES | {"quick": {"flows": {WEB_SEARCH: 5000}, "seeds": 2}},
+    scales=SCALES
+    | {
+        "quick": {"flows": {WEB_SEARCH: 5000}, "seeds": 2},
+        "paper": {**SCALES["paper"], "seeds": 3},
+    },
     deviations=(
         "A loss rate is the share of the packets of a priority that came to a hop and were dropped "
         "there. Priorities are remaining sizes when a packet is sent.",

@@ -285,7 +285,7 @@ def along_size(setting: Setting, runs: Sequence[Run]) -> pl.DataFrame:
     """Return completion times along flow size, and the closed forms as far as there are sizes."""
     sizes = size_table(runs)
     largest: Any = sizes["size"].max()
-    return pl.concat([sizes, formula_table(setting, runs, float(largest))], how="diagonal")
+    return pl.concat([sizes, formula_table(setting, runs, float(largest or 1))], how="diagonal")
 
 
 def drawn_formulas(table: pl.DataFrame) -> pl.DataFrame:
