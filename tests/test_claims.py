@@ -70,6 +70,7 @@ def test_a_claim_is_judged_only_where_its_interval_is_on_one_side() -> None:
     assert "the mean is 1.2 (" in unsure.sentence
     assert judged([2.0, 2.0]).interval == (2.0, 2.0), "the same whatever the seed"
     assert between(2, 1, 3, "it").held
+    assert between(2, 1, 1.5, "it").sentence == "it is 2, 1 to 1.5 wanted"
     assert between(2, 1, 1.5, "it").held is False
 
 

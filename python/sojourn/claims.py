@@ -17,6 +17,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from sojourn.metrics import Floats
+
 Word = Literal["held", "not held", "not judged"]
 
 CONFIDENCE = 0.95
@@ -27,26 +29,23 @@ MOST_TOLD = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number beside the bound that it must respect, and where it lies by what is known of it."""
+    """A number, what it must be at least and at most, and where it lies by what is known of it."""
 
     what: str
     value: float
-    bound: float
-    wants: Literal["at least", "at most"]
+    least: float = -math.inf
+    most: float = math.inf
     low: float = math.nan
     high: float = math.nan
     """Bounds of its 95 % interval; NaN if none is known."""
 
     @property
     def held(self) -> bool | None:
-        """Whether the number respects its bound; `None` if that cannot be told."""
-        if math.isnan(self.value) or math.isnan(self.bound):
-            return None
+        """Whether the number respects its bounds; `None` if that cannot be told."""
         low, high = self.interval
-        held, broken = low >= self.bound, high < self.bound
-        if self.wants == "at most":
-            held, broken = high <= self.bound, low > self.bound
-        return True if held else False if broken else None
+        if low >= self.least and high <= self.most:
+            return True
+        return False if high < self.least or low > self.most else None
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -55,15 +54,26 @@ class Comparison:
 
     @property
     def margin(self) -> float:
-        """How far on the right side it is, as a share of the bound, or as it is if that is 0."""
-        beyond = (self.value - self.bound) / (abs(self.bound) or 1)
-        return beyond if self.wants == "at least" else -beyond
+        """How far it is from its nearest bound, as a share of that; below zero beyond it."""
+        gaps = (self.value - self.least, self.least), (self.most - self.value, self.most)
+        return min(gap / (abs(bound) or 1) for gap, bound in gaps if math.isfinite(bound))
+
+    @property
+    def wanted(self) -> str:
+        """The bounds in words."""
+        if math.isinf(self.most):
+            return f"at least {self.least:g}"
+        return (
+            f"at most {self.most:g}"
+            if math.isinf(self.least)
+            else f"{self.least:g} to {self.most:g}"
+        )
 
     @property
     def sentence(self) -> str:
         """The numbers in words."""
-        known = "" if math.isnan(self.low) else f" ({self.low:.3g} to {self.high:.3g})"
-        return f"{self.what} is {self.value:.3g}{known}, {self.wants} {self.bound:g} wanted"
+        known = "" if math.isnan(self.low) else f" ({self.low:.4g} to {self.high:.4g})"
+        return f"{self.what} is {self.value:.4g}{known}, {self.wanted} wanted"
 
 
 @dataclass(frozen=True)
@@ -118,17 +128,17 @@ def not_judged(reason: str) -> Verdict:
 
 def at_least(value: float, bound: float, what: str) -> Verdict:
     """Return whether `value` reaches `bound`; a NaN is not judged."""
-    return Verdict((Comparison(what, float(value), float(bound), "at least"),))
+    return Verdict((Comparison(what, float(value), least=float(bound)),))
 
 
 def at_most(value: float, bound: float, what: str) -> Verdict:
     """Return whether `value` stays within `bound`; a NaN is not judged."""
-    return Verdict((Comparison(what, float(value), float(bound), "at most"),))
+    return Verdict((Comparison(what, float(value), most=float(bound)),))
 
 
-def between(value: float, low: float, high: float, what: str) -> Verdict:
-    """Return whether `value` lies from `low` to `high`; a NaN is not judged."""
-    return every([at_least(value, low, what), at_most(value, high, what)])
+def between(value: float, least: float, most: float, what: str) -> Verdict:
+    """Return whether `value` lies from `least` to `most`; a NaN is not judged."""
+    return Verdict((Comparison(what, float(value), float(least), float(most)),))
 
 
 def all_at_least(values: Mapping[str, float], bound: float) -> Verdict:
@@ -172,33 +182,26 @@ def with_intervals(whole: Verdict, sections: Iterable[Verdict]) -> Verdict:
 def _with_interval(whole: Comparison, sections: Sequence[Comparison | Said]) -> Comparison | Said:
     """Return a comparison with its interval by sectioning.
 
-    Numbers are held to their bounds as ratios, for A over B should be as sure as B over A; where
-    one of them is not positive, as differences.
+    It is that of the logarithms where all numbers are positive: A over B should be as sure as B
+    over A.
     """
-    alike = [one for one in sections if isinstance(one, Comparison)]
-    known = [one for one in alike if not math.isnan(one.value) and not math.isnan(one.bound)]
+    values = [part.value for part in sections if isinstance(part, Comparison)]
+    known = np.array([value for value in values if not math.isnan(value)])
     if len(known) < 2:
         return Said(None, f"{whole.sentence}: one run does not tell how sure that is")
-    is_ratio = min(min(one.value, one.bound) for one in (whole, *known)) > 0
-    distance = _log_distance if is_ratio else _distance
-    centre = distance(whole)
-    scatter = np.array([distance(one) for one in known]) - centre
-    error = math.sqrt(float((scatter**2).sum()) / (len(known) * (len(known) - 1)))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(known) - 1)) * error
-    low, high = centre - reach, centre + reach
-    if is_ratio:
-        low, high = (whole.bound * math.exp(min(end, 700)) for end in (low, high))
+    if min(whole.value, *known) > 0:
+        low, high = np.exp(_interval(math.log(whole.value), np.log(known)))
     else:
-        low, high = whole.bound + low, whole.bound + high
-    return replace(whole, low=low, high=high)
+        low, high = _interval(whole.value, known)
+    return replace(whole, low=float(low), high=float(high))
 
 
-def _log_distance(one: Comparison) -> float:
-    return math.log(one.value / one.bound)
-
-
-def _distance(one: Comparison) -> float:
-    return one.value - one.bound
+def _interval(centre: float, values: Floats) -> tuple[float, float]:
+    """Return Student's interval about the number of the whole."""
+    degrees = len(values) - 1
+    error = math.sqrt(float(((values - centre) ** 2).sum()) / (len(values) * degrees))
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) * error
+    return centre - reach, centre + reach
 
 
 ClaimFunction = Callable[[pl.DataFrame], Verdict]

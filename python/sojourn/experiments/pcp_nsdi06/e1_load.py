@@ -8,19 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn import (
-    Figure,
-    Labelled,
-    Run,
-    Scale,
-    Verdict,
-    all_at_most,
-    at_least,
-    at_most,
-    every,
-    plot,
-    theory,
-)
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, between, plot, theory
 
 from .paper import (
     ALMOST_NOTHING,
@@ -120,7 +108,7 @@ def about_two(table: pl.DataFrame, below: str) -> Verdict:
     longer = value(table, MEAN, PCP, load=load) - value(table, MEAN, below, load=load)
     said = f"its distance from {below.lower()} at load {load} in round trips"
     trips = longer / BASE.rtt_s
-    return every([at_least(trips, 1, said), at_most(trips, 3, said)])
+    return between(trips, 1, 3, said)
 
 
 for below, stated in ((ROUTER, True), (SHARING, False)):

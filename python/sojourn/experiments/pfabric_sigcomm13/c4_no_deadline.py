@@ -13,7 +13,7 @@ from sojourn import (
     Scale,
     Verdict,
     all_at_least,
-    all_at_most,
+    between,
     every,
     metrics,
     plot,
@@ -72,8 +72,9 @@ def lowest(table: pl.DataFrame, workload: str) -> Verdict:
 
 
 def slightly_higher(table: pl.DataFrame, workload: str) -> Verdict:
-    slower = over(table, workload, EDF)
-    return every([all_at_least(slower, 0.99), all_at_most(slower, 1.15)])
+    return every(
+        between(slower, 0.99, 1.15, name) for name, slower in over(table, workload, EDF).items()
+    )
 
 
 for workload in WORKLOADS:

@@ -14,8 +14,7 @@ from sojourn import (
     Verdict,
     all_at_least,
     all_at_most,
-    at_least,
-    at_most,
+    between,
     every,
     plot,
 )
@@ -94,13 +93,15 @@ def overall(workload: str, load: float) -> dict[str, Any]:
 
 
 def size_does(table: pl.DataFrame, workload: str) -> Verdict:
-    apart = {
-        f"their difference at load {load:g}": abs(
-            times(table, FLOW_SIZE, REMAINING, **overall(workload, load)) - 1
+    return every(
+        between(
+            times(table, FLOW_SIZE, REMAINING, **overall(workload, load)),
+            0.95,
+            1.05,
+            f"{FLOW_SIZE} over {REMAINING} at load {load:g}",
         )
         for load in loads(table)
-    }
-    return all_at_most(apart, 0.05)
+    )
 
 
 @figure.claim("above 10 MB Remaining is up to about 15 % better than FlowSize (web search)")
@@ -109,8 +110,7 @@ def remaining_helps(table: pl.DataFrame) -> Verdict:
     better = max(
         1 - times(table, REMAINING, FLOW_SIZE, **large, load=load) for load in loads(table)
     )
-    said = "the most it is better"
-    return every([at_least(better, 0.05, said), at_most(better, 0.25, said)])
+    return between(better, 0.05, 0.25, "the most it is better")
 
 
 def blind(table: pl.DataFrame, workload: str) -> Verdict:

@@ -112,4 +112,5 @@ for size, words, bound in (
     figure.claim(
         f"with more than 100 times the bandwidth, a flow of {size} is {words} as fast",
         scales=EVERYWHERE,
+        exact=True,
     )(partial(lags, size=size, bound=bound))

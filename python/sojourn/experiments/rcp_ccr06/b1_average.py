@@ -13,7 +13,7 @@ from sojourn import (
     Scale,
     Verdict,
     at_least,
-    at_most,
+    between,
     every,
     plot,
     theory,
@@ -97,7 +97,7 @@ def an_order_of_magnitude(table: pl.DataFrame) -> Verdict:
     worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
     value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]
     said = "the most of TCP over processor sharing"
-    return every([at_least(value, 5, said), at_most(value, 20, said)])
+    return between(value, 5, 20, said)
 
 
 @figure.claim("XCP is slower than TCP: flows take longer in most bins of size up to 2000 packets")

@@ -125,6 +125,7 @@ EVERYWHERE = ("smoke", "quick", "paper")
 @figure.claim(
     "there are 2, 4, 6, 8, 10 flows, then 12 for ever: 6 times as many as under processor sharing",
     scales=EVERYWHERE,
+    exact=True,
 )
 def twelve(table: pl.DataFrame) -> Verdict:
     flows = counted(table, EXACT)
@@ -138,6 +139,6 @@ def twelve(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("the simulator agrees in every round", stated=False, scales=EVERYWHERE)
+@figure.claim("the simulator agrees in every round", stated=False, scales=EVERYWHERE, exact=True)
 def agrees(table: pl.DataFrame) -> Verdict:
     return equals(counted(table, SIMULATED), counted(table, EXACT), "simulated flows")

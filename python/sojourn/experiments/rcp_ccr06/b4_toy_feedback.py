@@ -117,6 +117,7 @@ def values(table: pl.DataFrame, metric: str) -> list[float]:
 @figure.claim(
     "the flows gather: 2, 3, 4, 4, 5, 5, 6, …, and are 100 for ever from round 3422 on",
     scales=EVERYWHERE,
+    exact=True,
 )
 def hundred(table: pl.DataFrame) -> Verdict:
     flows = values(table, FLOWS)
@@ -130,7 +131,7 @@ def hundred(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("in the long run the link is used to 100 %", scales=EVERYWHERE)
+@figure.claim("in the long run the link is used to 100 %", scales=EVERYWHERE, exact=True)
 def full(table: pl.DataFrame) -> Verdict:
     late = values(table, UTILISATION)[-500:]
     return at_least(sum(late) / len(late), 0.9999, "utilisation over the last 500 rounds")

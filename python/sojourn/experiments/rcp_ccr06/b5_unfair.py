@@ -13,7 +13,7 @@ from sojourn import (
     Verdict,
     at_least,
     at_most,
-    every,
+    between,
     metrics,
     plot,
     theory,
@@ -144,20 +144,26 @@ def round_trips(table: pl.DataFrame, scheme: str) -> float:
 EVERYWHERE = ("smoke", "quick", "paper")
 
 
-@figure.claim("under processor sharing the new flows take one round trip", scales=EVERYWHERE)
+@figure.claim(
+    "under processor sharing the new flows take one round trip", scales=EVERYWHERE, exact=True
+)
 def sharing(table: pl.DataFrame) -> Verdict:
     return at_most(round_trips(table, SHARING), 1, "processor sharing's, in round trips,")
 
 
-@figure.claim("TCP and XCP make them last up to 8 times longer (6 to 10 times)", scales=EVERYWHERE)
+@figure.claim(
+    "TCP and XCP make them last up to 8 times longer (6 to 10 times)", scales=EVERYWHERE, exact=True
+)
 def longer(table: pl.DataFrame) -> Verdict:
     shared = round_trips(table, SHARING)
     times = [round_trips(table, scheme) / shared for scheme in (TCP, XCP)]
     said = f"the slower of TCP's {times[0]:.2f} and XCP's {times[1]:.2f} times"
-    return every([at_least(max(times), 6, said), at_most(max(times), 10, said)])
+    return between(max(times), 6, 10, said)
 
 
-@figure.claim("under XCP they last at least 3 times longer", stated=False, scales=EVERYWHERE)
+@figure.claim(
+    "under XCP they last at least 3 times longer", stated=False, scales=EVERYWHERE, exact=True
+)
 def xcp_longer(table: pl.DataFrame) -> Verdict:
     times = round_trips(table, XCP) / round_trips(table, SHARING)
     return at_least(times, 3, "XCP over processor sharing")
@@ -167,8 +173,9 @@ def xcp_longer(table: pl.DataFrame) -> Verdict:
     "RCP takes 1.5 round trips and the transmission at a fair share (within 15 %)",
     stated=False,
     scales=EVERYWHERE,
+    exact=True,
 )
 def rcp_is_near(table: pl.DataFrame) -> Verdict:
     fair = float(theory.SHAKEN + (1 + len(NEW)) * SIZE / LINK.bandwidth_delay)
     taken = round_trips(table, RCP) + theory.SHAKEN
-    return at_most(abs(taken / fair - 1), 0.15, f"the distance of {taken:.2f} round trips")
+    return between(taken / fair, 0.85, 1.15, f"its {taken:.2f} round trips over what it is told")

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, looks, metrics, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, between, looks, metrics, plot
 
 from .b2_slow_start import figure as b2
 from .paper import (
@@ -89,4 +89,4 @@ def fills(table: pl.DataFrame) -> Verdict:
 def as_offered(table: pl.DataFrame) -> Verdict:
     used = mean_of(table, TCP, UTILISATION)
     load: Any = table.filter(metric=OFFERED)["value"].mean()
-    return at_most(abs(used / load - 1), 0.1, f"the distance of {used:.3f} from {load:.3f}")
+    return between(used / load, 0.9, 1.1, f"{used:.3f} used of {load:.3f} offered")

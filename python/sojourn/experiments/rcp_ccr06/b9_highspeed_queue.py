@@ -5,17 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, every, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, every, plot
 
 from .paper import (
     FEW_FLOWS,
     FEW_FLOWS_SCALES,
     HIGHSPEED,
     TCP,
-    UTILISATION,
     WAITING,
     first_seed,
-    mean_of,
     over_time,
     paper,
     settled,
@@ -28,6 +26,10 @@ figure = Figure(
     title="Queues of HighSpeed TCP and TCP",
     source="Figure 9",
     scales=FEW_FLOWS_SCALES,
+    deviations=(
+        "That both use the link alike is not judged: at a load of 0.4 whatever serves all flows "
+        "does so, here to 0.02 %, and no scheme of ours could fail it.",
+    ),
     panels=(2, 1),
     size=(8, 6),
 )
@@ -71,9 +73,3 @@ def fill_and_drain(table: pl.DataFrame) -> Verdict:
         at_least(swings(table, scheme), 2, f"the fewest rises of the queue of {scheme}")
         for scheme in (TCP, HIGHSPEED)
     )
-
-
-@figure.claim("both use the link alike (within 3 %)")
-def utilised_alike(table: pl.DataFrame) -> Verdict:
-    used = [mean_of(table, scheme, UTILISATION) for scheme in (TCP, HIGHSPEED)]
-    return at_most(max(used) / min(used) - 1, 0.03, f"the difference, of {used[0]:.3f} for TCP,")

@@ -117,8 +117,8 @@ FEW_FLOWS_SCALES = {
 
 MANY_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 10},
-    "quick": {"rate_bps": 2.4e9, "length_s": 30},
-    "paper": {"rate_bps": 2.4e9, "length_s": 300},
+    "quick": {"rate_bps": 2.4e9, "length_s": 12, "seeds": 3},
+    "paper": {"rate_bps": 2.4e9, "length_s": 100, "seeds": 4},
 }
 
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
