@@ -51,7 +51,7 @@ figure = Figure(
     source="Figure 6",
     scales={
         "smoke": {"seeds": 2, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
-        "quick": {"seeds": 12, "warm_up": 1000, "measured": 2000, "loads": FEWER_LOADS},
+        "quick": {"seeds": 8, "warm_up": 1000, "measured": 1500, "loads": FEWER_LOADS},
         "paper": {"seeds": 30, "warm_up": 2000, "measured": 6000, "loads": LOADS},
     },
     deviations=(

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
+from sojourn import FEWER_LOADS, Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
 
 from .paper import (
     LOAD_LABEL,
@@ -28,7 +28,7 @@ figure = Figure(
     id="e6",
     title="What came later, on PCP's network",
     source="ours: the paper has no such figure",
-    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3}},
+    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3, "loads": FEWER_LOADS[::3]}},
     deviations=(
         "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
         "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP and what chooses "

@@ -46,7 +46,7 @@ figure = Figure(
     source="Figure 12",
     scales={
         "smoke": SCALES["smoke"] | {"products": (0.5, 2), "rtos": (3,)},
-        "quick": SCALES["quick"] | {"products": (0.5, 1, 2, 5), "rtos": (2, 3, 20)},
+        "quick": SCALES["quick"] | {"products": (0.5, 2, 5), "rtos": (3, 20)},
         "paper": SCALES["paper"] | {"products": PRODUCTS, "rtos": RTOS},
     },
     deviations=(
