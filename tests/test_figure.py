@@ -18,9 +18,9 @@ from conftest import EXPERIMENTS
 from sojourn import ScenarioError, cli, experiments, looks, plot, verdicts
 from sojourn.claims import Word
 from sojourn.documents import experiments_page
-from sojourn.figure import Judged, Made
+from sojourn.figure import Beside, Judged, Made
 from sojourn.layout import layout
-from sojourn.report import as_toml, write_report
+from sojourn.report import as_toml, made_in, write_report
 from sojourn.verdicts import Kept
 
 
@@ -303,13 +303,17 @@ def test_claims_of_the_sources_are_counted_apart_from_our_own() -> None:
 
 
 def test_verdicts_of_other_figures_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdicts, "KEPT", tmp_path / "state.json")
     held, other = Judged("a", True, "held", "1"), Judged("b", False, "not held", "2")
-    verdicts.keep("paper", {"t2": [held]})
-    verdicts.keep("quick", {"t1": [other]})
-    assert verdicts.kept() == {"t1": Kept("quick", [other]), "t2": Kept("paper", [held])}
+    one, beside = made_in(made)[0], [Beside({"load": 0.2}, published=2.0, ours=3.0)]
+    verdicts.keep([replace(one, id="t2", scale="paper", claims=[held], beside=beside)])
+    verdicts.keep([replace(one, id="t1", scale="quick", claims=[other])])
+    assert verdicts.kept() == {
+        "t1": Kept("quick", [other], one.beside),
+        "t2": Kept("paper", [held], beside),
+    }
 
 
 def test_the_report_tells_where_the_verdict_at_paper_scale_is_another(
@@ -318,13 +322,37 @@ def test_the_report_tells_where_the_verdict_at_paper_scale_is_another(
     one = Made.read(made / "t1.json")
     claims = [replace(claim, verdict="not judged") for claim in one.claims]
     monkeypatch.setattr(verdicts, "KEPT", tmp_path / "state.json")
-    verdicts.keep("paper", {"t1": claims})
+    verdicts.keep([replace(one, scale="paper", claims=claims)])
     page = write_report(made).read_text(encoding="utf-8")
     assert page.count("(at paper scale: not judged)") == sum(
         claim.verdict != "not judged" for claim in one.claims
     )
-    verdicts.keep("paper", {"t1": one.claims})
+    verdicts.keep([replace(one, scale="paper")])
     assert "(at paper scale" not in write_report(made).read_text(encoding="utf-8")
+
+
+def test_ours_stand_beside_the_published_numbers(made: Path) -> None:
+    figure = experiments.discover(EXPERIMENTS)["t1"]
+    one, published = Made.read(made / "t1.json"), figure.published()
+    assert published is not None
+    assert [beside.published for beside in one.beside] == published["value"].to_list()
+    first = one.beside[0]
+    table = one.table(made).filter(scheme="DCTCP", load=0.2)
+    assert first.ours == pytest.approx(table["value"][0])
+    assert first.name == "DCTCP, load 0.2"
+    row = f"| DCTCP, load 0.2 | 1.1 | {first.ours:.3g} | {first.ratio:.2f} |"
+    assert row in experiments_page({"t1": figure}, {"t1": Kept("paper", [], one.beside)})
+    page = write_report(made).read_text(encoding="utf-8")
+    assert f"<td>DCTCP, load 0.2</td><td>1.1</td><td>{first.ours:.3g}</td>" in page
+    assert not figure.beside(one.table(made).drop("load")), "other labels"
+
+
+def test_the_report_lists_what_was_not_held(made: Path) -> None:
+    page = write_report(made).read_text(encoding="utf-8")
+    (listed,) = re.findall(r"(?s)<summary>Claims that are not held.*?</details>", page)
+    one = Made.read(made / "t1.json")
+    for claim in one.claims:
+        assert (html.escape(claim.statement) in listed) == (claim.verdict != "held")
 
 
 def test_the_report_links_to_the_files_of_each_figure(made: Path, tmp_path: Path) -> None:

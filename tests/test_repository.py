@@ -79,8 +79,9 @@ LAYERS = (
     "validate",
     "validation_page",
     "pairs_page",
-    "screen",
     "bench",
+    "plan",
+    "screen",
     "completion",
     "cli",
 )

@@ -243,6 +243,7 @@ def figure(
     memory: Memory = None,
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
     record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what it will take.")] = False,
 ) -> None:
     """Make figures again: run, draw, and judge their claims."""
     from sojourn import experiments, screen, verdicts
@@ -258,6 +259,10 @@ def figure(
     out = out or _figure_directory(scale)
     options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
     options |= {"memory": memory}
+    if plan or scale == "paper":
+        _show_plan(chosen, scale, _cache(fresh))
+    if plan:
+        return
     made = []
     for finished in _made(chosen, scale, out, **options):
         made.append(finished)
@@ -270,7 +275,14 @@ def figure(
     screen.console.print(screen.claim_table(made))
     print(verdicts.in_words(claim for one in made for claim in one.claims))
     if record:
-        verdicts.keep(scale, {one.id: one.claims for one in made})
+        verdicts.keep(made)
+
+
+def _show_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> None:
+    from sojourn import plan, screen
+
+    made = plan.plans(figures, scale, cache)
+    screen.console.print(screen.plan_table(made, plan.hops_per_cpu_second()))
 
 
 def _made(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:

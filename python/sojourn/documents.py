@@ -14,7 +14,7 @@ from typing import Any
 
 from sojourn import places, verdicts
 from sojourn.experiments import discover
-from sojourn.figure import Figure, Judged
+from sojourn.figure import Beside, Figure, Judged
 from sojourn.scenario import parts, read
 from sojourn.verdicts import Kept
 
@@ -157,7 +157,18 @@ def experiments_page(figures: Mapping[str, Figure], kept: Mapping[str, Kept]) ->
             )
             statement = _cell(one.statement) + ("" if one.stated else " (derived, or our own)")
             lines.append(f"| {statement} | {one.verdict} | {_cell(one.numbers)} |")
+        lines += _beside(found.beside)
     return "\n".join(lines) + "\n"
+
+
+def _beside(numbers: Iterable[Beside]) -> list[str]:
+    """Return published numbers and ours as a table, if there are any."""
+    rows = [
+        f"| {one.name} | {one.published:.3g} | {one.ours:.3g} | {one.ratio:.2f} |"
+        for one in numbers
+    ]
+    head = ["", "| | published | ours | ratio |", "| --- | --- | --- | --- |"]
+    return head + rows if rows else []
 
 
 def _deviations(figure: Figure, said: dict[str, str]) -> list[str]:

@@ -115,6 +115,19 @@ class Figure:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FileError(f"{file}: cannot be read: {error}".partition("\n")[0]) from None
 
+    def beside(self, table: pl.DataFrame) -> list["Beside"]:
+        """Return the published numbers that the table has too, with what it says."""
+        published = self.published()
+        if published is None or not {"value"} <= set(published.columns) <= set(table.columns):
+            return []
+        labels = [name for name in published.columns if name != "value"]
+        ours = table.select(*labels, ours="value").drop_nulls().unique(labels, keep="none")
+        both = published.join(ours, on=labels, how="inner", maintain_order="left")
+        return [
+            Beside({name: row[name] for name in labels}, row["value"], row["ours"])
+            for row in both.to_dicts()
+        ]
+
     def plan(self, scale: str) -> list[Labelled]:
         """Return every labelled scenario at a scale, over its seeds."""
         if scale not in self.scales:
@@ -194,6 +207,7 @@ class Figure:
             seconds=round(time.monotonic() - begun, 1),
             claims=self.judge(table, scale, runs),
             scenarios=_examples(plan),
+            beside=self.beside(table),
             notes=[note] if (note := convergence.note(table)) else [],
         )
         made.write(directory)
@@ -208,6 +222,28 @@ class Judged:
     stated: bool
     verdict: Word
     numbers: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A published number, and ours."""
+
+    labels: dict[str, Any]
+    published: float
+    ours: float
+
+    @property
+    def name(self) -> str:
+        """The labels in words."""
+        return ", ".join(
+            value if isinstance(value, str) else f"{name} {value:g}"
+            for name, value in self.labels.items()
+        )
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the published one."""
+        return self.ours / self.published if self.published else float("nan")
 
 
 @dataclass(frozen=True)
@@ -239,6 +275,8 @@ class Made:
     seconds: float
     claims: list[Judged]
     scenarios: list[Example]
+    beside: list[Beside] = field(default_factory=list)
+    """The published numbers, with ours."""
     notes: list[str] = field(default_factory=list)
     """What a reader of the numbers should know, such as that they are not converged."""
 

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from sojourn import compare, convergence, metrics
 from sojourn.figure import Made
+from sojourn.plan import Plan
+from sojourn.progress import spoken
 from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
 
@@ -311,6 +313,22 @@ def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | Non
         heads = [Text(str(rows[name][0])) for name in others]
         shown.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
     return shown
+
+
+def plan_table(plans: Sequence[Plan], hops_per_cpu_second: float) -> Table:
+    """Return what figures will take, and all of them together."""
+    table = _table("figure", "runs", "in the cache", "packet-hops", "CPU time, about")
+    together = Plan(
+        "all",
+        sum(one.runs for one in plans),
+        sum(one.known for one in plans),
+        sum(one.packet_hops for one in plans),
+    )
+    for one in [*plans, together] if len(plans) > 1 else plans:
+        takes = spoken(one.packet_hops / hops_per_cpu_second)
+        hops = f"{one.packet_hops / 1e6:,.0f} million"
+        table.add_row(one.figure, f"{one.runs:,}", f"{one.known:,}", hops, takes)
+    return table
 
 
 def claim_table(figures: Iterable[Made]) -> Table:

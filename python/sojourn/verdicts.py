@@ -2,13 +2,13 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from typing import get_args
 
 from sojourn import places
 from sojourn.claims import Word
-from sojourn.figure import Judged
+from sojourn.figure import Beside, Judged, Made
 from sojourn.typed import read_json
 
 KEPT = places.EXPERIMENTS / "state.json"
@@ -19,15 +19,16 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of a figure's claims, and at which scale that was found."""
+    """What became of a figure's claims, and its numbers beside the published ones, at a scale."""
 
     scale: str
     claims: list[Judged]
+    beside: list[Beside] = field(default_factory=list)
 
 
-def keep(scale: str, found: Mapping[str, Iterable[Judged]]) -> None:
-    """Keep the verdicts of figures at a scale, and those of other figures as they are."""
-    new = {figure: Kept(scale, list(claims)) for figure, claims in found.items()}
+def keep(found: Iterable[Made]) -> None:
+    """Keep what figures say, and what others say as it is."""
+    new = {made.id: Kept(made.scale, made.claims, made.beside) for made in found}
     every = {figure: asdict(one) for figure, one in sorted({**kept(), **new}.items())}
     KEPT.write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")
 

@@ -7,7 +7,8 @@
 use serde_json::{Value, json};
 
 use crate::demand::{Context, Offer};
-use crate::graph::Graph;
+use crate::flow::HostId;
+use crate::graph::{Graph, Paths};
 use crate::packet::FlowNumber;
 use crate::parameters::Problem;
 use crate::scenario::{Model, Scenario};
@@ -37,6 +38,8 @@ pub struct Estimate {
     pub is_counted: bool,
     /// Most flows in progress at a time.
     pub live_flows: f64,
+    /// Packets and their ACKs that links carry, each counted at each link; none in an ideal.
+    pub packet_hops: f64,
     /// Samples taken.
     pub samples: f64,
     /// When the run will be over, roughly.
@@ -62,6 +65,7 @@ impl Estimate {
             "result_bytes": self.results,
             "flows": self.is_counted.then_some(self.flows),
             "live_flows": self.live_flows,
+            "packet_hops": self.packet_hops,
             "samples": self.samples,
             "ends_s": self.ends.seconds(),
             "limit_s": self.limit.seconds(),
@@ -116,12 +120,17 @@ impl Scenario {
             Model::Packet => live_flows * (Simulation::BYTES_PER_LIVE_FLOW as f64 + BESIDE_LIVE),
             Model::Ideal(_) => offer.flows * OF_IDEAL,
         };
+        let packet_hops = match self.model {
+            Model::Packet => self.packets_until(ends, &offer, graph) * 2.0 * mean_distance(graph),
+            Model::Ideal(_) => 0.0,
+        };
         let (records, of_samples) = (offer.flows * RECORD, samples * SAMPLE);
         let flows = count(offer.flows);
         Ok(Estimate {
             flows: offer.flows,
             is_counted: offer.is_counted,
             live_flows,
+            packet_hops,
             samples,
             ends,
             limit: self.time_limit,
@@ -135,6 +144,13 @@ impl Scenario {
         })
     }
 
+    /// How many packets of payload there will be: what is offered, and what flows without end fill.
+    fn packets_until(&self, ends: Time, offer: &Offer, graph: &Graph) -> f64 {
+        let filled = graph.load.rate.bps() / 8.0 * ends.seconds();
+        let lasting = if offer.together > 0.0 && offer.payload == 0.0 { filled } else { 0.0 };
+        (offer.payload + lasting) / self.packet.payload.0 as f64
+    }
+
     /// How many samples there will be.
     fn samples_until(&self, ends: Time, offer: &Offer) -> f64 {
         let Some(samples) = &self.samples else { return 0.0 };
@@ -144,6 +160,15 @@ impl Scenario {
         ends.seconds() / samples.interval.seconds() * probes as f64
             + 6.0 * packets * samples.rtt_flows.len() as f64
     }
+}
+
+/// How many links are between the first host and another, on average.
+fn mean_distance(graph: &Graph) -> f64 {
+    let mut paths = Paths::new(graph);
+    let hops = (1..graph.hosts.len()).filter_map(|target| paths.hops(0, target as HostId));
+    let (sum, count) =
+        hops.fold((0.0, 0.0), |(sum, count), hops| (sum + f64::from(hops), count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
 }
 
 /// A number of things, in three digits if they are many.

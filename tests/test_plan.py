@@ -1,0 +1,38 @@
+"""Plans: what figures will take is told before anything runs."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import EXPERIMENTS
+from sojourn import cli, experiments, plan, sweep
+
+FIGURE = experiments.discover(EXPERIMENTS)["t1"]
+
+
+def test_a_plan_counts_runs_those_in_the_cache_and_what_is_left(tmp_path: Path) -> None:
+    (before,) = plan.plans([FIGURE], "smoke", tmp_path)
+    assert (before.runs, before.known) == (8, 0)
+    runs = sweep(FIGURE.plan("smoke")[:2], cache=tmp_path)
+    (after,) = plan.plans([FIGURE], "smoke", tmp_path)
+    assert (after.runs, after.known) == (8, 2)
+    taken = [sum(run.result.summary["counts"]["packet_hops"].values()) for run in runs]
+    expected = before.packet_hops - after.packet_hops
+    assert expected == pytest.approx(sum(taken), rel=0.5), "an estimate, not a count"
+
+
+def test_a_run_that_two_figures_share_counts_once() -> None:
+    first, second = plan.plans([FIGURE, FIGURE], "smoke", None)
+    assert first.packet_hops > 0
+    assert second.packet_hops == 0
+
+
+def test_a_plan_runs_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["figure", "a2", "--scale", "paper", "--plan"]) == 0
+    printed = capsys.readouterr().out
+    assert "a2" in printed
+    assert "CPU time" in printed
+    assert not list(tmp_path.iterdir())
