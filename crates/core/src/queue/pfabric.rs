@@ -20,7 +20,7 @@ crate::parameters! {
         /// priorities it makes no difference.
         pub starvation_prevention: bool = true;
         /// Bounds of priority, as payload, between which the summary counts arrivals and drops of data
-        /// apart; none counts nothing.
+        /// and probes apart (in the authors' module probes are data of one byte); none counts nothing.
         pub census: Vec<Bytes> = Vec::new();
     }
 }
@@ -184,6 +184,19 @@ mod tests {
         }
         let (_, dropped) = step(&mut *queue, Some(packet(1, 0, 3)));
         assert_eq!((dropped.len(), dropped[0].flow), (1, 1), "ACKs are better than any data");
+    }
+
+    #[test]
+    fn data_and_probes_are_counted_by_priority_and_answers_are_not() {
+        let mut queue = queue(&json!({ "capacity": "2500 B", "census": ["10 B", "20 B"] }));
+        let probe = Packet { kind: Kind::Probe, ..packet(1, 0, 15) };
+        let format: Format = defaults();
+        let ack = format.control(Kind::Ack, 2, Time::ZERO);
+        for packet in [packet(0, 0, 10), probe, ack, packet(3, 0, 30)] {
+            step(&mut *queue, Some(packet));
+        }
+        let census = queue.census().unwrap();
+        assert_eq!((&*census.arrived, &*census.dropped), (&[1, 1, 1][..], &[0, 0, 1][..]));
     }
 
     /// The queue as its authors describe it: a list that is searched.

@@ -151,7 +151,8 @@ pub trait Queue: Send {
     }
 }
 
-/// Arrivals and drops of packets with a priority, counted by it.
+/// Arrivals and drops of packets with a priority, counted by it: of data, and of probes, which stand for
+/// their flow's data.
 #[derive(Clone, Debug)]
 pub struct Census {
     /// Ends of all ranges but the last, ascending; each belongs to the range that it ends.
@@ -171,8 +172,9 @@ impl Census {
     }
 
     fn range(&self, packet: &Packet) -> Option<usize> {
-        let priority = packet.priority();
-        (packet.kind == Kind::Data).then(|| self.bounds.partition_point(|bound| *bound < priority))
+        let (priority, counts) =
+            (packet.priority(), [Kind::Data, Kind::Probe].contains(&packet.kind));
+        counts.then(|| self.bounds.partition_point(|bound| *bound < priority))
     }
 
     /// A packet has come.
