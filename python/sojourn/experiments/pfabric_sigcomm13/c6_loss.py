@@ -99,9 +99,11 @@ def shares(run: Run) -> pl.DataFrame:
 def by_size(run: Run) -> pl.DataFrame:
     """Return which share of what is sent again belongs to large flows."""
     flows = run.result.flows
-    large = flows.filter(pl.col("size_bytes") > 3000 * PAYLOAD)["retransmits"].sum()
-    share = large / (flows["retransmits"].sum() or float("nan"))
-    return pl.DataFrame({"metric": [OF_LARGE], "value": [float(share)]})
+    is_large = pl.col("size_bytes") > 3000 * PAYLOAD
+    again = flows.select(large=pl.col("retransmits").filter(is_large).sum(), all="retransmits")
+    return again.select(
+        metric=pl.lit(OF_LARGE), value=pl.col("large").first() / pl.col("all").sum()
+    )
 
 
 @figure.draw

@@ -25,7 +25,8 @@ figure = Figure(
     id="b10",
     title="HighSpeed TCP with RED and ECN",
     source="Figure 10",
-    scales=FEW_FLOWS_SCALES,
+    # With large flows enough for a bin of them to be judged.
+    scales=FEW_FLOWS_SCALES | {"smoke": {"rate_bps": 200e6, "length_s": 400}},
     deviations=(
         "Flows finish in slow start for certain if they are small; judged are up to 200 packets, "
         "and 2000 and more, which a window that was halved once takes many round trips for.",

@@ -124,7 +124,7 @@ def hundred(table: pl.DataFrame) -> Verdict:
     return every(
         [
             equals(flows[:7], [2, 3, 4, 4, 5, 5, 6], "flows"),
-            equals(flows.index(100), 3422, "first round with 100 flows"),
+            equals(flows.index(100) if 100 in flows else None, 3422, "first round with 100 flows"),
             equals(set(flows[3422:]), {100}, "flows from then on"),
             equals(max(flows) / len(SIZES), 50.0, "times as many as under processor sharing"),
         ]
