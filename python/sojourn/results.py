@@ -87,11 +87,11 @@ class Result:
 
     @property
     def account(self) -> pl.DataFrame:
-        """Where the time of every finished flow went; empty unless `account = true` (docs/design.md).
+        """Where the time of every finished flow went; empty unless `account = true`.
 
         One row a flow, in integers: `flow`; `fct_ps`, its completion time in picoseconds; `rounds`,
         how many round trips of the window it waited for; and for every reason and place a column
-        `REASON_PLACE_ps`. These add up to `fct_ps` to the picosecond.
+        `REASON_PLACE_ps`. These add up to `fct_ps` to the picosecond (docs/design.md, Accounts).
 
         Reasons: `handshake`, `window`, `rate` (its pace), `turn` (its host's port), `recovery_gap`,
         `recovery_timeout`, `flight` (of the packet that completed it). Places: `propagation`,
@@ -120,7 +120,7 @@ class Result:
         return cls(flow_table(columns), sample_table(columns), summary, account)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `flows.parquet`, `summary.json`, and `samples.parquet` and `account.parquet` if any.
+        """Write `flows.parquet`, `summary.json`, and samples and accounts if there are any.
 
         With `SHA256SUMS` beside them, as the command `sha256sum --check` reads it. Raises
         `FileError` if there is no place.

@@ -18,8 +18,9 @@ fn accounts(scenario: &Value) -> Vec<Told> {
     let mut account = results.account.take().unwrap();
     let mut told: Vec<Told> = account.flow.iter().map(|_| Told::new()).collect();
     for (name, column) in account.take_parts() {
-        let of_flows = told.iter_mut().zip(&column).filter(|(_, part)| **part > 0);
-        of_flows.for_each(|(flow, part)| drop(flow.insert(name.clone(), *part)));
+        for (flow, part) in told.iter_mut().zip(column).filter(|(_, part)| *part > 0) {
+            flow.insert(name.clone(), part);
+        }
     }
     let all = told.iter_mut().zip(account.rounds.iter().zip(&account.fct_ps));
     for (flow, (rounds, fct)) in all {

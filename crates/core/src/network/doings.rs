@@ -177,3 +177,73 @@ impl Doings {
         self.exits.push(Exit::default());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Format;
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Duration::from_nanos(ns)
+    }
+
+    fn packet(kind: Kind, flow: FlowNumber) -> Packet {
+        let format: Format = crate::parameters::defaults();
+        format.control(kind, flow, Time::ZERO)
+    }
+
+    /// How a wait divides, in nanoseconds: own, others, control, paused, idle.
+    fn parts(doings: &Doings, entered: Totals, wait: u64) -> [u64; 5] {
+        let last = doings.exits.len() - 1;
+        let exit = doings.exits.get(last).unwrap();
+        exit.since(&entered, Duration::from_nanos(wait)).map(|part| part.0 / 1000)
+    }
+
+    #[test]
+    fn a_wait_divides_by_what_was_sent_meanwhile_whatever_came_first() {
+        let (mut doings, pauses) = (Doings::new(1, false), [Pauses::default()]);
+        let (one, other, ack) =
+            (packet(Kind::Data, 1), packet(Kind::Data, 2), packet(Kind::Ack, 3));
+        let mut start = |doings: &mut Doings, packet: &Packet, from, to| {
+            doings.start(packet, at(from), at(to), &pauses);
+        };
+        // Another packet of flow 1 is being sent until 100 when one comes at 40; then one of flow 2, an
+        // ACK, and after a moment in which nothing goes it.
+        start(&mut doings, &one, 0, 100);
+        doings.enter(&one, 0, at(40), &pauses);
+        let first = doings.entered;
+        doings.enter(&other, 0, at(70), &pauses);
+        let second = doings.entered;
+        start(&mut doings, &other, 100, 130);
+        assert_eq!(parts(&doings, second, 30), [0, 30, 0, 0, 0]);
+        start(&mut doings, &ack, 130, 135);
+        start(&mut doings, &one, 142, 242);
+        assert_eq!(parts(&doings, first, 102), [60, 30, 5, 0, 7]);
+        assert!(doings.stays.is_empty(), "nobody waits");
+    }
+
+    #[test]
+    fn a_pause_counts_from_when_the_transmitter_falls_idle_to_its_end() {
+        let (mut doings, mut pauses) = (Doings::new(2, false), [Pauses::default(); 2]);
+        let packet = packet(Kind::Data, 1);
+        doings.start(&packet, at(0), at(100), &pauses);
+        // Class 1 is paused from 60 to 400 and from 450 on; a packet of it comes at 80, another at 300.
+        pauses[1].begin(at(60));
+        doings.enter(&packet, 1, at(80), &pauses);
+        let first = doings.entered;
+        // Class 0 goes on meanwhile.
+        let passing = Packet { flow: 2, ..packet };
+        doings.start(&passing, at(150), at(250), &pauses);
+        doings.enter(&packet, 1, at(300), &pauses);
+        let second = doings.entered;
+        doings.resume(1, at(400), &pauses);
+        pauses[1].end(at(400));
+        doings.start(&packet, at(400), at(500), &pauses);
+        assert_eq!(parts(&doings, first, 320), [20, 100, 0, 200, 0]);
+        pauses[1].begin(at(450));
+        doings.resume(1, at(700), &pauses);
+        pauses[1].end(at(700));
+        doings.start(&packet, at(700), at(800), &pauses);
+        assert_eq!(parts(&doings, second, 400), [100, 0, 0, 300, 0]);
+    }
+}
