@@ -41,6 +41,23 @@ def test_a_result_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.summary["wall_seconds"] > 0
 
 
+def test_accounts_add_up_and_change_no_completion_time(tmp_path: Path) -> None:
+    plain, kept = sojourn.run(SCENARIO), sojourn.run({**SCENARIO, "account": True})
+    assert_frame_equal(kept.flows, plain.flows)
+    account = kept.account
+    assert set(account.dtypes) == {pl.UInt64}
+    assert account["flow"].to_list() == plain.flows["flow"].to_list()
+    parts = account.drop("flow", "fct_ps", "rounds")
+    assert parts.columns[0] == "handshake_propagation_ps"
+    assert (parts.sum_horizontal() == account["fct_ps"]).all()
+    assert (account["fct_ps"] / 1e12 - plain.flows["fct_s"]).abs().max() < 1e-12
+    assert_frame_equal(Result.read(kept.write(tmp_path / "out")).account, account)
+    assert plain.account.is_empty()
+    plain.write(tmp_path / "out")
+    assert not (tmp_path / "out" / "account.parquet").exists()
+    assert Result.read(tmp_path / "out").account.columns == ["flow", "fct_ps", "rounds"]
+
+
 def test_the_same_scenario_gives_the_same_bytes_on_any_number_of_threads(tmp_path: Path) -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in (1, 2, 3, 4)]
     written = []

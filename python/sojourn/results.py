@@ -16,8 +16,12 @@ from sojourn import files
 from sojourn.scenario import FileError, Labels
 from sojourn.typed import read_json
 
-FLOWS, SAMPLES, SUMMARY, SUMS = "flows.parquet", "samples.parquet", "summary.json", "SHA256SUMS"
+FLOWS, SAMPLES, ACCOUNT = "flows.parquet", "samples.parquet", "account.parquet"
+SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """The files of a result; the last has the hashes of the others."""
+
+TABLES = (FLOWS, SAMPLES, ACCOUNT)
+"""Those of tables, of which only the first must be there."""
 
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 """What became of a flow; a terminated one was given up for it would have missed its deadline."""
@@ -46,19 +50,29 @@ COLUMNS = (
 )
 
 
+Tables = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
+"""Flow records, samples and accounts."""
+
+
 class Result:
     """What one run produced."""
 
     summary: dict[str, Any]
     """Scenario, seed, version, counts, links, load, and what the run took."""
 
-    def __init__(self, flows: pl.DataFrame, samples: pl.DataFrame, summary: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        flows: pl.DataFrame,
+        samples: pl.DataFrame,
+        summary: dict[str, Any],
+        account: pl.DataFrame | None = None,
+    ) -> None:
         """Take the tables and the summary."""
-        self._given = flows, samples
+        self._given = flows, samples, _no_account() if account is None else account
         self.summary = summary
 
     @property
-    def _tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _tables(self) -> Tables:
         return self._given
 
     @property
@@ -72,6 +86,24 @@ class Result:
         return self._tables[1]
 
     @property
+    def account(self) -> pl.DataFrame:
+        """Where the time of every finished flow went; empty unless `account = true`.
+
+        One row a flow, in integers: `flow`; `fct_ps`, its completion time in picoseconds; `rounds`,
+        how many round trips of the window it waited for; and for every reason and place a column
+        `REASON_PLACE_ps`. These add up to `fct_ps` to the picosecond (docs/design.md, Accounts).
+
+        Reasons: `handshake`, `window`, `rate` (its pace), `turn` (its host's port), `recovery_gap`,
+        `recovery_timeout`, `flight` (of the packet that completed it). Places: `propagation`,
+        `transmission`; waiting while a port sent packets of the same flow (`queue_own`), of others
+        (`queue_others`), control packets (`queue_control`), or nothing, for a pause (`paused`) or
+        without (`queue_idle`), at the source host's own port (`_host`), further on the way there
+        (`_there`) or on the way back (`_back`); `receiver`; and `sender`, where nothing of what was
+        waited for was in the network.
+        """
+        return self._tables[2]
+
+    @property
     def threads(self) -> int:
         """How many threads the run used."""
         return int(self.summary.get("engine", {}).get("threads", 1))
@@ -83,10 +115,12 @@ class Result:
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""
         summary = json.loads(columns["summary"]) | dict(manifest)
-        return cls(flow_table(columns), sample_table(columns), summary)
+        account = columns.get("account")
+        account = None if account is None else pl.DataFrame(account)
+        return cls(flow_table(columns), sample_table(columns), summary, account)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `flows.parquet`, `summary.json` and, if there are samples, `samples.parquet`.
+        """Write `flows.parquet`, `summary.json`, and samples and accounts if there are any.
 
         With `SHA256SUMS` beside them, as the command `sha256sum --check` reads it. Raises
         `FileError` if there is no place.
@@ -96,9 +130,9 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
             # Last, so that a directory with it is a whole result.
             (directory / SUMS).unlink(missing_ok=True)
-            names = [FLOWS, *([] if self.samples.is_empty() else [SAMPLES]), SUMMARY]
-            (directory / SAMPLES).unlink(missing_ok=True)
-            self._write_tables(directory)
+            for name in (SAMPLES, ACCOUNT):
+                (directory / name).unlink(missing_ok=True)
+            names = [*self._write_tables(directory), SUMMARY]
             text = json.dumps(self.summary, indent=2)
             (directory / SUMMARY).write_text(text + "\n", encoding="utf-8")
             sums = [f"{_sum(directory / name)}  {name}\n" for name in names]
@@ -108,10 +142,13 @@ class Result:
             raise FileError(f"{directory}: cannot be written: {reason}") from None
         return directory
 
-    def _write_tables(self, directory: Path) -> None:
-        _write_table(self.flows, directory / FLOWS)
-        if not self.samples.is_empty():
-            _write_table(self.samples, directory / SAMPLES)
+    def _write_tables(self, directory: Path) -> list[str]:
+        """Write the tables, but for those that are empty beside the flows; return their names."""
+        tables = zip(TABLES, self._tables, strict=True)
+        tables_by_name = {n: t for n, t in tables if n == FLOWS or not t.is_empty()}
+        for name, table in tables_by_name.items():
+            _write_table(table, directory / name)
+        return list(tables_by_name)
 
     @staticmethod
     def read(directory: str | Path, again: "Again | None" = None) -> "Result":
@@ -153,7 +190,7 @@ class _Stored(Result):
         except OSError as error:
             raise _unreadable(self._directory / SUMS, error) from None
         self._sums = {name: digest for digest, _, name in (line.partition("  ") for line in sums)}
-        self._to_verify = [name for name in (FLOWS, SAMPLES) if name in self._sums]
+        self._to_verify = [name for name in TABLES if name in self._sums]
         if not {FLOWS, SUMMARY} <= self._sums.keys():
             raise FileError(f"{self._directory / SUMS}: does not name all files")
         self._verify(SUMMARY)
@@ -180,9 +217,9 @@ class _Stored(Result):
             self.verify()
 
     @property
-    def _tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _tables(self) -> Tables:
         self.verify()
-        return _read_tables(self._directory, SAMPLES in self._sums)
+        return _read_tables(self._directory, SAMPLES in self._sums, ACCOUNT in self._sums)
 
 
 @dataclass(frozen=True)
@@ -221,9 +258,10 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 @functools.lru_cache(maxsize=1)
-def _read_tables(directory: Path, sampled: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_tables(directory: Path, sampled: bool, accounted: bool) -> Tables:
     samples = _read_table(directory / SAMPLES) if sampled else _no_samples()
-    return _read_table(directory / FLOWS), samples
+    account = _read_table(directory / ACCOUNT) if accounted else _no_account()
+    return _read_table(directory / FLOWS), samples, account
 
 
 def _read_table(file: Path) -> pl.DataFrame:
@@ -264,3 +302,7 @@ def _names(indices: Any, names: Any) -> pl.Series:
 
 def _no_samples() -> pl.DataFrame:
     return pl.DataFrame(schema={"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64})
+
+
+def _no_account() -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64))

@@ -45,13 +45,17 @@ class _Batch(Result):
     """What the summary of a run says of each part of it."""
 
     def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
-        self._flows = flows
+        self._flows, self._whole = flows, whole
         told = {name: whole.summary[name] for name in self.OF_ALL if name in whole.summary}
         self.summary = _Summary(told)
 
     @property
     def flows(self) -> pl.DataFrame:
         return self._flows
+
+    @property
+    def account(self) -> pl.DataFrame:
+        return self._whole.account.join(self._flows, on="flow", how="semi", maintain_order="left")
 
     @property
     def samples(self) -> pl.DataFrame:

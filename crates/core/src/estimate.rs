@@ -26,6 +26,10 @@ const RECORD: f64 = 200.0;
 const SAMPLE: f64 = 60.0;
 /// What a live flow has besides its two ends: a controller, what is in flight, its place in other tables.
 const BESIDE_LIVE: f64 = 500.0;
+/// A row of an account, in the same places as a record.
+const ACCOUNT: f64 = 900.0;
+/// What a live flow has of an account: its own, and those of some ten packets in flight.
+const OF_ACCOUNT: f64 = 6_000.0;
 /// What an ideal keeps of a flow until the end.
 const OF_IDEAL: f64 = 150.0;
 
@@ -116,15 +120,18 @@ impl Scenario {
         let (nodes, links) = (graph.nodes.len() as f64, graph.links.len() as f64);
         let targets = offer.flows.min(graph.hosts.len() as f64);
         let network = nodes * (NODE + targets * NODE_AND_TARGET) + links * LINK;
+        let (account, of_account) = if self.account { (ACCOUNT, OF_ACCOUNT) } else { (0.0, 0.0) };
         let live = match self.model {
-            Model::Packet => live_flows * (Simulation::BYTES_PER_LIVE_FLOW as f64 + BESIDE_LIVE),
+            Model::Packet => {
+                live_flows * (Simulation::BYTES_PER_LIVE_FLOW as f64 + BESIDE_LIVE + of_account)
+            }
             Model::Ideal(_) => offer.flows * OF_IDEAL,
         };
         let packet_hops = match self.model {
             Model::Packet => self.packets_until(ends, &offer, graph) * 2.0 * mean_distance(graph),
             Model::Ideal(_) => 0.0,
         };
-        let (records, of_samples) = (offer.flows * RECORD, samples * SAMPLE);
+        let (records, of_samples) = (offer.flows * (RECORD + account), samples * SAMPLE);
         let flows = count(offer.flows);
         Ok(Estimate {
             flows: offer.flows,

@@ -3,6 +3,7 @@
 //! A [`Scenario`](scenario::Scenario) is parsed from plain data and run; the results are columns of
 //! flow records and a summary. A run is a pure function of scenario, seed and version.
 
+pub mod account;
 pub mod agenda;
 pub mod alone;
 pub mod demand;

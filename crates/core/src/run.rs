@@ -20,7 +20,7 @@ use crate::network::watchdog::{self, Deadlock};
 use crate::parameters::{Parameter, Problem, did_you_mean};
 use crate::random::Random;
 use crate::record::rtts::Histogram;
-use crate::record::{Recorder, Samples};
+use crate::record::{Accounts, Recorder, Samples};
 use crate::router::Place;
 use crate::scenario::{Engine, Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks, run_on_threads};
@@ -37,6 +37,8 @@ pub struct Results {
     pub classes: Vec<String>,
     /// The samples.
     pub samples: Samples,
+    /// The accounts of flows that have finished, if the scenario asks for them.
+    pub account: Option<Accounts>,
     /// Everything else: scenario, counts, links, what is stuck.
     pub summary: Value,
 }
@@ -196,14 +198,19 @@ impl Scenario {
             // Senders that pace want to know when their hosts have sent.
             let is_awaited = from_host[link] && is_paced;
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
-            let service = Service { control_first: control_priority, is_awaited, stamps };
+            let keeps_account = self.account;
+            let service =
+                Service { control_first: control_priority, is_awaited, stamps, keeps_account };
             let losses = Losses::new(graph.links[link].loss, || random("loss"));
             Port::new(&graph.links[link], behaviours, router, service, random("port"), losses)
         };
 
         let ports = (0..graph.links.len()).map(port).collect();
         let routes = Routes::new(graph, self.routing, self.seed, (part.number, part.parts));
-        Ok(Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced))
+        let mut network =
+            Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced);
+        network.journeys = self.account.then(Box::default);
+        Ok(network)
     }
 
     /// The queues in force at switches and at hosts, by traffic class.
@@ -349,7 +356,9 @@ impl Scenario {
         let link =
             |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, numbers, elapsed);
         summary["links"] = network.ports.iter().enumerate().map(link).collect();
-        Ok(Results { flows: recorder.records, classes, samples: recorder.samples, summary })
+        let Recorder { records: flows, samples, accounts, .. } = recorder;
+        let account = self.account.then_some(accounts);
+        Ok(Results { flows, classes, samples, account, summary })
     }
 
     fn idealise(
@@ -384,7 +393,7 @@ impl Scenario {
                 })
             })
             .collect();
-        Ok(Results { flows, classes, samples: Samples::default(), summary })
+        Ok(Results { flows, classes, samples: Samples::default(), account: None, summary })
     }
 
     /// What every model has to say about a run.

@@ -115,6 +115,9 @@ crate::parameters! {
         pub packet: Format = defaults();
         /// What to sample over time; none samples nothing.
         pub samples: Option<record::Config> = None;
+        /// Whether to keep account of where the time of every flow goes: costs time and memory, and changes
+        /// nothing else.
+        pub account: bool = false;
         /// How the packet simulator goes through time; none chooses what is faster, by the network's rates
         /// and delays. The results are the same to the bit.
         pub engine: Option<Engine> = None;
@@ -124,6 +127,10 @@ crate::parameters! {
             let names = transport::Config::NAMES.join(", ");
             let message = format!("missing; the packet model needs one of {names}");
             return Err(Problem::new("transport", message));
+        }
+        if scenario.account && scenario.model != Model::Packet {
+            let message = "must be false: an ideal has no packets to keep account of";
+            return Err(Problem::new("account", message));
         }
         check_router(scenario)?;
         check_mixture(scenario)?;

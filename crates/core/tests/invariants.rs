@@ -367,6 +367,7 @@ fn told(results: &Results) -> [String; 3] {
     // A window's last events may be stale ones of a run that is over.
     summary["counts"]["events"] = Value::Null;
     summary["scenario"]["engine"] = Value::Null;
+    summary["scenario"]["account"] = Value::Null;
     [format!("{:?}", results.flows), format!("{:?}", results.samples), summary.to_string()]
 }
 
@@ -423,6 +424,25 @@ fn check(seed: u64) {
         let in_windows = told(&run_by("windows", *parts, &scenario));
         by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
     }
+    check_accounts(&scenario, &results, ways[ways.len() - 1]);
+}
+
+/// Checks that accounts change nothing, and are the same in every way. That their parts add up is asserted
+/// in every run.
+fn check_accounts(scenario: &Value, results: &Results, parts: [u32; 2]) {
+    let scenario = with(scenario, json!({ "account": true }));
+    let (by_events, in_windows) =
+        (run_by("events", [1, 1], &scenario), run_by("windows", parts, &scenario));
+    let without = told(results);
+    for kept in [&by_events, &in_windows] {
+        without.iter().zip(&told(kept)).for_each(|(one, other)| assert_same(one, other));
+        let (account, flows) = (kept.account.as_ref().unwrap(), &kept.flows);
+        let finished = flows.flow.iter().zip(&flows.outcome).filter(|(_, outcome)| **outcome == 0);
+        let finished: Vec<u64> = finished.map(|(flow, _)| *flow).collect();
+        assert_eq!(account.flow, finished, "every flow that has finished has an account");
+    }
+    let shown = |results: &Results| format!("{:?}", results.account);
+    assert_same(&shown(&by_events), &shown(&in_windows));
 }
 
 #[test]

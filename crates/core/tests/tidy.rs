@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("parameters", &["units"]),
     ("flow", &["units"]),
     ("packet", &["parameters", "units"]),
+    ("account", &["units"]),
     ("watch", &["parameters", "units"]),
     ("alone", &["packet", "units"]),
     ("graph", &["flow", "units"]),
@@ -21,7 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("queue", &["packet", "parameters", "random", "units", "waiting"]),
     ("router", &["packet", "parameters", "random", "units"]),
     ("host", &["flow", "parameters", "random", "units"]),
-    ("endpoint", &["host", "packet", "parameters", "random", "units"]),
+    ("endpoint", &["account", "host", "packet", "parameters", "random", "units"]),
     (
         "transport",
         &["endpoint", "host", "packet", "parameters", "queue", "random", "router", "units"],
@@ -33,6 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "network",
         &[
+            "account",
             "agenda",
             "alone",
             "flow",
@@ -45,12 +47,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "waiting",
         ],
     ),
-    ("record", &["flow", "graph", "parameters", "units"]),
+    ("record", &["account", "flow", "graph", "parameters", "units"]),
     ("dynamics", &["record", "units"]),
     ("fluid", &["dynamics", "parameters", "record", "units"]),
     (
         "simulation",
         &[
+            "account",
             "agenda",
             "demand",
             "endpoint",

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use sojourn_core::flow::Columns;
 use sojourn_core::fluid;
 use sojourn_core::parameters::{Parameter, Problem, Text};
-use sojourn_core::record::Samples;
+use sojourn_core::record::{Accounts, Samples};
 use sojourn_core::run::Results;
 use sojourn_core::scenario::{Scenario, catalogue, json_schema};
 use sojourn_core::watch::Progress;
@@ -185,7 +185,20 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("flows", flows_dict(py, results.flows)?)?;
     dict.set_item("classes", results.classes)?;
     set_samples(py, &dict, results.samples)?;
+    dict.set_item(
+        "account",
+        results.account.map(|account| account_dict(py, account)).transpose()?,
+    )?;
     dict.set_item("summary", results.summary.to_string())?;
+    Ok(dict)
+}
+
+fn account_dict(py: Python<'_>, mut account: Accounts) -> PyResult<Bound<'_, PyDict>> {
+    let parts = account.take_parts();
+    let dict = columns!(py, account, [flow, fct_ps, rounds]);
+    for (name, part) in parts {
+        dict.set_item(name, column(py, part))?;
+    }
     Ok(dict)
 }
 

@@ -11,6 +11,7 @@ pub mod first_flight;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod hystart;
+pub mod ledger;
 pub mod mechanism;
 pub mod ranges;
 pub mod receiver;

@@ -82,6 +82,11 @@ impl Receiver {
         }
     }
 
+    /// Whether a segment that has come is still to be acknowledged.
+    pub fn owes_answer(&self) -> bool {
+        self.pending.is_some()
+    }
+
     /// Takes a data packet in.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
         let notification = self.notes_mark(now, packet);

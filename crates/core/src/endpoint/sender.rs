@@ -41,6 +41,15 @@ pub struct Segment {
     pub has_reduced: bool,
 }
 
+/// What holds back the next segment besides the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Until when the pace does.
+    pub spaced: Time,
+    /// Whether it waits until the host's port is free, too.
+    pub awaits_port: bool,
+}
+
 /// Number of segments of a flow without end.
 const ENDLESS: u32 = u32::MAX;
 
@@ -181,6 +190,21 @@ impl Sender {
         self.board.stop();
     }
 
+    /// Whether data may be sent.
+    pub fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// Whether what a time-out has declared lost is being sent again.
+    pub fn has_timed_out(&self) -> bool {
+        self.board.has_timed_out()
+    }
+
+    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is unknown.
+    pub fn port_free(&self) -> Time {
+        self.port_free
+    }
+
     fn bytes(&self, segments: u32) -> Bytes {
         Bytes(u64::from(segments) * u64::from(self.full))
     }
@@ -283,16 +307,23 @@ impl Sender {
     /// burst may start when the last one has had its time at the rate now allowed, and the host's port has
     /// sent it. So flows that share a port take turns instead of filling it.
     fn paced_until(&self, allowance: Allowance) -> Time {
-        let Some(rate) = allowance.rate else { return Time::ZERO };
+        let Pace { spaced, awaits_port } = self.pace_of_next(allowance);
+        if awaits_port { spaced.max(self.port_free) } else { spaced }
+    }
+
+    /// What of its pace holds back the next packet.
+    pub fn pace_of_next(&self, allowance: Allowance) -> Pace {
+        let Some(rate) = allowance.rate else { return Pace::default() };
+        let bytes = Bytes(u64::from(self.paced_bytes));
         if self.burst_left > 0 {
-            let spaced = |rate: Rate| rate.transmit(Bytes(u64::from(self.paced_bytes)));
-            return self.paced_from + self.mechanism.spacing.map_or(Duration::ZERO, spaced);
+            let spaced = |rate: Rate| rate.transmit(bytes);
+            let spaced = self.paced_from + self.mechanism.spacing.map_or(Duration::ZERO, spaced);
+            return Pace { spaced, awaits_port: false };
         }
         if rate.0 == 0 {
-            return Time::NEVER;
+            return Pace { spaced: Time::NEVER, awaits_port: false };
         }
-        let spaced = self.paced_from + rate.transmit(Bytes(u64::from(self.paced_bytes)));
-        spaced.max(self.port_free)
+        Pace { spaced: self.paced_from + rate.transmit(bytes), awaits_port: true }
     }
 
     /// The host's port has taken a packet and will have sent it at `ends`, if that is known yet.

@@ -3,6 +3,8 @@
 pub mod buffer;
 pub mod counters;
 pub mod directory;
+pub mod doings;
+pub mod journeys;
 pub mod loss;
 pub mod pauses;
 pub mod port;
@@ -15,6 +17,7 @@ pub mod watchdog;
 
 use self::buffer::{Buffers, PAUSE_FRAME};
 use self::directory::{Directory, Place};
+use self::journeys::Journeys;
 use self::port::{Handed, Port, Served};
 use self::routes::{END, Routes, Way};
 use self::traffic::{LaneId, Traffic};
@@ -80,6 +83,8 @@ pub struct Network {
     pub last_obeyed: Time,
     /// Packets that a queue has just dropped.
     rejects: Vec<Packet>,
+    /// What packets carry beside them, if accounts are kept.
+    pub journeys: Option<Box<Journeys>>,
 }
 
 impl Network {
@@ -116,6 +121,7 @@ impl Network {
             pause_frames: 0,
             last_obeyed: Time::ZERO,
             rejects: Vec::new(),
+            journeys: None,
         }
     }
 
@@ -187,9 +193,11 @@ impl Network {
         link: LinkId,
         agenda: &mut Agenda,
     ) -> Option<Packet> {
-        let port = &mut self.ports[link as usize];
-        if port.loses(&packet) {
-            self.losses.push((packet.flow, agenda.now()));
+        if self.journeys.is_some() {
+            self.note_hop(&packet, link, agenda.now());
+        }
+        if self.ports[link as usize].loses(&packet) {
+            self.lose(&packet, agenda.now());
             return None;
         }
         if packet.kind.is_frame() {
@@ -201,7 +209,12 @@ impl Network {
             self.ports[link as usize ^ 1].show_return(&mut packet, &about, agenda.now());
         }
         match self.routes.link(packet.next_hop) {
-            END => Some(packet),
+            END => {
+                if let Some(journeys) = &mut self.journeys {
+                    journeys.land(&mut packet);
+                }
+                Some(packet)
+            }
             onward => {
                 if self.buffers.is_none() || self.admit(&packet, link, onward, agenda) {
                     self.offer(&mut packet, onward, agenda);
@@ -273,8 +286,12 @@ impl Network {
                 self.discard(packet, link, agenda);
                 None
             }
-            Handed::Waits(ends) => ends,
+            Handed::Waits(ends) => {
+                self.note_entry(packet, link, agenda.now());
+                ends
+            }
             Handed::Queued => {
+                self.note_entry(packet, link, agenda.now());
                 self.serve(link, agenda);
                 None
             }
@@ -309,7 +326,34 @@ impl Network {
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
             self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
         }
-        self.losses.push((packet.flow, agenda.now()));
+        self.lose(packet, agenda.now());
+    }
+
+    /// A packet is lost.
+    fn lose(&mut self, packet: &Packet, now: Time) {
+        self.losses.push((packet.flow, now));
+        if let Some(journeys) = &mut self.journeys {
+            journeys.take(packet);
+        }
+    }
+
+    /// Notes for the account of a packet that it waits at a port from now on.
+    fn note_entry(&mut self, packet: &Packet, link: LinkId, now: Time) {
+        if let Some(journeys) = &mut self.journeys
+            && !packet.kind.is_frame()
+        {
+            journeys.enter(packet, now, self.ports[link as usize].entered());
+        }
+    }
+
+    /// Notes for the account of a packet that it has come over a link.
+    fn note_hop(&mut self, packet: &Packet, link: LinkId, now: Time) {
+        let hop = self.ports[link as usize].hop(packet.bytes, now);
+        if let Some(journeys) = &mut self.journeys
+            && !packet.kind.is_frame()
+        {
+            journeys.hop(packet, &hop);
+        }
     }
 
     /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
@@ -348,9 +392,12 @@ impl Network {
         if !admitted {
             port.counters.arrived += 1;
             port.counters.dropped += 1;
-            self.losses.push((packet.flow, now));
         }
-        if buffers.pauses(ingress) {
+        let pauses = buffers.pauses(ingress);
+        if !admitted {
+            self.lose(packet, now);
+        }
+        if pauses {
             self.tell(Kind::Pause, ingress, agenda);
         }
         admitted

@@ -168,6 +168,11 @@ impl Transmitter {
     pub fn duration(&mut self, bytes: u16) -> Duration {
         self.durations.of(bytes)
     }
+
+    /// How long `bytes` take at line rate, and then on the wire.
+    pub fn durations(&mut self, bytes: u16) -> (Duration, Duration) {
+        (self.durations.of(bytes), self.delay)
+    }
 }
 
 /// How long packets take at a rate. Remembers the last two sizes: divisions are slow, and sizes repeat.

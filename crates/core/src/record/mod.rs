@@ -1,6 +1,8 @@
-//! What a run tells: flow records, samples over time and round-trip times.
+//! What a run tells: flow records and accounts, samples over time and round-trip times.
 
+pub mod accounts;
 pub mod recorder;
 pub mod rtts;
 
+pub use accounts::Accounts;
 pub use recorder::{Config, Recorder, Samples};

@@ -1,5 +1,6 @@
 //! What is kept of a run: flow records, and samples over time.
 
+use super::accounts::Accounts;
 use super::rtts::{Histogram, Parts, Probes, Trace};
 use crate::flow::{Columns, arrange};
 use crate::graph::{Graph, LinkId};
@@ -104,6 +105,8 @@ impl Samples {
 pub struct Recorder {
     /// The flows that have ended.
     pub records: Columns,
+    /// The accounts of those that have finished, if they are kept.
+    pub accounts: Accounts,
     /// The samples taken.
     pub samples: Samples,
     interval: Option<Duration>,
@@ -127,6 +130,7 @@ impl Recorder {
     pub fn new(config: Option<&Config>, warm_up: Time, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
             records: Columns::default(),
+            accounts: Accounts::default(),
             samples: Samples::default(),
             interval: config.map(|config| config.interval),
             queues: Vec::new(),
@@ -215,6 +219,7 @@ impl Recorder {
     /// Takes over what was recorded in another part of the run.
     pub fn absorb(&mut self, other: Self) {
         self.records.append(other.records);
+        self.accounts.append(other.accounts);
         self.samples.absorb(other.samples, other.active);
         if let (Some(rtts), Some(others)) = (&mut self.rtts, other.rtts) {
             rtts.resize_with(rtts.len().max(others.len()), Histogram::default);
@@ -225,6 +230,7 @@ impl Recorder {
     /// Nothing more is recorded: puts all in order.
     pub fn close(&mut self) {
         self.records.sort();
+        self.accounts.sort();
         self.samples.sort();
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::Simulation;
+use crate::account::Division;
 use crate::flow::{FlowRecord, Outcome};
 use crate::network::watchdog;
 use crate::units::{Bytes, Duration, Time};
@@ -93,6 +94,11 @@ impl Simulation<'_> {
         self.live -= 1;
         if self.part.has_others() {
             self.abroad.ended.push(sending.number);
+        }
+        if let (Some(completed), Some(ledger)) = (completed, &sending.ledger) {
+            let finish = heard.finish.as_deref().copied().unwrap_or_default();
+            let division = Division::new(&ledger.opening(), &finish);
+            self.recorder.accounts.push(spec.id, completed - spec.start, &division);
         }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
         let acked = closed.filter(|_| outcome == Outcome::Finished);

@@ -5,7 +5,9 @@
 //! matter which of two hosts is served first, as long as packets need some time between them.
 
 use super::places::Places;
+use crate::account::Finish;
 use crate::endpoint::Controller;
+use crate::endpoint::ledger::Ledger;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
@@ -30,6 +32,8 @@ pub(super) struct Sending {
     pub(super) stops: Time,
     pub(super) there: Spread,
     pub(super) sender: Sender,
+    /// Its account, if one is kept.
+    pub(super) ledger: Option<Box<Ledger>>,
 }
 
 /// The receiving end of a flow. What every data packet touches stands first.
@@ -50,6 +54,17 @@ pub(super) struct Receiving {
     pub(super) back: Spread,
     /// When all had come; [`Time::NEVER`] before.
     pub(super) completed: Time,
+    /// What it has of the flow's account, if one is kept.
+    pub(super) receipt: Option<Box<Receipt>>,
+}
+
+/// What a receiver has of its flow's account.
+#[derive(Default)]
+pub(super) struct Receipt {
+    /// The parcel of a packet that is still to be answered, and when it came.
+    pub(super) kept: Option<(u32, Time)>,
+    /// How the flow was completed.
+    pub(super) finish: Option<Finish>,
 }
 
 /// What both ends of a flow know of it, and what is counted of it elsewhere.
@@ -66,13 +81,14 @@ pub(super) struct Shared {
 }
 
 /// What is to be known of a receiver when its flow ends.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Heard {
     pub(super) tally: Tally,
     /// Whether it owes no answer.
     pub(super) is_silent: bool,
     pub(super) delivered: u64,
     pub(super) completed: Time,
+    pub(super) finish: Option<Box<Finish>>,
 }
 
 impl Receiving {
@@ -83,6 +99,7 @@ impl Receiving {
             is_silent: self.receiver.deadline() == Time::NEVER,
             delivered: self.delivered,
             completed: self.completed,
+            finish: self.receipt.as_ref().and_then(|receipt| receipt.finish.map(Box::new)),
         }
     }
 }
@@ -168,7 +185,7 @@ impl InProgress {
 
     /// What the receiver of a flow has said last.
     fn heard(&self, place: usize) -> Option<Heard> {
-        let far = || self.shared[place].as_ref().and_then(|shared| shared.far.as_deref().copied());
+        let far = || self.shared[place].as_ref().and_then(|shared| shared.far.as_deref().cloned());
         self.receivers[place].as_ref().map(Receiving::heard).or_else(far)
     }
 

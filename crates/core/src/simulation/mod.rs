@@ -265,6 +265,9 @@ impl<'a> Simulation<'a> {
             }
             Kind::Pause | Kind::Resume => unreachable!("the network keeps pause frames to itself"),
         }
+        if let Some(journeys) = &mut self.network.journeys {
+            journeys.clear();
+        }
         Ok(())
     }
 

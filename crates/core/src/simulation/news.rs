@@ -5,6 +5,7 @@
 
 use super::Simulation;
 use super::halves::Heard;
+use crate::account::Parcel;
 use crate::agenda::Part;
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, Link, LinkId};
@@ -16,8 +17,8 @@ use crate::record::rtts::Answered;
 use crate::router::About;
 use crate::units::Time;
 
-/// A packet on its way from one part to another, and the link that it is on.
-type Shipment = (LinkId, Flight);
+/// A packet on its way from one part to another, the link that it is on, and what it carries beside it.
+type Shipment = (LinkId, Flight, Option<Box<Parcel>>);
 
 /// What has happened in a part.
 #[derive(Default)]
@@ -83,7 +84,10 @@ impl Simulation<'_> {
     /// Takes in the packets that were sent here in the last window.
     pub(super) fn unpack(&mut self) {
         for inbox in &mut self.abroad.inboxes {
-            for (link, flight) in inbox.drain(..) {
+            for (link, mut flight, parcel) in inbox.drain(..) {
+                if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
+                    journeys.put(&mut flight.packet, *parcel);
+                }
                 if self.network.ports[link as usize].load(flight) {
                     self.agenda.push_arrival(link, flight.arrives);
                 }
@@ -99,9 +103,12 @@ impl Simulation<'_> {
         *next = Time::NEVER;
         for (link, part) in links {
             let outbox = &mut outboxes[*part as usize];
-            let starts = network.ports[*link as usize].unload(ends, |flight| {
+            let Network { ports, journeys, .. } = &mut *network;
+            let starts = ports[*link as usize].unload(ends, |flight, hop| {
                 *next = flight.arrives.min(*next);
-                outbox.push((*link, flight));
+                let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());
+                let parcel = journeys.map(|journeys| Box::new(journeys.ship(&flight.packet, &hop)));
+                outbox.push((*link, flight, parcel));
             });
             *next = starts.min(*next);
         }
@@ -157,7 +164,7 @@ impl Simulation<'_> {
                 && self.flows.senders[place].is_some()
                 && let Some(shared) = &mut self.flows.shared[place]
             {
-                shared.far = Some(Box::new(*heard));
+                shared.far = Some(Box::new(heard.clone()));
                 self.leaving.push((Time::ZERO, place));
             }
         }

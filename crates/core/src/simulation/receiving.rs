@@ -2,8 +2,10 @@
 
 use super::Simulation;
 use super::halves::Receiving;
+use crate::account::{Finish, Parcel};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::receiver::{Answer, Reply};
+use crate::network::journeys::Journeys;
 use crate::packet::{Flags, FlowNumber, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::units::Time;
@@ -15,6 +17,22 @@ impl Receiving {
         if deadline < self.responds {
             self.responds = deadline.max(agenda.now());
             agenda.push(self.responds, Event::Respond(self.number));
+        }
+    }
+
+    /// Notes for the account that data has come: what completes the flow, and what is answered later.
+    fn note(&mut self, is_complete: bool, now: Time, journeys: &mut Journeys) {
+        let Some(receipt) = &mut self.receipt else { return };
+        if is_complete && let Some(Parcel { account, journey, .. }) = journeys.came() {
+            receipt.finish = Some(Finish { account: *account, journey: *journey });
+        }
+        match (receipt.kept, self.receiver.owes_answer()) {
+            (None, true) => receipt.kept = journeys.keep().map(|number| (number, now)),
+            (Some((number, _)), false) => {
+                journeys.give_up(number);
+                receipt.kept = None;
+            }
+            _ => {}
         }
     }
 }
@@ -34,6 +52,9 @@ impl Simulation<'_> {
         }
         if is_complete {
             receiving.completed = now;
+        }
+        if let Some(journeys) = &mut self.network.journeys {
+            receiving.note(is_complete, now, journeys);
         }
         if receiving.is_traced
             && let Some(answer) = &reply.ack
@@ -70,6 +91,13 @@ impl Simulation<'_> {
         };
         receiving.responds = Time::NEVER;
         let reply = receiving.receiver.on_time(now);
+        if reply.ack.is_some()
+            && let (Some(receipt), Some(journeys)) =
+                (&mut receiving.receipt, &mut self.network.journeys)
+            && let Some((kept, came)) = receipt.kept.take()
+        {
+            journeys.take_up(kept, now - came);
+        }
         receiving.respond_by(&mut self.agenda);
         self.reply(number, place, reply);
         self.release_if_closed(place, Time::ZERO);
@@ -114,10 +142,13 @@ impl Simulation<'_> {
     }
 
     /// Sends a packet back from its flow's receiver.
-    fn send_back(&mut self, place: usize, packet: Packet) {
+    fn send_back(&mut self, place: usize, mut packet: Packet) {
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         receiving.tally.sent += 1;
         let next_hop = receiving.back.start();
+        if let Some(journeys) = &mut self.network.journeys {
+            journeys.answer(&mut packet);
+        }
         self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
     }
 }

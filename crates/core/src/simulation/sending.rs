@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use super::halves::Sending;
+use crate::account::Account;
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
@@ -50,6 +51,15 @@ impl Sending {
             Output::Segment(segment) => mechanism.data(format, number, now, segment),
         }
     }
+
+    /// The account of what is sent: none, but of data.
+    fn account(&mut self, output: Output, now: Time) -> Account {
+        let timed_out = self.sender.has_timed_out();
+        match (&mut self.ledger, output) {
+            (Some(ledger), Output::Segment(segment)) => ledger.send(now, segment, timed_out),
+            _ => Account::default(),
+        }
+    }
 }
 
 impl Simulation<'_> {
@@ -86,6 +96,11 @@ impl Simulation<'_> {
             Kind::SynAck => sending.sender.on_syn_ack(now, packet, rtt, &mut *sending.controller),
             _ => sending.sender.on_ack(now, packet, rtt, &mut *sending.controller),
         }
+        // Only what acknowledges data can have opened the window, or the flow.
+        let is_cause = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
+        if !is_cause && let Some(journeys) = &mut self.network.journeys {
+            journeys.clear();
+        }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
             self.note_rtt(packet, place, rtt);
         }
@@ -114,6 +129,9 @@ impl Simulation<'_> {
         if allowance.gives_up {
             sending.sender.give_up();
         }
+        if let (Some(ledger), Some(journeys)) = (&mut sending.ledger, &self.network.journeys) {
+            ledger.look(now, &sending.sender, allowance, journeys.came());
+        }
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
             packet.next_hop = sending.there.start();
@@ -126,6 +144,9 @@ impl Simulation<'_> {
                 };
                 packet = packet.saying(sending.controller.header(&leaving));
             }
+            if let Some(journeys) = &mut self.network.journeys {
+                journeys.send(&mut packet, sending.account(output, now));
+            }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
             if let Output::Segment(_) = output {
@@ -133,6 +154,9 @@ impl Simulation<'_> {
                 sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = sending.controller.allowance();
             }
+        }
+        if let Some(ledger) = &mut sending.ledger {
+            ledger.close(&sending.sender, allowance);
         }
         let deadline = sending
             .sender

@@ -8,6 +8,7 @@ use super::news::Opened;
 use crate::agenda::{Agenda, Event, Part};
 use crate::demand::{Flows, Sequel};
 use crate::endpoint::Path;
+use crate::endpoint::ledger::Ledger;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
 use crate::flow::FlowSpec;
@@ -154,6 +155,7 @@ impl Simulation<'_> {
             seed: mix(self.seed ^ mix(spec.id)),
             memo: self.memos.get(&(spec.source, spec.target)).copied(),
         };
+        let keeps_account = self.network.journeys.is_some();
         let stack = self.stacks.of(spec.class);
         let trace = self.recorder.trace(spec.id);
         let sending = Sending {
@@ -166,6 +168,8 @@ impl Simulation<'_> {
             stops: spec.stop.unwrap_or(Time::NEVER),
             there: routes.spread(there, spec.id)[0],
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
+            // Of a flow without end there is nothing to divide.
+            ledger: (keeps_account && spec.size.is_some()).then(|| Box::new(Ledger::new(now))),
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
@@ -214,6 +218,7 @@ impl Simulation<'_> {
             receiver: Receiver::new(&stack.mechanism),
             back: self.network.routes.spread(there, spec.id)[1],
             completed: Time::NEVER,
+            receipt: self.network.journeys.as_ref().map(|_| Box::default()),
         };
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
         let receiving = is_target.then(receiving);

@@ -1,8 +1,11 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
+mod telling;
 mod wire;
 
+pub use self::telling::Hop;
 use super::counters::Counters;
+use super::doings::Doings;
 use super::loss::Losses;
 use super::pauses::Pauses;
 use super::store::Store;
@@ -24,6 +27,8 @@ pub struct Service {
     pub is_awaited: bool,
     /// Whether packets that are no answers get their time stamp here, when their transmission starts.
     pub stamps: bool,
+    /// Whether accounts are kept of how long packets wait, and why.
+    pub keeps_account: bool,
 }
 
 /// When a port is served.
@@ -84,8 +89,8 @@ pub struct Port {
     /// Whether control packets pass data, and whether any wait.
     control_first: bool,
     control_waits: bool,
-    /// Whether there is a router.
-    is_routed: bool,
+    /// Whether somebody is told what leaves: a router, or who keeps account.
+    tells: bool,
     /// Whether what is on the wire goes on elsewhere ([`unload`](Self::unload)).
     is_cut: bool,
     /// Whether it matters when packets leave, and is foretold when they come.
@@ -109,6 +114,8 @@ pub struct Port {
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     router: Option<Box<dyn Router>>,
+    /// What accounts need to know.
+    doings: Option<Box<Doings>>,
     losses: Losses,
     random: Random,
     /// By class.
@@ -126,8 +133,11 @@ impl Port {
         random: Random,
         losses: Losses,
     ) -> Self {
-        let Service { control_first, is_awaited, stamps } = service;
+        let Service { control_first, is_awaited, stamps, keeps_account } = service;
         let pauses = vec![Pauses::default(); behaviours.len()].into();
+        // Packets with an account have their time stamps in it.
+        let doings = keeps_account.then(|| Box::new(Doings::new(behaviours.len(), stamps)));
+        let stamps = stamps && !keeps_account;
         let data = Store::new(behaviours);
         let (is_fifo, quiet_below) = match &data {
             Store::Fifo(gate) => (true, gate.quiet_below()),
@@ -140,7 +150,7 @@ impl Port {
             is_fifo,
             control_first,
             control_waits: false,
-            is_routed: router.is_some(),
+            tells: router.is_some() || keeps_account,
             is_cut: false,
             foretells: is_awaited && is_fifo,
             quiet_below,
@@ -153,6 +163,7 @@ impl Port {
             foretold: 0,
             is_called: false,
             router,
+            doings,
             losses,
             random,
             pauses,
@@ -252,6 +263,9 @@ impl Port {
         // What could go before has gone.
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
         self.transmitter.waiting.add(packet.bytes);
+        if self.tells {
+            self.note_entry(packet, class, now);
+        }
         if is_control {
             self.control_waits = true;
             if packet.kind.is_frame() {
@@ -275,6 +289,9 @@ impl Port {
         self.counters.dropped += dropped.len() as u64;
         for packet in dropped {
             self.transmitter.waiting.take(packet.bytes);
+            if let Some(doings) = &mut self.doings {
+                doings.reject(packet);
+            }
         }
     }
 
@@ -380,6 +397,9 @@ impl Port {
             Store::Classes(classes) => classes.pause(class, false),
             _ => self.is_paused = false,
         }
+        if let Some(doings) = &mut self.doings {
+            doings.resume(class, now, &self.pauses);
+        }
         self.pauses[usize::from(class)].end(now);
     }
 
@@ -423,7 +443,7 @@ impl Port {
 
     /// Whether there is a router.
     pub fn is_routed(&self) -> bool {
-        self.is_routed
+        self.router.is_some()
     }
 
     /// Whether the router wants to see what comes back.
@@ -562,18 +582,8 @@ impl Port {
         {
             gate.leave(starts);
         }
-        if self.is_routed {
-            self.stamp(starts);
-        }
-    }
-
-    /// Shows the packet whose transmission starts to the router. Apart, because ports without routers
-    /// should not pay for it.
-    #[cold]
-    fn stamp(&mut self, starts: Time) {
-        let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
-        if let (Some(router), Some(packet)) = (&mut self.router, self.transmitter.last()) {
-            router.on_depart(packet, view);
+        if self.tells {
+            self.tell(starts);
         }
     }
 }

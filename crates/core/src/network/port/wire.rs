@@ -3,7 +3,7 @@
 //! The node there takes packets off it, and is not told when the port starts a transmission: all that comes
 //! within a window has been started when it begins (docs/design.md).
 
-use super::Port;
+use super::{Hop, Port};
 use crate::network::transmitter::Flight;
 use crate::packet::Packet;
 use crate::units::Time;
@@ -25,12 +25,14 @@ impl Port {
         self.is_cut = true;
     }
 
-    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere; says when the next
+    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere, with how
+    /// they come over the link; says when the next
     /// transmission starts that nobody calls for, if one does.
-    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight)) -> Time {
+    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Hop)) -> Time {
         self.settle(now);
         while let Some(flight) = self.transmitter.unload() {
-            take(flight);
+            let hop = self.hop(flight.packet.bytes, flight.arrives);
+            take(flight, hop);
         }
         let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
         if starts { self.transmitter.busy_until } else { Time::NEVER }
@@ -39,6 +41,9 @@ impl Port {
     /// Takes in a packet whose transmission has started elsewhere; says whether it is the first on the wire.
     pub fn load(&mut self, flight: Flight) -> bool {
         self.transmitter.load(flight);
+        if let Some(doings) = &mut self.doings {
+            doings.load();
+        }
         self.transmitter.on_wire() == 1
     }
 

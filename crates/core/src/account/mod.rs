@@ -1,0 +1,245 @@
+//! Accounts: where the time of a flow went, by reason and by place, exact to the picosecond.
+//!
+//! A sending has the account of all that came before it, from the start of its flow. Packets carry that of
+//! the sending which they are, and their journey; answers carry both on (docs/design.md).
+
+use crate::units::{Duration, Time};
+
+/// Where a packet is on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leg {
+    /// Before or on its first link, from its source.
+    #[default]
+    Host,
+    /// Further on its way there.
+    There,
+    /// On the way back, as an answer.
+    Back,
+}
+
+/// How a wait at a port divides by what its transmitter did meanwhile: it sent packets of the same flow, of
+/// others, control packets; nothing for a pause; nothing.
+pub type Waits = [Duration; WAITS];
+
+/// In how many ways a packet waits at a port.
+const WAITS: usize = 5;
+/// Where waits of the three legs begin.
+const LEGS: [usize; 3] = [2, 2 + WAITS, 2 + 2 * WAITS];
+/// How many places there are in the network.
+const IN_NETWORK: usize = 2 + 3 * WAITS;
+
+/// The places of a journey, in order.
+const PLACES: [&str; IN_NETWORK] = [
+    "propagation",
+    "transmission",
+    "queue_own_host",
+    "queue_others_host",
+    "queue_control_host",
+    "paused_host",
+    "queue_idle_host",
+    "queue_own_there",
+    "queue_others_there",
+    "queue_control_there",
+    "paused_there",
+    "queue_idle_there",
+    "queue_own_back",
+    "queue_others_back",
+    "queue_control_back",
+    "paused_back",
+    "queue_idle_back",
+];
+
+/// How long a packet, and what answers it, were where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Journey([Duration; IN_NETWORK]);
+
+impl Journey {
+    /// It waited at a port of a leg.
+    pub fn wait(&mut self, leg: Leg, waits: &Waits) {
+        let from = LEGS[leg as usize];
+        self.0[from..from + WAITS].iter_mut().zip(waits).for_each(|(all, wait)| *all += *wait);
+    }
+
+    /// It was transmitted, and has come to the end of the wire.
+    pub fn pass(&mut self, transmission: Duration, propagation: Duration) {
+        self.0[0] += propagation;
+        self.0[1] += transmission;
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        sum(&self.0)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(all, part)| *all += *part);
+    }
+}
+
+fn sum(parts: &[Duration]) -> Duration {
+    parts.iter().fold(Duration::ZERO, |all, part| all + *part)
+}
+
+/// Why a sender held back what could have been sent, or what was lost was sent late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// By its pace.
+    Rate,
+    /// Until its host's port had sent.
+    Turn,
+    /// For a loss that ACKs told of.
+    Gap,
+    /// For a loss that a time-out told of.
+    Timeout,
+}
+
+/// Where the time went between the opening of a flow and a sending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    window: Journey,
+    receiver: Duration,
+    held: [Duration; 4],
+    rounds: u64,
+}
+
+impl Account {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.window.total() + self.receiver + sum(&self.held)
+    }
+
+    /// It was held back.
+    pub fn hold(&mut self, why: Held, lasted: Duration) {
+        self.held[why as usize] += lasted;
+    }
+
+    /// A round trip of the window came after it.
+    pub fn add_round(&mut self, journey: &Journey, receiver: Duration) {
+        self.window.add(journey);
+        self.receiver += receiver;
+        self.rounds += 1;
+    }
+}
+
+/// What a packet in the network carries beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parcel {
+    /// The time stamp of the packet, which meanwhile carries the number of this.
+    pub stamp: Time,
+    /// The account of its sending, or of that which it answers.
+    pub account: Account,
+    /// Where it has been since.
+    pub journey: Journey,
+    /// How long the receiver held back the answer.
+    pub receiver: Duration,
+    /// Where it is.
+    pub leg: Leg,
+}
+
+/// How a flow began: where the time went until it was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opening {
+    /// The round trip of the SYN that was answered first.
+    pub journey: Journey,
+    /// What came before that SYN was sent.
+    pub sender: Duration,
+}
+
+/// How a flow was completed: the account of the packet that did it, and its journey.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Finish {
+    /// Of its sending.
+    pub account: Account,
+    /// There.
+    pub journey: Journey,
+}
+
+/// How many parts an account is divided into.
+pub const PARTS: usize = 2 * (IN_NETWORK + 1) + 4 + LEGS[2];
+
+/// A flow's completion time in parts, in the order of [`names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// The parts.
+    pub parts: [Duration; PARTS],
+    /// How many round trips of the window are in it.
+    pub rounds: u64,
+}
+
+impl Division {
+    /// The whole account of a flow.
+    pub fn new(opening: &Opening, finish: &Finish) -> Self {
+        let Finish { account, journey } = finish;
+        let opening = opening.journey.0.iter().chain([&opening.sender]);
+        let window = account.window.0.iter().chain([&account.receiver]);
+        // Nothing of it was on the way back.
+        let flight = &journey.0[..LEGS[2]];
+        let all = opening.chain(window).chain(&account.held).chain(flight);
+        let mut parts = [Duration::ZERO; PARTS];
+        parts.iter_mut().zip(all).for_each(|(part, one)| *part = *one);
+        Self { parts, rounds: account.rounds }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        sum(&self.parts)
+    }
+}
+
+/// The names of the parts: the reason, and the place.
+pub fn names() -> impl Iterator<Item = String> {
+    let of = |reason: &'static str, places: &'static [&str], more: &'static [&str]| {
+        places.iter().chain(more).map(move |place| format!("{reason}_{place}"))
+    };
+    let held = ["rate", "turn", "recovery_gap", "recovery_timeout"];
+    of("handshake", &PLACES, &["sender"])
+        .chain(of("window", &PLACES, &["receiver"]))
+        .chain(held.into_iter().map(|reason| format!("{reason}_sender")))
+        .chain(of("flight", &PLACES[..LEGS[2]], &[]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_has_a_name_and_the_parts_are_all_there_is() {
+        let us = Duration::from_micros;
+        let mut journey = Journey::default();
+        journey.pass(us(1), us(10));
+        journey.wait(Leg::Host, &[us(100), us(0), us(0), us(0), us(0)]);
+        let mut there = journey;
+        journey.wait(Leg::Back, &[us(0), us(1_000), us(0), us(0), us(0)]);
+        let mut account = Account::default();
+        account.add_round(&journey, us(10_000));
+        account.hold(Held::Timeout, us(100_000));
+        there.wait(Leg::There, &[us(0), us(0), us(0), us(1_000_000), us(0)]);
+        let opening = Opening { journey, sender: us(7) };
+        let division = Division::new(&opening, &Finish { account, journey: there });
+        assert_eq!(names().count(), PARTS);
+        let parts = names().zip(division.parts).filter(|(_, part)| *part > Duration::ZERO);
+        let told: Vec<(String, u64)> =
+            parts.map(|(name, part)| (name, part.0 / 1_000_000)).collect();
+        let told: Vec<(&str, u64)> = told.iter().map(|(name, us)| (&**name, *us)).collect();
+        let expected = [
+            ("handshake_propagation", 10),
+            ("handshake_transmission", 1),
+            ("handshake_queue_own_host", 100),
+            ("handshake_queue_others_back", 1_000),
+            ("handshake_sender", 7),
+            ("window_propagation", 10),
+            ("window_transmission", 1),
+            ("window_queue_own_host", 100),
+            ("window_queue_others_back", 1_000),
+            ("window_receiver", 10_000),
+            ("recovery_timeout_sender", 100_000),
+            ("flight_propagation", 10),
+            ("flight_transmission", 1),
+            ("flight_queue_own_host", 100),
+            ("flight_paused_there", 1_000_000),
+        ];
+        assert_eq!(told, expected);
+        let sum = journey.total() + us(7) + account.total() + there.total();
+        assert_eq!((division.total(), division.rounds), (sum, 1));
+    }
+}

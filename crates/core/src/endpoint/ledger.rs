@@ -1,0 +1,126 @@
+//! The account of a sending: what let it go, and not earlier (docs/design.md, "Accounts").
+
+use std::collections::VecDeque;
+
+use super::Allowance;
+use super::sender::{Pace, Segment, Sender};
+use crate::account::{Account, Held, Opening, Parcel};
+use crate::units::{Duration, Time};
+
+/// Keeps the account of one sender.
+#[derive(Debug)]
+pub struct Ledger {
+    start: Time,
+    /// How the flow was opened, once it was.
+    opening: Option<Opening>,
+    /// The account of what would be sent at `since`.
+    account: Account,
+    since: Time,
+    /// Whether the window holds back what is next in line; otherwise its pace does, if anything.
+    is_full: bool,
+    /// What was known of its pace when that was last looked at.
+    pace: Pace,
+    /// Of each segment that is not acknowledged when it was last sent, and the account of that.
+    sent: VecDeque<(Time, Account)>,
+    /// The first of them.
+    first: u32,
+}
+
+impl Ledger {
+    /// That of a flow which starts now.
+    pub fn new(now: Time) -> Self {
+        Self {
+            start: now,
+            opening: None,
+            account: Account::default(),
+            since: now,
+            is_full: false,
+            pace: Pace::default(),
+            sent: VecDeque::new(),
+            first: 0,
+        }
+    }
+
+    /// How the flow was opened.
+    pub fn opening(&self) -> Opening {
+        self.opening.unwrap_or_default()
+    }
+
+    /// Looks at what the sender may do now, with the parcel of an ACK or a handshake's answer, if that has
+    /// just come.
+    pub fn look(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        allowance: Allowance,
+        came: Option<&Parcel>,
+    ) {
+        if !sender.is_open() {
+            return;
+        }
+        if self.opening.is_none() {
+            self.open(now, came);
+        }
+        if !self.is_full {
+            self.hold(now, sender);
+        } else if sender.has_data(allowance) {
+            self.is_full = false;
+            match came {
+                Some(parcel) => {
+                    self.account = parcel.account;
+                    self.account.add_round(&parcel.journey, parcel.receiver);
+                }
+                None => self.account.hold(Held::Rate, now - self.since),
+            }
+            self.since = now;
+        }
+        while self.first < sender.cumulative() && self.sent.pop_front().is_some() {
+            self.first += 1;
+        }
+    }
+
+    fn open(&mut self, now: Time, came: Option<&Parcel>) {
+        let journey = came.map(|parcel| parcel.journey).unwrap_or_default();
+        let sender = Duration((now - self.start).0 - journey.total().0);
+        self.opening = Some(Opening { journey, sender });
+        self.since = now;
+    }
+
+    /// Since it was last looked at its pace has held back what is next, if anything has: by the clock and by
+    /// the host's port. Of two that did the one that ceased last comes last.
+    fn hold(&mut self, now: Time, sender: &Sender) {
+        let until = |ceased: Time| ceased.min(now).max(self.since);
+        let Pace { spaced, awaits_port } = self.pace;
+        let free = if awaits_port { sender.port_free() } else { Time::ZERO };
+        let (rate, turn) = if free <= spaced {
+            (now - until(free), until(free) - self.since)
+        } else {
+            (until(spaced) - self.since, now - until(spaced))
+        };
+        self.account.hold(Held::Rate, rate);
+        self.account.hold(Held::Turn, turn);
+        self.since = now;
+    }
+
+    /// The account of a segment that is sent now. If it has been sent before, what came after that is
+    /// recovery: from a time-out that is being recovered from, or else from what ACKs told.
+    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> Account {
+        let place = (segment.sequence - self.first) as usize;
+        if segment.is_retransmit {
+            let (sent, account) = &mut self.sent[place];
+            let why = if timed_out { Held::Timeout } else { Held::Gap };
+            account.hold(why, now - *sent);
+            *sent = now;
+            return *account;
+        }
+        assert!(self.since == now && place == self.sent.len(), "a sending out of turn");
+        self.sent.push_back((now, self.account));
+        self.account
+    }
+
+    /// Notes what holds back the next segment, after all has been sent that may be.
+    pub fn close(&mut self, sender: &Sender, allowance: Allowance) {
+        self.is_full = sender.is_open() && !sender.has_data(allowance);
+        self.pace = sender.pace_of_next(allowance);
+    }
+}

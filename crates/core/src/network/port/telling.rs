@@ -1,0 +1,64 @@
+//! Whom a port tells what leaves it: its router, and who keeps account of waits.
+
+use super::Port;
+use crate::network::doings::{Exit, Totals};
+use crate::network::traffic::Class;
+use crate::packet::Packet;
+use crate::router::View;
+use crate::units::{Duration, Time};
+
+/// How a packet came over a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// What the transmitter had done when it turned to the packet.
+    pub exit: Exit,
+    /// When that was.
+    pub starts: Time,
+    /// How long the transmission took.
+    pub transmission: Duration,
+    /// How long the wire delays.
+    pub propagation: Duration,
+    /// Whether the packet got its time stamp when its transmission started, if it is no answer.
+    pub stamps: bool,
+}
+
+impl Port {
+    /// Shows the packet whose transmission starts to the router, and to who keeps account. Apart, because
+    /// other ports should not pay for it.
+    #[cold]
+    pub(super) fn tell(&mut self, starts: Time) {
+        let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
+        let ends = self.transmitter.busy_until;
+        let Some(packet) = self.transmitter.last() else { return };
+        if let Some(router) = &mut self.router {
+            router.on_depart(packet, view);
+        }
+        if let Some(doings) = &mut self.doings {
+            doings.start(packet, starts, ends, &self.pauses);
+        }
+    }
+
+    /// Notes for the account of a packet of a class that it waits from now on.
+    #[cold]
+    pub(super) fn note_entry(&mut self, packet: &Packet, class: Class, now: Time) {
+        if let Some(doings) = &mut self.doings {
+            doings.enter(packet, class, now, &self.pauses);
+        }
+    }
+
+    /// What the transmitter had done when the packet came that was let wait last.
+    pub fn entered(&self) -> Totals {
+        self.doings.as_ref().map(|doings| doings.entered).unwrap_or_default()
+    }
+
+    /// How a packet of `bytes` came over the link, that has come to its end now.
+    pub fn hop(&mut self, bytes: u16, now: Time) -> Hop {
+        let (transmission, propagation) = self.transmitter.durations(bytes);
+        let starts = Time(now.0 - transmission.0 - propagation.0);
+        let (exit, stamps) = match &mut self.doings {
+            Some(doings) => (doings.exit(), doings.stamps),
+            None => (Exit::default(), false),
+        };
+        Hop { exit, starts, transmission, propagation, stamps }
+    }
+}
