@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
@@ -29,6 +30,9 @@ UNITS = {
     "Gb/s": 1e-9,
 }
 """What a value in seconds, bytes or shares is multiplied by to be shown in the unit."""
+
+
+PUBLISHED = "published (hollow)"
 
 
 @contextlib.contextmanager
@@ -82,6 +86,18 @@ def one_legend(panels: Any) -> None:
             shown.remove()
 
 
+def same_scale(panels: Any) -> None:
+    """Give panels the vertical axis that holds what any of them shows, named on the left only."""
+    rows = np.atleast_2d(panels)
+    limits = np.array([axes.get_ylim() for axes in rows.flat])
+    for axes in rows.flat:
+        axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+    for axes in rows[:, 1:].flat:
+        axes.set_ylabel("")
+    for axes in rows[:-1].flat:
+        axes.set_xlabel("")
+
+
 def against(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
@@ -93,14 +109,16 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     labels: tuple[str, str] = ("load", ""),
     log: bool = False,
     log_x: bool = False,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
 
-    `published` has the columns `x`, `by` and `value`, in the same base unit as the table.
+    `published` has the columns `x`, `by` and `value`, in the same base unit as the table. What is
+    in `drawn_as` has the look of the name that stands there.
     """
     scale = UNITS[unit] if unit else 1.0
     for scheme, part in _parts(table.sort(x, maintain_order=True), by):
-        style = look(scheme)
+        style = look(drawn_as.get(scheme, scheme))
         horizontal = part[x].to_numpy()
         axes.plot(
             horizontal,
@@ -145,7 +163,7 @@ def _published(axes: Axes, published: pl.DataFrame, columns: tuple[str, str], sc
             linestyle="--",
             linewidth=1,
             alpha=0.75,
-            label="published (hollow)" if number == 0 else None,
+            label=PUBLISHED if number == 0 else None,
         )
 
 
@@ -216,17 +234,18 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
     published: pl.DataFrame | None = None,
     label: str = "flow completion time",
     log: bool = True,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw distributions: `fraction` of flows against `value`, a curve for each `by`."""
     scale = UNITS[unit] if unit else 1.0
     for scheme, part in _parts(table, by):
-        style = look(scheme)
+        style = look(drawn_as.get(scheme, scheme))
         values, fractions = part["value"].to_numpy() * scale, part["fraction"].to_numpy()
         axes.step(
             values, fractions, where="post", color=style.colour, linestyle=style.line, label=scheme
         )
     if published is not None:
-        for scheme, part in _parts(published, by):
+        for number, (scheme, part) in enumerate(_parts(published, by)):
             style = look(scheme)
             axes.plot(
                 part["value"].to_numpy() * scale,
@@ -236,7 +255,7 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
                 markerfacecolor="none",
                 linestyle="--",
                 linewidth=1,
-                label=f"{scheme}, published",
+                label=PUBLISHED if number == 0 else None,
             )
     if log:
         axes.set_xscale("log")
@@ -256,11 +275,12 @@ def series(  # noqa: PLR0913 - each names one thing to be seen
     label: str = "queue",
     time_unit: str = "ms",
     log: bool = False,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Draw `value` over `time_s`, a curve for each `by`; `high` shades the peaks."""
     scale = UNITS[unit] if unit else 1.0
     for scheme, part in _parts(table, by):
-        style = look(scheme)
+        style = look(drawn_as.get(scheme, scheme))
         times = part["time_s"].to_numpy() * UNITS[time_unit]
         values = part["value"].to_numpy() * scale
         axes.plot(times, values, color=style.colour, linewidth=0.9, label=scheme)
@@ -379,6 +399,49 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     axes.grid(visible=False, axis="x")
     _scale(axes, log=log)
     legend(axes, columns=3)
+
+
+def dots(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    by: str = "scheme",
+    unit: str = "",
+    published: pl.DataFrame | None = None,
+    label: str = "",
+    log: bool = False,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Draw `value` as a mark with its interval over each `by`; published ones are hollow.
+
+    For a log axis: bars have no foot to stand on there.
+    """
+    scale = UNITS[unit] if unit else 1.0
+    names = table[by].unique(maintain_order=True).to_list()
+    for name, part in _parts(table, by):
+        style = look(drawn_as.get(name, name))
+        at, value = [names.index(name)], part["value"].to_numpy() * scale
+        reach = np.abs(part.select("low", "high").to_numpy().T * scale - value)
+        mark: Any = {"fmt": style.marker, "color": style.colour, "capsize": 3}
+        axes.errorbar(at, value, yerr=np.nan_to_num(reach), **mark)
+    known = [] if published is None else _parts(published, by)
+    for number, (name, part) in enumerate(known):
+        style = look(drawn_as.get(name, name))
+        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
+        axes.plot(
+            [names.index(name) + 0.25],
+            part["value"].to_numpy() * scale,
+            marker=style.marker,
+            color=style.colour,
+            label=None if number else PUBLISHED,
+            **hollow,
+        )
+    axes.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names])
+    axes.set_ylabel(with_unit(label, unit))
+    axes.grid(visible=False, axis="x")
+    axes.margins(x=0.15, y=0.12)
+    _scale(axes, log=log)
+    legend(axes)
 
 
 def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:

@@ -33,7 +33,11 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     plot.topology(axes, table.to_dicts())
-    axes.set_title("width: utilisation at load 0.8; red: the bottleneck", fontsize=9)
+    used = float(table["utilisation"].max())  # type: ignore[arg-type]
+    axes.set_title(
+        f"Every link: 10 Gb/s and 1 µs. Orange: the bottleneck, {used:.0%} used at load 0.8",
+        fontsize=9,
+    )
 
 
 @figure.claim("20 hosts, 2 switches, one bottleneck", scales=("smoke", "quick", "paper"))

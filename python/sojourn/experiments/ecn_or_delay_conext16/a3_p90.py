@@ -1,15 +1,25 @@
 """Figure A3: the 90th percentile of the completion time of small flows against load."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import polars as pl
-from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
+from sojourn import Figure, Run, Verdict, all_at_most, at_least, every, metrics
 
-from .paper import LOADS, SCALES, SMALL, TIMELYS, ideals, over_loads, paper, schemes, why
+from .paper import (
+    DOCUMENTED,
+    LOADS,
+    SCALES,
+    SMALL,
+    TIMELY,
+    along_load,
+    dctcp,
+    ideal,
+    over_loads,
+    paper,
+    schemes,
+)
 
 figure = Figure(
     paper,
@@ -17,12 +27,14 @@ figure = Figure(
     title="90th percentile of the completion time of small flows",
     source="Figure: median and 90th percentile of FCT of small flows, right",
     scales=SCALES,
+    panels=(1, 3),
+    size=(12, 4.4),
 )
 
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes | why | ideals)
+    yield from over_loads(scale, schemes | dctcp | ideal)
 
 
 @figure.table
@@ -32,9 +44,8 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 @figure.draw
-def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    labels = ("load (1 = 8 Gb/s of payload)", "90th percentile of FCT of small flows")
-    plot.against(axes, table, published=published, unit="us", labels=labels, log=True)
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    along_load(axes, table, published, "90th percentile of FCT of small flows")
 
 
 def high(table: pl.DataFrame, timely: str) -> Verdict:
@@ -47,14 +58,20 @@ def high(table: pl.DataFrame, timely: str) -> Verdict:
     return every([ratio(0.6, 5), ratio(0.8, 10)])
 
 
-for name in TIMELYS:
-    figure.claim(
-        f"the p90 of {name} is at least 5 times DCQCN's at load 0.6, and 10 times at 0.8",
-        stated=name == "TIMELY",
-    )(partial(high, timely=name))
+@figure.claim(f"the p90 of {TIMELY} is at least 5 times DCQCN's at load 0.6, and 10 times at 0.8")
+def timely_high(table: pl.DataFrame) -> Verdict:
+    return high(table, TIMELY)
+
+
+@figure.claim(f"with {DOCUMENTED}, as documented, the p90 is so high too", stated=False)
+def documented_high(table: pl.DataFrame) -> Verdict:
+    return high(table, DOCUMENTED)
 
 
 @figure.claim("DCQCN's p90 stays below 300 µs at every load", stated=False)
 def dcqcn_low(table: pl.DataFrame) -> Verdict:
-    highest = max(metrics.at(table, scheme="DCQCN", load=load) for load in LOADS)
-    return at_most(highest * 1e6, 300, "DCQCN's highest, in µs,")
+    us = {
+        f"DCQCN's p90 in µs at load {load}": metrics.at(table, scheme="DCQCN", load=load) * 1e6
+        for load in LOADS
+    }
+    return all_at_most(us, 300)

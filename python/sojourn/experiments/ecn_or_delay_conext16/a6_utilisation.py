@@ -1,15 +1,28 @@
-"""Figure A6: the utilisation of the middle link against load."""
+"""Figure A6: how much of the middle link each scheme uses, against load."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import polars as pl
-from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_most, metrics, plot
+from sojourn import Figure, Run, Verdict, all_at_most, metrics, plot
 
-from .paper import LOADS, MIDDLE, SCALES, TIMELYS, over_loads, paper, schemes, why
+from .paper import (
+    DOCUMENTED,
+    LOADS,
+    LOOKS,
+    MIDDLE,
+    PATCHED,
+    SCALES,
+    TIMELY,
+    dctcp,
+    over_loads,
+    paper,
+    schemes,
+)
+
+USED, OVER_DCQCN = "utilisation of the middle link", "utilisation over DCQCN's"
+WITHIN = 0.03
 
 figure = Figure(
     paper,
@@ -18,43 +31,62 @@ figure = Figure(
     source="In the text: the utilisation is roughly the same with both schemes",
     scales=SCALES,
     deviations=(
-        "Utilisation counts all that is sent. At load 1.0 patched TIMELY, and TIMELY with the "
-        "patch's beta, overflow the buffer, and a fifth of what they send is sent again: their "
-        "utilisation is above DCQCN's, their goodput 2 % below it.",
+        "What the flows of a run offer is a draw, so that the link's use differs much more between "
+        "seeds than between schemes. These see the same flows: each is shown over DCQCN with the "
+        "same seed. Nothing is dropped, and goodput is as utilisation.",
     ),
+    panels=(1, 2),
+    size=(10.5, 4.2),
 )
 
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    yield from over_loads(scale, schemes | why)
+    yield from over_loads(scale, schemes | dctcp)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    return metrics.across_seeds(metrics.measure(runs, utilisation=metrics.utilisation(MIDDLE)))
+    measured = metrics.measure(runs, **{USED: metrics.utilisation(MIDDLE)})
+    dcqcn = measured.filter(scheme="DCQCN").select("load", "seed", dcqcn="value")
+    paired = measured.join(dcqcn, on=["load", "seed"], maintain_order="left")
+    ratios = paired.filter(pl.col("scheme") != "DCQCN").with_columns(
+        metric=pl.lit(OVER_DCQCN), value=pl.col("value") / pl.col("dcqcn")
+    )
+    return metrics.across_seeds(pl.concat([measured, ratios.drop("dcqcn")]))
 
 
 @figure.draw
-def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    labels = ("load (1 = 8 Gb/s of payload)", "utilisation of the middle link")
-    plot.against(axes, table, unit="%", labels=labels)
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    left, right = axes
+    load = "load (1 = 8 Gb/s of payload)"
+    level = table.filter(metric=USED).drop("low", "high")
+    plot.against(left, level, unit="%", labels=(load, USED), drawn_as=LOOKS)
+    ratios = table.filter(metric=OVER_DCQCN)
+    plot.against(right, ratios, labels=(load, OVER_DCQCN), drawn_as=LOOKS)
+    right.axhspan(1 - WITHIN, 1 + WITHIN, color="#222222", alpha=0.08, lw=0)
+    right.set_ylim(bottom=0.95 * float(ratios["low"].min()))  # type: ignore[arg-type]
+    plot.legend(left, columns=3)
+    plot.one_legend(axes)
 
 
-def about_equal(table: pl.DataFrame, timely: str) -> Verdict:
-    """Judge that all schemes use the link alike, at every load."""
-    judged = [timely if scheme == "TIMELY" else scheme for scheme in schemes]
+def apart(table: pl.DataFrame, judged: tuple[str, ...]) -> Verdict:
+    """Judge that schemes use the link as DCQCN does, at every load."""
+    differences = {
+        f"the difference of {scheme} from DCQCN at load {load}": abs(
+            metrics.at(table, scheme=scheme, load=load, metric=OVER_DCQCN) - 1
+        )
+        for scheme in judged
+        for load in LOADS
+    }
+    return all_at_most(differences, WITHIN)
 
-    def spread(load: float) -> float:
-        used = [metrics.at(table, scheme=scheme, load=load) for scheme in judged]
-        return max(used) / min(used) - 1
 
-    widest = max(LOADS, key=spread)
-    return at_most(spread(widest), 0.03, f"the widest spread, at load {widest},")
+@figure.claim(f"all schemes, with {TIMELY}, use the link about as DCQCN does (within 3 %)")
+def about_equal(table: pl.DataFrame) -> Verdict:
+    return apart(table, (TIMELY, PATCHED, "DCTCP"))
 
 
-for name in TIMELYS:
-    figure.claim(
-        f"all schemes, with {name}, use the link about equally (within 3 %)",
-        stated=name == "TIMELY",
-    )(partial(about_equal, timely=name))
+@figure.claim(f"{DOCUMENTED}, as documented, uses the link about as DCQCN does, too", stated=False)
+def documented_equal(table: pl.DataFrame) -> Verdict:
+    return apart(table, (DOCUMENTED,))

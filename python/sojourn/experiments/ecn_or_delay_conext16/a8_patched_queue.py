@@ -30,6 +30,9 @@ figure = Figure(
         "The analysis takes the round-trip time for queueing alone. Ours has 7.8 µs of links and "
         "serialisation besides, which is as much less queue: the fixed point drawn is "
         "q* = C (T_low (1 + N delta / (beta C)) - 7.8 µs).",
+        "40 flows stand where the analysis puts the end of stability. Their queue swings between "
+        "320 and 360 KB, in the mean 5 % below its fixed point; the published one is at 320 to 400 "
+        "KB.",
     ),
 )
 
@@ -59,9 +62,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     plot.series(axes, table.drop("high"), unit="KB", label="queue")
-    for number, flows in enumerate(FLOWS):
-        label = "fixed point" if number == 0 else None
-        axes.axhline(fixed_point(flows) / 1e3, color="#222222", ls=":", lw=1, label=label)
+    end = float(table["time_s"].max()) * plot.UNITS["ms"]  # type: ignore[arg-type]
+    for flows in FLOWS:
+        height = fixed_point(flows) * plot.UNITS["KB"]
+        axes.axhline(height, color="#222222", ls=":", lw=1)
+        text = f"fixed point of {flows} flows: {height:.0f} KB"
+        axes.annotate(text, (end, height), (0, 3), textcoords="offset points", ha="right")
+    axes.set_ylim(top=1.15 * fixed_point(max(FLOWS)) * plot.UNITS["KB"])
     plot.legend(axes)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from sojourn import (
     Figure,
@@ -31,7 +32,7 @@ figure = Figure(
     scales={
         "smoke": {"seeds": 1, "length": "20 ms"},
         "quick": {"seeds": 1, "length": "150 ms"},
-        "paper": {"seeds": 1, "length": "300 ms"},
+        "paper": {"seeds": 20, "length": "300 ms"},
     },
     deviations=(
         "Patched TIMELY's fluid takes the round-trip time for queueing alone. Packets have 7.8 µs "
@@ -43,9 +44,10 @@ figure = Figure(
         "cuts rates once in every 50 µs with a mark, which is just that. A receiver that answers "
         "a mark at once, as the paper describes it, waits 50 µs from then on and so notifies less "
         "often: more marks are needed, and the queue is longer.",
-        "How far 10 flows' queue swings in one run is a draw of RED's marks. Over 40 seeds the "
-        "packets' deviation at 85 µs is 1.12 to 1.57 times that at 4 µs, 1.34 in the mean, and "
-        "below the 1.25 that we ask for in nine of them. The run that is judged has the least.",
+        "RED's marks are drawn by lot, so packets never give the fluid's flat lines: 10 flows' "
+        "queue swings with a loop of 4 µs too, and how much more it does with one of 85 µs "
+        "differs from seed to seed. That is judged over seeds, and only at paper scale; the "
+        "picture shows the first.",
     ),
     panels=(2, 2),
     size=(11.0, 7.0),
@@ -59,6 +61,11 @@ LOOPS = {"4 us": "0.56 us", "85 us": "14.06 us"}
 AT_ONCE = "DCQCN, notified at once"
 DCQCN_FLOWS = (2, 10)
 PATCHED = "Patched TIMELY"
+
+QUEUE = "queue_bytes"
+FLOW_RATES = ("rate_bps flow 0", "rate_bps flow 1")
+POINTS = 600
+TOP_KB = 450
 
 TITLE_ABOVE_LEGEND = 36
 
@@ -74,7 +81,7 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
             "topology": {"rate": "40 Gbps", "delay": delay},
             "transport": {"kind": "dcqcn", "notify_at": notify_at},
             "queue": {"kind": "dcqcn_red", **PROFILE},
-            "switch.shared_buffer": "none",
+            "switch": {"shared_buffer": "none", "pause": "none"},
         }
         for flows in DCQCN_FLOWS:
             scenario = override(sharing(["40 Gbps"] * flows), change, length)
@@ -95,28 +102,42 @@ def models(length: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    parts = []
-    for probe, name in [
-        (f"queue_bytes {MIDDLE}", "queue_bytes"),
-        ("rate_bps flow 0", "rate_bps flow 0"),
-        ("rate_bps flow 1", "rate_bps flow 1"),
-    ]:
-        of_packets = metrics.series(runs, probe, points=600)
-        parts.append(_part(of_packets, "packets", name))
+    first = min(run.labels["seed"] for run in runs)
+    shown = [run for run in runs if run.labels["seed"] == first]
+    probes = {f"queue_bytes {MIDDLE}": QUEUE, **{name: name for name in FLOW_RATES}}
+    parts = [
+        _part(metrics.series(shown, probe, points=POINTS), "packets", name)
+        for probe, name in probes.items()
+    ]
     length = runs[0].result.summary["scenario"]["time_limit"]
     for case, flows, model in models(length):
         of_fluid = fluid(model).samples.with_columns(case=pl.lit(case), flows=pl.lit(flows))
-        for name in ("queue_bytes", "rate_bps flow 0", "rate_bps flow 1"):
+        for name in probes.values():
             parts.append(_part(of_fluid.filter(pl.col("probe") == name), "fluid", name))
-    shift = WIRE_S * 10e9 / 8
+    over_time = pl.concat(parts)
     of_shifted = (
-        (pl.col("case") == PATCHED)
-        & (pl.col("from") == "fluid")
-        & (pl.col("probe") == "queue_bytes")
+        (pl.col("case") == PATCHED) & (pl.col("from") == "fluid") & (pl.col("probe") == QUEUE)
     )
-    shifted = (pl.col("value") - shift).clip(0)
-    return pl.concat(parts).with_columns(
-        value=pl.when(of_shifted).then(shifted).otherwise(pl.col("value"))
+    shifted = (pl.col("value") - WIRE_S * 10e9 / 8).clip(0)
+    over_time = over_time.with_columns(value=pl.when(of_shifted).then(shifted).otherwise("value"))
+    all_queues = metrics.series(runs, f"queue_bytes {MIDDLE}", points=POINTS)
+    by_seed = late(all_queues, "case", "flows", "seed").with_columns(at_least=pl.lit(value=False))
+    of_packets = metrics.across_seeds(by_seed).with_columns(pl.lit("packets").alias("from"))
+    of_fluids = over_time.filter((pl.col("from") == "fluid") & (pl.col("probe") == QUEUE))
+    known = late(of_fluids, "case", "flows", "from")
+    return pl.concat([of_packets, known, over_time], how="diagonal_relaxed")
+
+
+def late(samples: pl.DataFrame, *labels: str) -> pl.DataFrame:
+    """Return the queue's `mean` and `swing`, its deviation over its mean, in the second half."""
+    half = float(samples["time_s"].max()) / 2  # type: ignore[arg-type]
+    value = pl.col("value")
+    return (
+        samples.filter(pl.col("time_s") >= half)
+        .group_by(labels, maintain_order=True)
+        .agg(mean=value.mean(), swing=value.std() / value.mean())
+        .unpivot(index=labels, variable_name="metric")
+        .select(*labels, "metric", "value")
     )
 
 
@@ -133,60 +154,58 @@ def _part(samples: pl.DataFrame, source: str, probe: str) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    timely = table.filter(pl.col("case") == PATCHED)
-    rates = [timely.filter(pl.col("probe") == f"rate_bps flow {flow}") for flow in (0, 1)]
-    colours = (looks.BLUE, looks.ORANGE)
-    for flow, part in enumerate(rates):
-        _pair(axes[0][0], part, f"from {RATES[flow].replace('bps', 'b/s')}", colours[flow], "Gb/s")
+    over_time = table.filter(pl.col("time_s").is_not_null())
+    timely = over_time.filter(case=PATCHED)
+    for name, rate, colour in zip(FLOW_RATES, RATES, COLOURS, strict=True):
+        part = timely.filter(probe=name)
+        _pair(axes[0][0], part, f"from {rate.replace('bps', 'b/s')}", colour, "Gb/s")
     axes[0][0].set_ylim(0, 10.2)
-    queue = timely.filter(pl.col("probe") == "queue_bytes")
-    _pair(axes[0][1], queue, "2 flows", looks.BLUE, "KB")
+    _pair(axes[0][1], timely.filter(probe=QUEUE), "2 flows", COLOURS[0], "KB")
     for panel, loop in zip(axes[1], LOOPS, strict=True):
         case = DCQCN.format(loop)
-        of_case = table.filter(pl.col("case") == case, pl.col("probe") == "queue_bytes")
-        for colour, flows in zip(colours, DCQCN_FLOWS, strict=True):
-            _pair(panel, of_case.filter(pl.col("flows") == flows), f"{flows} flows", colour, "KB")
+        queues = over_time.filter(case=case, probe=QUEUE)
+        for colour, flows in zip(COLOURS, DCQCN_FLOWS, strict=True):
+            _pair(panel, queues.filter(flows=flows), f"{flows} flows", colour, "KB")
         panel.set_title(f"{case.replace('us', 'µs')}: queue", fontsize=10, pad=TITLE_ABOVE_LEGEND)
-        panel.set_xlim(0, 150)
-        panel.set_ylim(0, 450)
+        panel.set_ylim(0, TOP_KB)
+        highest = float(queues["value"].max()) * plot.UNITS["MB"]  # type: ignore[arg-type]
+        text = f"↑ {highest:.1f} MB at the start"
+        panel.annotate(text, (2, TOP_KB), (4, -10), textcoords="offset points", fontsize=8)
     for panel, what in zip(axes[0], ("rates", "queue"), strict=True):
         panel.set_title(f"{PATCHED}: {what}", fontsize=10, pad=TITLE_ABOVE_LEGEND)
+    for panel in axes.flat:
         panel.set_xlim(0, 150)
+
+
+COLOURS = (looks.BLUE, looks.ORANGE)
 
 
 def _pair(axes: Axes, part: pl.DataFrame, name: str, colour: str, unit: str) -> None:
-    """Draw packets as a broad pale line, and the fluid as a thin dark one over it."""
-    looks = {"packets": {"lw": 2.2, "alpha": 0.35}, "fluid": {"lw": 1.0, "alpha": 1.0}}
-    for source, look in looks.items():
+    """Draw packets in a colour, and the fluid as a thin line in a dark shade of it."""
+    dark = tuple(0.45 * channel for channel in to_rgb(colour))
+    for source, shade, width in (("packets", colour, 1.6), ("fluid", dark, 1.0)):
         line = part.filter(pl.col("from") == source)
         axes.plot(
             line["time_s"].to_numpy() * plot.UNITS["ms"],
             line["value"].to_numpy() * plot.UNITS[unit],
-            color=colour,
+            color=shade,
             label=f"{name}, {source}",
-            lw=look["lw"],
-            alpha=look["alpha"],
+            lw=width,
         )
     axes.set_xlabel(plot.with_unit("time", "ms"))
     axes.set_ylabel(plot.with_unit("queue" if unit == "KB" else "rate", unit))
     plot.legend(axes, columns=2)
 
 
-def queue(table: pl.DataFrame, case: str, flows: int, source: str) -> pl.Series:
-    """Return the queue in the second half of a run."""
-    chosen = table.filter(
-        pl.col("case") == case,
-        pl.col("flows") == flows,
-        pl.col("probe") == "queue_bytes",
-        pl.col("from") == source,
-    )
-    return chosen.filter(pl.col("time_s") >= pl.col("time_s").max() / 2)["value"]
+def statistic(table: pl.DataFrame, case: str, flows: int, source: str, metric: str) -> float:
+    """Return a statistic of the queue in the second half of the runs."""
+    return metrics.at(table, case=case, flows=flows, metric=metric, **{"from": source})
 
 
 def more(table: pl.DataFrame, case: str, flows: int, fluid_of: str) -> float:
     """Return by which share the packets' mean queue is above the fluid's of a case."""
-    packets = queue(table, case, flows, "packets").to_numpy().mean()
-    return float(packets / queue(table, fluid_of, flows, "fluid").to_numpy().mean()) - 1
+    of_packets = statistic(table, case, flows, "packets", "mean")
+    return of_packets / statistic(table, fluid_of, flows, "fluid", "mean") - 1
 
 
 @figure.claim(
@@ -223,17 +242,24 @@ def at_once_is_more(table: pl.DataFrame) -> Verdict:
 
 def swing(table: pl.DataFrame, source: str, loop: str) -> float:
     """Return the standard deviation of 10 flows' queue over its mean."""
-    late = queue(table, DCQCN.format(loop), 10, source).to_numpy()
-    return float(late.std() / late.mean())
+    return statistic(table, DCQCN.format(loop), 10, source, "swing")
 
 
-@figure.claim("10 flows' queue swings with a loop of 85 µs, and does not with one of 4 µs")
+@figure.claim("10 flows' fluid swings with a loop of 85 µs, and does not with one of 4 µs")
 def unstable(table: pl.DataFrame) -> Verdict:
-    packets = swing(table, "packets", "85 us") / swing(table, "packets", "4 us")
     return every(
         [
             at_most(swing(table, "fluid", "4 us"), 0.1, "the fluid's deviation at 4 µs"),
             at_least(swing(table, "fluid", "85 us"), 0.5, "at 85 µs"),
-            at_least(packets, 1.25, "the packets' at 85 µs over that at 4 µs"),
         ]
     )
+
+
+@figure.claim(
+    "10 flows' packets swing by a quarter more with a loop of 85 µs than with one of 4 µs",
+    stated=False,
+    scales=("paper",),
+)
+def packets_swing(table: pl.DataFrame) -> Verdict:
+    more = swing(table, "packets", "85 us") / swing(table, "packets", "4 us")
+    return at_least(more, 1.25, "their deviation at 85 µs over that at 4 µs")
