@@ -23,6 +23,13 @@ figure = Figure(
         "The published curve has a sample every 10 ms. Means, maxima and claims are those of such "
         "samples here too; the curves, of the first seed, have one every 100 µs, drawn as the mean "
         "of each span with its highest value shaded.",
+        "DCQCN's published queue is as long in the mean and steadier: its median is 47 KB, its "
+        "90th percentile 86 and its maximum 137 KB; ours, sampled every 100 µs, has a median of 0 "
+        "and a 90th percentile of 168 KB, and every 10 ms a maximum of 263 KB. The RED profile "
+        "that is shipped with the authors' simulator (from 41 KB to 1.03 MB, 100 %) gives 75 KB "
+        "for the 90th percentile (6 seeds), but a 90th percentile of completion times of 131 µs, "
+        "where 190 are published and ours are 183. So the source's profile stays, and the rest is "
+        "not explained.",
     ),
     panels=(2, 3),
     size=(11, 5.8),

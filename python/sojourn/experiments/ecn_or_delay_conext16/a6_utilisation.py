@@ -65,7 +65,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     ratios = table.filter(metric=OVER_DCQCN)
     plot.against(right, ratios, labels=(load, OVER_DCQCN), drawn_as=LOOKS)
     right.axhspan(1 - WITHIN, 1 + WITHIN, color="#222222", alpha=0.08, lw=0)
-    right.set_ylim(bottom=0.95 * float(ratios["low"].min()))  # type: ignore[arg-type]
+    lowest = pl.min_horizontal("value", pl.col("low").fill_nan(None)).min()
+    right.set_ylim(bottom=0.95 * ratios.select(lowest).item())
     plot.legend(left, columns=3)
     plot.one_legend(axes)
 
