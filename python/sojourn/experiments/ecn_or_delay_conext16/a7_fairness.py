@@ -6,32 +6,46 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, every, looks, override, plot
+from sojourn import Figure, Run, Verdict, at_least, at_most, between, looks, metrics, override, plot
+from sojourn.results import Result
 
-from .paper import paper, sharing
+from .paper import PATCHED, paper, sharing
 
 figure = Figure(
     paper,
     id="a7",
-    title="Two flows that start at 7 and 3 Gb/s, or together at 5",
+    title="Two flows that start at 7 and 3 Gb/s, or both at 5",
     source="Figures: TIMELY with different starting rates; patched TIMELY",
     scales={
         "smoke": {"seeds": 1, "length": "20 ms"},
-        "quick": {"seeds": 1, "length": "150 ms"},
-        "paper": {"seeds": 1, "length": "150 ms"},
+        "quick": {"seeds": 6, "length": "150 ms"},
+        "paper": {"seeds": 12, "length": "150 ms"},
     },
     deviations=(
         "beta is 0.8, as documented. Segments have 64 KB, as in all the authors' fluid scripts of "
-        "this TIMELY; the text gives 16 KB to patched TIMELY alone. With segments of 16 KB the "
-        "flows from 7 and 3 Gb/s drift further apart than published, to 9.6 and 0.35 Gb/s.",
+        "this TIMELY; the text gives 16 KB to patched TIMELY alone.",
+        "As the source shows, any split of the rates is an equilibrium of TIMELY, so what becomes "
+        "of two flows hangs on next to nothing. Nothing is random in these runs; a noise of at "
+        "most 0.1 µs in the measured round-trip times, an eighth of a packet, makes seeds differ. "
+        "The line is the first seed, the band holds all. Without noise, and with flows that start "
+        "at the same moment, those from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as published. But "
+        "if one starts up to 0.1 ms later the ratio of the last 50 ms is from 3.4 to 47 (20 such "
+        "runs, median 9), and with noise from 2.3 to 59 (12 seeds): flows drift apart further "
+        "than in the one published run, which is told by the claim that does not hold. Segments "
+        "of 16 KB make it more (median 40 over the same 20 starts), and hyper increase, which the "
+        "authors' simulator has not, does not matter (9).",
         "The measured round-trip time leaves out a segment's own serialisation, as [timely15] "
-        "defines it. The authors' simulator leaves out that of one packet: with bursts of 16 KB "
-        "the flows then stay at 5.3 and 4.1 Gb/s, and do not meet.",
+        "defines it. The authors' simulator leaves out that of one packet; bursts of 16 KB meet "
+        "with that too (20 starts: 0.89 to 1.34; otherwise 0.79 to 1.28).",
         "Our rates count headers, so that two flows that share the link evenly have 5 Gb/s each.",
     ),
     panels=(2, 2),
     size=(10.5, 7),
 )
+
+FLOWS = ("one", "other")
+LINES = "rate"
+RATIO, UNEVENNESS = "the one over the other", "the faster over the slower"
 
 
 def timely(size: str, pacing: str, kind: str = "timely") -> dict[str, Any]:
@@ -40,12 +54,9 @@ def timely(size: str, pacing: str, kind: str = "timely") -> dict[str, Any]:
     return {"transport": {"kind": kind, "segments": segments}}
 
 
-FLOWS = ("one", "other")
-
 APART = "TIMELY, from 7 and 3 Gb/s"
 TOGETHER = "TIMELY, from 5 Gb/s both"
 BURSTS = "TIMELY, bursts of 16 KB"
-PATCHED = "Patched TIMELY"
 
 CASES: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
     APART: ((7, 3), timely("64 KB", "per_packet")),
@@ -58,92 +69,116 @@ CASES: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
 
 @figure.runs
 def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    common = {
+        "host": {"rtt_noise": {"kind": "uniform", "most": "100 ns"}},
+        "time_limit": scale["length"],
+    }
     for case, (rates, change) in CASES.items():
-        scenario = override(sharing([f"{rate} Gbps" for rate in rates]), change)
-        yield {"scheme": case}, override(scenario, {"time_limit": scale["length"]})
+        yield (
+            {"scheme": case},
+            override(sharing([f"{rate} Gbps" for rate in rates]), change, common),
+        )
+
+
+def late_rates(result: Result) -> list[float]:
+    """Return the mean rate of each flow in the last third of a run."""
+    from_s = 2 / 3 * result.summary["simulated_s"]
+    late = result.samples.filter(pl.col("time_s") >= from_s)
+    return [
+        float(late.filter(pl.col("probe") == f"rate_bps flow {number}")["value"].mean())  # type: ignore[arg-type]
+        for number in range(len(FLOWS))
+    ]
+
+
+def ratio(result: Result) -> metrics.Statistic:
+    """Measure the one flow's rate over the other's."""
+    one, other = late_rates(result)
+    return metrics.Statistic(one / other)
+
+
+def unevenness(result: Result) -> metrics.Statistic:
+    """Measure the faster flow's rate over the slower's."""
+    slower, faster = sorted(late_rates(result))
+    return metrics.Statistic(faster / slower)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    rates = [
-        run.result.samples.filter(pl.col("probe") == f"rate_bps flow {number}").select(
-            pl.lit(run.labels["scheme"]).alias("scheme"),
-            pl.lit(flow).alias("flow"),
-            "time_s",
-            "value",
+    lines = [
+        metrics.series(runs, f"rate_bps flow {number}", points=300).select(
+            "scheme", "seed", "time_s", "value", metric=pl.lit(LINES), flow=pl.lit(flow)
         )
-        for run in runs
         for number, flow in enumerate(FLOWS)
     ]
-    return pl.concat(rates)
+    measured = metrics.measure(runs, **{RATIO: ratio, UNEVENNESS: unevenness})
+    return pl.concat([metrics.across_seeds(measured, median=True), *lines], how="diagonal")
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     colours = {"one": looks.BLUE, "other": looks.PURPLE, "both": "#222222"}
-    for place, (case, (rates, _)) in zip(axes.flat, CASES.items(), strict=True):
-        for flow, rate in zip(FLOWS, rates, strict=True):
-            part = table.filter(scheme=case, flow=flow)
-            times, values = part["time_s"] * plot.UNITS["ms"], part["value"] * plot.UNITS["Gb/s"]
-            label = f"from {rate} Gb/s" if len(set(rates)) > 1 else f"the {flow} from {rate} Gb/s"
-            line: Any = {"color": colours[flow], "lw": 0.9, "label": label}
-            place.plot(times.to_numpy(), values.to_numpy(), **line)
+    rates = table.filter(metric=LINES)
+    for place, (case, (starts, _)) in zip(axes.flat, CASES.items(), strict=True):
+        for flow, start in zip(FLOWS, starts, strict=True):
+            name = "" if len(set(starts)) > 1 else f"the {flow} "
+            draw_flow(place, rates.filter(scheme=case, flow=flow), colours[flow])
+            place.lines[-1].set_label(f"{name}from {start} Gb/s")
         known = [] if published is None else published.filter(scheme=case).rows(named=True)
         for number, row in enumerate(known):
-            low, high = (row[bound] * plot.UNITS["Gb/s"] for bound in ("low", "high"))
-            band: Any = {"color": colours[row["flow"]], "alpha": 0.13, "lw": 0}
-            thick = max(high, low + 0.15)
-            place.axhspan(low, thick, label=None if number else "published range", **band)
-        style_panel(place, case)
+            for bound in ("low", "high"):
+                label = "published range" if number == 0 and bound == "low" else None
+                dashed: Any = {"color": colours[row["flow"]], "ls": "--", "lw": 1, "label": label}
+                place.axhline(row[bound] * plot.UNITS["Gb/s"], **dashed)
+        place.set_ylim(0, 10.2)
+        place.set_xlabel(plot.with_unit("time", "ms"))
+        place.set_ylabel(plot.with_unit("rate", "Gb/s"))
+        place.set_title(case, fontsize=10, pad=22)
+        plot.legend(place)
 
 
-def style_panel(panel: Axes, case: str) -> None:
-    """Name a panel and its axes."""
-    panel.set_ylim(0, 10.2)
-    panel.set_xlabel(plot.with_unit("time", "ms"))
-    panel.set_ylabel(plot.with_unit("rate", "Gb/s"))
-    panel.set_title(case, fontsize=10, pad=22)
-    plot.legend(panel)
-
-
-def late_ratio(table: pl.DataFrame, case: str) -> float:
-    """Return the mean rate of the one flow over that of the other, in the last 50 ms."""
-    from_s = float(table["time_s"].max()) - 0.050  # type: ignore[arg-type]
-    late = table.filter(pl.col("scheme") == case, pl.col("time_s") >= from_s)
-    one, other = (late.filter(flow=name)["value"].mean() for name in FLOWS)
-    return float(one) / float(other)  # type: ignore[arg-type]
-
-
-@figure.claim("under TIMELY flows from 7 and 3 Gb/s stay apart, by a factor of 1.5 to 4")
-def apart(table: pl.DataFrame) -> Verdict:
-    ratio = late_ratio(table, APART)
-    return every(
-        [
-            at_least(ratio, 1.5, "the faster flow over the slower"),
-            at_most(ratio, 4, "the faster flow over the slower"),
-        ]
+def draw_flow(panel: Axes, rates: pl.DataFrame, colour: str) -> None:
+    """Draw a flow's rate in the first seed, over the band of all seeds."""
+    value = pl.col("value") * plot.UNITS["Gb/s"]
+    times = pl.col("time_s") * plot.UNITS["ms"]
+    lines = rates.select("seed", time=times, value=value)
+    extremes = lines.group_by("time", maintain_order=True).agg(
+        low=pl.col("value").min(), high=pl.col("value").max()
     )
+    at, low, high = (extremes[name].to_numpy() for name in extremes.columns)
+    panel.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+    first = lines.filter(pl.col("seed") == pl.col("seed").min())
+    panel.plot(first["time"].to_numpy(), first["value"].to_numpy(), color=colour, lw=0.9)
+
+
+def late(table: pl.DataFrame, case: str, metric: str) -> float:
+    """Return a ratio of the flows' rates in the last third of the runs, the median of the seeds."""
+    return metrics.at(table, scheme=case, metric=metric)
+
+
+@figure.claim("under TIMELY flows from 7 and 3 Gb/s stay apart (by a factor of 1.5 or more)")
+def apart(table: pl.DataFrame) -> Verdict:
+    return at_least(late(table, APART, RATIO), 1.5, RATIO)
+
+
+@figure.claim("but no further than in the published picture (by a factor of 4)", stated=False)
+def as_published(table: pl.DataFrame) -> Verdict:
+    return at_most(late(table, APART, RATIO), 4, RATIO)
 
 
 @figure.claim(
     "under TIMELY flows from 5 Gb/s both settle apart, by a factor of 1.1 to 1.8", stated=False
 )
 def uneven(table: pl.DataFrame) -> Verdict:
-    ratio = late_ratio(table, TOGETHER)
-    faster = max(ratio, 1 / ratio)
-    return every(
-        [
-            at_least(faster, 1.1, "the faster flow over the slower"),
-            at_most(faster, 1.8, "the faster flow over the slower"),
-        ]
-    )
+    return between(late(table, TOGETHER, UNEVENNESS), 1.1, 1.8, UNEVENNESS)
 
 
-@figure.claim("with bursts of 16 KB they meet (within 20 %)", stated=False)
+@figure.claim(
+    "with bursts of 16 KB TIMELY's flows come close (within a factor of 1.5)", stated=False
+)
 def bursts_meet(table: pl.DataFrame) -> Verdict:
-    return at_most(abs(late_ratio(table, BURSTS) - 1), 0.2, "the difference")
+    return at_most(late(table, BURSTS, UNEVENNESS), 1.5, UNEVENNESS)
 
 
 @figure.claim("under patched TIMELY they meet (within 10 %)")
 def patched_meet(table: pl.DataFrame) -> Verdict:
-    return at_most(abs(late_ratio(table, PATCHED) - 1), 0.1, "the difference")
+    return at_most(late(table, PATCHED, UNEVENNESS), 1.1, UNEVENNESS)

@@ -1,5 +1,6 @@
 """Figure A9: packets against the fluid models, under patched TIMELY and DCQCN."""
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ figure = Figure(
     source="Figures: patched TIMELY from 7 and 3 Gb/s; impact of delay and flows on DCQCN",
     scales={
         "smoke": {"seeds": 1, "length": "20 ms"},
-        "quick": {"seeds": 1, "length": "150 ms"},
+        "quick": {"seeds": 3, "length": "150 ms"},
         "paper": {"seeds": 8, "length": "300 ms"},
     },
     deviations=(
@@ -111,22 +112,27 @@ def table(runs: list[Run]) -> pl.DataFrame:
         for probe, name in probes.items()
     ]
     length = runs[0].result.summary["scenario"]["time_limit"]
-    for case, flows, model in models(length):
-        of_fluid = fluid(model).samples.with_columns(case=pl.lit(case), flows=pl.lit(flows))
-        for name in probes.values():
-            parts.append(_part(of_fluid.filter(pl.col("probe") == name), "fluid", name))
-    over_time = pl.concat(parts)
-    of_shifted = (
-        (pl.col("case") == PATCHED) & (pl.col("from") == "fluid") & (pl.col("probe") == QUEUE)
-    )
-    shifted = (pl.col("value") - WIRE_S * 10e9 / 8).clip(0)
-    over_time = over_time.with_columns(value=pl.when(of_shifted).then(shifted).otherwise("value"))
+    over_time = pl.concat([*parts, fluid_lines(length)])
     all_queues = metrics.series(runs, f"queue_bytes {MIDDLE}", points=POINTS)
     by_seed = late(all_queues, "case", "flows", "seed").with_columns(at_least=pl.lit(value=False))
     of_packets = metrics.across_seeds(by_seed).with_columns(pl.lit("packets").alias("from"))
     of_fluids = over_time.filter((pl.col("from") == "fluid") & (pl.col("probe") == QUEUE))
     known = late(of_fluids, "case", "flows", "from")
     return pl.concat([of_packets, known, over_time], how="diagonal_relaxed")
+
+
+@functools.cache
+def fluid_lines(length: str) -> pl.DataFrame:
+    """Return the fluid models' rates and queues over time."""
+    parts = []
+    for case, flows, model in models(length):
+        samples = fluid(model).samples.with_columns(case=pl.lit(case), flows=pl.lit(flows))
+        for name in (QUEUE, *FLOW_RATES):
+            parts.append(_part(samples.filter(pl.col("probe") == name), "fluid", name))
+    lines = pl.concat(parts)
+    of_shifted = (pl.col("case") == PATCHED) & (pl.col("probe") == QUEUE)
+    shifted = (pl.col("value") - WIRE_S * 10e9 / 8).clip(0)
+    return lines.with_columns(value=pl.when(of_shifted).then(shifted).otherwise("value"))
 
 
 def late(samples: pl.DataFrame, *labels: str) -> pl.DataFrame:
