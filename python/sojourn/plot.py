@@ -136,7 +136,7 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
                 horizontal, np.maximum(low, floor), high, color=style.colour, alpha=0.18, lw=0
             )
     if published is not None:
-        _published(axes, published, (x, by), scale)
+        _published(axes, published, (x, by), scale, drawn_as)
     axes.set_xlabel(labels[0])
     axes.set_ylabel(with_unit(labels[1], unit))
     _scale(axes, log=log)
@@ -150,10 +150,16 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
     legend(axes)
 
 
-def _published(axes: Axes, published: pl.DataFrame, columns: tuple[str, str], scale: float) -> None:
+def _published(
+    axes: Axes,
+    published: pl.DataFrame,
+    columns: tuple[str, str],
+    scale: float,
+    drawn_as: Mapping[str, str],
+) -> None:
     x, by = columns
     for number, (scheme, part) in enumerate(_parts(published.sort(x), by)):
-        style = look(scheme)
+        style = look(drawn_as.get(scheme, scheme))
         axes.plot(
             part[x].to_numpy(),
             part["value"].to_numpy() * scale,
@@ -246,7 +252,7 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
         )
     if published is not None:
         for number, (scheme, part) in enumerate(_parts(published, by)):
-            style = look(scheme)
+            style = look(drawn_as.get(scheme, scheme))
             axes.plot(
                 part["value"].to_numpy() * scale,
                 part["fraction"].to_numpy(),

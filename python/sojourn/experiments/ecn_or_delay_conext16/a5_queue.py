@@ -8,7 +8,7 @@ import polars as pl
 from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
 from sojourn.results import Result
 
-from .paper import DOCUMENTED, LOOKS, MIDDLE, PUBLISHED, SCALES, TIMELY, at_load, paper, schemes
+from .paper import DOCUMENTED, LOOKS, MIDDLE, SCALES, TIMELY, at_load, paper, schemes
 
 PROBE = f"queue_bytes {MIDDLE}"
 OVER_TIME = "over time"
@@ -73,10 +73,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         plot.series(place, part, unit="KB", label="queue", log=True, drawn_as=LOOKS)
     plot.same_scale(panels)
     for place, metric in zip(axes[:, 2], ("mean", "maximum"), strict=True):
-        known = None
-        if published is not None:
-            ours = {name: scheme for scheme, name in PUBLISHED.items()}
-            known = published.filter(metric=metric).with_columns(pl.col("scheme").replace(ours))
+        known = None if published is None else published.filter(metric=metric)
         part = table.filter(metric=metric)
         label = f"{metric} of the queue"
         plot.dots(place, part, published=known, unit="KB", label=label, log=True, drawn_as=LOOKS)

@@ -14,6 +14,7 @@ from sojourn import (
     Verdict,
     at_least,
     at_most,
+    between,
     every,
     fluid,
     looks,
@@ -209,17 +210,17 @@ def statistic(table: pl.DataFrame, case: str, flows: int, source: str, metric: s
     return metrics.at(table, case=case, flows=flows, metric=metric, **{"from": source})
 
 
-def more(table: pl.DataFrame, case: str, flows: int, fluid_of: str) -> float:
-    """Return by which share the packets' mean queue is above the fluid's of a case."""
+def over_fluid(table: pl.DataFrame, case: str, flows: int, fluid_of: str) -> float:
+    """Return the packets' mean queue over the fluid's of a case."""
     of_packets = statistic(table, case, flows, "packets", "mean")
-    return of_packets / statistic(table, fluid_of, flows, "fluid", "mean") - 1
+    return of_packets / statistic(table, fluid_of, flows, "fluid", "mean")
 
 
 @figure.claim(
     "patched TIMELY's packets queue as much as its fluid (mean, within 10 %)", stated=False
 )
 def timely_agrees(table: pl.DataFrame) -> Verdict:
-    return at_most(abs(more(table, PATCHED, 2, PATCHED)), 0.1, "distance")
+    return between(over_fluid(table, PATCHED, 2, PATCHED), 0.9, 1.1, "packets over fluid")
 
 
 @figure.claim(
@@ -229,7 +230,7 @@ def timely_agrees(table: pl.DataFrame) -> Verdict:
 def dcqcn_agrees(table: pl.DataFrame) -> Verdict:
     case = DCQCN.format("4 us")
     return every(
-        at_most(abs(more(table, case, flows, case)), 0.25, f"distance with {flows} flows")
+        between(over_fluid(table, case, flows, case), 0.75, 1.25, f"{flows} flows' over the fluid")
         for flows in DCQCN_FLOWS
     )
 
@@ -239,12 +240,11 @@ def dcqcn_agrees(table: pl.DataFrame) -> Verdict:
     stated=False,
 )
 def at_once_is_more(table: pl.DataFrame) -> Verdict:
-    verdicts = []
-    for flows in DCQCN_FLOWS:
-        excess = more(table, AT_ONCE, flows, DCQCN.format("4 us"))
-        verdicts.append(at_least(excess, 0.1, f"more with {flows} flows"))
-        verdicts.append(at_most(excess, 0.6, f"more with {flows} flows"))
-    return every(verdicts)
+    case = DCQCN.format("4 us")
+    return every(
+        between(over_fluid(table, AT_ONCE, flows, case), 1.1, 1.6, f"{flows} flows' over the fluid")
+        for flows in DCQCN_FLOWS
+    )
 
 
 def swing(table: pl.DataFrame, source: str, loop: str) -> float:

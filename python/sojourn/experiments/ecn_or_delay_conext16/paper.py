@@ -114,8 +114,8 @@ dctcp: dict[str, dict[str, Any]] = {"DCTCP": {"transport": "dctcp"}}
 
 ideal: dict[str, dict[str, Any]] = {"Max-min": {"model": "max_min"}}
 
-PUBLISHED = {"DCQCN": "DCQCN", TIMELY: "TIMELY", PATCHED: PATCHED}
-"""What the schemes are called in the published figures."""
+PUBLISHED = ("DCQCN", TIMELY, PATCHED)
+"""The schemes of the published figures."""
 
 LOOKS = {TIMELY: "TIMELY"}
 """What is drawn in the look of another name: the TIMELY that is compared with the published one."""
@@ -148,9 +148,9 @@ def along_load(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None, l
     beside = {"DCQCN": ["DCTCP", *ideal], TIMELY: [DOCUMENTED, "DCQCN", *ideal]}
     labels = ("load (1 = 8 Gb/s of payload)", label)
     common: dict[str, Any] = {"unit": "us", "labels": labels, "log": True, "drawn_as": LOOKS}
-    for panel, (scheme, source) in zip(compared, PUBLISHED.items(), strict=True):
+    for panel, scheme in zip(compared, PUBLISHED, strict=True):
         others = beside.get(scheme, ["DCQCN", *ideal])
-        known = None if published is None else published.filter(scheme=source)
+        known = None if published is None else published.filter(scheme=scheme)
         plot.against(panel, table.filter(scheme=scheme), published=known, **common)
         plain = table.filter(pl.col("scheme").is_in(others)).drop("low", "high")
         plot.against(panel, plain, **common)
