@@ -120,7 +120,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     rates = table.filter(metric=LINES)
     for place, (case, (starts, _)) in zip(axes.flat, CASES.items(), strict=True):
         for flow, start in zip(FLOWS, starts, strict=True):
-            name = "" if len(set(starts)) > 1 else f"the {flow} "
+            name = "" if len(set(starts)) > 1 else f"{flow} "
             draw_flow(place, rates.filter(scheme=case, flow=flow), colours[flow])
             place.lines[-1].set_label(f"{name}from {start} Gb/s")
         known = [] if published is None else published.filter(scheme=case).rows(named=True)
@@ -160,7 +160,9 @@ def apart(table: pl.DataFrame) -> Verdict:
     return at_least(late(table, APART, RATIO), 1.5, RATIO)
 
 
-@figure.claim("but no further than in the published picture (by a factor of 4)", stated=False)
+@figure.claim(
+    "they stay within a factor of 4 of one another, as in the published run", stated=False
+)
 def as_published(table: pl.DataFrame) -> Verdict:
     return at_most(late(table, APART, RATIO), 4, RATIO)
 
