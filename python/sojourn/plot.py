@@ -31,8 +31,8 @@ UNITS = {
 }
 """What a value in seconds, bytes or shares is multiplied by to be shown in the unit."""
 
-
 PUBLISHED = "published (hollow)"
+"""What legends say of published points."""
 
 
 @contextlib.contextmanager

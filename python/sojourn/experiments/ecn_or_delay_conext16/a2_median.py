@@ -26,7 +26,8 @@ figure = Figure(
     id="a2",
     title="Median completion time of small flows",
     source="Figure: median and 90th percentile of FCT of small flows, left",
-    scales=SCALES,
+    # Ten seeds tell medians at load 0.2 too little: TIMELY over DCQCN is within 5 or 6 %.
+    scales={**SCALES, "paper": {**SCALES["paper"], "seeds": 20}},
     panels=(1, 3),
     size=(12, 4.4),
 )

@@ -27,13 +27,13 @@ figure = Figure(
         "As the source shows, any split of the rates is an equilibrium of TIMELY, so what becomes "
         "of two flows hangs on next to nothing. Nothing is random in these runs; a noise of at "
         "most 0.1 µs in the measured round-trip times, an eighth of a packet, makes seeds differ. "
-        "The line is the first seed, the band holds all. Without noise, and with flows that start "
-        "at the same moment, those from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as published. But "
-        "if one starts up to 0.1 ms later the ratio of the last 50 ms is from 3.4 to 47 (20 such "
-        "runs, median 9), and with noise from 2.3 to 59 (12 seeds): flows drift apart further "
-        "than in the one published run, which is told by the claim that does not hold. Segments "
-        "of 16 KB make it more (median 40 over the same 20 starts), and hyper increase, which the "
-        "authors' simulator has not, does not matter (9).",
+        "The line is the first seed, the band holds all. Without noise, flows that start at the "
+        "same moment from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as in the one published run. If "
+        "one starts up to 0.1 ms later, the ratio of the last 50 ms is from 3.4 to 47 (20 runs, "
+        "median 9); with noise it is from 2.3 to 59 (12 seeds). So flows tend to drift apart "
+        "further than in that run, with segments of 16 KB more so (median 40 over the same 20 "
+        "starts); hyper increase, which the authors' simulator does not have, makes no difference "
+        "(9).",
         "The measured round-trip time leaves out a segment's own serialisation, as [timely15] "
         "defines it. The authors' simulator leaves out that of one packet; bursts of 16 KB meet "
         "with that too (20 starts: 0.89 to 1.34; otherwise 0.79 to 1.28).",
