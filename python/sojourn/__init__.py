@@ -11,7 +11,7 @@ from sojourn.run import over_seeds, run, run_many, sweep
 from sojourn.scenario import check, expand, override, parts, read, schema
 
 if TYPE_CHECKING:
-    from sojourn import calls, convergence, looks, metrics, pairs, plot, steady, theory
+    from sojourn import accounts, calls, convergence, looks, metrics, pairs, plot, steady, theory
     from sojourn.claims import (
         Verdict,
         all_at_least,
@@ -37,6 +37,7 @@ __all__ = [
     "ScenarioError",
     "Verdict",
     "__version__",
+    "accounts",
     "all_at_least",
     "all_at_most",
     "at_least",
@@ -67,9 +68,22 @@ __all__ = [
 ]
 
 
+MODULES = (
+    "accounts",
+    "calls",
+    "convergence",
+    "looks",
+    "metrics",
+    "pairs",
+    "plot",
+    "steady",
+    "theory",
+)
+
+
 def __getattr__(name: str) -> Any:
     """Load what draws and computes statistics only when it is asked for: that takes a second."""
-    if name in ("calls", "convergence", "looks", "metrics", "pairs", "plot", "steady", "theory"):
+    if name in MODULES:
         return importlib.import_module(f"sojourn.{name}")
     if name in __all__:
         module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"

@@ -222,6 +222,58 @@ def compare(
     print(f"written to {out}: {', '.join(written)}")
 
 
+@app.command()
+def explain(
+    path: ScenarioFile,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
+    flow: Annotated[int | None, typer.Option(min=0, help="Divide the time of this flow.")] = None,
+    out: Out = None,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    memory: Memory = None,
+    fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
+) -> None:
+    """Say why flows took as long as they did: where their time went, exactly."""
+    from sojourn import accounts, screen
+    from sojourn import compare as comparison
+    from sojourn import explain as page
+
+    with _about(path):
+        variations = dict(scenario.parse_variation(text) for text in vary or ())
+        base = scenario.with_files(scenario.parse(path), path.parent) | {"account": True}
+        out = out or Path("results") / "explain" / path.stem
+        _checked_out(out)
+        options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
+        options |= {"memory": memory, "what": path.name}
+        runs = comparison.run_all(base, variations, seeds, **options)
+        if flow is not None:
+            screen.console.print(screen.text_table(page.of_flow(runs[0].result, flow)))
+            return
+    labels = [name for name in runs[0].labels if name != "seed"]
+    table = accounts.by_size(runs)
+    for rows in page.shown(table, labels, screen.spent):
+        screen.console.print(screen.text_table(rows))
+    if len(runs) == 1:
+        screen.console.print(screen.text_table(page.slowest(runs[0].result)))
+    files.write_text(out / "account.csv", table.write_csv())
+    written = ["account.csv", "account.svg", "account.png"]
+    if labels:
+        differences = accounts.differences(runs, labels[0])
+        print(f"more than under {runs[0].labels[labels[0]]}, on the same flows:")
+        for rows in page.shown(differences, labels, screen.spent):
+            screen.console.print(screen.text_table(rows))
+        files.write_text(out / "differences.csv", differences.write_csv())
+        written.append("differences.csv")
+    for line in page.sentences(runs, table, labels):
+        print(line)
+    page.draw(runs, labels, out / "account")
+    print(f"written to {out}: {', '.join(written)}")
+
+
 def _cache(fresh: bool) -> Path | None:
     return None if fresh else default_cache()
 

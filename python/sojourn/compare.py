@@ -27,6 +27,24 @@ LOAD = {"realised load": metrics.realised_load()}
 """What is told of all flows together where a load was asked for."""
 
 
+def run_all(
+    base: Mapping[str, Any],
+    variations: Mapping[str, Sequence[Any]],
+    seeds: int = 1,
+    **options: Any,
+) -> list[Run]:
+    """Run every combination over seeds; the options are those of `run_many`."""
+    # What has the name of another column, such as `size`, gets its whole path as its name.
+    variations = {
+        find(base, name) if name in (*COLUMNS, *pairs.COLUMNS) else name: values
+        for name, values in variations.items()
+    }
+    count = seeds * math.prod(len(values) for values in variations.values())
+    if count > MOST_RUNS:
+        raise ScenarioError(f"{count} runs are too many: at most {MOST_RUNS} can be compared")
+    return sweep(over_seeds(expand(base, variations), seeds), **options)
+
+
 def compare(
     base: Mapping[str, Any],
     variations: Mapping[str, Sequence[Any]],
@@ -42,15 +60,8 @@ def compare(
     single seed the means have the intervals of `convergence.within_run`. The options are those of
     `run_many`.
     """
-    # What has the name of another column, such as `size`, gets its whole path as its name.
-    variations = {
-        find(base, name) if name in (*COLUMNS, *pairs.COLUMNS) else name: values
-        for name, values in variations.items()
-    }
-    count = seeds * math.prod(len(values) for values in variations.values())
-    if count > MOST_RUNS:
-        raise ScenarioError(f"{count} runs are too many: at most {MOST_RUNS} can be compared")
-    runs = sweep(over_seeds(expand(base, variations), seeds), **options)
+    runs = run_all(base, variations, seeds, **options)
+    varied = [name for name in runs[0].labels if name != "seed"]
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
     loaded = any(run.result.summary["load"] for run in runs)
     tables = []
@@ -70,11 +81,11 @@ def compare(
         )
         summary = metrics.across_seeds(measured, median=median)
         if seeds == 1:
-            summary = summary.update(_within_runs(runs, bucket), on=[*variations, "metric"])
+            summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
         every = metrics.ALL.name
         size = pl.lit(bucket.name if bucket.of_class is None else every).alias("size")
         of_class = pl.lit(bucket.of_class or every).alias("class")
-        tables.append(summary.with_columns(size, of_class).select(*variations, *COLUMNS))
+        tables.append(summary.with_columns(size, of_class).select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
 
 

@@ -286,6 +286,14 @@ def _interval(row: Mapping[str, Any]) -> str:
     return bound + _in_unit(value, str(row.get("metric", ""))) + spread
 
 
+def spent(row: Mapping[str, Any]) -> str:
+    """Write an amount of time, and how far its interval reaches, if it is known."""
+    if not row["value"] or math.isnan(row["value"]):
+        return "-"
+    reach = row["high"] - row["value"]
+    return duration(row["value"]) + ("" if math.isnan(reach) else f" ± {duration(reach)}")
+
+
 def _in_unit(value: float, metric: str) -> str:
     if metric.startswith("FCT") or metric.endswith("_s"):
         return duration(value)

@@ -1,0 +1,170 @@
+"""What `sojourn explain` shows: where the time of flows went, in tables, pictures, sentences."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import accounts, looks, metrics, plot
+from sojourn._core import ScenarioError
+from sojourn.accounts import ALONE, PARTS, TOTAL
+from sojourn.results import Result, Run
+from sojourn.validation_page import Rows
+
+COLOURS = {
+    accounts.FLIGHT: "#E5E7EB",
+    accounts.HANDSHAKE: "#B6BCC6",
+    accounts.ROUND_TRIPS: "#7C8593",
+    accounts.OTHERS: looks.RED,
+    accounts.OWN: looks.ORANGE,
+    accounts.CONTROL: looks.YELLOW,
+    accounts.PAUSED: looks.BLACK,
+    accounts.PACE: looks.SKY,
+    accounts.TURN: looks.BLUE,
+    accounts.REPAIRS: looks.PURPLE,
+    accounts.TIME_OUTS: looks.GREEN,
+}
+"""Grey is what a flow alone has too; colours are what costs."""
+
+BINS_PER_DECADE = 3
+
+WHERE = {
+    "host": "in the source host's own port",
+    "there": "in switches on the way there",
+    "back": "on the way back",
+}
+
+
+def shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
+    """Return what `accounts.by_size` or `differences` says, a table a size; `show` writes seconds.
+
+    Parts that are nowhere a hundredth of the time are left out.
+    """
+    whole = table.filter(metric=TOTAL)["value"].abs().max()
+    heads = [name for name in (TOTAL, ALONE, *PARTS) if _matters(table, name, whole)]
+    tables = []
+    for part in table.partition_by("size", maintain_order=True):
+        rows = []
+        for group in part.partition_by(labels, maintain_order=True) if labels else [part]:
+            values = {row["metric"]: row for row in group.to_dicts()}
+            named = [str(group[label][0]) for label in labels]
+            rows.append(
+                [*named, *(show(values[head]) if head in values else "-" for head in heads)]
+            )
+        tables.append(Rows(f"size: {part['size'][0]}", [*labels, *heads], rows))
+    return tables
+
+
+def _matters(table: pl.DataFrame, name: str, whole: Any) -> bool:
+    most: Any = table.filter(metric=name)["value"].abs().max()
+    return name in (TOTAL, ALONE) if most is None or whole is None else most >= 0.01 * whole
+
+
+def sentences(runs: Sequence[Run], table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and size what costs most, besides what a flow alone has too."""
+    told = []
+    for group in table.partition_by([*labels, "size"], maintain_order=True):
+        values = dict(zip(group["metric"], group["value"], strict=True))
+        bucket = next(b for b in metrics.BUCKETS if b.name == group["size"][0])
+        if bucket is metrics.ALL:
+            continue
+        given = {label: group[label][0] for label in labels}
+        mine = [run for run in runs if all(str(run.labels[k]) == str(v) for k, v in given.items())]
+        costs = {name: values[name] for name in PARTS if name != accounts.FLIGHT}
+        largest = max(costs, key=lambda name: costs[name])
+        share = costs[largest] / values[TOTAL]
+        scheme = ", ".join(map(str, given.values()))
+        told.append(
+            f"{scheme + ': ' if scheme else ''}flows {bucket.name} take "
+            f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone; {share:.0%} of it "
+            f"is {largest}, {PARTS[largest]}{_mostly(mine, largest, bucket)}"
+        )
+    return told
+
+
+def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
+    """Say where most of a part was, if it is one of queues."""
+    found: dict[str, float] = {}
+    for column, share in accounts.places(runs, part, bucket).items():
+        leg = column.removesuffix("_ps").rpartition("_")[2]
+        found[leg] = found.get(leg, 0.0) + share
+    leg = max(found, key=lambda one: found[one], default="")
+    return f" ({found[leg]:.0%} {WHERE[leg]})" if leg in WHERE else ""
+
+
+def slowest(result: Result, most: int = 5) -> Rows:
+    """Return the flows that took longest beyond what they would alone, and their largest parts."""
+    excess = pl.col("fct_s") - pl.col("ideal_fct_s")
+    flows = accounts.divided(result).sort(excess, descending=True, maintain_order=True).head(most)
+    rows = []
+    for flow in flows.to_dicts():
+        parts = sorted(PARTS, key=lambda name: -flow[name])[:3]
+        told = ", ".join(f"{name} {flow[name] / flow['fct_s']:.0%}" for name in parts)
+        times = f"{flow['fct_s']:.4g} s", f"{flow['slowdown']:.3g}"
+        size = f"{flow['size_bytes']:,} B"
+        rows.append([str(flow["flow"]), size, *times, str(flow["rounds"]), told])
+    columns = ["flow", "size", "FCT", "slowdown", "rounds", "mostly"]
+    return Rows("flows with the largest excess", columns, rows)
+
+
+def of_flow(result: Result, number: int) -> Rows:
+    """Return the account of one flow, by reason and place; raise `ScenarioError` if it has none."""
+    account = result.account.filter(flow=number)
+    if account.is_empty():
+        known = number in result.flows["flow"]
+        why = "did not finish, and so has no account" if known else "is not among the flows"
+        raise ScenarioError(f"--flow {number}: {why}")
+    row = account.row(0, named=True)
+    rows = []
+    for column in accounts.columns_of(account):
+        if row[column]:
+            reason, place = accounts.split(column)
+            spent, share = row[column] / 1e12, row[column] / row["fct_ps"]
+            rows.append([reason, place, f"{spent:.9f} s", f"{share:.1%}"])
+    title = (
+        f"flow {number}: {row['fct_ps'] / 1e12:.12f} s, {row['rounds']} round trips of the window"
+    )
+    return Rows(title, ["reason", "place", "time", "share"], rows)
+
+
+def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
+    """Draw what mean slowdowns are made of, by size: a panel a scheme."""
+    panels: dict[str, list[pl.DataFrame]] = {}
+    for run in runs:
+        name = ", ".join(str(run.labels[label]) for label in labels)
+        panels.setdefault(name, []).append(accounts.divided(run.result))
+    size = (1.5 + 5.0 * len(panels), 4.8)
+    with plot.canvas(1, len(panels), size, salt="explain") as (picture, axes):
+        places = np.atleast_1d(axes)
+        for place, (name, flows) in zip(places, panels.items(), strict=True):
+            _stack(place, pl.concat(flows))
+            place.set_title(name, fontsize=10)
+        highest = max(place.get_ylim()[1] for place in places)
+        for place in places:
+            place.set_ylim(0, highest)
+        places[0].set_ylabel("mean slowdown (1 = alone in the network)")
+        handles, names = places[0].get_legend_handles_labels()
+        picture.legend(
+            handles[::-1], names[::-1], loc="outside right center", fontsize=9, frameon=False
+        )
+        plot.save(picture, stem)
+
+
+def _stack(axes: Any, flows: pl.DataFrame) -> None:
+    """Draw stacked bars over size."""
+    octave = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
+    shares = [(pl.col(name) / pl.col("ideal_fct_s")).mean().alias(name) for name in PARTS]
+    bins = flows.group_by(bin=octave).agg(*shares).sort("bin")
+    edges = 10 ** (bins["bin"].to_numpy() / BINS_PER_DECADE)
+    widths = edges * (10 ** (1 / BINS_PER_DECADE) - 1)
+    bottom = np.zeros(len(edges))
+    for name in PARTS:
+        heights = bins[name].to_numpy()
+        style: Mapping[str, Any] = {"color": COLOURS[name], "edgecolor": "white", "linewidth": 0.3}
+        axes.bar(edges, heights, widths, bottom=bottom, align="edge", label=name, **style)
+        bottom += heights
+    axes.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlabel("flow size (bytes)")

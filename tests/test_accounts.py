@@ -1,0 +1,143 @@
+"""Accounts in words, and what `sojourn explain` shows of them."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import ScenarioError, accounts, cli, explain, metrics, over_seeds, screen, sweep
+from sojourn.accounts import PARTS, TOTAL
+
+BASE = {
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 3,
+        "receivers": 3,
+        "rate": "1 Gbps",
+        "delay": "5 us",
+    },
+    "transport": "dctcp",
+    "workload": {
+        "kind": "poisson",
+        "load": 0.7,
+        "sizes": {"kind": "uniform", "min": "1 B", "max": "200 KB"},
+        "flows": 200,
+    },
+    "account": True,
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[sojourn.Run]:
+    """DCTCP and TIMELY on the same flows, two seeds."""
+    labelled = [({"transport": kind}, BASE | {"transport": kind}) for kind in ("dctcp", "timely")]
+    return sweep(over_seeds(labelled, 2))
+
+
+def test_every_column_of_accounts_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
+    columns = accounts.columns_of(runs[0].result.account)
+    assert {accounts.part_of(column) for column in columns} == set(PARTS)
+    assert accounts.split("recovery_timeout_sender_ps") == ("recovery_timeout", "sender")
+    assert accounts.part_of("window_queue_others_there_ps") == accounts.OTHERS
+    assert accounts.part_of("window_receiver_ps") == accounts.ROUND_TRIPS
+    with pytest.raises(ValueError, match="no part"):
+        accounts.part_of("fct_ps")
+
+
+def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
+    for run in runs:
+        flows = accounts.divided(run.result)
+        apart = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
+        assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+    table = accounts.by_size(runs)
+    for part in table.partition_by("transport", "size"):
+        values = dict(zip(part["metric"], part["value"], strict=True))
+        assert sum(values[name] for name in PARTS) == pytest.approx(values[TOTAL])
+
+
+def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) -> None:
+    table = accounts.differences(runs, "transport")
+    assert table["transport"].unique().to_list() == ["timely"]
+    means = accounts.by_size(runs)
+
+    def mean(scheme: str, part: str) -> float:
+        return metrics.at(means, transport=scheme, size="all", metric=part)
+
+    for name in (TOTAL, accounts.PACE, accounts.OTHERS):
+        found = metrics.at(table, size="all", metric=name)
+        assert found == pytest.approx(mean("timely", name) - mean("dctcp", name), abs=1e-12)
+    assert metrics.at(table, size="all", metric=accounts.PACE) > 0
+    with pytest.raises(ScenarioError, match="dctpc"):
+        accounts.differences(runs, "transport", "dctpc")
+
+
+def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
+    found = accounts.places(runs[:2], accounts.OTHERS)
+    assert sum(found.values()) == pytest.approx(1)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert all("queue_others" in column for column in found)
+
+
+def test_results_without_accounts_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="account: must be true"):
+        accounts.divided(sojourn.run(BASE | {"account": False}))
+
+
+def test_the_sentence_names_what_costs_most(runs: list[sojourn.Run]) -> None:
+    said = explain.sentences(runs, accounts.by_size(runs), ["transport"])
+    assert len(said) == 4, "two schemes, two sizes"
+    assert said[0].startswith("dctcp: flows ≤ 100 KB take ")
+    assert "of it is " in said[0]
+
+
+def test_one_flows_account_has_every_part_of_its_time(runs: list[sojourn.Run]) -> None:
+    result = runs[0].result
+    rows = explain.of_flow(result, 7)
+    took = sum(float(row[2].removesuffix(" s")) for row in rows.rows)
+    fct = result.flows.filter(flow=7)["fct_s"][0]
+    assert took == pytest.approx(fct, abs=1e-9 * len(rows.rows))
+    with pytest.raises(ScenarioError, match="--flow 200: is not among the flows"):
+        explain.of_flow(result, 200)
+
+
+def test_times_are_told_with_their_reach() -> None:
+    row = {"value": 1.5e-3, "high": 1.75e-3}
+    assert screen.spent(row) == "1.5 ms ± 250 µs"
+    assert screen.spent(row | {"high": float("nan")}) == "1.5 ms"
+    assert screen.spent({"value": 0.0, "high": 0.0}) == screen.spent({"value": None}) == "-"
+
+
+def test_explain_writes_tables_and_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    assert cli.invoke(["explain", "one.toml"]) == 0
+    assert "flows with the largest excess" in capsys.readouterr().out
+    vary = ["explain", "one.toml", "--vary", "transport=dctcp,tcp", "--out", "both"]
+    assert cli.invoke(vary) == 0
+    assert "more than under dctcp, on the same flows" in capsys.readouterr().out
+    names = {file.name for file in Path("both").iterdir()}
+    assert names == {"account.csv", "account.svg", "account.png", "differences.csv"}
+    assert cli.invoke(["explain", "one.toml", "--flow", "3"]) == 0
+    assert "round trips of the window" in " ".join(capsys.readouterr().out.split())
+    assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
+    assert "--flow 999: is not among the flows" in capsys.readouterr().err
+
+
+def explain_example() -> str:
+    return """
+transport = "dctcp"
+[topology]
+kind = "dumbbell"
+senders = 2
+receivers = 2
+rate = "1 Gbps"
+delay = "1 us"
+[workload]
+kind = "poisson"
+load = 0.5
+flows = 50
+sizes = { kind = "uniform", min = "1 B", max = "200 KB" }
+"""
