@@ -19,7 +19,7 @@ from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
-    *("run", "compare", "figure", "report", "parts", "schema", "examples", "new"),
+    *("run", "compare", "explain", "figure", "report", "parts", "schema", "examples", "new"),
     *("check", "trace", "validate", "bench"),
 )
 
