@@ -23,7 +23,12 @@ from sojourn import (
 from .paper import paper
 from .testbed import CAPACITY_BPS, PACKET_S, SCALES, SERVER_LINK, rack
 
-FLOWS = (0, 1, 2, 3)
+CONNECTIONS = (0, 3, 6, 9)
+"""Some of those that cross both queues, where there are two."""
+
+ONE, TWO = "one queue", "two queues"
+
+QUEUES = {ONE: (SERVER_LINK,), TWO: ("switch0->switch1", "switch1->switch2")}
 
 THRESHOLDS_KB = (20, 40, 80, 160, 240)
 
@@ -53,42 +58,40 @@ figure = Figure(
         "quick": {"seeds": 3, "warm_up": 60, "measured": 40},
         "paper": {"seeds": 10, "warm_up": 100, "measured": 200},
     },
-    deviations=(
-        "TIMELY's own packets are not marked: the marks are those of DCTCP's packets, for several "
-        "thresholds K and for DCQCN's RED profile, with the same connections. RTTs and marks are "
-        "averaged over rounds of 100 µs; r is Pearson's, the mean over the seeds.",
-        "On this testbed a packet meets one queue. Where DCTCP's queue swings about a sharp "
-        "threshold, whether a packet is marked tells which half of the swing it met, and rounds of "
-        "a few packets are marked all or not at all: r is then near that of a step and a ramp, "
-        "0.87. With a low threshold, with RED's slope, and over all settings together marks say "
-        "little. Several queues on the way, which only RTTs add up, are not part of this figure.",
-        "With low thresholds DCTCP's windows are a few packets, and hosts that are all alike fall "
-        "into step if of packets that come at the same moment the one of the lowest link always "
-        "goes first: at K = 20 KB a run has 3 to 8 different shares of marks, and r is between "
-        "-0.63 and 0.34, at K = 40 KB between 0.45 and 0.94. In the order of their scheduling they "
-        "were 40 shares and an r of 0.45 and 0.52, in every run.",
-    ),
+    deviations=("DEVIATIONS",),
     panels=(1, 3),
     size=(13, 4.4),
 )
 
 
+def two_queues(scale: Scale) -> dict[str, Any]:
+    """Return a scenario of 60 connections: 20 cross two bottlenecks, and 20 more each of them."""
+    row = {"kind": "parking_lot", "bottlenecks": 2, "rate": "20 Gbps", "access_rate": "40 Gbps"}
+    delays = {"delay": "3 us", "access_delay": "3 us"}
+    flows = {"flows": 60, "stagger": "50 us", "jitter": "50 us", "initial_rate": "500 Mbps"}
+    return rack(scale) | {
+        "topology": row | delays,
+        "workload": {"kind": "long_lived", **flows},
+    }
+
+
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    watched = {"rtt_flows": list(FLOWS), "interval": "2 us", "flows": [], "queues": [SERVER_LINK]}
-    yield {"scheme": TIMELY}, override(rack(scale), {"samples": watched})
-    rounds = {"rtt_flows": list(FLOWS)}
+    rtts = {"rtt_flows": list(CONNECTIONS)}
+    for way, scenario in ((ONE, rack(scale)), (TWO, two_queues(scale))):
+        watched = {"interval": "2 us", "flows": [], "queues": list(QUEUES[way])}
+        yield {"scheme": TIMELY, "way": way}, override(scenario, {"samples": rtts | watched})
     for setting, queue in SETTINGS.items():
-        marking = {"transport": "dctcp", "queue": queue, "samples": rounds}
-        yield {"scheme": setting}, override(rack(scale), marking)
+        marking = {"transport": "dctcp", "queue": queue, "samples": rtts}
+        yield {"scheme": setting, "way": TWO}, override(two_queues(scale), marking)
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     parts = [
-        (against_queue if run.labels["scheme"] == TIMELY else against_marks)(run, flow)
+        (against_queues if run.labels["scheme"] == TIMELY else against_marks)(run, flow)
         for run in runs
-        for flow in FLOWS
+        for flow in CONNECTIONS
     ]
     return pl.concat(parts)
 
@@ -100,33 +103,27 @@ def probe(run: Run, name: str) -> pl.DataFrame:
     return told.select("time_s", "value")
 
 
-def rtts(run: Run, flow: int, name: str) -> pl.DataFrame:
-    """Return the RTTs of a flow, as TIMELY takes them, beside another probe of its ACKs."""
-    measured = probe(run, f"measured_rtt_s flow {flow}")
-    return measured.select(
-        "time_s",
-        value=pl.col("value") - PACKET_S,
-        x=probe(run, f"{name} flow {flow}")["value"],
-    )
+def rtts(run: Run, flow: int) -> pl.DataFrame:
+    """Return the RTTs of a connection, as TIMELY takes them, when it learns of them."""
+    return probe(run, f"measured_rtt_s flow {flow}").with_columns(pl.col("value") - PACKET_S)
 
 
-def against_queue(run: Run, flow: int) -> pl.DataFrame:
-    """Return RTTs against the queue as the switch had it when the packet came."""
-    # A packet's way from the switch to the server, and its ACK's to the client, without queues.
-    wire_s = 3 * 3e-6 + 40 * 8 / 20e9 + 40 * 8 / 10e9 + 1040 * 8 / 20e9
-    waited = rtts(run, flow, "rtt_forward_queueing_s")
-    came = waited.with_columns(time_s=pl.col("time_s") - wire_s - pl.col("x")).sort("time_s")
-    queue = probe(run, f"queue_bytes {SERVER_LINK}").rename({"value": "queue"})
-    met = came.join_asof(queue, on="time_s", strategy="backward")
-    return metrics.labelled(run.labels, met.select(x="queue", value="value").drop_nulls())
+def against_queues(run: Run, flow: int) -> pl.DataFrame:
+    """Return RTTs against what then waits at the switches on the way."""
+    known = rtts(run, flow)
+    for link in QUEUES[run.labels["way"]]:
+        queue = probe(run, f"queue_bytes {link}").rename({"value": link})
+        known = known.join_asof(queue, on="time_s", strategy="backward")
+    waits = pl.sum_horizontal(QUEUES[run.labels["way"]])
+    return metrics.labelled(run.labels, known.drop_nulls().select("value", x=waits))
 
 
 def against_marks(run: Run, flow: int) -> pl.DataFrame:
     """Return the mean RTT of every round against the share of its packets that were marked."""
-    marks = rtts(run, flow, "rtt_marked")
+    marks = rtts(run, flow).with_columns(x=probe(run, f"rtt_marked flow {flow}")["value"])
     rounds = marks.group_by((pl.col("time_s") / ROUND_S).floor(), maintain_order=True)
     return metrics.labelled(
-        run.labels, rounds.agg(pl.col("x", "value").mean()).select("x", "value")
+        run.labels, rounds.agg(pl.col("x", "value").mean()).select("value", "x")
     )
 
 

@@ -21,7 +21,7 @@ from sojourn import (
 )
 
 from .paper import paper
-from .testbed import MEAN, SCALES, THROUGHPUT, draw_sweep, measured, rack
+from .testbed import AT_ONCE, MEAN, SOON, THROUGHPUT, draw_sweep, measured, rack
 
 T_HIGHS_US = (40, 60, 80, 100, 200, 500)
 
@@ -32,7 +32,7 @@ figure = Figure(
     id="d8",
     title="Throughput and RTT against T_high",
     source="Figure: throughput and RTT for different T_high",
-    scales=SCALES,
+    scales=SOON,
     deviations=("Where T_high is below 50 µs, T_low is as low.",),
     panels=(1, 2),
     size=(11, 4.6),
@@ -48,7 +48,8 @@ def scheme(sessions: int) -> str:
 def runs(scale: Scale) -> Iterator[Labelled]:
     for sessions in SESSIONS:
         for t_high in T_HIGHS_US if scale["name"] != "smoke" else T_HIGHS_US[::3]:
-            change = {"t_high": f"{t_high} us", "t_low": f"{min(t_high, 50)} us"}
+            thresholds = {"t_high": f"{t_high} us", "t_low": f"{min(t_high, 50)} us"}
+            change = thresholds | {"segments": AT_ONCE}
             labels = {"scheme": scheme(sessions), "t_high": t_high}
             yield labels, override(rack(scale, sessions), {"transport": change})
 
