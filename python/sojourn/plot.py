@@ -31,6 +31,10 @@ UNITS = {
 """What a value in seconds, bytes or shares is multiplied by to be shown in the unit."""
 
 
+SHEET = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+"""What lies behind a name that stands among lines."""
+
+
 @contextlib.contextmanager
 def canvas(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, salt: str = "sojourn"
@@ -327,7 +331,7 @@ def tradeoff(
         )
         for name, right, top in zip(part["name"], *spots, strict=True):
             place: Any = {"xytext": (5, height), "textcoords": "offset points", "fontsize": 8}
-            axes.annotate(name, (right, top), color=style.colour, **place)
+            axes.annotate(name, (right, top), color=style.colour, bbox=SHEET, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)
     axes.set_xlabel(with_unit(labels[0], units[0]))
@@ -489,8 +493,7 @@ NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
 
 def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
     shift, alignment = NAME_PLACES[side]
-    sheet = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": SHEET}
     axes.annotate(name, place, shift, **text, **alignment)
 
 

@@ -68,11 +68,12 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     offered = "offered load"
-    ideal = pl.DataFrame({"load": [0.0, 1.0], "value": [0.0, 1.0], "scheme": "all delivered"})
-    plot.curves(axes[0], ideal, x="load")
-    shown = table.filter(metric=DELIVERED)
-    plot.against(axes[0], shown, labels=(offered, "delivered load"))
-    plot.legend(axes[0], columns=2)
+    share = pl.col("value", "low", "high") / pl.col("load")
+    shares = table.filter(metric=DELIVERED).with_columns(share)
+    plot.against(axes[0], shares, unit="%", labels=(offered, "delivered of what is offered"))
+    axes[0].axhline(100 * SATURATED, color="#222222", ls=":", lw=1, label="saturated below")
+    axes[0].set_ylim(60, 102)
+    plot.legend(axes[0])
     for panel, metric in zip(axes[1:], (MEDIAN, TAIL), strict=True):
         part = table.filter(metric=metric)
         plot.against(panel, part, unit="us", labels=(offered, metric), log=True)

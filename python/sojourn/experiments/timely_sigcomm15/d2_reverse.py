@@ -26,6 +26,8 @@ REVERSE_FLOWS = 20
 
 SERVER, PEERS = 10, (11, 12)
 
+HOSTS = [*(f"client{number}" for number in range(10)), "server", "peer0", "peer1"]
+
 CONNECTIONS = (0, 10, 20, 30)
 """The connections of the first client."""
 
@@ -70,7 +72,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     ]
     for scheme in (PRIORITY, PLAIN):
         change = {
-            "topology": {"kind": "graph", "file": "reverse.csv", "senders": "none"},
+            "topology": {"file": "reverse.csv", "hosts": HOSTS, "senders": "none"},
             "workload": {"kind": "flows", "flows": [*forward, *reverse]},
             "switch": {"control_priority": scheme == PRIORITY, "pause": "none"},
             "host": {"rtt_noise": {"kind": "gaussian", "deviation": "100 ns"}},

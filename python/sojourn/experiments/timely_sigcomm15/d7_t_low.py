@@ -24,7 +24,11 @@ figure = Figure(
     deviations=(
         "The RTT falls with T_low down to 50 µs only. Below, T_low hardly acts: the gradient then "
         "sets the queue, and with 16 KB lets it swing slowly.",
-        "DEVIATION",
+        "With 16 KB it swings most of all at a T_low of 200 µs: from empty to 620 KB and back "
+        "every 6 ms. So the mean RTT falls from there to a T_low of 50 µs and rises again below, "
+        "and is hardly shorter at 10 µs than at 200: by 9 % over ten seeds of 500 ms, by 14 % "
+        "over three of 100 ms. The source says no more than that a shorter T_low has a shorter "
+        "RTT, and no more is asked; a bound of 10 % was ours. Segments leave at once here.",
     ),
     panels=(1, 2),
     size=(11, 4.6),
@@ -67,7 +71,7 @@ def smaller_rtt(table: pl.DataFrame, segment: int) -> Verdict:
     """Judge that the least T_low has a lower mean RTT than the greatest."""
     least, most = (value(table, segment, t_low, MEAN) for t_low in (T_LOWS_US[0], T_LOWS_US[-1]))
     what = f"{scheme(segment)}: mean RTT at T_low {T_LOWS_US[0]} over that at {T_LOWS_US[-1]} µs"
-    return at_most(least / most, 0.9, what)
+    return at_most(least / most, 1.0, what)
 
 
 for length in SEGMENTS_KB:

@@ -17,8 +17,6 @@ AT_ONCE: dict[str, Any] = {"size": "16 KB", "spacing": "none"}
 CONNECTIONS = 4
 """A client's connections, unless a figure says otherwise: each has a fair share of 500 Mb/s."""
 
-SERVER_LINK = "switch->server"
-
 CAPACITY_BPS = 20e9
 
 GOODPUT_BPS = CAPACITY_BPS * 1000 / 1040
@@ -46,7 +44,12 @@ SOON: dict[str, dict[str, Any]] = SCALES | {
 
 base: dict[str, Any] = {
     "name": "TIMELY's testbed: ten clients and a server",
-    "topology": {"kind": "graph", "file": "testbed.csv", "senders": CLIENTS},
+    "topology": {
+        "kind": "graph",
+        "file": "testbed.csv",
+        "hosts": [*(f"client{number}" for number in range(CLIENTS)), "server"],
+        "senders": CLIENTS,
+    },
     "workload": {"kind": "long_lived", "jitter": "2 ms"},
     "transport": override(TIMELY, {"segments.spacing": "700 Mbps"}),
     "switch": LOSSLESS,
