@@ -393,6 +393,8 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
     axes.set_ylabel(with_unit(label, unit))
     axes.grid(visible=False, axis="x")
     _scale(axes, log=True)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     legend(axes, columns=3)
 
 

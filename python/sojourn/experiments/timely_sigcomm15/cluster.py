@@ -105,25 +105,38 @@ def remote_calls(load: float, stop: str, **pattern: Any) -> dict[str, Any]:
 
 HIGH_LOAD: dict[str, dict[str, Any]] = {
     "smoke": {"warm_up": "1 ms", "stop": "2 ms", "time_limit": "20 ms"},
-    "quick": {"warm_up": "5 ms", "stop": "10 ms", "time_limit": "40 ms"},
+    "quick": {"warm_up": "7 ms", "stop": "14 ms", "time_limit": "50 ms"},
     "paper": {"warm_up": "10 ms", "stop": "20 ms", "time_limit": "60 ms", "seeds": 2},
 }
 """Scales of D12 and D13, which see the same runs: calls come until `stop`, all are answered."""
 
 
-LOADS = (0.75, 0.8)
+LOAD, HIGHER = 0.75, 0.8
 
 
 def at_high_load(scale: Scale) -> Iterator[Labelled]:
     """Yield every scheme at loads that pause frames alone do not carry (D11)."""
     times = {name: scale[name] for name in ("warm_up", "time_limit")}
-    for scheme, change in (schemes | {PACED: paced}).items():
-        for load in LOADS:
+    for load in (LOAD, HIGHER) if scale["name"] == "paper" else (LOAD,):
+        beside = {PACED: paced} if load == LOAD else {}
+        for scheme, change in (schemes | beside).items():
             workload = remote_calls(load, scale["stop"])
-            yield (
-                {"scheme": scheme, "load": load},
-                override(cluster(scale, workload, **times), change),
-            )
+            shared = cluster(scale, workload, **times)
+            yield {"scheme": scheme, "load": load}, override(shared, change)
+
+
+def draw_distributions(axes: Any, table: pl.DataFrame, published: Mapping[float, float]) -> None:
+    """Draw distributions, dotted at the higher load, and the published reductions at the other."""
+    parts = table.filter(pl.col("fraction").is_not_null())
+    reference = parts.filter(scheme=PAUSE, load=LOAD)
+    for number, (fraction, reduction) in enumerate(published.items()):
+        value = reached(reference, fraction) * (1 + reduction) * 1e6
+        said = None if number else "published reductions (hollow)"
+        style: Any = {"color": looks.look(GRADIENT).colour, "linestyle": "none"}
+        axes.plot(value, fraction, marker="^", markerfacecolor="none", label=said, **style)
+    higher = pl.format("{}, load {}", "scheme", "load")
+    named = pl.when(load=LOAD).then("scheme").otherwise(higher)
+    plot.cdf(axes, parts.with_columns(scheme=named), label=f"time at a load of {LOAD}")
 
 
 def over_pauses(table: pl.DataFrame, scheme: str, metric: str, load: float, unit: str) -> Any:
@@ -134,15 +147,6 @@ def over_pauses(table: pl.DataFrame, scheme: str, metric: str, load: float, unit
     by = plot.UNITS[unit]
     said = f"{ours * by:.3g} over {theirs * by:.3g} {unit.replace('us', 'µs')} with pauses alone"
     return ours / theirs, said
-
-
-def draw_published(axes: Any, reference: pl.DataFrame, reductions: Mapping[float, float]) -> None:
-    """Draw where a distribution's percentiles would be with the published reductions."""
-    for number, (fraction, reduction) in enumerate(reductions.items()):
-        value = reached(reference, fraction) * (1 + reduction) * 1e6
-        said = None if number else "published reductions (hollow)"
-        style: Any = {"color": looks.look(GRADIENT).colour, "linestyle": "none"}
-        axes.plot(value, fraction, marker="^", markerfacecolor="none", label=said, **style)
 
 
 def hosts(run: Run) -> int:

@@ -43,7 +43,16 @@ figure = Figure(
         *cluster.deviations,
         "Loads count payload and are shares of what all hosts can send. Calls come whether or not "
         "those before are answered, so above saturation hosts have ever more to send.",
-        "DEVIATION",
+        "Where the paper takes a network to be saturated is not known; here, where it delivers "
+        "less than 95 % of what is offered. That is narrow: with 1024 hosts pause frames alone "
+        "deliver 94.9 % of a load of 0.75. If 92 % are asked for both carry 0.8 there; 98 % is "
+        "asked in vain of the 3 ms that are judged with 256 hosts, from which calls at the end "
+        "reach out.",
+        "Beyond, TIMELY's lead lasts as long as few calls wait: of a load of 0.95 256 hosts "
+        "deliver 0.81 from 4 to 7 ms, pause frames alone 0.75; from 10 to 20 ms it is 0.78 and "
+        "0.80. A hundred calls at once to every server hold its queue near T_high, 625 KB at 10 "
+        "Gb/s, and a few such queues fill a switch and pause its neighbours. With a T_high of 100 "
+        "µs hosts are not paused, and 0.87 is delivered.",
     ),
     panels=(1, 3),
     size=(14, 4.4),

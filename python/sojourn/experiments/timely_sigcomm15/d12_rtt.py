@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, metrics, plot, steady
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_most, metrics, steady
 
 from . import cluster
-from .cluster import GRADIENT, LOADS, MEDIAN, PACKET_S, PAUSE, TAIL
+from .cluster import GRADIENT, HIGHER, LOAD, MEDIAN, PACKET_S, TAIL
 from .paper import paper
 
 OF = "rpc request"
@@ -22,10 +22,16 @@ figure = Figure(
     scales=cluster.HIGH_LOAD,
     deviations=(
         *cluster.deviations,
-        "DEVIATION",
+        "The paper's load is not known. Ours is between what pause frames alone and TIMELY can "
+        "carry (D11), 0.75 of what all hosts can send; it was 0.8 at first, which TIMELY carries "
+        "with 256 hosts but not with 1024 (its p99 was then 39 to 43 % shorter, about the bound). "
+        "At `paper` scale both are drawn and judged; with 256 hosts, from 5 to 10 ms, the p99 is "
+        "57 % shorter at 0.8 as well.",
+        "Every packet gives a round-trip time with pause frames alone, every segment's last "
+        "packet with TIMELY. Published are the reductions, drawn from what pause frames alone "
+        "have here.",
     ),
-    panels=(1, 2),
-    size=(12, 4.4),
+    size=(8, 4.8),
 )
 
 
@@ -46,13 +52,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, load in zip(axes, LOADS, strict=True):
-        part = table.filter(pl.col("fraction").is_not_null(), load=load)
-        reductions = {0.5: -0.6, 0.99: -0.75}
-        cluster.draw_published(panel, part.filter(scheme=PAUSE), reductions)
-        plot.cdf(panel, part, label=f"round-trip time at load {load}")
-        panel.set_ylabel("fraction of round-trip times")
-    plot.one_legend(axes)
+    cluster.draw_distributions(axes, table, {0.5: -0.6, 0.99: -0.75})
+    axes.set_xlabel("round-trip time (µs)")
+    axes.set_ylabel("fraction of round-trip times")
 
 
 def shorter(table: pl.DataFrame, metric: str, load: float) -> Verdict:
@@ -61,12 +63,10 @@ def shorter(table: pl.DataFrame, metric: str, load: float) -> Verdict:
     return at_most(ratio, 0.6, said)
 
 
-for metric, reduction in ((MEDIAN, "60"), (TAIL, "75")):
-    for load in LOADS:
-        beyond = load != LOADS[0]
-        figure.claim(
-            f"so it is at a load of {load}"
-            if beyond
-            else f"TIMELY's {metric} is at least 40 % shorter ({reduction} % in the paper)",
-            stated=not beyond,
-        )(partial(shorter, metric=metric, load=load))
+for metric, reduction in ((MEDIAN, 60), (TAIL, 75)):
+    figure.claim(f"TIMELY's {metric} is at least 40 % shorter ({reduction} % in the paper)")(
+        partial(shorter, metric=metric, load=LOAD)
+    )
+    figure.claim(f"so it is at a load of {HIGHER}", stated=False, scales=("paper",))(
+        partial(shorter, metric=metric, load=HIGHER)
+    )

@@ -16,11 +16,10 @@ from sojourn import (
     at_most,
     calls,
     metrics,
-    plot,
 )
 
 from . import cluster
-from .cluster import GRADIENT, LOADS, PAUSE
+from .cluster import GRADIENT, HIGHER, LOAD
 from .paper import paper
 
 MEDIAN, TAIL = "median latency", "p99 latency"
@@ -33,10 +32,17 @@ figure = Figure(
     scales=cluster.HIGH_LOAD,
     deviations=(
         *cluster.deviations,
-        "DEVIATION",
+        "The loads are those of D12. Pause frames alone carry neither, so their latency grows as "
+        "long as calls come, and with it the reduction: with 256 hosts the median is 18 % shorter "
+        "from 5 to 10 ms, and 39 % from 7 to 14 ms. It is no number of a steady state, and "
+        "neither is the paper's if its high load was beyond saturation. Those calls are counted "
+        "that began in the second half of that time. It includes the time that a call waits at "
+        "its host: TIMELY makes calls wait there as well.",
+        "The bound is that of D12, 40 %: no source gives one for less than its own 70 %. It was "
+        "30 % for a while, after a look at 39 % with calls for 14 ms; with 1024 hosts and calls "
+        "for 20 ms it was 55 %.",
     ),
-    panels=(1, 2),
-    size=(12, 4.4),
+    size=(8, 4.8),
 )
 
 
@@ -54,12 +60,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, load in zip(axes, LOADS, strict=True):
-        part = table.filter(pl.col("fraction").is_not_null(), load=load)
-        cluster.draw_published(panel, part.filter(scheme=PAUSE), {0.5: -0.7, 0.99: 0.0})
-        plot.cdf(panel, part, label=f"latency of calls at load {load}")
-        panel.set_ylabel("fraction of calls")
-    plot.one_legend(axes)
+    cluster.draw_distributions(axes, table, {0.5: -0.7, 0.99: 0.0})
+    axes.set_xlabel("latency of calls (µs)")
+    axes.set_ylabel("fraction of calls")
 
 
 def shorter_median(table: pl.DataFrame, load: float) -> Verdict:
@@ -68,17 +71,15 @@ def shorter_median(table: pl.DataFrame, load: float) -> Verdict:
     return at_most(ratio, 0.6, said)
 
 
-for load in LOADS:
-    beyond = load != LOADS[0]
-    figure.claim(
-        f"so it is at a load of {load}"
-        if beyond
-        else "TIMELY's median latency is at least 40 % shorter (70 % in the paper)",
-        stated=not beyond,
-    )(partial(shorter_median, load=load))
+figure.claim("TIMELY's median latency is at least 40 % shorter (70 % in the paper)")(
+    partial(shorter_median, load=LOAD)
+)
+figure.claim(f"so it is at a load of {HIGHER}", stated=False, scales=("paper",))(
+    partial(shorter_median, load=HIGHER)
+)
 
 
 @figure.claim("the p99 latencies are of the same order: within a factor of 3")
 def tails_alike(table: pl.DataFrame) -> Verdict:
-    ratio, said = cluster.over_pauses(table, GRADIENT, TAIL, LOADS[0], "ms")
+    ratio, said = cluster.over_pauses(table, GRADIENT, TAIL, LOAD, "ms")
     return all_at_most({f"TIMELY's, {said}": ratio, "the other over TIMELY's": 1 / ratio}, 3)
