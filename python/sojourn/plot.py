@@ -317,8 +317,8 @@ def tradeoff(
     across, up = (UNITS[unit] if unit else 1.0 for unit in units)
     for number, (scheme, part) in enumerate(_parts(table, by)):
         style = look(scheme)
-        # Names above the first marks and below the others keep apart where these meet.
-        height = -11 if number else 6
+        # Names left above the first marks and right below the others keep apart where these meet.
+        shift, side = ((5, -11), "left") if number else ((-5, 6), "right")
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
         reach = [
             np.nan_to_num(abs(part[f"{axis}{end}"].to_numpy() * scale - centre))
@@ -330,7 +330,7 @@ def tradeoff(
             *spots, yerr=reach[2:], xerr=reach[:2], marker=style.marker, label=scheme, **mark
         )
         for name, right, top in zip(part["name"], *spots, strict=True):
-            place: Any = {"xytext": (5, height), "textcoords": "offset points", "fontsize": 8}
+            place: Any = {"xytext": shift, "textcoords": "offset points", "ha": side, "fontsize": 8}
             axes.annotate(name, (right, top), color=style.colour, bbox=SHEET, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)

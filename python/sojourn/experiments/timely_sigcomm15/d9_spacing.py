@@ -33,7 +33,14 @@ figure = Figure(
     title="Throughput and RTT against the pacing of packets within segments of 64 KB",
     source="Figure: throughput and RTT for different pacing rates",
     scales=SCALES,
-    deviations=("DEVIATION",),
+    deviations=(
+        "The best is taken as the lowest p99 RTT with 97 % of the most throughput. Below the fair "
+        "share the pacing itself limits the rate.",
+        "With a server of one port of 20 Gb/s, where bursts of two clients pass without a queue, "
+        "the mean RTT is no lower at 700 Mb/s than at once (81 over 60 µs, three seeds from 600 "
+        "to 700 ms), for bursts at once lose throughput there, 17.1 over 19.2 Gb/s, and with it "
+        "the queue. With two ports of 10 Gb/s they lose more, and the claim holds.",
+    ),
     panels=(1, 2),
     size=(11, 4.6),
 )
@@ -54,14 +61,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     draw_sweep(axes, table, "spacing", "rate within a segment (Mb/s)")
-    for panel in axes:
-        for spacing, name in ((FAIR_SHARE_MBPS, "fair share"), (PUBLISHED_MBPS, "published best")):
-            line: Any = {"color": "#222222", "ls": ":", "lw": 1, "zorder": 0}
-            panel.axvline(spacing, **line)
-            place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-            panel.annotate(
-                name, (spacing, 0.02), (-2, 0), **place, ha="right", rotation=90, fontsize=8
-            )
+    for spacing, name in ((FAIR_SHARE_MBPS, "fair share"), (PUBLISHED_MBPS, "published best")):
+        for panel in axes:
+            panel.axvline(spacing, color="#222222", ls=":", lw=1, zorder=0)
+        place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        axes[0].annotate(
+            name, (spacing, 0.02), (-2, 0), **place, ha="right", rotation=90, fontsize=8
+        )
 
 
 def value(table: pl.DataFrame, spacing: int, metric: str) -> float:
