@@ -141,6 +141,6 @@ def halves(table: pl.DataFrame, way: str) -> Verdict:
 figure.claim("hyper increase at least halves the time to 90 % of 2 Gb/s")(
     partial(halves, way=PACED)
 )
-figure.claim("it does so with bursts and a T_low of 50 µs", stated=False)(
+figure.claim("it does so with bursts and a T_low of 50 µs, too", stated=False)(
     partial(halves, way=BURSTS)
 )

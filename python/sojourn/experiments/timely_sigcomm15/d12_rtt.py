@@ -67,6 +67,8 @@ for metric, reduction in ((MEDIAN, 60), (TAIL, 75)):
     figure.claim(f"TIMELY's {metric} is at least 40 % shorter ({reduction} % in the paper)")(
         partial(shorter, metric=metric, load=LOAD)
     )
-    figure.claim(f"so it is at a load of {HIGHER}", stated=False, scales=("paper",))(
-        partial(shorter, metric=metric, load=HIGHER)
-    )
+    figure.claim(
+        f"TIMELY's {metric} is at least 40 % shorter at a load of {HIGHER}, too",
+        stated=False,
+        scales=("paper",),
+    )(partial(shorter, metric=metric, load=HIGHER))

@@ -127,10 +127,10 @@ def lower_at_high_load(table: pl.DataFrame, scheme: str) -> Verdict:
 
 for statement, judge in (
     (
-        "at low load the median latency is no worse than with pauses alone (10 % or less)",
+        "at low load the median latency is no worse than with pauses alone (10 %)",
         no_worse_at_low_load,
     ),
     ("at high load the median latency is lower (by 10 % or more)", lower_at_high_load),
 ):
     figure.claim(statement)(partial(judge, scheme=GRADIENT))
-    figure.claim("so it is with segments of 16 KB", stated=False)(partial(judge, scheme=SHORT))
+    figure.claim(f"with segments of 16 KB {statement}", stated=False)(partial(judge, scheme=SHORT))

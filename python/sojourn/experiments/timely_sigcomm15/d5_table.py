@@ -25,7 +25,7 @@ from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, measured, rack
 
 DCTCP, OFFLOAD, PAUSE, TIMELY = "DCTCP", "DCTCP, bursts", "Pause alone", "TIMELY"
 
-ALPHAS = (0.02, 4, 8, 12, 24)
+ALPHAS = (0.02, 8, 12, 24)
 
 FAST, FAST_AT_ONCE = "FAST*", "FAST*, at once"
 
@@ -88,7 +88,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     smoke = scale["name"] == "smoke"
     for name, segments, alphas in (
         (FAST, paced, ALPHAS[:1] if smoke else ALPHAS),
-        (FAST_AT_ONCE, at_once, () if smoke else (8, 12, 16, 24)),
+        (FAST_AT_ONCE, at_once, () if smoke else (12, 16, 24)),
     ):
         for alpha in alphas:
             never = {"multiplicative_below": "none"}
@@ -151,7 +151,10 @@ def far_below(table: pl.DataFrame, other: str) -> Verdict:
 
 for name, statement in (
     (DCTCP, "TIMELY's mean and p99 RTT are at least 80 % below those of DCTCP"),
-    (OFFLOAD, "so they are if DCTCP sends bursts of 32 KB"),
+    (
+        OFFLOAD,
+        "TIMELY's mean and p99 RTT are at least 80 % below those of DCTCP with bursts of 32 KB",
+    ),
     (PAUSE, "TIMELY's mean and p99 RTT are at least 80 % below those of pause frames alone"),
 ):
     figure.claim(statement, stated=name != OFFLOAD)(partial(far_below, other=name))
@@ -183,6 +186,7 @@ def fast_is_slow(table: pl.DataFrame, name: str) -> Verdict:
 figure.claim("FAST* with at least 97 % of TIMELY's throughput has more than 5 times its mean RTT")(
     partial(fast_is_slow, name=FAST)
 )
-figure.claim("so it has with segments that leave at once", stated=False)(
-    partial(fast_is_slow, name=FAST_AT_ONCE)
-)
+figure.claim(
+    "FAST* with segments that leave at once too has more than 5 times TIMELY's mean RTT",
+    stated=False,
+)(partial(fast_is_slow, name=FAST_AT_ONCE))

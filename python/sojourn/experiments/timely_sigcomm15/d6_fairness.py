@@ -38,7 +38,7 @@ figure = Figure(
     scales=SCALES | {"quick": {"seeds": 3, "warm_up": 600, "measured": 400}},
     deviations=(
         "A fair share is 500 Mb/s on the wire, 481 Mb/s of payload. A hash tells which of the "
-        "server's ports a connection takes, and the ports have 16 to 24 connections each: over "
+        "server's ports a connection takes, and the ports have 13 to 27 connections each: over "
         "ten seeds 84 % of the connections are within 20 % of their share, with one port of 20 "
         "Gb/s 99.5 %. So not every one is, nor was it in the paper, whose index is recalled as "
         "0.95, a deviation of 22 %.",
