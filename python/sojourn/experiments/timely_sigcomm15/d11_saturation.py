@@ -82,10 +82,10 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.against(axes[0], shares, unit="%", labels=(offered, "delivered of what is offered"))
     axes[0].axhline(100 * SATURATED, color="#222222", ls=":", lw=1, label="saturated below")
     axes[0].set_ylim(60, 102)
-    plot.legend(axes[0])
+    plot.legend(axes[0], columns=2)
     for panel, metric in zip(axes[1:], (MEDIAN, TAIL), strict=True):
         part = table.filter(metric=metric)
-        plot.against(panel, part, unit="us", labels=(offered, metric), log=True)
+        plot.against(panel, part, unit="us", labels=(offered, metric))
     plot.one_legend(axes)
 
 

@@ -24,7 +24,7 @@ from sojourn import (
 from .paper import paper
 from .testbed import GOODPUT_BPS, PACKET_S, SCALES, TAIL, THROUGHPUT, measures, rack
 
-WINDOW_S = 100e-3
+WINDOW_S = 5e-3
 
 SHARE_BPS = GOODPUT_BPS / 40
 
