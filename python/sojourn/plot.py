@@ -312,7 +312,7 @@ def tradeoff(
 ) -> None:
     """Draw what is had, `value`, against what it costs, `x`, as marks with intervals.
 
-    Those with a `name` bear it. The intervals are from `low` to `high`, and `x_low` to `x_high`.
+    Those with a `name` bear it. `low` to `high`, and `x_low` to `x_high`, are intervals, if given.
     """
     across, up = (UNITS[unit] if unit else 1.0 for unit in units)
     for number, (scheme, part) in enumerate(_parts(table, by)):
@@ -321,9 +321,11 @@ def tradeoff(
         shift, side = ((5, -11), "left") if number else ((-5, 6), "right")
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
         reach = [
-            np.nan_to_num(abs(part[f"{axis}{end}"].to_numpy() * scale - centre))
+            np.nan_to_num(abs(part[end].to_numpy() * scale - centre))
+            if end in part.columns
+            else np.zeros(part.height)
             for axis, scale, centre in zip(("x_", ""), (across, up), spots, strict=True)
-            for end in ("low", "high")
+            for end in (f"{axis}low", f"{axis}high")
         ]
         mark: Any = {"color": style.colour, "linestyle": "none", "elinewidth": 0.8, "capsize": 2}
         axes.errorbar(
