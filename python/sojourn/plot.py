@@ -35,6 +35,10 @@ PUBLISHED = "published (hollow)"
 """What legends say of published points."""
 
 
+SHEET = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+"""What lies behind a name that stands among lines."""
+
+
 @contextlib.contextmanager
 def canvas(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, salt: str = "sojourn"
@@ -332,26 +336,94 @@ def tradeoff(
     units: tuple[str, str] = ("", ""),
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """Draw what is had, `value`, against what it costs, `x`: a line for each `by`.
+    """Draw what is had, `value`, against what it costs, `x`, as marks with intervals.
 
-    The points of a line are in the order of the table; those with a `name` bear it.
+    Those with a `name` bear it. `low` to `high`, and `x_low` to `x_high`, are intervals, if given.
     """
     across, up = (UNITS[unit] if unit else 1.0 for unit in units)
     for number, (scheme, part) in enumerate(_parts(table, by)):
         style = look(scheme)
-        # Names above the first line and below the others keep apart where lines meet.
-        height = -11 if number else 6
+        # Names left above the first marks and right below the others keep apart where these meet.
+        shift, side = ((5, -11), "left") if number else ((-5, 6), "right")
         spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
-        line: Any = {"marker": style.marker, "color": style.colour, "linewidth": 0.8}
-        axes.plot(*spots, label=scheme, **line)
+        reach = [
+            np.nan_to_num(abs(part[end].to_numpy() * scale - centre))
+            if end in part.columns
+            else np.zeros(part.height)
+            for axis, scale, centre in zip(("x_", ""), (across, up), spots, strict=True)
+            for end in (f"{axis}low", f"{axis}high")
+        ]
+        mark: Any = {"color": style.colour, "linestyle": "none", "elinewidth": 0.8, "capsize": 2}
+        axes.errorbar(
+            *spots, yerr=reach[2:], xerr=reach[:2], marker=style.marker, label=scheme, **mark
+        )
         for name, right, top in zip(part["name"], *spots, strict=True):
-            place: Any = {"xytext": (4, height), "textcoords": "offset points", "fontsize": 8}
-            axes.annotate(name, (right, top), color=style.colour, **place)
+            place: Any = {"xytext": shift, "textcoords": "offset points", "ha": side, "fontsize": 8}
+            axes.annotate(name, (right, top), color=style.colour, bbox=SHEET, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)
     axes.set_xlabel(with_unit(labels[0], units[0]))
     axes.set_ylabel(with_unit(labels[1], units[1]))
     legend(axes)
+
+
+def levels(  # noqa: PLR0913 - each names one thing to be seen
+    axes: Axes,
+    table: pl.DataFrame,
+    *,
+    group: str,
+    by: str,
+    unit: str = "",
+    published: pl.DataFrame | None = None,
+    source: str = "published",
+    label: str = "",
+    values: str = "",
+) -> None:
+    """Draw `value` on a log axis, where bars would have no foot: marks with intervals by `group`.
+
+    Each `by` has its look; published values are hollow, and `source` says where they come from.
+    Values stand beside their marks in the format `values`, such as `{:.0f}`.
+    """
+    scale = UNITS[unit] if unit else 1.0
+    groups = table[group].unique(maintain_order=True).to_list()
+    names = table[by].unique(maintain_order=True).to_list()
+
+    def places(name: str, part: pl.DataFrame) -> Any:
+        shift = (names.index(name) + 0.5) * 0.6 / len(names) - 0.3
+        return np.array([groups.index(at) + shift for at in part[group]])
+
+    for name, part in _parts(table, by):
+        style = look(name)
+        at, centre = places(name, part), part["value"].to_numpy() * scale
+        low, high = (
+            np.nan_to_num(abs(part[end].to_numpy() * scale - centre)) for end in ("low", "high")
+        )
+        mark: Any = {"color": style.colour, "linestyle": "none", "capsize": 3, "markersize": 7}
+        axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=name, **mark)
+        given: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        for x, height in zip(at, centre, strict=True) if values else ():
+            axes.annotate(values.format(height), (x, height), fontsize=8, **given)
+    known = [] if published is None else _parts(published, by)
+    for number, (name, part) in enumerate(known):
+        style = look(name)
+        said = None if number else f"{source} (hollow)"
+        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 7}
+        axes.plot(
+            places(name, part),
+            part["value"].to_numpy() * scale,
+            color=style.colour,
+            marker=style.marker,
+            label=said,
+            **hollow,
+        )
+    axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.set_ylabel(with_unit(label, unit))
+    axes.grid(visible=False, axis="x")
+    _scale(axes, log=True)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    legend(axes, columns=3)
 
 
 def bars(  # noqa: PLR0913 - each names one thing to be seen
@@ -494,8 +566,7 @@ NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
 
 def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
     shift, alignment = NAME_PLACES[side]
-    sheet = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": sheet}
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": SHEET}
     axes.annotate(name, place, shift, **text, **alignment)
 
 

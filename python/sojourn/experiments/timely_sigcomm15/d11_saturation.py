@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -15,23 +14,20 @@ from sojourn import (
     Verdict,
     at_least,
     at_most,
+    every,
     metrics,
     override,
     plot,
 )
 
 from . import cluster
-from .cluster import DELIVERED, GRADIENT, MEDIAN, PAUSE, PAUSED, TAIL
+from .cluster import DELIVERED, GRADIENT, MEDIAN, PACED, PAUSE, TAIL
 from .paper import paper
 
-LOADS = (0.4, 0.65, 0.7, 0.75, 0.8, 0.95)
+LOADS = (0.4, 0.6, 0.65, 0.7, 0.75, 0.8, 0.95)
 
-SHARP = "TIMELY T_high 100 µs"
-
-why: dict[str, dict[str, Any]] = {
-    SHARP: override(cluster.schemes[GRADIENT], {"transport": {"t_high": "100 us"}})
-}
-"""What holds TIMELY up beyond saturation: see the deviations."""
+SATURATED = 0.95
+"""A network that delivers less of what is offered is saturated."""
 
 figure = Figure(
     paper,
@@ -40,7 +36,7 @@ figure = Figure(
     source="Large scale: saturation of TIMELY and of pause frames alone",
     scales={
         "smoke": {"loads": (0.5, 0.95), "warm_up": "1 ms", "stop": "2 ms"},
-        "quick": {"loads": LOADS, "warm_up": "4 ms", "stop": "7 ms"},
+        "quick": {"loads": (0.7, 0.75, 0.8), "warm_up": "4 ms", "stop": "7 ms"},
         "paper": {"loads": LOADS, "warm_up": "10 ms", "stop": "20 ms", "seeds": 3},
     },
     deviations=(
@@ -48,13 +44,15 @@ figure = Figure(
         "Loads count payload and are shares of what all hosts can send. Calls come whether or not "
         "those before are answered, so above saturation hosts have ever more to send.",
         "Where the paper takes a network to be saturated is not known; here, where it delivers "
-        "less than 95 % of what is offered. With 1024 hosts that is narrow: pause frames alone "
-        "deliver 94.9 % of a load of 0.75. With 98 % the loads are 0.65 and 0.75; with 92 % both "
-        "are 0.8, no difference. Beyond, TIMELY's lead lasts as long as few calls wait: "
-        "of a load of 0.95 our 256 hosts deliver 0.81 from 4 to 7 ms, pause frames alone 0.75; "
-        "from 10 to 20 ms it is 0.78 and 0.80. A hundred calls at once to every server hold its "
-        "queue near T_high, 625 KB at 10 Gb/s, and a few such queues fill a switch and pause its "
-        "neighbours. With a T_high of 100 µs hosts are not paused, and 0.87 is delivered.",
+        "less than 95 % of what is offered. That is narrow: with 1024 hosts pause frames alone "
+        "deliver 94.9 % of a load of 0.75. If 92 % are asked for both carry 0.8 there; 98 % is "
+        "asked in vain of the 3 ms that are judged with 256 hosts, from which calls at the end "
+        "reach out.",
+        "Beyond, TIMELY's lead lasts as long as few calls wait: of a load of 0.95 256 hosts "
+        "deliver 0.81 from 4 to 7 ms, pause frames alone 0.75; from 10 to 20 ms it is 0.78 and "
+        "0.80. A hundred calls at once to every server hold its queue near T_high, 625 KB at 10 "
+        "Gb/s, and a few such queues fill a switch and pause its neighbours. With a T_high of 100 "
+        "µs hosts are not paused, and 0.87 is delivered.",
     ),
     panels=(1, 3),
     size=(14, 4.4),
@@ -64,7 +62,7 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     stop = scale["stop"]
-    for scheme, change in (cluster.schemes | why).items():
+    for scheme, change in (cluster.schemes | {PACED: cluster.paced}).items():
         for load in scale["loads"]:
             workload = cluster.remote_calls(load, stop)
             shared = cluster.cluster(scale, workload, warm_up=scale["warm_up"], time_limit=stop)
@@ -78,38 +76,45 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    delivered, rtts, pauses = axes
     offered = "offered load"
-    ideal = pl.DataFrame({"load": [0.0, 1.0], "value": [0.0, 1.0], "scheme": "all delivered"})
-    plot.curves(delivered, ideal, x="load")
-    plot.against(delivered, table.filter(metric=DELIVERED), labels=(offered, "delivered load"))
-    tails = table.filter(metric=TAIL).with_columns(pl.col("scheme") + ", p99")
-    shown = pl.concat([table.filter(metric=MEDIAN), tails])
-    plot.against(rtts, shown, unit="us", labels=(offered, "RTT: median, and p99 dotted"), log=True)
-    part = table.filter(metric=PAUSED)
-    plot.against(pauses, part, unit="%", labels=(offered, "share of time that hosts are paused"))
+    share = pl.col("value", "low", "high") / pl.col("load")
+    shares = table.filter(metric=DELIVERED).with_columns(share)
+    plot.against(axes[0], shares, unit="%", labels=(offered, "delivered of what is offered"))
+    axes[0].axhline(100 * SATURATED, color="#222222", ls=":", lw=1, label="saturated below")
+    axes[0].set_ylim(60, 102)
+    plot.legend(axes[0], columns=2)
+    for panel, metric in zip(axes[1:], (MEDIAN, TAIL), strict=True):
+        part = table.filter(metric=metric)
+        plot.against(panel, part, unit="us", labels=(offered, metric))
     plot.one_legend(axes)
-    plot.legend(delivered, columns=2)
 
 
-def carried(table: pl.DataFrame, scheme: str) -> float:
-    """Return the highest load that is not above saturation; NaN if all are."""
-    rows = table.filter(pl.col("value") >= 0.95 * pl.col("load"), metric=DELIVERED, scheme=scheme)
+def carried(table: pl.DataFrame, scheme: str, share: float) -> float:
+    """Return the highest load of which a share is delivered; NaN if there is none."""
+    rows = table.filter(pl.col("value") >= share * pl.col("load"), metric=DELIVERED, scheme=scheme)
     return max(rows["load"].to_list(), default=math.nan)
+
+
+def carries_more(table: pl.DataFrame, share: float) -> Verdict:
+    """Judge that TIMELY delivers a share of a higher load than pause frames alone."""
+    timely, pause = (carried(table, scheme, share) for scheme in (GRADIENT, PAUSE))
+    what = f"the highest load of which {share:.0%} are delivered, with TIMELY {timely:g}, over it"
+    return at_least(timely / pause, 1.05, f"{what} with pause frames alone")
 
 
 @figure.claim("TIMELY saturates at a higher load: of a higher one 95 % are delivered")
 def timely_carries_more(table: pl.DataFrame) -> Verdict:
-    timely, pause = (carried(table, scheme) for scheme in (GRADIENT, PAUSE))
-    what = f"the highest load, with TIMELY {timely:g}, over that with pause frames alone"
-    return at_least(timely / pause, 1.05, what)
+    return carries_more(table, SATURATED)
+
+
+@figure.claim("TIMELY saturates at a higher load if 92 % or 98 % are asked for, too", stated=False)
+def carries_more_nearby(table: pl.DataFrame) -> Verdict:
+    return every(carries_more(table, share) for share in (0.92, 0.98))
 
 
 def there(table: pl.DataFrame, metric: str) -> float:
     """Return TIMELY's metric over that of pause frames alone at the highest load it carries."""
-    load = carried(table, GRADIENT)
-    if math.isnan(load):
-        return math.nan
+    load = carried(table, GRADIENT, SATURATED)
     timely, pause = (
         metrics.at(table, metric=metric, scheme=scheme, load=load) for scheme in (GRADIENT, PAUSE)
     )
@@ -121,26 +126,3 @@ def there(table: pl.DataFrame, metric: str) -> float:
 )
 def round_trips_stay_short(table: pl.DataFrame) -> Verdict:
     return at_most(there(table, MEDIAN), 0.6, "TIMELY over pauses alone")
-
-
-@figure.claim(
-    "at the highest load that TIMELY carries its hosts are paused a quarter of the time at most",
-    stated=False,
-)
-def fewer_pauses(table: pl.DataFrame) -> Verdict:
-    return at_most(there(table, PAUSED), 0.25, "TIMELY over pauses alone")
-
-
-def delivers_more(table: pl.DataFrame, scheme: str) -> Verdict:
-    """Judge that a scheme delivers 3 % more than pause frames alone at the highest load."""
-    load = max(table["load"])
-    of, pause = (
-        metrics.at(table, metric=DELIVERED, scheme=scheme, load=load) for scheme in (scheme, PAUSE)
-    )
-    return at_least(of / pause, 1.03, f"delivered of {load:g}, {scheme} over pauses alone,")
-
-
-for name in (GRADIENT, SHARP):
-    figure.claim(
-        f"beyond saturation too {name} delivers at least 3 % more than pauses alone", stated=False
-    )(partial(delivers_more, scheme=name))

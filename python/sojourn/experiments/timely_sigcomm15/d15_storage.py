@@ -20,12 +20,21 @@ from sojourn import (
 )
 
 from . import cluster
-from .cluster import GRADIENT, PAUSE, SMOOTH
-from .paper import paper
+from .cluster import GRADIENT, PAUSE
+from .paper import TIMELY, paper
 
 LOADS = (0.1, 0.2, 0.3, 0.45, 0.6)
 
 LOW, HIGH = LOADS[:2], LOADS[-2:]
+
+SHORT = "TIMELY, segments of 16 KB"
+
+schemes: dict[str, dict[str, Any]] = {
+    PAUSE: cluster.schemes[PAUSE],
+    GRADIENT: {"transport": override(TIMELY, {"least_factor": 0.5})},
+    SHORT: cluster.schemes[GRADIENT],
+}
+"""TIMELY as the authors' fragment has it; and as in the other figures of the cluster."""
 
 MEDIAN, TAIL = "median", "p99"
 
@@ -44,17 +53,20 @@ figure = Figure(
         "The paper's mix is not known. Ours reads as often as it writes, blocks of 64 KB to 1 MB, "
         "all sizes as likely, over the longest paths; a server's device serves one block after "
         "another, each in 100 µs on average. Loads count payload and are shares of what all hosts "
-        "can send. Once no more calls come the run goes on for 50 ms, so that almost all "
-        "are answered.",
-        "At a load of 0.2 TIMELY's median is a third longer than with pause frames alone. A "
-        "transfer is cut when it meets another and gets 10 Mb/s back a segment, 50 Mb/s at best: "
-        "the 62 segments of a block of 1 MB end before it has recovered. With the testbed's weight "
-        "of 0.02 cuts are rare, and the median is within 10 %; with ten times the increase as well "
-        "there is hardly a difference. That connections last in the paper is not the reason: with "
-        "four servers a client (`peers`) the median is 37 % longer at this load, and 35 % if a "
-        "block starts at the rate at which the one before it between the same hosts ended "
-        "(`start`: remembered). TIMELY's p99, 18 ms at loads up to 0.3, is that of "
-        "transfers cut to the least rate of 10 Mb/s, at which one segment takes 13 ms.",
+        "can send. Once no more calls come the run goes on for 50 ms, so that almost all are "
+        "answered.",
+        "A block is long enough for the authors' segments of 64 KB, unlike the calls of D11 to "
+        "D14; they leave at once, as 700 Mb/s would take 12 ms for a block of 1 MB. With the "
+        "segments of 16 KB and the weight of 0.875 of those figures a transfer is cut when it "
+        "meets another, and gets 10 Mb/s back a segment: at a load of 0.2 the median is then a "
+        "third longer than with pause frames alone, and the p99 is 16 to 18 ms at any load. Not "
+        "the least rate of 10 Mb/s makes it so (with 100 Mb/s it is 17 to 18 ms as well) but the "
+        "weight: with 0.02 and segments of 16 KB it is 3, 8 and 9 ms at loads of 0.1, 0.2 and "
+        "0.3.",
+        "The source speaks of no percentile, and the claims are of medians. The p99 with TIMELY "
+        "is above that with pause frames alone at every load: by a fifth at 0.1, and twice as "
+        "long from 0.3 on (256 hosts, four seeds; the medians are then 1.02, 1.03, 0.94, 0.73 and "
+        "0.90 times as long).",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -66,7 +78,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     warm_up, stop, end = (
         f"{time} ms" for time in (scale["warm_up"], scale["stop"], scale["stop"] + 50)
     )
-    for scheme, change in (cluster.schemes | cluster.why).items():
+    for scheme, change in schemes.items():
         for load in scale["loads"]:
             workload = {
                 "kind": "storage",
@@ -114,13 +126,12 @@ def lower_at_high_load(table: pl.DataFrame, scheme: str) -> Verdict:
     return all_at_most(ratios(table, scheme, HIGH), 0.9)
 
 
-for name in (GRADIENT, SMOOTH):
-    stated = name == GRADIENT
-    figure.claim(
-        f"at low load the median latency with {name} is no worse than with pauses alone (within "
-        "10 %)",
-        stated=stated,
-    )(partial(no_worse_at_low_load, scheme=name))
-    figure.claim(
-        f"at high load the median latency with {name} is lower (by 10 % or more)", stated=stated
-    )(partial(lower_at_high_load, scheme=name))
+for statement, judge in (
+    (
+        "at low load the median latency is no worse than with pauses alone (10 %)",
+        no_worse_at_low_load,
+    ),
+    ("at high load the median latency is lower (by 10 % or more)", lower_at_high_load),
+):
+    figure.claim(statement)(partial(judge, scheme=GRADIENT))
+    figure.claim(f"with segments of 16 KB {statement}", stated=False)(partial(judge, scheme=SHORT))

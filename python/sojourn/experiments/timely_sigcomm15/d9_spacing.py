@@ -21,9 +21,9 @@ from sojourn import (
 from .paper import paper
 from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, draw_sweep, measured, rack
 
-SPACINGS_MBPS = (200, 400, 500, 600, 700, 1000, 2000, 5000, 10_000)
+SPACINGS_MBPS = (400, 500, 600, 700, 1000, 2000, 10_000)
 
-FAIR_SHARE_MBPS = 500
+FAIR_SHARE_MBPS, PUBLISHED_MBPS = 500, 700
 
 AT_ONCE = SPACINGS_MBPS[-1]
 
@@ -34,12 +34,12 @@ figure = Figure(
     source="Figure: throughput and RTT for different pacing rates",
     scales=SCALES,
     deviations=(
-        "The paper's best rate is 700 Mb/s. The mean RTT is no lower there than with bursts at "
-        "once (over ten seeds of 500 ms a fifth higher), because those lose throughput: then the "
-        "link, and with it the queue, is empty for a seventh of the time. The p99 RTT is a quarter "
-        "lower.",
         "The best is taken as the lowest p99 RTT with 97 % of the most throughput. Below the fair "
         "share the pacing itself limits the rate.",
+        "With a server of one port of 20 Gb/s, where bursts of two clients pass without a queue, "
+        "the mean RTT is no lower at 700 Mb/s than at once (81 over 60 µs, three seeds from 600 "
+        "to 700 ms), for bursts at once lose throughput there, 17.1 over 19.2 Gb/s, and with it "
+        "the queue. With two ports of 10 Gb/s they lose more, and the claim holds.",
     ),
     panels=(1, 2),
     size=(11, 4.6),
@@ -49,9 +49,8 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     for spacing in SPACINGS_MBPS if scale["name"] != "smoke" else SPACINGS_MBPS[::4]:
-        segments = {"size": "64 KB", "spacing": f"{spacing} Mbps"}
-        labels = {"scheme": "TIMELY", "spacing": spacing}
-        yield labels, override(rack(scale), {"transport": {"segments": segments}})
+        change = {"transport.segments.spacing": f"{spacing} Mbps"}
+        yield {"scheme": "TIMELY", "spacing": spacing}, override(rack(scale), change)
 
 
 @figure.table
@@ -62,15 +61,12 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     draw_sweep(axes, table, "spacing", "rate within a segment (Mb/s)")
-    for panel in axes:
-        panel.axvline(FAIR_SHARE_MBPS, color="#222222", ls=":", lw=1)
-        panel.annotate(
-            "fair share",
-            (FAIR_SHARE_MBPS, 0),
-            xytext=(-3, 6),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
+    for spacing, name in ((FAIR_SHARE_MBPS, "fair share"), (PUBLISHED_MBPS, "published best")):
+        for panel in axes:
+            panel.axvline(spacing, color="#222222", ls=":", lw=1, zorder=0)
+        place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        axes[0].annotate(
+            name, (spacing, 0.02), (-2, 0), **place, ha="right", rotation=90, fontsize=8
         )
 
 
@@ -89,7 +85,7 @@ def best(table: pl.DataFrame) -> int:
 def lowers(table: pl.DataFrame, metric: str) -> Verdict:
     """Judge that a statistic of the RTT is lower at 700 Mb/s than without pacing."""
     ratio = value(table, 700, metric) / value(table, AT_ONCE, metric)
-    return at_most(ratio, 0.9, f"{metric} at 700 Mb/s over that at line rate")
+    return at_most(ratio, 0.9, f"{metric} at 700 Mb/s over that at once")
 
 
 @figure.claim("a lower pacing rate lowers the RTT: the p99 RTT at 700 Mb/s is below that at once")

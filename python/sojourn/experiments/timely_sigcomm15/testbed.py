@@ -11,10 +11,11 @@ from .paper import LOSSLESS, STAMPS, TIMELY
 
 CLIENTS = 10
 
+AT_ONCE: dict[str, Any] = {"size": "16 KB", "spacing": "none"}
+"""Short segments that leave at once, where 700 Mb/s would bound a connection."""
+
 CONNECTIONS = 4
 """A client's connections, unless a figure says otherwise: each has a fair share of 500 Mb/s."""
-
-SERVER_LINK = "switch->server"
 
 CAPACITY_BPS = 20e9
 
@@ -26,16 +27,31 @@ PACKET_S = 1040 * 8 / 10e9
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
+    "quick": {"seeds": 3, "warm_up": 600, "measured": 100},
+    "paper": {"seeds": 10, "warm_up": 1000, "measured": 500},
+}
+"""Warm-up and measurement in milliseconds.
+
+A connection at its fair share has an RTT a millisecond, and its moving average remembers fifty:
+rates and queues settle in about a second.
+"""
+
+SOON: dict[str, dict[str, Any]] = SCALES | {
     "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
     "paper": {"seeds": 10, "warm_up": 300, "measured": 500},
 }
-"""Long flows need time to find their rates: warm-up and measurement are in milliseconds."""
+"""Where segments of 16 KB, or something else than TIMELY, settle sooner."""
 
 base: dict[str, Any] = {
     "name": "TIMELY's testbed: ten clients and a server",
-    "topology": {"kind": "graph", "file": "testbed.csv", "senders": CLIENTS},
+    "topology": {
+        "kind": "graph",
+        "file": "testbed.csv",
+        "hosts": [*(f"client{number}" for number in range(CLIENTS)), "server"],
+        "senders": CLIENTS,
+    },
     "workload": {"kind": "long_lived", "jitter": "2 ms"},
-    "transport": TIMELY,
+    "transport": override(TIMELY, {"segments.spacing": "700 Mbps"}),
     "switch": LOSSLESS,
     "host": STAMPS,
     "packet": {"payload": "1000 B", "header": "40 B", "ack": "40 B"},
