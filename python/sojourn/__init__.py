@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         equals,
         every,
         not_judged,
+        said,
     )
     from sojourn.figure import Figure, Labelled, Paper, Scale
 
@@ -61,6 +62,7 @@ __all__ = [
     "read",
     "run",
     "run_many",
+    "said",
     "schema",
     "steady",
     "sweep",

@@ -371,45 +371,49 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
     axes: Axes,
     table: pl.DataFrame,
     *,
-    group: str,
-    by: str,
+    group: str | None = None,
+    by: str = "scheme",
     unit: str = "",
     published: pl.DataFrame | None = None,
-    source: str = "published",
+    source: str = PUBLISHED,
     label: str = "",
     values: str = "",
+    log: bool = True,
+    drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw `value` on a log axis, where bars would have no foot: marks with intervals by `group`.
+    """Draw `value` as marks with intervals: bars have no foot to stand on where an axis is log.
 
-    Each `by` has its look; published values are hollow, and `source` says where they come from.
-    Values stand beside their marks in the format `values`, such as `{:.0f}`.
+    Marks stand together by `group`; without one, each stands over its own name. Published values
+    are hollow, and `source` says where they come from. Values stand beside their marks in the
+    format `values`, such as `{:.0f}`. A scheme in `drawn_as` looks as another one.
     """
     scale = UNITS[unit] if unit else 1.0
-    groups = table[group].unique(maintain_order=True).to_list()
+    groups = table[group or by].unique(maintain_order=True).to_list()
     names = table[by].unique(maintain_order=True).to_list()
 
     def places(name: str, part: pl.DataFrame) -> Any:
-        shift = (names.index(name) + 0.5) * 0.6 / len(names) - 0.3
-        return np.array([groups.index(at) + shift for at in part[group]])
+        shift = (names.index(name) + 0.5) * 0.6 / len(names) - 0.3 if group else 0.0
+        return np.array([groups.index(at) + shift for at in part[group or by]])
 
     for name, part in _parts(table, by):
-        style = look(name)
+        style = look(drawn_as.get(name, name))
         at, centre = places(name, part), part["value"].to_numpy() * scale
         low, high = (
             np.nan_to_num(abs(part[end].to_numpy() * scale - centre)) for end in ("low", "high")
         )
         mark: Any = {"color": style.colour, "linestyle": "none", "capsize": 3, "markersize": 7}
-        axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=name, **mark)
+        said = name if group else None
+        axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=said, **mark)
         given: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
         for x, height in zip(at, centre, strict=True) if values else ():
             axes.annotate(values.format(height), (x, height), fontsize=8, **given)
     known = [] if published is None else _parts(published, by)
     for number, (name, part) in enumerate(known):
-        style = look(name)
-        said = None if number else f"{source} (hollow)"
-        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 7}
+        style = look(drawn_as.get(name, name))
+        said = None if number else source
+        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
         axes.plot(
-            places(name, part),
+            places(name, part) + (0.0 if group else 0.25),
             part["value"].to_numpy() * scale,
             color=style.colour,
             marker=style.marker,
@@ -418,11 +422,13 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
         )
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.margins(y=0.12)
     axes.set_ylabel(with_unit(label, unit))
     axes.grid(visible=False, axis="x")
-    _scale(axes, log=True)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    _scale(axes, log=log)
+    if log:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     legend(axes, columns=3)
 
 
@@ -477,49 +483,6 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     axes.grid(visible=False, axis="x")
     _scale(axes, log=log)
     legend(axes, columns=3)
-
-
-def dots(  # noqa: PLR0913 - each names one thing to be seen
-    axes: Axes,
-    table: pl.DataFrame,
-    *,
-    by: str = "scheme",
-    unit: str = "",
-    published: pl.DataFrame | None = None,
-    label: str = "",
-    log: bool = False,
-    drawn_as: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Draw `value` as a mark with its interval over each `by`; published ones are hollow.
-
-    For a log axis: bars have no foot to stand on there.
-    """
-    scale = UNITS[unit] if unit else 1.0
-    names = table[by].unique(maintain_order=True).to_list()
-    for name, part in _parts(table, by):
-        style = look(drawn_as.get(name, name))
-        at, value = [names.index(name)], part["value"].to_numpy() * scale
-        reach = np.abs(part.select("low", "high").to_numpy().T * scale - value)
-        mark: Any = {"fmt": style.marker, "color": style.colour, "capsize": 3}
-        axes.errorbar(at, value, yerr=np.nan_to_num(reach), **mark)
-    known = [] if published is None else _parts(published, by)
-    for number, (name, part) in enumerate(known):
-        style = look(drawn_as.get(name, name))
-        hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
-        axes.plot(
-            [names.index(name) + 0.25],
-            part["value"].to_numpy() * scale,
-            marker=style.marker,
-            color=style.colour,
-            label=None if number else PUBLISHED,
-            **hollow,
-        )
-    axes.set_xticks(range(len(names)), [name.replace(" ", "\n") for name in names])
-    axes.set_ylabel(with_unit(label, unit))
-    axes.grid(visible=False, axis="x")
-    axes.margins(x=0.15, y=0.12)
-    _scale(axes, log=log)
-    legend(axes)
 
 
 def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:

@@ -70,13 +70,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     panels = axes[:, :2]
     for place, scheme in zip(panels.flat, schemes, strict=True):
         part = curves.filter(scheme=scheme)
-        plot.series(place, part, unit="KB", label="queue", log=True, drawn_as=LOOKS)
+        plot.series(place, part, unit="KB", label="queue", drawn_as=LOOKS)
     plot.same_scale(panels)
     for place, metric in zip(axes[:, 2], ("mean", "maximum"), strict=True):
         known = None if published is None else published.filter(metric=metric)
         part = table.filter(metric=metric)
         label = f"{metric} of the queue"
-        plot.dots(place, part, published=known, unit="KB", label=label, log=True, drawn_as=LOOKS)
+        plot.levels(place, part, published=known, unit="KB", label=label, drawn_as=LOOKS)
     plot.same_scale(axes[:, 2:])
     plot.one_legend(axes[:, 2])
 

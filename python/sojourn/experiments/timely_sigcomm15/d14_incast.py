@@ -120,7 +120,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         unit="us",
         label="mean RTT",
         published=published,
-        source="published change",
+        source="published change (hollow)",
     )
     for panel in axes:
         panel.set_xlabel("scheme, and load of the background")

@@ -1,5 +1,6 @@
 """Figure D4: what noise in measured RTTs costs."""
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -12,12 +13,12 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
-    all_at_most,
     at_most,
     every,
     metrics,
     override,
     plot,
+    said,
 )
 
 from .paper import paper
@@ -30,7 +31,7 @@ figure = Figure(
     id="d4",
     title="Throughput against noise in measured RTTs",
     source="Figure: uniformly distributed noise from 0 to n",
-    scales=SCALES,
+    scales=SCALES | {"smoke": {"seeds": 1, "warm_up": 100, "measured": 20}},
     deviations=(
         "How much noise costs depends on the weight of the moving average, which the paper does "
         "not give. As recalled the paper lost 12 % at 50 µs and 25 % at 100 µs. With 0.02 noise "
@@ -81,10 +82,14 @@ def falls(table: pl.DataFrame) -> Verdict:
     def at(noise: int, column: str = "value") -> float:
         return metrics.at(table, column, noise=noise, metric=THROUGHPUT)
 
-    steps = {
-        f"lower bound at {more} µs over upper bound at {less} µs": at(more, "low")
-        / at(less, "high")
-        for less, more in pairwise(NOISES_US)
-    }
-    overall = at_most(at(NOISES_US[-1]) / at(0), 0.9, f"{NOISES_US[-1]} µs over none")
-    return every([all_at_most(steps, 1.0), overall])
+    # The bounds are those of the seeds already: these ratios have none of their own.
+    steps = {(less, more): at(more, "low") / at(less, "high") for less, more in pairwise(NOISES_US)}
+    less, more = max(steps, key=lambda step: steps[step])
+    largest = steps[less, more]
+    told = f"lower bound at {more} µs over upper bound at {less} µs, the largest, is {largest:.4g}"
+    return every(
+        [
+            said(None if math.isnan(sum(steps.values())) else largest <= 1, told),
+            at_most(at(NOISES_US[-1]) / at(0), 0.9, f"{NOISES_US[-1]} µs over none"),
+        ]
+    )

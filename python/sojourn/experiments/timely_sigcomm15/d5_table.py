@@ -125,7 +125,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         unit="us",
         label="RTT",
         published=recalled.filter(times),
-        source=source,
+        source=f"{source} (hollow)",
         values="{:.0f}",
     )
     wide = table.select("scheme", "metric", "value").pivot("metric", index="scheme")
