@@ -81,7 +81,7 @@ def best(table: pl.DataFrame) -> float:
     tried = table["spacing"].unique().sort().to_list()
     most = max(value(table, spacing, THROUGHPUT) for spacing in tried)
     using = [s for s in tried if value(table, s, THROUGHPUT) >= 0.97 * most]
-    return min(using, key=lambda spacing: value(table, spacing, TAIL))
+    return float(min(using, key=lambda spacing: value(table, spacing, TAIL)))
 
 
 def lowers(table: pl.DataFrame, metric: str) -> Verdict:
@@ -111,5 +111,5 @@ def raises_throughput(table: pl.DataFrame) -> Verdict:
 )
 def interior(table: pl.DataFrame) -> Verdict:
     ratio = best(table) / FAIR_SHARE_MBPS
-    what = f"the best, {best(table)} Mb/s, over the fair share"
+    what = f"the best, {best(table):g} Mb/s, over the fair share"
     return between(ratio, 0.7, 2.8, what)
