@@ -96,6 +96,8 @@ def same_scale(panels: Any) -> None:
     limits = np.array([axes.get_ylim() for axes in rows.flat])
     for axes in rows.flat:
         axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+        if axes.get_yscale() == "log":
+            _name_minor_ticks(axes)
     for axes in rows[:, 1:].flat:
         axes.set_ylabel("")
     for axes in rows[:-1].flat:
@@ -549,15 +551,18 @@ def _scale(axes: Axes, *, log: bool) -> None:
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain_numbers())
-        bottom, top = axes.get_ylim()
-        # Less than a decade may hold no power of ten to read values off.
-        few = top < 10 * bottom
-        axes.yaxis.set_minor_formatter(_plain_numbers() if few else NullFormatter())
+        _name_minor_ticks(axes)
     else:
         bottom, top = axes.get_ylim()
         bottom, highest = min(0.0, bottom), axes.dataLim.ymax
         # Room for the markers of what is nearly as high as all else.
         axes.set_ylim(bottom, max(top, highest + 0.04 * (highest - bottom)))
+
+
+def _name_minor_ticks(axes: Axes) -> None:
+    """Name minor ticks too where less than a decade may hold no power of ten to read values off."""
+    bottom, top = axes.get_ylim()
+    axes.yaxis.set_minor_formatter(_plain_numbers() if top < 10 * bottom else NullFormatter())
 
 
 def _plain_numbers() -> FuncFormatter:
