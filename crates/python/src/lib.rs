@@ -194,7 +194,7 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
 }
 
 fn account_dict(py: Python<'_>, mut account: Accounts) -> PyResult<Bound<'_, PyDict>> {
-    let parts = account.take_parts();
+    let parts: Vec<(String, Vec<u64>)> = account.take_parts().collect();
     let dict = columns!(py, account, [flow, fct_ps, rounds]);
     for (name, part) in parts {
         dict.set_item(name, column(py, part))?;
