@@ -46,7 +46,7 @@ fn expected_in(rounds: u64, parts: &[(&str, f64)]) -> Told {
 }
 
 /// One flow over one switch: at 1 Gb/s a packet of 1040 B takes 8.32 us, an ACK of 40 B 0.32 us.
-fn lone(transport: Value, size: u64) -> Value {
+fn lone(transport: &Value, size: u64) -> Value {
     json!({
         "topology": { "kind": "star", "hosts": 2, "rate": "1 Gbps", "delay": "10 us" },
         "transport": transport,
@@ -63,7 +63,7 @@ fn tcp(initial: u32) -> Value {
 
 #[test]
 fn a_lone_flow_with_a_large_window_has_its_last_packet_s_flight_alone() {
-    let told = accounts(&lone(tcp(100), 20_000));
+    let told = accounts(&lone(&tcp(100), 20_000));
     let flight = [
         ("flight_propagation", 20_000.0),
         ("flight_queue_own_host", 19.0 * 8_320.0),
@@ -77,10 +77,10 @@ fn at_a_constant_rate_the_port_and_then_the_clock_hold_packets_back() {
     let paced = |rate: &str| json!({ "kind": "constant_rate", "rate": rate });
     let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
     let turn = [("turn_sender", 19.0 * 8_320.0)];
-    let told = accounts(&lone(paced("1 Gbps"), 20_000));
+    let told = accounts(&lone(&paced("1 Gbps"), 20_000));
     assert_eq!(told, [expected(&[&flight[..], &turn].concat())]);
     let rate = [("rate_sender", 19.0 * 8_320.0)];
-    let told = accounts(&lone(paced("500 Mbps"), 20_000));
+    let told = accounts(&lone(&paced("500 Mbps"), 20_000));
     assert_eq!(told, [expected(&[&flight[..], &turn, &rate].concat())], "half of the time each");
 }
 
@@ -93,7 +93,7 @@ fn a_handshake_is_one_round_trip_of_small_packets() {
         ("flight_propagation", 20_000.0),
         ("flight_transmission", 16_640.0),
     ];
-    assert_eq!(accounts(&lone(with_handshake, 1_000)), [expected(&parts)]);
+    assert_eq!(accounts(&lone(&with_handshake, 1_000)), [expected(&parts)]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
         });
         let told = &accounts(&scenario)[0];
         // After r round trips a flow may have sent initial * (2^(r + 1) - 1) packets.
-        let rounds = (0..).find(|r| initial * ((2 << r) - 1) >= packets).unwrap();
+        let rounds = (0..40).find(|r| initial * ((2 << r) - 1) >= packets).unwrap();
         assert_eq!(told["rounds"], rounds, "initial window {initial}");
         let propagation = 2.0 * delay * rounds as f64;
         let transmission = (832.0 + 32.0) * rounds as f64;
@@ -123,16 +123,16 @@ fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
 fn a_round_of_the_window_is_a_round_trip_and_what_the_receiver_holds_back() {
     let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
     let round = [("window_propagation", 40_000.0), ("window_transmission", 16_640.0 + 640.0)];
-    assert_eq!(accounts(&lone(tcp(1), 2_000)), [expected_in(1, &[round, flight].concat())]);
+    assert_eq!(accounts(&lone(&tcp(1), 2_000)), [expected_in(1, &[round, flight].concat())]);
     let delayed = with(&tcp(1), json!({ "reliability": { "delayed_ack": "1 ms" } }));
     let held = [("window_receiver", 1e6)];
-    let told = accounts(&lone(delayed, 2_000));
+    let told = accounts(&lone(&delayed, 2_000));
     assert_eq!(told, [expected_in(1, &[&round[..], &flight, &held].concat())]);
 }
 
 /// Two fast hosts, `a` and `c`, and a link of 1 Gb/s from their switch to a third, `b`. What they send
 /// comes to the switch 1.832 us later, or 1.432 us if it is of 540 B.
-fn funnel(transport: Value, queue: Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({
         "topology": graph("a,s,10 Gbps,1 us,,\nc,s,10 Gbps,1 us,,\ns,b,1 Gbps,1 us,,\n"),
         "transport": transport,
@@ -162,7 +162,7 @@ fn what_a_packet_waits_for_depends_on_the_discipline() {
         ])
     };
     let in_turn = (tcp(10), json!({ "kind": "drop_tail" }));
-    let first_come = accounts(&funnel(in_turn.0, in_turn.1, &rows));
+    let first_come = accounts(&funnel(&in_turn.0, &in_turn.1, &rows));
     assert_eq!(first_come, [of_three(0.0), of_one(4_720.0 + 2.0 * 8_320.0)]);
     let pfabric = json!({ "kind": "pfabric" });
     let in_classes = json!({ "kind": "pfabric", "thresholds": [2] });
@@ -171,7 +171,7 @@ fn what_a_packet_waits_for_depends_on_the_discipline() {
         (pfabric, json!({ "kind": "pfabric" })),
         (in_classes, json!({ "kind": "strict_priority", "classes": 8 })),
     ] {
-        let told = accounts(&funnel(transport, queue.clone(), &rows));
+        let told = accounts(&funnel(&transport, &queue, &rows));
         assert_eq!(told, [of_three(4_320.0), of_one(4_720.0)], "{queue}");
     }
 }
@@ -186,7 +186,7 @@ fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
     });
     let queue = json!({ "kind": "drop_tail", "capacity": "4 packets" });
     let rows = [(0.0, 0, 2, 20_000), (5e-6, 1, 2, 1_000)];
-    let told = accounts(&funnel(transport, queue, &rows));
+    let told = accounts(&funnel(&transport, &queue, &rows));
     let parts = [
         ("recovery_timeout_sender", 5e6),
         ("flight_propagation", 2_000.0),
@@ -280,7 +280,7 @@ fn a_victim_of_pause_frames_waits_for_pauses() {
 
 #[test]
 fn an_ideal_keeps_no_account() {
-    let ideal = with(&lone(tcp(1), 1_000), json!({ "model": "max_min", "account": true }));
+    let ideal = with(&lone(&tcp(1), 1_000), json!({ "model": "max_min", "account": true }));
     let problem = try_run(&ideal).unwrap_err();
     assert_eq!(problem, "account: must be false: an ideal has no packets to keep account of");
 }

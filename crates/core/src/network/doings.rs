@@ -49,6 +49,17 @@ impl Totals {
     }
 }
 
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The packet.
+    pub packet: Packet,
+    /// When it came.
+    pub came: Time,
+    /// What the transmitter had done by then.
+    pub totals: Totals,
+}
+
 /// A flow of which data waits.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
@@ -71,8 +82,8 @@ pub struct Doings {
     stays: FxHashMap<FlowNumber, Stay>,
     /// By what is on the wire, in order.
     exits: Ring<Exit>,
-    /// The totals as the packet saw them that was let wait last.
-    pub entered: Totals,
+    /// The packets that were let wait and are not yet written down elsewhere.
+    pub entries: Vec<Entry>,
     /// Whether packets that are no answers get their time stamp here.
     pub stamps: bool,
 }
@@ -88,7 +99,7 @@ impl Doings {
             paused: vec![0; classes].into(),
             stays: FxHashMap::default(),
             exits: Ring::default(),
-            entered: Totals::default(),
+            entries: Vec::new(),
             stamps,
         }
     }
@@ -100,7 +111,7 @@ impl Doings {
         let busy = self.busy.wrapping_sub(left);
         let control = self.control.wrapping_sub(if kind.is_control() { left } else { 0 });
         if packet.kind.is_control() {
-            self.entered = Totals { busy, control, own: 0, paused: 0 };
+            self.note(packet, now, Totals { busy, control, own: 0, paused: 0 });
             return;
         }
         let paused = self.paused_by(class, now, pauses);
@@ -108,7 +119,13 @@ impl Doings {
         stay.waiting += 1;
         let is_own = flow == packet.flow && !kind.is_control();
         let own = stay.sent.wrapping_sub(if is_own { left } else { 0 });
-        self.entered = Totals { busy, control, own, paused };
+        self.note(packet, now, Totals { busy, control, own, paused });
+    }
+
+    fn note(&mut self, packet: &Packet, came: Time, totals: Totals) {
+        if !packet.kind.is_frame() {
+            self.entries.push(Entry { packet: *packet, came, totals });
+        }
     }
 
     /// A packet that waited was dropped.
@@ -204,16 +221,15 @@ mod tests {
         let (mut doings, pauses) = (Doings::new(1, false), [Pauses::default()]);
         let (one, other, ack) =
             (packet(Kind::Data, 1), packet(Kind::Data, 2), packet(Kind::Ack, 3));
-        let mut start = |doings: &mut Doings, packet: &Packet, from, to| {
+        let start = |doings: &mut Doings, packet: &Packet, from, to| {
             doings.start(packet, at(from), at(to), &pauses);
         };
         // Another packet of flow 1 is being sent until 100 when one comes at 40; then one of flow 2, an
         // ACK, and after a moment in which nothing goes it.
         start(&mut doings, &one, 0, 100);
         doings.enter(&one, 0, at(40), &pauses);
-        let first = doings.entered;
         doings.enter(&other, 0, at(70), &pauses);
-        let second = doings.entered;
+        let [first, second] = [0, 1].map(|place| doings.entries[place].totals);
         start(&mut doings, &other, 100, 130);
         assert_eq!(parts(&doings, second, 30), [0, 30, 0, 0, 0]);
         start(&mut doings, &ack, 130, 135);
@@ -230,12 +246,11 @@ mod tests {
         // Class 1 is paused from 60 to 400 and from 450 on; a packet of it comes at 80, another at 300.
         pauses[1].begin(at(60));
         doings.enter(&packet, 1, at(80), &pauses);
-        let first = doings.entered;
         // Class 0 goes on meanwhile.
         let passing = Packet { flow: 2, ..packet };
         doings.start(&passing, at(150), at(250), &pauses);
         doings.enter(&packet, 1, at(300), &pauses);
-        let second = doings.entered;
+        let [first, second] = [0, 1].map(|place| doings.entries[place].totals);
         doings.resume(1, at(400), &pauses);
         pauses[1].end(at(400));
         doings.start(&packet, at(400), at(500), &pauses);

@@ -3,7 +3,7 @@
 //! Packets have no byte to spare. But nobody in the network reads their time stamps: so a stamp is put aside,
 //! and in its place the packet has the number of its parcel until it comes to the end of its way.
 
-use super::doings::Totals;
+use super::doings::{Entry, Totals};
 use super::port::Hop;
 use crate::account::{Account, Leg, Parcel};
 use crate::packet::Packet;
@@ -51,9 +51,11 @@ impl Journeys {
         packet.sent_at = Time(u64::from(number));
     }
 
-    /// A packet has come to a port and waits there; its transmitter has done so much.
-    pub fn enter(&mut self, packet: &Packet, now: Time, totals: Totals) {
-        self.entries[number(packet)] = Some((now, totals));
+    /// These packets have come to ports and wait there.
+    pub fn enter(&mut self, entries: impl Iterator<Item = Entry>) {
+        for Entry { packet, came, totals } in entries {
+            self.entries[number(&packet)] = Some((came, totals));
+        }
     }
 
     /// A packet has come to the end of a link.

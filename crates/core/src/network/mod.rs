@@ -22,6 +22,7 @@ use self::port::{Handed, Port, Served};
 use self::routes::{END, Routes, Way};
 use self::traffic::{LaneId, Traffic};
 use self::transmitter::Sent;
+use crate::account::{Account, Parcel};
 use crate::agenda::{Agenda, Event};
 use crate::graph::{Graph, LinkId, NodeId};
 use crate::packet::{Flags, FlowNumber, Kind, Packed, Packet};
@@ -193,11 +194,7 @@ impl Network {
         link: LinkId,
         agenda: &mut Agenda,
     ) -> Option<Packet> {
-        if self.journeys.is_some() {
-            self.note_hop(&packet, link, agenda.now());
-        }
-        if self.ports[link as usize].loses(&packet) {
-            self.lose(&packet, agenda.now());
+        if self.ports[link as usize].is_watched() && self.is_lost(&packet, link, agenda.now()) {
             return None;
         }
         if packet.kind.is_frame() {
@@ -209,18 +206,43 @@ impl Network {
             self.ports[link as usize ^ 1].show_return(&mut packet, &about, agenda.now());
         }
         match self.routes.link(packet.next_hop) {
-            END => {
-                if let Some(journeys) = &mut self.journeys {
-                    journeys.land(&mut packet);
-                }
-                Some(packet)
-            }
+            END => Some(packet),
             onward => {
                 if self.buffers.is_none() || self.admit(&packet, link, onward, agenda) {
                     self.offer(&mut packet, onward, agenda);
                 }
                 None
             }
+        }
+    }
+
+    /// A packet that carries an account has come to the end of its way. Apart, because others should not pay
+    /// for it.
+    #[inline(never)]
+    pub fn land(&mut self, packet: &mut Packet) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.land(packet);
+        }
+    }
+
+    /// The parcel of the packet that has landed last, if it may tell what lets go.
+    pub fn came(&self) -> Option<&Parcel> {
+        self.journeys.as_ref().and_then(|journeys| journeys.came())
+    }
+
+    /// A packet is to carry the account of its sending.
+    #[inline(never)]
+    pub fn load(&mut self, packet: &mut Packet, account: &Account) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.send(packet, *account);
+        }
+    }
+
+    /// The packet that has landed last has been dealt with.
+    #[inline(never)]
+    pub fn clear(&mut self) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.clear();
         }
     }
 
@@ -286,12 +308,8 @@ impl Network {
                 self.discard(packet, link, agenda);
                 None
             }
-            Handed::Waits(ends) => {
-                self.note_entry(packet, link, agenda.now());
-                ends
-            }
+            Handed::Waits(ends) => ends,
             Handed::Queued => {
-                self.note_entry(packet, link, agenda.now());
                 self.serve(link, agenda);
                 None
             }
@@ -303,6 +321,7 @@ impl Network {
         let now = agenda.now();
         let served = self.ports[link as usize].serve(now, &mut self.rejects);
         while let Some(packet) = self.rejects.pop() {
+            self.ports[link as usize].note_reject(&packet);
             self.discard(&packet, link, agenda);
         }
         if let Some(Served { packet, sent, is_awaited }) = served {
@@ -326,34 +345,35 @@ impl Network {
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
             self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
         }
-        self.lose(packet, agenda.now());
+        self.lose(packet, link, agenda.now());
     }
 
-    /// A packet is lost.
-    fn lose(&mut self, packet: &Packet, now: Time) {
+    /// A packet is lost, at a port or at the end of its link.
+    fn lose(&mut self, packet: &Packet, link: LinkId, now: Time) {
         self.losses.push((packet.flow, now));
         if let Some(journeys) = &mut self.journeys {
+            journeys.enter(self.ports[link as usize].entries());
             journeys.take(packet);
         }
     }
 
-    /// Notes for the account of a packet that it waits at a port from now on.
-    fn note_entry(&mut self, packet: &Packet, link: LinkId, now: Time) {
-        if let Some(journeys) = &mut self.journeys
-            && !packet.kind.is_frame()
-        {
-            journeys.enter(packet, now, self.ports[link as usize].entered());
+    /// Whether a packet that has come to the end of a link is lost; notes for its account that it has come.
+    /// Apart, because most links lose nothing.
+    #[inline(never)]
+    fn is_lost(&mut self, packet: &Packet, link: LinkId, now: Time) -> bool {
+        let port = &mut self.ports[link as usize];
+        if let Some(journeys) = &mut self.journeys {
+            let hop = port.hop(packet.bytes, now);
+            journeys.enter(port.entries());
+            if !packet.kind.is_frame() {
+                journeys.hop(packet, &hop);
+            }
         }
-    }
-
-    /// Notes for the account of a packet that it has come over a link.
-    fn note_hop(&mut self, packet: &Packet, link: LinkId, now: Time) {
-        let hop = self.ports[link as usize].hop(packet.bytes, now);
-        if let Some(journeys) = &mut self.journeys
-            && !packet.kind.is_frame()
-        {
-            journeys.hop(packet, &hop);
+        let is_lost = port.loses(packet);
+        if is_lost {
+            self.lose(packet, link, now);
         }
+        is_lost
     }
 
     /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
@@ -395,7 +415,7 @@ impl Network {
         }
         let pauses = buffers.pauses(ingress);
         if !admitted {
-            self.lose(packet, now);
+            self.lose(packet, link, now);
         }
         if pauses {
             self.tell(Kind::Pause, ingress, agenda);

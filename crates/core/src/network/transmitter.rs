@@ -43,23 +43,23 @@ pub struct Transmitter {
     /// So many packets are on the wire.
     started: u32,
     stamps: bool,
-    /// Whether the link loses packets; how, the port knows.
-    pub is_lossy: bool,
+    /// Whether it matters who comes to the end of the link: to an account, or since it loses packets.
+    pub is_watched: bool,
     delay: Duration,
     durations: Durations,
 }
 
 impl Transmitter {
     /// The transmitter of `link`; `stamps` says whether packets that are no answers get their time stamp
-    /// when their transmission starts, `is_lossy` whether the link loses any.
-    pub fn new(link: &Link, stamps: bool, is_lossy: bool) -> Self {
+    /// when their transmission starts, `is_watched` whether it matters who comes to the end of the link.
+    pub fn new(link: &Link, stamps: bool, is_watched: bool) -> Self {
         Self {
             line: Ring::default(),
             busy_until: Time::ZERO,
             waiting: Backlog::default(),
             started: 0,
             stamps,
-            is_lossy,
+            is_watched,
             delay: link.delay,
             durations: Durations::new(link.rate),
         }

@@ -243,8 +243,15 @@ impl<'a> Simulation<'a> {
 
     /// A packet has come to the end of a link.
     fn come(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
-        if let Some(packet) = self.network.hand_on(packet, link, &mut self.agenda) {
+        if let Some(mut packet) = self.network.hand_on(packet, link, &mut self.agenda) {
+            let keeps_account = self.network.journeys.is_some();
+            if keeps_account {
+                self.network.land(&mut packet);
+            }
             self.deliver(&packet)?;
+            if keeps_account {
+                self.network.clear();
+            }
         }
         Ok(())
     }
@@ -264,9 +271,6 @@ impl<'a> Simulation<'a> {
                 self.hear(packet, place);
             }
             Kind::Pause | Kind::Resume => unreachable!("the network keeps pause frames to itself"),
-        }
-        if let Some(journeys) = &mut self.network.journeys {
-            journeys.clear();
         }
         Ok(())
     }

@@ -104,6 +104,9 @@ impl Simulation<'_> {
         for (link, part) in links {
             let outbox = &mut outboxes[*part as usize];
             let Network { ports, journeys, .. } = &mut *network;
+            if let Some(journeys) = journeys {
+                journeys.enter(ports[*link as usize].entries());
+            }
             let starts = ports[*link as usize].unload(ends, |flight, hop| {
                 *next = flight.arrives.min(*next);
                 let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::halves::Sending;
-use crate::account::Account;
+use crate::account::{Account, Parcel};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
@@ -52,12 +52,30 @@ impl Sending {
         }
     }
 
+    /// Notes for its account what may be sent now, and what has come that may have let it. Apart, as what
+    /// follows, because senders without account should not pay for it.
+    #[inline(never)]
+    fn look(&mut self, now: Time, allowance: Allowance, came: Option<&Parcel>) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.look(now, &self.sender, allowance, came);
+        }
+    }
+
     /// The account of what is sent: none, but of data.
+    #[inline(never)]
     fn account(&mut self, output: Output, now: Time) -> Account {
         let timed_out = self.sender.has_timed_out();
         match (&mut self.ledger, output) {
             (Some(ledger), Output::Segment(segment)) => ledger.send(now, segment, timed_out),
             _ => Account::default(),
+        }
+    }
+
+    /// Notes for its account what holds back what is next.
+    #[inline(never)]
+    fn close_account(&mut self, allowance: Allowance) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.close(&self.sender, allowance);
         }
     }
 }
@@ -129,8 +147,9 @@ impl Simulation<'_> {
         if allowance.gives_up {
             sending.sender.give_up();
         }
-        if let (Some(ledger), Some(journeys)) = (&mut sending.ledger, &self.network.journeys) {
-            ledger.look(now, &sending.sender, allowance, journeys.came());
+        let keeps_account = self.network.journeys.is_some();
+        if keeps_account {
+            sending.look(now, allowance, self.network.came());
         }
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
@@ -144,8 +163,8 @@ impl Simulation<'_> {
                 };
                 packet = packet.saying(sending.controller.header(&leaving));
             }
-            if let Some(journeys) = &mut self.network.journeys {
-                journeys.send(&mut packet, sending.account(output, now));
+            if keeps_account {
+                self.network.load(&mut packet, &sending.account(output, now));
             }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
@@ -155,8 +174,8 @@ impl Simulation<'_> {
                 allowance = sending.controller.allowance();
             }
         }
-        if let Some(ledger) = &mut sending.ledger {
-            ledger.close(&sending.sender, allowance);
+        if keeps_account {
+            sending.close_account(allowance);
         }
         let deadline = sending
             .sender

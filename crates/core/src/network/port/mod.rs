@@ -20,6 +20,7 @@ use crate::waiting::{Backlog, Behaviour, Census, Context, Line};
 
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Service {
     /// Whether control packets pass data, in a line of their own without limit.
     pub control_first: bool,
@@ -144,7 +145,7 @@ impl Port {
             _ => (false, 0),
         };
         let mut port = Self {
-            transmitter: Transmitter::new(link, stamps, losses.are_possible()),
+            transmitter: Transmitter::new(link, stamps, losses.are_possible() || keeps_account),
             mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
             is_paused: false,
             is_fifo,
@@ -289,9 +290,6 @@ impl Port {
         self.counters.dropped += dropped.len() as u64;
         for packet in dropped {
             self.transmitter.waiting.take(packet.bytes);
-            if let Some(doings) = &mut self.doings {
-                doings.reject(packet);
-            }
         }
     }
 

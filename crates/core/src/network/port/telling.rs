@@ -1,7 +1,7 @@
 //! Whom a port tells what leaves it: its router, and who keeps account of waits.
 
 use super::Port;
-use crate::network::doings::{Exit, Totals};
+use crate::network::doings::{Entry, Exit};
 use crate::network::traffic::Class;
 use crate::packet::Packet;
 use crate::router::View;
@@ -46,9 +46,16 @@ impl Port {
         }
     }
 
-    /// What the transmitter had done when the packet came that was let wait last.
-    pub fn entered(&self) -> Totals {
-        self.doings.as_ref().map(|doings| doings.entered).unwrap_or_default()
+    /// The queue has dropped a packet that waited.
+    pub fn note_reject(&mut self, packet: &Packet) {
+        if let Some(doings) = &mut self.doings {
+            doings.reject(packet);
+        }
+    }
+
+    /// The packets that were let wait since this was last asked.
+    pub fn entries(&mut self) -> impl Iterator<Item = Entry> {
+        self.doings.as_mut().map(|doings| doings.entries.drain(..)).into_iter().flatten()
     }
 
     /// How a packet of `bytes` came over the link, that has come to its end now.

@@ -60,10 +60,15 @@ impl Port {
         self.transmitter.next_arrival()
     }
 
+    /// Whether it matters who comes to the end of the link.
+    pub fn is_watched(&self) -> bool {
+        self.transmitter.is_watched
+    }
+
     /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
     /// one would stop the link for ever.
     pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.transmitter.is_lossy && self.losses.take(packet.kind.is_frame());
+        let is_lost = self.losses.take(packet.kind.is_frame());
         self.counters.lost += u64::from(is_lost);
         is_lost
     }
