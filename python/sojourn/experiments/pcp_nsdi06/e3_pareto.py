@@ -23,6 +23,8 @@ from sojourn import (
 )
 
 from .paper import (
+    CLOSE,
+    CLOSE_TRIPS,
     FEWER_LOADS,
     HEAVY_TAILS,
     LOAD_LABEL,
@@ -32,6 +34,7 @@ from .paper import (
     ROUTER,
     SHARING,
     TCP,
+    closeness,
     draw_four,
     dropped,
     measured,
@@ -120,9 +123,12 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.legend(loads)
 
 
-@figure.claim("PCP is close to router-based control (within a factor of 1.5) at every load")
+@figure.claim(
+    f"PCP is close to router-based control (within a factor of {CLOSE} and {CLOSE_TRIPS} round "
+    "trips) at every load"
+)
 def close(table: pl.DataFrame) -> Verdict:
-    return all_at_most(ratios(table, MEAN, PCP, ROUTER), 1.5)
+    return closeness(table)
 
 
 @figure.claim("PCP's mean over that of sharing is at most TCP's, on the same flows", stated=False)

@@ -1,7 +1,7 @@
 """PCP (NSDI 2006): asking for a rate by a short probe, against TCP and routers that tell."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from sojourn import Paper, Result, Run, metrics, override, plot, theory
+from sojourn import Paper, Result, Run, Verdict, all_at_most, metrics, override, plot, theory
 
 paper = Paper(
     key="pcp06",
@@ -285,6 +285,25 @@ def ratios(
 def points(table: pl.DataFrame, scheme: str, x: str) -> list[float]:
     """Return where a scheme was measured."""
     return sorted(set(table.filter(scheme=scheme)[x].drop_nulls()))
+
+
+CLOSE, CLOSE_TRIPS = 1.5, 3
+"""What "close to" router-based control and "following" it mean: at most so many times its mean, and
+so many mean round trips more, since PCP has to ask for what routers tell."""
+
+
+def closeness(
+    table: pl.DataFrame, x: str = "load", rtt_s: Callable[[float], float] = lambda _: BASE.rtt_s
+) -> Verdict:
+    """Judge that PCP is close to router-based control at each point, of a mean round trip each."""
+    return all_at_most(
+        {
+            f"PCP over what is close at {x} {at:g},": value(table, MEAN, PCP, **{x: at})
+            / (CLOSE * value(table, MEAN, ROUTER, **{x: at}) + CLOSE_TRIPS * rtt_s(at))
+            for at in points(table, ROUTER, x)
+        },
+        1,
+    )
 
 
 def losses(table: pl.DataFrame, scheme: str, x: str = "load") -> dict[str, float]:
