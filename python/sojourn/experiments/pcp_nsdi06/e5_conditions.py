@@ -19,11 +19,10 @@ from sojourn import (
 
 from .paper import (
     BASE,
-    LOSS,
     CLOSE,
     CLOSE_TRIPS,
+    LOSS,
     MEAN,
-    PCP,
     SHARING,
     TCP,
     Setting,

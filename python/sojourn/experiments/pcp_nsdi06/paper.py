@@ -32,8 +32,12 @@ paper = Paper(
         "time-out and end of a completion time are not stated: ours are 2 packets, 1 s and the "
         "last byte at the receiver. Its figures show no numbers that we could read.",
         "What the paper leaves open of PCP, above all how large probes are and how strongly "
-        "queues are answered, was chosen by a sweep with criteria set beforehand "
-        "(`python -m sojourn.experiments.pcp_nsdi06.sweep`), not by these figures.",
+        "queues are answered, was chosen by a sweep with criteria of its own "
+        "(`python -m sojourn.experiments.pcp_nsdi06.sweep`). Two of them are claims of E1, which "
+        "that figure therefore does not test: a mean of at most TCP's, and few losses up to 0.75.",
+        "The paper calls the judgement of probes probabilistic, in a way that we could not read. "
+        "Ours asks that the slope of delays and its standard error together stay below a bound; a "
+        "draw from their distribution (`probes.acceptance` gaussian) loses more at the same mean.",
         "Router-based control is fair queueing and, once a round trip, the news of a flow's fair "
         "share and of its own queue, which are the paper's words; how senders follow it is ours.",
         "Processor sharing is simulated on the very flows that the transports see, with a round "
