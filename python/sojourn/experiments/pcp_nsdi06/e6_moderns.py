@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import FEWER_LOADS, Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, plot
 
 from .paper import (
+    FEWER_LOADS,
     LOAD_LABEL,
     MEAN,
     PCP,
