@@ -26,8 +26,8 @@ crate::choices! {
     pub enum Room {
         /// Everybody's: packets are dropped when all of it is used, from the longest line.
         Common = "common",
-        /// Shared out among the flows with packets waiting: what comes to a line above its share is
-        /// dropped as well ([pcp06] §4.2: a flow that exceeds its share of the buffer loses packets).
+        /// Shared out among the flows with packets waiting: a line that grows above its share is cut
+        /// down to it as well ([pcp06] §4.1: a flow that exceeds its share of the buffer loses packets).
         Equal = "equal",
     }
 }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn with_equal_shares_a_line_above_its_share_loses_what_comes() {
+    fn with_equal_shares_a_line_that_grows_above_its_share_is_cut_down_to_it() {
         let config = Config {
             capacity: Some(Capacity::Packets(4)),
             room: Room::Equal,
@@ -243,10 +243,10 @@ mod tests {
         };
         // Alone it has all of it.
         (0..3).for_each(|i| assert_eq!(lost(0, i), []));
-        // A half each from now on: there is room, but not for the one that has three.
+        // A half each from now on: the one that has three keeps them until it asks for more.
         assert_eq!(lost(1, 0), []);
-        assert_eq!(lost(0, 3), [(0, 3)]);
-        assert_eq!(lost(1, 1), [(0, 2)], "and who has its share does not lose it to others");
+        assert_eq!(lost(0, 3), [(0, 3), (0, 2)]);
+        assert_eq!(lost(1, 1), []);
         assert_eq!(lost(1, 2), [(1, 2)]);
         assert_eq!(bench.empty(), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
