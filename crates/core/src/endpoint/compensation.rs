@@ -45,7 +45,7 @@ crate::parameters! {
         pub relief: f64 = 0.1, where fraction;
         /// After so many round trips in a row whose slowing down has not shrunk the queue, others do
         /// not play along ([pcp06] §3.5: several).
-        pub tries: u32 = 5, where positive;
+        pub tries: u32 = 12, where positive;
         /// By how much less a sender slows down among such others ([pcp06] §3.5: ten).
         pub weakening: f64 = 10.0, where at_least_one;
     }

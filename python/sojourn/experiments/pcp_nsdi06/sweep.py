@@ -72,7 +72,7 @@ ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
     "compensation.period": (0.125, 0.5, 1.0),
     "compensation.settle": (0.25, 0.5, 1.0, 1.5),
     "compensation.relief": (0.0, 0.05, 0.2, 0.3, 0.5),
-    "compensation.tries": (2, 3, 8),
+    "compensation.tries": (3, 5, 8, 16),
     "compensation.weakening": (1.0, 5.0, 20.0),
     "history": ("last", "off"),
     "share": (0.2, 0.25, 0.5),
@@ -97,7 +97,7 @@ GRID: Mapping[str, tuple[Any, ...]] = {
     "probes.floor": (5.0, 6.0),
     "compensation.allowance": (0.01, 0.02),
     "compensation.drain": (1.0, 1.25),
-    "compensation.tries": (3, 5),
+    "compensation.tries": (5, 12),
 }
 """What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
 
