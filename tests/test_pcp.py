@@ -41,11 +41,13 @@ def test_what_the_queue_drops_is_a_share_of_what_came() -> None:
 def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
     sweep = module("sweep")
     given = {
-        "fast but lossy": (1.5, 0.003, 0.3),
+        "fast but lossy": (1.5, 0.002, 0.3),
         "fast but starved": (1.6, 0.001, 0.05),
-        "good": (1.7, 0.002, 0.1),
+        "good": (1.7, 0.001, 0.1),
         "slow": (1.8, 0.0, 0.5),
+        "slower than TCP": (2.1, 0.0, 0.5),
         sweep.SHARING: (1.0, float("nan"), 0.0),
+        sweep.TCP: (2.0, 0.02, 0.0),
     }
     rows = [
         {"scheme": scheme, "load": load, "metric": metric, "value": number}
@@ -55,16 +57,17 @@ def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
         for metric, number in ((sweep.MEAN, slower), (sweep.LOSS, loss if load < 0.9 else 0.1))
     ]
     least = [{"scheme": name, "pcp": share, "tcp": 0.5} for name, (_, _, share) in given.items()]
-    heavy = pl.DataFrame({"scheme": list(given), "heavy": 0.01})
+    heavy = pl.DataFrame({"scheme": list(given), "heavy": 0.003})
     judged = sweep.score(pl.DataFrame(rows), pl.DataFrame(least), heavy)
-    assert judged["scheme"].to_list() == ["good", "slow", "fast but lossy", "fast but starved"]
-    assert judged["feasible"].to_list() == [True, True, False, False]
-    assert judged["slower"].to_list() == pytest.approx([1.7, 1.8, 1.5, 1.6])
+    expected = ["good", "slow", "fast but lossy", "fast but starved", "slower than TCP"]
+    assert judged["scheme"].to_list() == expected
+    assert judged["feasible"].to_list() == [True, True, False, False, False]
+    assert judged["slower"].to_list() == pytest.approx([1.7, 1.8, 1.5, 1.6, 2.1])
 
 
 def test_the_sweep_changes_one_parameter_at_a_time_or_some_together() -> None:
     sweep = module("sweep")
     assert [len(change) for change in sweep.candidates("one")][:3] == [0, 1, 1]
-    for kind in ("one", "grid"):
+    for kind in ("one", "grid", "back"):
         settings = sweep.candidates(kind)
         assert len({sweep.named(change) for change in settings}) == len(settings)

@@ -31,10 +31,10 @@ crate::parameters! {
         /// Most that the rate falls by at once.
         pub most: f64 = 0.5, where positive_fraction;
         /// How much longer than the least, as a share of the round-trip time, packets may take without
-        /// being a queue: 0.01 is a packet time of the paper's link.
-        pub allowance: f64 = 0.01, where not_negative;
+        /// being a queue: 0.02 is two packet times of the paper's link.
+        pub allowance: f64 = 0.02, where not_negative;
         /// In how many round trips the queue is to drain.
-        pub drain: f64 = 1.0, where positive;
+        pub drain: f64 = 1.25, where positive;
         /// For how many round trips it looks before it acts.
         pub period: f64 = 0.25, where positive;
         /// For how many round trips after it has slowed down a sender does not look, as packets sent
@@ -45,7 +45,7 @@ crate::parameters! {
         pub relief: f64 = 0.1, where fraction;
         /// After so many round trips in a row whose slowing down has not shrunk the queue, others do
         /// not play along ([pcp06] §3.5: several).
-        pub tries: u32 = 3, where positive;
+        pub tries: u32 = 12, where positive;
         /// By how much less a sender slows down among such others ([pcp06] §3.5: ten).
         pub weakening: f64 = 10.0, where at_least_one;
     }
@@ -75,16 +75,21 @@ pub struct Compensation {
 }
 
 impl Compensation {
-    /// Nothing has been seen.
-    pub fn new(config: &Config) -> Self {
+    /// Nothing has been seen, but the least delay may be known, in seconds; else it is infinite.
+    pub fn new(config: &Config, least: f64) -> Self {
         Self {
             config: config.clone(),
-            least: f64::INFINITY,
+            least,
             round: None,
             looks_from: Time::ZERO,
             queue: None,
             in_vain: 0,
         }
+    }
+
+    /// The least delay that is known, in seconds.
+    pub fn least(&self) -> f64 {
+        self.least
     }
 
     /// How strong it is: 1, or less among senders that do not play along.
@@ -159,9 +164,10 @@ mod tests {
     }
 
     fn compensation(change: &Value) -> Compensation {
-        let mut config = json!({ "allowance": 0, "period": 1, "settle": 0 });
+        let mut config =
+            json!({ "allowance": 0, "drain": 1, "period": 1, "settle": 0, "tries": 3 });
         config.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        Compensation::new(&Config::read(&config).unwrap())
+        Compensation::new(&Config::read(&config).unwrap(), f64::INFINITY)
     }
 
     /// What it does after a round trip in which delays went from one to another, in milliseconds.
@@ -195,6 +201,18 @@ mod tests {
         keeps(after(&mut compensation(&json!({})), 100, 50.0, 150.0), 0.5);
         let mut tolerant = compensation(&json!({ "allowance": 0.05 }));
         keeps(after(&mut tolerant, 100, 50.0, 55.0), 1.0);
+    }
+
+    #[test]
+    fn whoever_knows_the_least_delay_sees_the_queue_that_it_starts_behind() {
+        let keeps =
+            |factor: f64, expected: f64| assert!((factor - expected).abs() < 1e-9, "{factor}");
+        let mut stranger = compensation(&json!({}));
+        keeps(after(&mut stranger, 100, 70.0, 70.0), 1.0);
+        keeps(stranger.least(), 0.07);
+        let mut told = Compensation { least: 0.05, ..compensation(&json!({})) };
+        keeps(after(&mut told, 100, 70.0, 70.0), 0.8);
+        keeps(told.least(), 0.05);
     }
 
     #[test]

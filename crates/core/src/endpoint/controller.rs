@@ -41,6 +41,15 @@ pub struct Memo {
     pub rate: f64,
     /// Which share of it the next flow may count on.
     pub share: f64,
+    /// The least one-way delay that was seen, in seconds by the hosts' clocks; infinite if none was.
+    pub least_delay: f64,
+}
+
+impl Memo {
+    /// A rate that the next flow may count on, and nothing else.
+    pub fn of_rate(rate: f64) -> Self {
+        Self { rate, share: 1.0, least_delay: f64::INFINITY }
+    }
 }
 
 impl Path {

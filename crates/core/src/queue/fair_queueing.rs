@@ -21,6 +21,17 @@ use crate::units::Rate;
 use crate::waiting::flows::{Flows, Limit};
 use crate::waiting::wheel::Wheel;
 
+crate::choices! {
+    /// Whose a queue's room is.
+    pub enum Room {
+        /// Everybody's: packets are dropped when all of it is used, from the longest line.
+        Common = "common",
+        /// Shared out among the flows with packets waiting: a line that grows above its share is cut
+        /// down to it as well ([pcp06] §4.1: a flow that exceeds its share of the buffer loses packets).
+        Equal = "equal",
+    }
+}
+
 crate::parameters! {
     /// Fair queueing: a line for each flow, served as if they took turns bit by bit ([fq89]), with the
     /// round number read off the packet being sent ([scfq94]). The packets of one flow keep their order.
@@ -28,6 +39,8 @@ crate::parameters! {
         /// The most that waits, all flows together, in bytes or packets: when it is full the last packet
         /// of the longest line is dropped; none for a queue without limit of its own.
         pub capacity: Option<Capacity> = None;
+        /// Whose that room is.
+        pub room: Room = Room::Common;
         /// Weights of flows by the name of their class, from 0.1 to 100: of two with packets waiting the one
         /// of twice the weight gets twice as much. Flows of other classes weigh 1.
         pub weights: BTreeMap<String, f64> = BTreeMap::new(),
@@ -46,6 +59,7 @@ impl Discipline for Config {
             pace: Paces::default(),
             flows: Flows::default(),
             rounds: Wheel::default(),
+            share_of: self.capacity.filter(|_| self.room == Room::Equal),
             limit: Limit::new(self.capacity),
             backlog: Backlog::default(),
         }))
@@ -76,11 +90,24 @@ struct FairQueueing {
     /// byte. The present one is that of the packet being sent, so that none is due later than what a packet
     /// takes from now.
     rounds: Wheel,
+    /// What lines have equal shares of, if they have.
+    share_of: Option<Capacity>,
     limit: Limit,
     backlog: Backlog,
 }
 
 impl FairQueueing {
+    /// The line that has to drop a packet, after one has come to this line.
+    fn above(&self, number: u32) -> Option<u32> {
+        let line = self.flows.state(number).backlog();
+        // A line above a share of n exceeds the whole n times.
+        let lines = self.flows.count();
+        let all =
+            Backlog { bytes: line.bytes * lines as u64, packets: line.packets * lines as u32 };
+        let is_above = self.share_of.is_some_and(|room| room.exceeded_by(all));
+        if is_above { Some(number) } else { self.limit.longest(self.backlog) }
+    }
+
     /// The rounds that a packet takes.
     fn rounds(&self, packet: &Packet) -> u64 {
         match self.pace.get(&packet.flow) {
@@ -101,16 +128,16 @@ impl Queue for FairQueueing {
             let due = self.rounds.now() + self.rounds(&packet);
             self.rounds.put(number, due);
         }
-        while let Some(longest) = self.limit.longest(self.backlog) {
-            let line = self.flows.state_mut(longest);
+        while let Some(above) = self.above(number) {
+            let line = self.flows.state_mut(above);
             let Some(packet) = line.pop_last() else { return };
             let left = line.backlog();
             self.backlog.take(packet.bytes);
-            self.limit.note(longest, left.bytes);
+            self.limit.note(above, left.bytes);
             context.dropped.push(packet);
             if left.packets == 0 {
-                self.rounds.take(longest);
-                self.flows.release(longest);
+                self.rounds.take(above);
+                self.flows.release(above);
             }
         }
     }
@@ -176,7 +203,7 @@ mod tests {
     }
 
     fn queue(capacity: Option<Capacity>) -> Bench<dyn Queue> {
-        bench(&Config { capacity, weights: BTreeMap::new() })
+        bench(&Config { capacity, room: Room::Common, weights: BTreeMap::new() })
     }
 
     #[test]
@@ -200,6 +227,28 @@ mod tests {
         }
         assert_eq!(bench.empty(), [(0, 0), (1, 0), (2, 0), (3, 0)]);
         assert_eq!(bench.queue.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn with_equal_shares_a_line_that_grows_above_its_share_is_cut_down_to_it() {
+        let config = Config {
+            capacity: Some(Capacity::Packets(4)),
+            room: Room::Equal,
+            weights: BTreeMap::new(),
+        };
+        let mut bench = bench(&config);
+        let mut lost = |flow, sequence| {
+            let dropped = bench.push(packet(flow, sequence, 1000));
+            dropped.iter().map(|p| (p.flow, p.sequence)).collect::<Vec<_>>()
+        };
+        // Alone it has all of it.
+        (0..3).for_each(|i| assert_eq!(lost(0, i), []));
+        // A half each from now on: the one that has three keeps them until it asks for more.
+        assert_eq!(lost(1, 0), []);
+        assert_eq!(lost(0, 3), [(0, 3), (0, 2)]);
+        assert_eq!(lost(1, 1), []);
+        assert_eq!(lost(1, 2), [(1, 2)]);
+        assert_eq!(bench.empty(), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 
     #[test]

@@ -60,14 +60,14 @@ crate::parameters! {
         /// What they are made of.
         pub content: Content = Content::Data;
         /// How the slope of their delays is judged.
-        pub acceptance: Acceptance = Acceptance::Gaussian;
+        pub acceptance: Acceptance = Acceptance::Careful;
         /// The slope that still passes: the share by which a link may be overloaded.
-        pub tolerance: f64 = 0.04, where not_negative;
+        pub tolerance: f64 = 0.06, where not_negative;
         /// What the first probe asks for without history, in full packets a round trip ([pcp06] §3.3:
         /// a packet in half a round trip).
         pub first: f64 = 2.0, where positive;
         /// Least increment asked for otherwise, in full packets a round trip.
-        pub floor: f64 = 3.0, where positive;
+        pub floor: f64 = 5.0, where positive;
         /// Mean wait after a probe that has passed until the next, in round trips.
         pub pause: f64 = 0.0, where not_negative;
         /// Mean wait after a probe that has failed until the next, in round trips.
@@ -95,6 +95,9 @@ crate::parameters! {
         pub share: f64 = 1.0 / 3.0, where positive_fraction;
         /// When history was right.
         pub accuracy: Accuracy = Accuracy::FirstProbe;
+        /// Whether the least delay is remembered as well; otherwise a flow that starts behind a queue
+        /// takes it for the way's length until it has drained once.
+        pub remembers_delay: bool = true;
         /// A rate that every flow believes to be remembered, whatever was ([pcp06] figure 7).
         pub rigged: Option<Rate> = None, where positive_if_given;
         /// How data is made reliable. Lost packets are sent again in the next paced slot.
@@ -122,7 +125,12 @@ impl Transport for Config {
             History::Largest | History::Last => path.memo,
             History::Off => None,
         };
-        let rigged = self.rigged.map(|rate| Memo { rate: rate.bps(), share: self.share });
+        let least_delay = match told {
+            Some(memo) if self.remembers_delay => memo.least_delay,
+            _ => f64::INFINITY,
+        };
+        let rigged =
+            self.rigged.map(|rate| Memo { rate: rate.bps(), share: self.share, least_delay });
         let packet = path.format.payload + path.format.header;
         Box::new(Pcp {
             config: self.clone(),
@@ -139,7 +147,7 @@ impl Transport for Config {
             has_asked: false,
             wait: 1.0,
             first_passed: None,
-            compensation: Compensation::new(&self.compensation),
+            compensation: Compensation::new(&self.compensation, least_delay),
             random: Random::new(path.seed, "transport/pcp"),
         })
     }
@@ -343,10 +351,11 @@ impl Controller for Pcp {
             Some(true) => (self.told?.share * 2.0).min(self.config.share),
             Some(false) => self.told?.share / 2.0,
         };
+        let least_delay = self.compensation.least();
         if rate > 0.0 {
-            Some(Memo { rate, share })
+            Some(Memo { rate, share, least_delay })
         } else {
-            self.told.map(|told| Memo { share, ..told })
+            self.told.map(|told| Memo { share, least_delay, ..told })
         }
     }
 

@@ -258,7 +258,7 @@ impl Engine {
 
     /// What the next flow between the same hosts may remember.
     pub(super) fn memo(&self) -> Option<Memo> {
-        self.remembers.then_some(Memo { rate: self.rate, share: 1.0 })
+        self.remembers.then_some(Memo::of_rate(self.rate))
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -424,7 +424,7 @@ pub(super) mod tests {
             rates(&mut *flow, &[40.0]);
             (flow.gauges()[0].1 / 1e6, flow.memo().map(|memo| memo.rate / 1e6))
         };
-        let memo = Some(Memo { rate: 70e6, share: 1.0 });
+        let memo = Some(Memo::of_rate(70e6));
         // An equal share of 10 Gb/s, or what is remembered; and 10 Mb/s more.
         assert_eq!(starts("remembered", None), (1260.0, Some(1260.0)));
         assert_eq!(starts("remembered", memo), (80.0, Some(80.0)));

@@ -63,6 +63,11 @@ impl<S: Default> Flows<S> {
         &mut self.states[number as usize].1
     }
 
+    /// How many are in use.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// All states, in use or not.
     pub fn states(&self) -> impl Iterator<Item = &S> {
         self.states.iter().map(|(_, state)| state)

@@ -1,22 +1,23 @@
 """How PCP's defaults are chosen: what its paper leaves open, by criteria set beforehand.
 
-    python -m sojourn.experiments.pcp_nsdi06.sweep [one | grid] [--seeds N]
+    python -m sojourn.experiments.pcp_nsdi06.sweep [one | grid | back] [--seeds N]
 
 A setting of PCP is *feasible* if
 
 * beside one greedy TCP on this link neither gets less than 10 % of it, over 60 s;
-* it loses at most 0.2 % of its packets, at any load up to 75 %.
+* it loses at most 0.1 % of its packets, at any load up to 75 %;
+* its mean completion time is at most TCP's, at every load;
+* it loses at most 0.3 % under heavy tails (E3) at 60 %.
 
 The *best* of the feasible ones has the least mean over the loads of the mean completion time over
 that of processor sharing with 1.5 round trips, on the same flows. `one` changes one parameter at a
-time, `grid` those that turned out to matter together. The table is printed and written to
-`results/pcp_sweep_one.csv`, or as it is called.
+time, `grid` those that turned out to matter together; `back` undoes what was changed last, each by
+itself and all of it (`BEFORE`). The table is printed and written to `results/pcp_sweep_one.csv`, or
+as it is called. The checks of `crates/core/tests/pcp.rs` must pass too.
 
-The defaults are not the best by this alone. The best settings lose three times as much as others
-under heavy tails (E3), fill the queue beside a flow that never slows down, or take twice as long to
-answer an overload. After that was seen, two criteria were added: the checks of
-`crates/core/tests/pcp.rs` pass, and at most 0.3 % is lost under heavy tails at 60 % (`heavy`). The
-defaults are the best of `grid` that meet these too, 6 % slower than the best that does not.
+The second and third criterion are what the paper claims of its figure 4: that E1's means are at
+most TCP's, and its losses small up to 75 %, is how the defaults were chosen and no test. All
+other claims are. Before, 0.2 % could be lost and means were not asked for, which gave `BEFORE`.
 """
 
 import itertools
@@ -30,13 +31,25 @@ import typer
 from sojourn import Labelled, Run, metrics, over_seeds, override, sweep
 from sojourn.cache import default_cache
 
-from .paper import BASE, HEAVY_TAILS, LOSS, MEAN, PCP, SHARING, Setting, ideals, measured
+from .paper import (
+    BASE,
+    HEAVY_TAILS,
+    LOSS,
+    MEAN,
+    PCP,
+    SHARING,
+    TCP,
+    Setting,
+    ideals,
+    measured,
+    schemes,
+)
 
 LOADS = (0.15, 0.3, 0.6, 0.75, 0.9)
 
 SCALE = {"warm_up": 1200, "measured": 1600}
 
-LEAST_SHARE, MOST_LOSS, LOSS_UP_TO = 0.1, 0.002, 0.75
+LEAST_SHARE, MOST_LOSS, LOSS_UP_TO, MOST_HEAVY = 0.1, 0.001, 0.75, 0.003
 
 Change = dict[str, Any]
 """Parameters of PCP by their paths, such as `probes.floor`."""
@@ -45,33 +58,46 @@ ONE_AT_A_TIME: Mapping[str, tuple[Any, ...]] = {
     "probes.packets": (3, 8),
     "probes.amount": (2.0, 3.0, 8.0),
     "probes.content": ("padding",),
-    "probes.acceptance": ("slope", "careful"),
-    "probes.tolerance": (0.0, 0.02, 0.03, 0.05, 0.06, 0.1),
+    "probes.acceptance": ("gaussian", "slope"),
+    "probes.tolerance": (0.0, 0.02, 0.04, 0.05, 0.07, 0.08, 0.1),
     "probes.first": (1.0, 4.0),
-    "probes.floor": (1.0, 2.0, 4.0, 5.0, 10.0),
+    "probes.floor": (1.0, 2.0, 3.0, 4.0, 6.0, 10.0),
     "probes.pause": (0.5, 1.0),
     "probes.spacing": (0.0, 1.0, 2.0),
     "probes.longest_wait": (2.0, 8.0),
     "compensation.form": ("largest", "delay", "gap"),
     "compensation.most": (0.25, 0.75),
-    "compensation.allowance": (0.0, 0.02, 0.05),
-    "compensation.drain": (0.5, 2.0),
+    "compensation.allowance": (0.0, 0.01, 0.03, 0.05),
+    "compensation.drain": (0.5, 1.0, 1.5, 2.0),
     "compensation.period": (0.125, 0.5, 1.0),
     "compensation.settle": (0.25, 0.5, 1.0, 1.5),
     "compensation.relief": (0.0, 0.05, 0.2, 0.3, 0.5),
-    "compensation.tries": (2, 5, 8),
-    "compensation.weakening": (5.0, 20.0),
+    "compensation.tries": (3, 5, 8, 16),
+    "compensation.weakening": (1.0, 5.0, 20.0),
     "history": ("last", "off"),
     "share": (0.2, 0.25, 0.5),
     "accuracy": ("within_two",),
+    "remembers_delay": (False,),
 }
 
+BEFORE: Change = {
+    "probes.acceptance": "gaussian",
+    "probes.tolerance": 0.04,
+    "probes.floor": 3.0,
+    "compensation.allowance": 0.01,
+    "compensation.drain": 1.0,
+    "compensation.tries": 3,
+    "remembers_delay": False,
+}
+"""The defaults that weaker criteria gave."""
+
 GRID: Mapping[str, tuple[Any, ...]] = {
-    "probes.tolerance": (0.03, 0.04, 0.05),
-    "probes.floor": (3.0, 4.0, 5.0),
-    "compensation.form": ("product", "largest"),
-    "compensation.relief": (0.0, 0.1, 0.3),
-    "compensation.tries": (3, 5),
+    "probes.acceptance": ("gaussian", "careful"),
+    "probes.tolerance": (0.04, 0.05, 0.06, 0.07),
+    "probes.floor": (5.0, 6.0),
+    "compensation.allowance": (0.01, 0.02),
+    "compensation.drain": (1.0, 1.25),
+    "compensation.tries": (5, 12),
 }
 """What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
 
@@ -81,11 +107,15 @@ def candidates(kind: str) -> list[Change]:
     if kind == "grid":
         every = itertools.product(*GRID.values())
         return [dict(zip(GRID, values, strict=True)) for values in every]
+    if kind == "back":
+        return [{}, *({name: value} for name, value in BEFORE.items()), BEFORE]
     return [{}, *({name: value} for name, values in ONE_AT_A_TIME.items() for value in values)]
 
 
 def named(change: Change) -> str:
     """Name a setting by what it changes of the defaults."""
+    if change == BEFORE:
+        return "before"
     said = (
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in change.items()
@@ -101,9 +131,9 @@ def pcp(change: Change) -> dict[str, Any]:
 
 
 def on_the_network(changes: list[Change], seeds: int) -> Iterator[Labelled]:
-    """Yield the runs of all settings, and of sharing, over the loads."""
+    """Yield the runs of all settings, of TCP and of sharing, over the loads."""
     tried = {named(change): pcp(change) for change in changes}
-    for scheme, change in {**tried, **ideals}.items():
+    for scheme, change in {**tried, TCP: schemes[TCP], **ideals}.items():
         for load in LOADS:
             scenario = override(Setting(load).scenario(SCALE), change)
             yield from over_seeds([({"scheme": scheme, "load": load}, scenario)], seeds)
@@ -175,33 +205,38 @@ def lost(runs: list[Run]) -> pl.DataFrame:
 def score(table: pl.DataFrame, shares: pl.DataFrame, heavy: pl.DataFrame) -> pl.DataFrame:
     """Return one row a setting: whether it is feasible, and how slow it is; the best first.
 
-    `loss` is the largest share of packets lost that counts, `heavy` that under heavy tails.
+    `over_tcp` is the largest ratio of its mean to TCP's, `loss` the largest share of packets lost
+    that counts, `heavy` that under heavy tails; `pcp` and `tcp` are shares beside one another.
     """
     wide = table.select("scheme", "load", "metric", "value").pivot("metric", values="value")
     ideal = wide.filter(scheme=SHARING).select("load", ideal=MEAN)
+    tcp = wide.filter(scheme=TCP).select("load", tcp=MEAN)
     light = pl.when(pl.col("load") <= LOSS_UP_TO).then(LOSS)
     judged = (
-        wide.filter(pl.col("scheme") != SHARING)
+        wide.filter(~pl.col("scheme").is_in([SHARING, TCP]))
         .join(ideal, on="load", maintain_order="left")
+        .join(tcp, on="load", maintain_order="left")
         .group_by("scheme", maintain_order=True)
         .agg(
             slower=(pl.col(MEAN) / pl.col("ideal")).mean(),
             loss=light.max(),
+            over_tcp=(pl.col(MEAN) / pl.col("tcp")).max(),
             **{f"ms at {load:g}": 1e3 * pl.col(MEAN).filter(load=load).first() for load in LOADS},
         )
         .join(shares, on="scheme", maintain_order="left")
         .join(heavy, on="scheme", maintain_order="left")
     )
     fair = pl.min_horizontal("pcp", "tcp") >= LEAST_SHARE
-    feasible = fair & (pl.col("loss") <= MOST_LOSS)
+    lossless = (pl.col("loss") <= MOST_LOSS) & (pl.col("heavy") <= MOST_HEAVY)
+    feasible = fair & lossless & (pl.col("over_tcp") <= 1)
     order = judged.with_columns(feasible=feasible)
-    columns = ["scheme", "feasible", "slower", "loss", "heavy", "pcp", "tcp"]
+    columns = ["scheme", "feasible", "slower", "over_tcp", "loss", "heavy", "pcp", "tcp"]
     return order.select(*columns, pl.exclude(columns)).sort(
         "feasible", "slower", descending=[True, False]
     )
 
 
-Kind = Annotated[Literal["one", "grid"], typer.Argument()]
+Kind = Annotated[Literal["one", "grid", "back"], typer.Argument()]
 
 
 def main(kind: Kind = "one", seeds: int = 2, threads: int = 2) -> None:
