@@ -340,6 +340,7 @@ fn each(word: u32) -> (u16, u16) {
 
 impl Packet {
     /// What it says.
+    #[inline(always)]
     pub fn header(&self) -> Header {
         let Packed(first, second) = self.packed;
         match self.flags.layout() {
