@@ -136,7 +136,9 @@ def experiments_page(figures: Mapping[str, Figure], kept: Mapping[str, Kept]) ->
         "One folder a paper, one file a figure. `sojourn figure ID --scale paper` makes one again;"
         " the verdicts are those at `paper` scale where nothing else is said.",
         "",
-        f"Claims {verdicts.in_words(claim for one in kept.values() for claim in one.claims)}.",
+        f"Claims {verdicts.in_words(_every_claim(figures.values(), kept))}."
+        " What has not been recorded since it was put as it is now counts as not judged, without"
+        " numbers.",
     ]
     paper, said = "", dict[str, str]()
     for figure in figures.values():
@@ -150,15 +152,25 @@ def experiments_page(figures: Mapping[str, Figure], kept: Mapping[str, Kept]) ->
         if found.scale != "paper":
             lines += [f"Verdicts at `{found.scale}` scale.", ""]
         lines += ["| claim | verdict | numbers |", "| --- | --- | --- |"]
-        judged = {claim.statement: claim for claim in found.claims}
-        for claim in figure.claims:
-            one = judged.get(claim.statement) or Judged(
-                claim.statement, claim.stated, "not judged", ""
-            )
+        for one in _claims(figure, found):
             statement = _cell(one.statement) + ("" if one.stated else " (derived, or our own)")
             lines.append(f"| {statement} | {one.verdict} | {_cell(one.numbers)} |")
         lines += _beside(found.beside)
     return "\n".join(lines) + "\n"
+
+
+def _every_claim(figures: Iterable[Figure], kept: Mapping[str, Kept]) -> Iterator[Judged]:
+    for figure in figures:
+        yield from _claims(figure, kept.get(figure.id, Kept("paper", [])))
+
+
+def _claims(figure: Figure, kept: Kept) -> list[Judged]:
+    """Return what became of each claim that the figure makes now."""
+    judged = {claim.statement: claim for claim in kept.claims}
+    return [
+        judged.get(claim.statement, Judged(claim.statement, claim.stated, "not judged", ""))
+        for claim in figure.claims
+    ]
 
 
 def _beside(numbers: Iterable[Beside]) -> list[str]:
