@@ -132,7 +132,7 @@ def small_buffers(table: pl.DataFrame) -> Verdict:
     return all_at_least(
         {
             f"share dropped at {LABELS[condition]} {least} over that at {at:g}": lost(least)
-            / lost(at)
+            / (lost(at) or math.nan)
             for condition, at in usual.items()
             for least in CONDITIONS[condition][:1]
             for lost in [partial(one, table, condition, LOSS, TCP)]
