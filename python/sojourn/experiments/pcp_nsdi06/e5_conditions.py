@@ -1,5 +1,6 @@
 """Figure E5: what bandwidth, round trips, flow sizes and random losses do at 60 % load."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
