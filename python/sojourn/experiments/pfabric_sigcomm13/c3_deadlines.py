@@ -19,7 +19,7 @@ figure = Figure(
     source="Figure 10",
     scales={
         "smoke": SCALES["smoke"] | {"deadlines_s": (100e-6,)},
-        "quick": SCALES["quick"] | {"deadlines_s": (100e-6, 1e-3, 100e-3)},
+        "quick": SCALES["quick"] | {"deadlines_s": (100e-6, 500e-6, 1e-3, 100e-3)},
         "paper": SCALES["paper"] | {"deadlines_s": DEADLINES_S},
     },
     deviations=(
