@@ -90,7 +90,7 @@ def divided(result: Result) -> pl.DataFrame:
     zero = pl.lit(0.0)
     parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
     account = result.account.select("flow", "rounds", *parts)
-    return metrics.judged(result).join(account, on="flow", maintain_order="left")
+    return metrics.judged(result).join(account, on="flow", how="inner", maintain_order="left")
 
 
 ALONE, TOTAL = "alone", "all"

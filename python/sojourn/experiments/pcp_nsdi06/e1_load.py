@@ -44,9 +44,9 @@ figure = Figure(
         "any setting that the sweep has tried: a flow takes what its probe has found before it can "
         "know that another has just taken the same, and that lasts until both have seen the queue.",
         "The defaults were chosen to be no slower than TCP and to lose at most 0.1 % up to 0.75. "
-        "At 0.9 nothing that was tried does both: of about 70 settings those with TCP's mean or "
+        "At 0.9 nothing that was tried is both: of about 70 settings those with TCP's mean or "
         "less lose 0.5 % and more, and those that lose least, 0.3 %, have 1.08 to 1.13 times "
-        "TCP's mean (2 to 4 seeds). A mechanism is missing there: the paper's section on rate "
+        "TCP's mean (1 to 4 seeds). A mechanism is missing there: the paper's section on rate "
         "compensation could not be read.",
     ),
     panels=(2, 2),
