@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from pydantic_core import to_json
 
 from sojourn import files
 from sojourn.scenario import FileError, Labels
@@ -111,6 +112,10 @@ class Result:
     def verify(self) -> None:
         """Raise `FileError` if the tables on disk, if any, are not what was written."""
 
+    def with_flows(self, flows: pl.DataFrame) -> "Result":
+        """Return the same run with some of its flow records, or with changed ones."""
+        return OfFlows(flows, self)
+
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""
@@ -133,8 +138,9 @@ class Result:
             for name in (SAMPLES, ACCOUNT):
                 (directory / name).unlink(missing_ok=True)
             names = [*self._write_tables(directory), SUMMARY]
-            text = json.dumps(self.summary, indent=2)
-            (directory / SUMMARY).write_text(text + "\n", encoding="utf-8")
+            # That of the standard library takes longer to indent a summary than many a run.
+            text = to_json(self.summary, indent=2, inf_nan_mode="constants")
+            (directory / SUMMARY).write_bytes(text + b"\n")
             sums = [f"{_sum(directory / name)}  {name}\n" for name in names]
             (directory / SUMS).write_text("".join(sums), encoding="utf-8")
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -220,6 +226,30 @@ class _Stored(Result):
     def _tables(self) -> Tables:
         self.verify()
         return _read_tables(self._directory, SAMPLES in self._sums, ACCOUNT in self._sums)
+
+
+class OfFlows(Result):
+    """A run with some of its flow records, or with changed ones."""
+
+    def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
+        """Take the records, and the run; its other tables are read when they are looked at."""
+        self._flows, self._whole = flows, whole
+        self.summary = whole.summary
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """The records."""
+        return self._flows
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """The samples of the run."""
+        return self._whole.samples
+
+    @property
+    def account(self) -> pl.DataFrame:
+        """The accounts of those flows."""
+        return self._whole.account.join(self._flows, on="flow", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)

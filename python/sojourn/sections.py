@@ -12,7 +12,7 @@ import polars as pl
 
 from sojourn.convergence import BATCHES
 from sojourn.metrics import NotInABatch
-from sojourn.results import Result, Run
+from sojourn.results import OfFlows, Result, Run
 
 LEAST_FLOWS = 10 * BATCHES
 """With fewer flows in a run, it is not cut into batches."""
@@ -38,24 +38,16 @@ def _batch(runs: Iterable[Run], number: int) -> Iterator[Run]:
         yield Run(run.labels, _Batch(flows[first:after], run.result))
 
 
-class _Batch(Result):
+class _Batch(OfFlows):
     """Some of the flows of a run."""
 
     OF_ALL = ("scenario", "seed", "simulated_s", "load", "load_reference")
     """What the summary of a run says of each part of it."""
 
     def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
-        self._flows, self._whole = flows, whole
+        super().__init__(flows, whole)
         told = {name: whole.summary[name] for name in self.OF_ALL if name in whole.summary}
         self.summary = _Summary(told)
-
-    @property
-    def flows(self) -> pl.DataFrame:
-        return self._flows
-
-    @property
-    def account(self) -> pl.DataFrame:
-        return self._whole.account.join(self._flows, on="flow", how="semi", maintain_order="left")
 
     @property
     def samples(self) -> pl.DataFrame:

@@ -53,7 +53,7 @@ figure = Figure(
     source="Figure 6",
     scales={
         "smoke": {"seeds": 2, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
-        "quick": {"seeds": 8, "warm_up": 1000, "measured": 1500, "loads": FEWER_LOADS},
+        "quick": {"seeds": 5, "warm_up": 1000, "measured": 1500, "loads": FEWER_LOADS},
         "paper": {"seeds": 30, "warm_up": 2000, "measured": 6000, "loads": LOADS},
     },
     deviations=(

@@ -192,7 +192,7 @@ def shaken(runs: Iterable[Run]) -> list[Run]:
         sent_s = 8 * (pl.col("size_bytes") + packets * (PACKET - PAYLOAD)) / rate_bps
         round_trip = 2 * (pl.col("ideal_fct_s") - sent_s)
         flows = result.flows.with_columns(fct_s=pl.col("fct_s") + round_trip)
-        return Result(flows, result.samples, result.summary)
+        return result.with_flows(flows)
 
     return [
         Run(run.labels, with_round_trip(run.result)) if run.labels["scheme"] in ideals else run

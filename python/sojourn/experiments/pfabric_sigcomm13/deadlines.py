@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sojourn import Labelled, Result, Run, Scale, metrics, override, theory
+from sojourn import Labelled, Run, Scale, metrics, override, theory
 
 from .paper import (
     ACK_BETWEEN_RACKS_S,
@@ -85,7 +85,7 @@ def _given(run: Run, drawn: Run) -> Run:
     if not flows.select("start_s", "size_bytes").equals(others.select("start_s", "size_bytes")):
         raise ValueError(f"{run.labels} and {drawn.labels} have different flows")
     hurried = flows.with_columns(others["deadline_s"])
-    result = Result(hurried, run.result.samples, run.result.summary)
+    result = run.result.with_flows(hurried)
     return Run({**run.labels, "deadline_s": drawn.labels["deadline_s"]}, result)
 
 

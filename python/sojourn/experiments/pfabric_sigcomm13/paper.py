@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn import Labelled, Paper, Result, Run, Scale, metrics, override, theory
+from sojourn import Labelled, Paper, Run, Scale, metrics, override, theory
 
 paper = Paper(
     key="pfabric13",
@@ -93,11 +93,7 @@ EVERYWHERE = ("smoke", "quick", "paper")
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"flows": {WEB_SEARCH: 200, DATA_MINING: 40}, "loads": (0.6,)},
-    "quick": {
-        "flows": {WEB_SEARCH: 700, DATA_MINING: 150},
-        "loads": (0.2, 0.6, 0.8),
-        "seeds": 3,
-    },
+    "quick": {"flows": {WEB_SEARCH: 1000, DATA_MINING: 250}, "loads": (0.2, 0.6, 0.8)},
     "paper": {
         "flows": {WEB_SEARCH: 100_000, DATA_MINING: 100_000},
         "loads": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
@@ -237,7 +233,7 @@ def at_sender(run: Run) -> Run:
     flows = run.result.flows.with_columns(until_acked, pl.col("ideal_fct_s") + back)
     flows = flows.with_columns(fct_s=pl.col("acked_s"))
     flows = flows.with_columns(slowdown=pl.col("fct_s") / pl.col("ideal_fct_s"))
-    return Run(run.labels, Result(flows, run.result.samples, run.result.summary))
+    return Run(run.labels, run.result.with_flows(flows))
 
 
 def loads(table: pl.DataFrame) -> list[float]:

@@ -10,7 +10,6 @@ import polars as pl
 from sojourn import (
     Figure,
     Labelled,
-    Result,
     Run,
     Scale,
     Verdict,
@@ -84,7 +83,7 @@ def lossless(runs: list[Run]) -> pl.DataFrame:
         flows = run.result.flows
         alone = theory.slow_start(link, (flows["size_bytes"] / PAYLOAD).to_numpy(), 2)
         known = flows.with_columns(pl.Series("fct_s", alone))
-        return Run(run.labels, Result(known, run.result.samples, run.result.summary))
+        return Run(run.labels, run.result.with_flows(known))
 
     without_loss = (pl.col("retransmits") == 0) & (pl.col("timeouts") == 0)
     kept = without_loss & (pl.col("outcome") == "finished")

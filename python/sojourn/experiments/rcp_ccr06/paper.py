@@ -241,7 +241,7 @@ def shaken(runs: Iterable[Run]) -> list[Run]:
     def with_round_trip(result: Result) -> Result:
         round_trip = 2 * metrics.seconds(result.summary["scenario"]["topology"]["delay"])
         flows = result.flows.with_columns(pl.col("fct_s") + round_trip)
-        return Result(flows, result.samples, result.summary)
+        return result.with_flows(flows)
 
     return [
         Run(run.labels, with_round_trip(run.result)) if run.labels["scheme"] in ideals else run

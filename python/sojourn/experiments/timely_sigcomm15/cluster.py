@@ -19,10 +19,10 @@ PACKET_S = 1500 * 8 / HOST_BPS
 
 FABRICS: dict[str, dict[str, Any]] = {
     "smoke": {"pods": 2, "edges_per_pod": 2, "hosts_per_edge": 8, "cores": 4},
-    "quick": {"pods": 4, "edges_per_pod": 4, "hosts_per_edge": 16, "cores": 16},
+    "quick": {"pods": 2, "edges_per_pod": 2, "hosts_per_edge": 16, "cores": 8},
     "paper": {"pods": 8, "edges_per_pod": 8, "hosts_per_edge": 16, "cores": 32},
 }
-"""32, 256 and 1024 hosts; every tier carries what all hosts can send."""
+"""32, 64 and 1024 hosts; every tier carries what all hosts can send."""
 
 REQUEST = {"kind": "fixed", "size": "64 KB"}
 
@@ -105,7 +105,7 @@ def remote_calls(load: float, stop: str, **pattern: Any) -> dict[str, Any]:
 
 HIGH_LOAD: dict[str, dict[str, Any]] = {
     "smoke": {"warm_up": "1 ms", "stop": "2 ms", "time_limit": "20 ms"},
-    "quick": {"warm_up": "7 ms", "stop": "14 ms", "time_limit": "50 ms"},
+    "quick": {"warm_up": "7 ms", "stop": "14 ms", "time_limit": "50 ms", "seeds": 4},
     "paper": {"warm_up": "10 ms", "stop": "20 ms", "time_limit": "60 ms", "seeds": 2},
 }
 """Scales of D12 and D13, which see the same runs: calls come until `stop`, all are answered."""

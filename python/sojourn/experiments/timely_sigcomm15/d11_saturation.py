@@ -36,7 +36,7 @@ figure = Figure(
     source="Large scale: saturation of TIMELY and of pause frames alone",
     scales={
         "smoke": {"loads": (0.5, 0.95), "warm_up": "1 ms", "stop": "2 ms"},
-        "quick": {"loads": (0.7, 0.75, 0.8), "warm_up": "4 ms", "stop": "7 ms"},
+        "quick": {"loads": (0.7, 0.75, 0.8), "warm_up": "4 ms", "stop": "7 ms", "seeds": 3},
         "paper": {"loads": LOADS, "warm_up": "10 ms", "stop": "20 ms", "seeds": 3},
     },
     deviations=(

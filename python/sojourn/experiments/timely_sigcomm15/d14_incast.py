@@ -38,7 +38,7 @@ figure = Figure(
     source="Large scale: network imbalance",
     scales={
         "smoke": {"loads": (0.3,), "begin": 20, "warm_up": 21, "stop": 22},
-        "quick": {"loads": LOADS, "begin": 100, "warm_up": 103, "stop": 108},
+        "quick": {"loads": LOADS, "begin": 100, "warm_up": 103, "stop": 108, "seeds": 3},
         "paper": {"loads": LOADS, "begin": 200, "warm_up": 205, "stop": 215, "seeds": 2},
     },
     deviations=(
