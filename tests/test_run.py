@@ -47,7 +47,9 @@ def test_accounts_add_up_and_change_no_completion_time(tmp_path: Path) -> None:
     account = kept.account
     assert set(account.dtypes) == {pl.UInt64}
     assert account["flow"].to_list() == plain.flows["flow"].to_list()
-    parts = account.drop("flow", "fct_ps", "rounds")
+    alone = account.select("^alone_.*$").sum_horizontal()
+    assert alone.to_list() == [round(ideal * 1e12) for ideal in plain.flows["ideal_fct_s"]]
+    parts = account.drop("flow", "fct_ps", "rounds", "^alone_.*$")
     assert parts.columns[0] == "handshake_propagation_ps"
     assert (parts.sum_horizontal() == account["fct_ps"]).all()
     assert account["fct_ps"].to_list() == [round(fct * 1e12) for fct in plain.flows["fct_s"]]
@@ -56,6 +58,25 @@ def test_accounts_add_up_and_change_no_completion_time(tmp_path: Path) -> None:
     plain.write(tmp_path / "out")
     assert not (tmp_path / "out" / "account.parquet").exists()
     assert Result.read(tmp_path / "out").account.columns == ["flow", "fct_ps", "rounds"]
+
+
+def test_the_pieces_of_a_chain_follow_one_another_and_are_the_account(tmp_path: Path) -> None:
+    kept = sojourn.run({**SCENARIO, "account": True, "account_flows": [5, 2, 10**9]})
+    assert_frame_equal(kept.account, sojourn.run({**SCENARIO, "account": True}).account)
+    chain = kept.chain
+    assert chain["flow"].unique(maintain_order=True).to_list() == [2, 5]
+    lasted = pl.sum_horizontal(pl.exclude("flow", "reason", "begins_ps"))
+    for (flow,), pieces in chain.group_by("flow"):
+        account = kept.account.filter(flow=flow)
+        ends = pieces.select(pl.col("begins_ps") + lasted).to_series()
+        assert pieces["begins_ps"].to_list() == [0, *ends[:-1]]
+        assert ends[-1] == account["fct_ps"].item()
+        by_reason = pieces.group_by("reason").agg(lasted.sum().alias("lasted"))
+        for reason, spent in by_reason.iter_rows():
+            assert account.select(pl.sum_horizontal(f"^{reason}_.*$")).item() == spent
+    assert_frame_equal(Result.read(kept.write(tmp_path / "out")).chain, chain)
+    with pytest.raises(ScenarioError, match="account_flows: must be empty unless account = true"):
+        sojourn.run({**SCENARIO, "account_flows": [1]})
 
 
 def test_the_same_scenario_gives_the_same_bytes_on_any_number_of_threads(tmp_path: Path) -> None:

@@ -73,20 +73,25 @@ def part_of(column: str) -> str:
 
 def columns_of(account: pl.DataFrame) -> list[str]:
     """Return the columns of accounts that are parts of the time."""
-    return [name for name in account.columns if name not in ("flow", "fct_ps", "rounds")]
+    return [name for name in account.columns if name.startswith(tuple(BY_REASON))]
 
 
-def divided(result: Result) -> pl.DataFrame:
+def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     """Return the judged flows that have finished, with each of `PARTS` in seconds.
 
-    Their records, `rounds`, and a column a part; these add up to `fct_s`. Raises `ScenarioError` if
-    no accounts were kept.
+    Their records, `rounds`, and a column a part; these add up to `fct_s`. Of the `excess` what the
+    flow would spend alone in the network is taken off: they add up to `fct_s - ideal_fct_s`. There
+    its last packet is on its way (`flight`) behind those before it (`queues: own`): the latter may
+    be less than nothing, for whoever waits for a window does not wait behind himself. Raises
+    `ScenarioError` if no accounts were kept.
     """
     if not result.summary["scenario"].get("account"):
         raise ScenarioError("account: must be true; these results have no accounts")
     names: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
     for column in columns_of(result.account):
         names[part_of(column)].append(pl.col(column).cast(pl.Float64))
+    for column, part in ALONE_IN.items() if excess else ():
+        names[part].append(-pl.col(column).cast(pl.Float64))
     zero = pl.lit(0.0)
     parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
     account = result.account.select("flow", "rounds", *parts)
@@ -95,16 +100,30 @@ def divided(result: Result) -> pl.DataFrame:
 
 ALONE, TOTAL = "alone", "all"
 
+ALONE_IN = {
+    "alone_propagation_ps": FLIGHT,
+    "alone_transmission_ps": FLIGHT,
+    "alone_queue_own_ps": OWN,
+}
+"""Which parts the time of a flow alone belongs to."""
 
-def by_size(runs: Iterable[Run], buckets: Iterable[Bucket] = metrics.BUCKETS) -> pl.DataFrame:
+
+def by_size(
+    runs: Iterable[Run],
+    buckets: Iterable[Bucket] = metrics.BUCKETS,
+    *,
+    excess: bool = False,
+) -> pl.DataFrame:
     """Return what flows of each size spend on each part on average, over seeds.
 
-    A row is a combination of labels, a `size` and a `metric` (one of `PARTS`, `all` of them, or
-    what the same flows take `alone`), in the columns of `metrics.across_seeds`, in seconds.
+    A row is a combination of labels, a `size` and a `metric` (one of `PARTS`; `all`, their
+    completion time; or what the same flows take `alone`), in the columns of
+    `metrics.across_seeds`, in seconds. Parts are those of `divided`: they add up to `all`, or
+    beyond `alone` to it if they are those of the `excess`.
     """
     rows = []
     for run in runs:
-        flows = divided(run.result)
+        flows = divided(run.result, excess=excess)
         for bucket in buckets:
             part = flows.filter(*metrics.within(bucket))
             if not part.is_empty():

@@ -17,11 +17,12 @@ from sojourn import files
 from sojourn.scenario import FileError, Labels
 from sojourn.typed import read_json
 
-FLOWS, SAMPLES, ACCOUNT = "flows.parquet", "samples.parquet", "account.parquet"
+FLOWS, SAMPLES = "flows.parquet", "samples.parquet"
+ACCOUNT, CHAIN = "account.parquet", "chain.parquet"
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
 """The files of a result; the last has the hashes of the others."""
 
-TABLES = (FLOWS, SAMPLES, ACCOUNT)
+TABLES = (FLOWS, SAMPLES, ACCOUNT, CHAIN)
 """Those of tables, of which only the first must be there."""
 
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
@@ -51,8 +52,8 @@ COLUMNS = (
 )
 
 
-Tables = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
-"""Flow records, samples and accounts."""
+Tables = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]
+"""Flow records, samples, accounts and chains, as the files of `TABLES`."""
 
 
 class Result:
@@ -67,9 +68,12 @@ class Result:
         samples: pl.DataFrame,
         summary: dict[str, Any],
         account: pl.DataFrame | None = None,
+        chain: pl.DataFrame | None = None,
     ) -> None:
         """Take the tables and the summary."""
-        self._given = flows, samples, _no_account() if account is None else account
+        account = _none(ACCOUNT) if account is None else account
+        chain = _none(CHAIN) if chain is None else chain
+        self._given = flows, samples, account, chain
         self.summary = summary
 
     @property
@@ -101,8 +105,22 @@ class Result:
         without (`queue_idle`), at the source host's own port (`_host`), further on the way there
         (`_there`) or on the way back (`_back`); `receiver`; and `sender`, where nothing of what was
         waited for was in the network.
+
+        Alone in the network the last packet of the flow would spend `alone_propagation_ps`,
+        `alone_transmission_ps` and, behind those before it, `alone_queue_own_ps`: together its
+        `ideal_fct_s`.
         """
         return self._tables[2]
+
+    @property
+    def chain(self) -> pl.DataFrame:
+        """What held back the flows in `account_flows`, piece by piece; empty without.
+
+        One row a piece, in order of time without gaps: `flow`, `reason`, when it `begins_ps` after
+        the flow's start, and how long it lasted by place (`PLACE_ps`). The pieces of a reason add
+        up to what `account` has of it.
+        """
+        return self._tables[3]
 
     @property
     def threads(self) -> int:
@@ -122,10 +140,13 @@ class Result:
         summary = json.loads(columns["summary"]) | dict(manifest)
         account = columns.get("account")
         account = None if account is None else pl.DataFrame(account)
-        return cls(flow_table(columns), sample_table(columns), summary, account)
+        pieces = dict(columns["chain"])
+        pieces["reason"] = _names(pieces["reason"], columns["reasons"])
+        chain = pl.DataFrame(pieces)
+        return cls(flow_table(columns), sample_table(columns), summary, account, chain)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `flows.parquet`, `summary.json`, and samples and accounts if there are any.
+        """Write `flows.parquet`, `summary.json`, and the other tables that are not empty.
 
         With `SHA256SUMS` beside them, as the command `sha256sum --check` reads it. Raises
         `FileError` if there is no place.
@@ -135,7 +156,7 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
             # Last, so that a directory with it is a whole result.
             (directory / SUMS).unlink(missing_ok=True)
-            for name in (SAMPLES, ACCOUNT):
+            for name in TABLES[1:]:
                 (directory / name).unlink(missing_ok=True)
             names = [*self._write_tables(directory), SUMMARY]
             # That of the standard library takes longer to indent a summary than many a run.
@@ -225,7 +246,8 @@ class _Stored(Result):
     @property
     def _tables(self) -> Tables:
         self.verify()
-        return _read_tables(self._directory, SAMPLES in self._sums, ACCOUNT in self._sums)
+        there = tuple(name for name in TABLES if name in self._sums)
+        return _read_tables(self._directory, there)
 
 
 class OfFlows(Result):
@@ -250,6 +272,11 @@ class OfFlows(Result):
     def account(self) -> pl.DataFrame:
         """The accounts of those flows."""
         return self._whole.account.join(self._flows, on="flow", how="semi", maintain_order="left")
+
+    @property
+    def chain(self) -> pl.DataFrame:
+        """The chains of those flows."""
+        return self._whole.chain.join(self._flows, on="flow", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)
@@ -288,10 +315,11 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 @functools.lru_cache(maxsize=1)
-def _read_tables(directory: Path, sampled: bool, accounted: bool) -> Tables:
-    samples = _read_table(directory / SAMPLES) if sampled else _no_samples()
-    account = _read_table(directory / ACCOUNT) if accounted else _no_account()
-    return _read_table(directory / FLOWS), samples, account
+def _read_tables(directory: Path, there: tuple[str, ...]) -> Tables:
+    flows, samples, account, chain = (
+        _read_table(directory / name) if name in there else _none(name) for name in TABLES
+    )
+    return flows, samples, account, chain
 
 
 def _read_table(file: Path) -> pl.DataFrame:
@@ -330,9 +358,13 @@ def _names(indices: Any, names: Any) -> pl.Series:
     return pl.Series(names, dtype=pl.String).gather(np.asarray(indices, dtype=np.uint32))
 
 
-def _no_samples() -> pl.DataFrame:
-    return pl.DataFrame(schema={"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64})
+def _none(name: str) -> pl.DataFrame:
+    """Return an empty table in place of one that is not there."""
+    return pl.DataFrame(schema=EMPTY[name])
 
 
-def _no_account() -> pl.DataFrame:
-    return pl.DataFrame(schema=dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64))
+EMPTY: dict[str, Any] = {
+    SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
+    ACCOUNT: dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64),
+    CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},
+}

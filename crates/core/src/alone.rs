@@ -4,6 +4,24 @@
 use crate::packet::Format;
 use crate::units::{Bytes, Duration, Rate};
 
+/// Where the time of a flow that meets nobody goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alone {
+    /// On wires: its last packet's propagation.
+    pub propagation: Duration,
+    /// Its last packet is transmitted, at every hop.
+    pub transmission: Duration,
+    /// Its last packet waits for those before it.
+    pub waiting: Duration,
+}
+
+impl Alone {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.propagation + self.transmission + self.waiting
+    }
+}
+
 /// The time from the first packet sent to the last payload byte received, of a flow of `size` that
 /// meets nobody on its `hops`, each a line rate and a propagation delay; exact to the picosecond.
 ///
@@ -16,15 +34,14 @@ pub fn alone(
     hops: impl IntoIterator<Item = (Rate, Duration)>,
     format: &Format,
     size: Bytes,
-) -> Duration {
+) -> Alone {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     // With a single packet nothing comes before the last.
     let full = if packets > 1 { format.payload + format.header } else { last };
     let repeats = packets.saturating_sub(2);
 
-    // How long the last packet takes with nobody before it, and how long it waits for the others.
-    let (mut last_alone, mut waiting) = (Duration::ZERO, Duration::ZERO);
+    let mut alone = Alone::default();
     // The slowest transmission of a full packet so far, and how much longer than the last packet a
     // full one takes to come this far.
     let (mut slowest, mut ahead) = (Duration::ZERO, Duration::ZERO);
@@ -32,12 +49,13 @@ pub fn alone(
         let (full, last) = (rate.transmit(full), rate.transmit(last));
         slowest = slowest.max(full);
         if packets > 1 {
-            waiting = waiting.max(ahead + full + slowest * repeats);
+            alone.waiting = alone.waiting.max(ahead + full + slowest * repeats);
         }
         ahead += full - last;
-        last_alone += last + delay;
+        alone.transmission += last;
+        alone.propagation += delay;
     }
-    last_alone + waiting
+    alone
 }
 
 /// The same for packets spread over several paths, of which this is one: no flow can be faster, and
@@ -47,7 +65,7 @@ pub fn alone(
 /// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
 /// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
 /// packets on.
-pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Duration {
+pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Alone {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     let full = if packets > 1 { format.payload + format.header } else { last };
@@ -68,7 +86,10 @@ pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Byte
         if packets > 1 { last_behind.max(all_full + crossing(full, after)) } else { last_behind }
     };
     let shared = (0..hops.len()).filter(|j| hops[*j].2).map(through);
-    shared.fold(crossing(full, hops), Duration::max)
+    let total = shared.fold(crossing(full, hops), Duration::max);
+    let propagation = crossing(Bytes::ZERO, hops);
+    let transmission = crossing(last, hops) - propagation;
+    Alone { propagation, transmission, waiting: total - (propagation + transmission) }
 }
 
 #[cfg(test)]
@@ -100,16 +121,19 @@ mod tests {
             (Rate::from_gbps(100), Duration::from_nanos(20)),
         ];
         let format = Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) };
-        assert_eq!(alone(hops, &format, Bytes(960)), Duration::from_nanos(1200));
+        assert_eq!(alone(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
         // Two more packets repeat the slow hop.
-        assert_eq!(alone(hops, &format, Bytes(2880)), Duration::from_nanos(2800));
+        let three = alone(hops, &format, Bytes(2880));
+        assert_eq!(three.total(), Duration::from_nanos(2800));
+        assert_eq!(three.propagation, Duration::from_nanos(320));
+        assert_eq!(three.transmission, Duration::from_nanos(880));
     }
 
     #[test]
     fn a_small_last_packet_waits_for_the_full_one_before_it() {
         let hops = [(Rate::from_gbps(8), Duration::ZERO); 2];
         let format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
-        assert_eq!(alone(hops, &format, Bytes(1001)), Duration::from_nanos(2001));
+        assert_eq!(alone(hops, &format, Bytes(1001)).total(), Duration::from_nanos(2001));
     }
 
     proptest! {
@@ -123,7 +147,7 @@ mod tests {
                 hops.into_iter().map(|(rate, delay)| (Rate(rate), Duration(delay))).collect();
             let format =
                 Format { payload: Bytes(payload), header: Bytes(header), ack: Bytes(40) };
-            let closed = alone(hops.iter().copied(), &format, Bytes(size));
+            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
 
@@ -134,7 +158,7 @@ mod tests {
         ) {
             let hops: Vec<_> = rates.into_iter().map(|rate| (Rate(rate), Duration::ZERO)).collect();
             let format = Format { payload: Bytes(7), header: Bytes(1), ack: Bytes(40) };
-            let closed = alone(hops.iter().copied(), &format, Bytes(size));
+            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
     }

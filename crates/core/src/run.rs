@@ -20,7 +20,7 @@ use crate::network::watchdog::{self, Deadlock};
 use crate::parameters::{Parameter, Problem, did_you_mean};
 use crate::random::Random;
 use crate::record::rtts::Histogram;
-use crate::record::{Accounts, Recorder, Samples};
+use crate::record::{Accounts, Chains, Recorder, Samples};
 use crate::router::Place;
 use crate::scenario::{Engine, Model, Scenario};
 use crate::simulation::{self, Simulation, Stacks, run_on_threads};
@@ -39,6 +39,8 @@ pub struct Results {
     pub samples: Samples,
     /// The accounts of flows that have finished, if the scenario asks for them.
     pub account: Option<Accounts>,
+    /// The chains of causes of the flows of which the scenario asks for them.
+    pub chains: Chains,
     /// Everything else: scenario, counts, links, what is stuck.
     pub summary: Value,
 }
@@ -251,8 +253,9 @@ impl Scenario {
     ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
         let network = self.network(graph, transport, &flows.classes, &part)?;
-        let recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
+        let mut recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|p| p.within("samples"))?;
+        recorder.chained.clone_from(&self.account_flows);
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
         let setting = simulation::Setting { graph, cut, part, stacks, host, format, seed };
@@ -356,9 +359,9 @@ impl Scenario {
         let link =
             |(id, port): (usize, &Port)| describe(graph, id as LinkId, port, numbers, elapsed);
         summary["links"] = network.ports.iter().enumerate().map(link).collect();
-        let Recorder { records: flows, samples, accounts, .. } = recorder;
+        let Recorder { records: flows, samples, accounts, chains, .. } = recorder;
         let account = self.account.then_some(accounts);
-        Ok(Results { flows, classes, samples, account, summary })
+        Ok(Results { flows, classes, samples, account, chains, summary })
     }
 
     fn idealise(
@@ -393,7 +396,8 @@ impl Scenario {
                 })
             })
             .collect();
-        Ok(Results { flows, classes, samples: Samples::default(), account: None, summary })
+        let (samples, chains) = (Samples::default(), Chains::default());
+        Ok(Results { flows, classes, samples, account: None, chains, summary })
     }
 
     /// What every model has to say about a run.

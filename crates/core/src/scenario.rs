@@ -118,6 +118,9 @@ crate::parameters! {
         /// Whether to keep account of where the time of every flow goes: costs time and memory, and changes
         /// nothing else.
         pub account: bool = false;
+        /// Flows of which the chain of causes is kept as well, piece by piece: takes memory for each of
+        /// their packets.
+        pub account_flows: Vec<u64> = Vec::new();
         /// How the packet simulator goes through time; none chooses what is faster, by the network's rates
         /// and delays. The results are the same to the bit.
         pub engine: Option<Engine> = None;
@@ -131,6 +134,9 @@ crate::parameters! {
         if scenario.account && scenario.model != Model::Packet {
             let message = "must be false: an ideal has no packets to keep account of";
             return Err(Problem::new("account", message));
+        }
+        if !scenario.account_flows.is_empty() && !scenario.account {
+            return Err(Problem::new("account_flows", "must be empty unless account = true"));
         }
         check_router(scenario)?;
         check_mixture(scenario)?;

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 use sojourn_core::flow::Columns;
 use sojourn_core::fluid;
 use sojourn_core::parameters::{Parameter, Problem, Text};
-use sojourn_core::record::{Accounts, Samples};
+use sojourn_core::record::{Accounts, Chains, Samples};
 use sojourn_core::run::Results;
 use sojourn_core::scenario::{Scenario, catalogue, json_schema};
 use sojourn_core::watch::Progress;
@@ -189,13 +189,28 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
         "account",
         results.account.map(|account| account_dict(py, account)).transpose()?,
     )?;
+    set_chains(py, &dict, results.chains)?;
     dict.set_item("summary", results.summary.to_string())?;
     Ok(dict)
 }
 
+fn set_chains(py: Python<'_>, dict: &Bound<'_, PyDict>, mut chains: Chains) -> PyResult<()> {
+    dict.set_item("reasons", Chains::REASONS)?;
+    let places: Vec<(String, Vec<u64>)> = chains.take_places().collect();
+    let columns = columns!(py, chains, [flow, reason, begins_ps]);
+    for (name, place) in places {
+        columns.set_item(name, column(py, place))?;
+    }
+    dict.set_item("chain", columns)
+}
+
 fn account_dict(py: Python<'_>, mut account: Accounts) -> PyResult<Bound<'_, PyDict>> {
     let parts: Vec<(String, Vec<u64>)> = account.take_parts().collect();
-    let dict = columns!(py, account, [flow, fct_ps, rounds]);
+    let dict = columns!(
+        py,
+        account,
+        [flow, fct_ps, rounds, alone_propagation_ps, alone_transmission_ps, alone_queue_own_ps]
+    );
     for (name, part) in parts {
         dict.set_item(name, column(py, part))?;
     }

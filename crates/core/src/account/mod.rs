@@ -3,6 +3,8 @@
 //! A sending has the account of all that came before it, from the start of its flow. Packets carry that of
 //! the sending which they are, and their journey; answers carry both on (docs/design.md).
 
+pub mod chain;
+
 use crate::units::{Duration, Time};
 
 /// Where a packet is on its way.
@@ -99,7 +101,9 @@ pub struct Account {
     window: Journey,
     receiver: Duration,
     held: [Duration; 4],
-    rounds: u64,
+    rounds: u32,
+    /// The last piece of its chain, counted from 1, if chains are kept.
+    piece: u32,
 }
 
 impl Account {
@@ -137,7 +141,7 @@ pub struct Parcel {
 }
 
 /// How a flow began: where the time went until it was opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
     /// The round trip of the SYN that was answered first.
     pub journey: Journey,
@@ -177,7 +181,7 @@ impl Division {
         let all = opening.chain(window).chain(&account.held).chain(flight);
         let mut parts = [Duration::ZERO; PARTS];
         parts.iter_mut().zip(all).for_each(|(part, one)| *part = *one);
-        Self { parts, rounds: account.rounds }
+        Self { parts, rounds: u64::from(account.rounds) }
     }
 
     /// All of it.

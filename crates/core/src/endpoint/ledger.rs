@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::Allowance;
 use super::sender::{Pace, Segment, Sender};
-use crate::account::{Account, Held, Opening, Parcel};
+use crate::account::chain::{Chain, Piece};
+use crate::account::{Account, Finish, Held, Opening, Parcel};
 use crate::units::{Duration, Time};
 
 /// Keeps the account of one sender.
@@ -24,11 +25,13 @@ pub struct Ledger {
     sent: VecDeque<(Time, Account)>,
     /// The first of them.
     first: u32,
+    /// The pieces of its chain, if somebody asks about this flow.
+    chain: Option<Chain>,
 }
 
 impl Ledger {
-    /// That of a flow which starts now.
-    pub fn new(now: Time) -> Self {
+    /// That of a flow which starts now, and whether its chain is kept too.
+    pub fn new(now: Time, keeps_chain: bool) -> Self {
         Self {
             start: now,
             opening: None,
@@ -38,7 +41,13 @@ impl Ledger {
             pace: Pace::default(),
             sent: VecDeque::new(),
             first: 0,
+            chain: keeps_chain.then(Chain::default),
         }
+    }
+
+    /// The chain of the packet that completed the flow, if it was kept.
+    pub fn chain(&self, finish: &Finish) -> Option<Vec<Piece>> {
+        self.chain.as_ref().map(|chain| chain.of(&self.opening(), finish))
     }
 
     /// How the flow was opened.
@@ -69,8 +78,11 @@ impl Ledger {
                 Some(parcel) => {
                     self.account = parcel.account;
                     self.account.add_round(&parcel.journey, parcel.receiver);
+                    if let Some(chain) = &mut self.chain {
+                        chain.add_round(&mut self.account, &parcel.journey, parcel.receiver);
+                    }
                 }
-                None => self.account.hold(Held::Rate, now - self.since),
+                None => self.hold_back(Held::Rate, now - self.since),
             }
             self.since = now;
         }
@@ -92,14 +104,21 @@ impl Ledger {
         let until = |ceased: Time| ceased.min(now).max(self.since);
         let Pace { spaced, awaits_port } = self.pace;
         let free = if awaits_port { sender.port_free() } else { Time::ZERO };
-        let (rate, turn) = if free <= spaced {
-            (now - until(free), until(free) - self.since)
+        let (first, ceased, last) = if free <= spaced {
+            (Held::Turn, until(free), Held::Rate)
         } else {
-            (until(spaced) - self.since, now - until(spaced))
+            (Held::Rate, until(spaced), Held::Turn)
         };
-        self.account.hold(Held::Rate, rate);
-        self.account.hold(Held::Turn, turn);
+        self.hold_back(first, ceased - self.since);
+        self.hold_back(last, now - ceased);
         self.since = now;
+    }
+
+    fn hold_back(&mut self, why: Held, lasted: Duration) {
+        self.account.hold(why, lasted);
+        if let Some(chain) = &mut self.chain {
+            chain.hold(&mut self.account, why, lasted);
+        }
     }
 
     /// The account of a segment that is sent now. If it has been sent before, what came after that is
@@ -110,6 +129,9 @@ impl Ledger {
             let (sent, account) = &mut self.sent[place];
             let why = if timed_out { Held::Timeout } else { Held::Gap };
             account.hold(why, now - *sent);
+            if let Some(chain) = &mut self.chain {
+                chain.hold(account, why, now - *sent);
+            }
             *sent = now;
             return *account;
         }

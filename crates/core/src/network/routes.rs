@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use crate::alone::{alone, alone_spread};
+use crate::alone::{Alone, alone, alone_spread};
 use crate::flow::HostId;
 use crate::graph::{Graph, Link, LinkId, Paths};
 use crate::packet::Format;
@@ -221,8 +221,8 @@ impl Routes {
         graph.links[first as usize].rate
     }
 
-    /// How long a flow of `size` takes over an empty network.
-    pub fn time_alone(&self, graph: &Graph, way: Way, format: &Format, size: Bytes) -> Duration {
+    /// What a flow of `size` spends its time on over an empty network.
+    pub fn alone(&self, graph: &Graph, way: Way, format: &Format, size: Bytes) -> Alone {
         let of_link = |link: &LinkId| {
             let Link { rate, delay, .. } = graph.links[*link as usize];
             (rate, delay)
@@ -239,7 +239,7 @@ impl Routes {
             let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
             alone_spread(&hops, format, size)
         };
-        paths.iter().map(of_path).min().unwrap_or_default()
+        paths.iter().map(of_path).min_by_key(Alone::total).unwrap_or_default()
     }
 
     /// How long a packet of `bytes` takes over an empty network.

@@ -1,6 +1,7 @@
 //! The accounts of flows that have finished, as columns.
 
 use crate::account::{Division, PARTS, names};
+use crate::alone::Alone;
 use crate::flow::arrange;
 use crate::units::Duration;
 
@@ -13,6 +14,12 @@ pub struct Accounts {
     pub fct_ps: Vec<u64>,
     /// How many round trips of the window are in its account.
     pub rounds: Vec<u64>,
+    /// What its last packet would spend on wires if the flow met nobody, in picoseconds.
+    pub alone_propagation_ps: Vec<u64>,
+    /// The same for its transmission at every hop.
+    pub alone_transmission_ps: Vec<u64>,
+    /// And for its wait for the packets before it.
+    pub alone_queue_own_ps: Vec<u64>,
     /// The parts in picoseconds, in the order of their names; nothing while there was none of that in any
     /// flow.
     parts: Vec<Vec<u64>>,
@@ -21,22 +28,36 @@ pub struct Accounts {
 impl Default for Accounts {
     fn default() -> Self {
         let [flow, fct_ps, rounds] = [const { Vec::new() }; 3];
-        Self { flow, fct_ps, rounds, parts: vec![Vec::new(); PARTS] }
+        let [alone_propagation_ps, alone_transmission_ps, alone_queue_own_ps] =
+            [const { Vec::new() }; 3];
+        let parts = vec![Vec::new(); PARTS];
+        Self {
+            flow,
+            fct_ps,
+            rounds,
+            alone_propagation_ps,
+            alone_transmission_ps,
+            alone_queue_own_ps,
+            parts,
+        }
     }
 }
 
 impl Accounts {
-    /// Appends the account of a flow.
+    /// Appends the account of a flow, and what it would have been alone.
     ///
     /// # Panics
     /// If its parts are not its completion time.
-    pub fn push(&mut self, flow: u64, fct: Duration, division: &Division) {
+    pub fn push(&mut self, flow: u64, fct: Duration, division: &Division, alone: &Alone) {
         let total = division.total();
         assert_eq!(total, fct, "flow {flow} took {fct}, and by its account {total}: {division:?}");
         let rows = self.flow.len();
         self.flow.push(flow);
         self.fct_ps.push(fct.0);
         self.rounds.push(division.rounds);
+        self.alone_propagation_ps.push(alone.propagation.0);
+        self.alone_transmission_ps.push(alone.transmission.0);
+        self.alone_queue_own_ps.push(alone.waiting.0);
         for (column, part) in self.parts.iter_mut().zip(division.parts) {
             if part > Duration::ZERO || !column.is_empty() {
                 column.resize(rows, 0);
@@ -48,9 +69,9 @@ impl Accounts {
     /// Appends all rows of another table.
     pub fn append(&mut self, mut other: Self) {
         let (before, more) = (self.flow.len(), other.flow.len());
-        self.flow.append(&mut other.flow);
-        self.fct_ps.append(&mut other.fct_ps);
-        self.rounds.append(&mut other.rounds);
+        for (column, other) in self.numbers().into_iter().zip(other.numbers()) {
+            column.append(other);
+        }
         for (column, other) in self.parts.iter_mut().zip(&mut other.parts) {
             if !column.is_empty() || !other.is_empty() {
                 column.resize(before, 0);
@@ -64,12 +85,24 @@ impl Accounts {
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_unstable_by_key(|row| self.flow[*row as usize]);
-        arrange(&mut self.flow, &order);
-        arrange(&mut self.fct_ps, &order);
-        arrange(&mut self.rounds, &order);
+        for column in self.numbers() {
+            arrange(column, &order);
+        }
         for column in self.parts.iter_mut().filter(|column| !column.is_empty()) {
             arrange(column, &order);
         }
+    }
+
+    /// The columns that have a number for every flow.
+    fn numbers(&mut self) -> [&mut Vec<u64>; 6] {
+        [
+            &mut self.flow,
+            &mut self.fct_ps,
+            &mut self.rounds,
+            &mut self.alone_propagation_ps,
+            &mut self.alone_transmission_ps,
+            &mut self.alone_queue_own_ps,
+        ]
     }
 
     /// Gives up the parts by name, a row a flow.
@@ -92,7 +125,7 @@ mod tests {
         for (flow, part, took) in rows {
             let mut division = Division { parts: [Duration::ZERO; PARTS], rounds: *flow };
             division.parts[*part] = Duration(*took);
-            table.push(*flow, Duration(*took), &division);
+            table.push(*flow, Duration(*took), &division, &Alone::default());
         }
         table
     }
@@ -114,6 +147,6 @@ mod tests {
     #[should_panic(expected = "flow 7 took")]
     fn an_account_that_does_not_add_up_is_refused() {
         let division = Division { parts: [Duration(1); PARTS], rounds: 0 };
-        Accounts::default().push(7, Duration(1), &division);
+        Accounts::default().push(7, Duration(1), &division, &Alone::default());
     }
 }

@@ -1,6 +1,7 @@
 //! What is kept of a run: flow records, and samples over time.
 
 use super::accounts::Accounts;
+use super::chains::Chains;
 use super::rtts::{Histogram, Parts, Probes, Trace};
 use crate::flow::{Columns, arrange};
 use crate::graph::{Graph, LinkId};
@@ -107,6 +108,8 @@ pub struct Recorder {
     pub records: Columns,
     /// The accounts of those that have finished, if they are kept.
     pub accounts: Accounts,
+    /// The chains of causes of those of them that were asked about.
+    pub chains: Chains,
     /// The samples taken.
     pub samples: Samples,
     interval: Option<Duration>,
@@ -116,6 +119,8 @@ pub struct Recorder {
     pub links: Vec<(LinkId, u32)>,
     /// Flows that are sampled.
     pub flows: Vec<u64>,
+    /// Flows whose chains of causes are kept.
+    pub chained: Vec<u64>,
     /// Flows whose round-trip times are kept.
     pub rtt_flows: Vec<u64>,
     /// All round-trip times after the warm-up, by class; none if they are not counted.
@@ -131,6 +136,8 @@ impl Recorder {
         let mut recorder = Self {
             records: Columns::default(),
             accounts: Accounts::default(),
+            chains: Chains::default(),
+            chained: Vec::new(),
             samples: Samples::default(),
             interval: config.map(|config| config.interval),
             queues: Vec::new(),
@@ -220,6 +227,7 @@ impl Recorder {
     pub fn absorb(&mut self, other: Self) {
         self.records.append(other.records);
         self.accounts.append(other.accounts);
+        self.chains.append(other.chains);
         self.samples.absorb(other.samples, other.active);
         if let (Some(rtts), Some(others)) = (&mut self.rtts, other.rtts) {
             rtts.resize_with(rtts.len().max(others.len()), Histogram::default);
@@ -231,6 +239,7 @@ impl Recorder {
     pub fn close(&mut self) {
         self.records.sort();
         self.accounts.sort();
+        self.chains.sort();
         self.samples.sort();
     }
 

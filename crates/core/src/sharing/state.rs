@@ -192,7 +192,7 @@ impl<'a> State<'a> {
         let hops = hops.map(|link| (link.rate, link.delay));
         // The first packet of a long-lived flow is under way as long as any other.
         let size = spec.size.unwrap_or(format.payload);
-        let (fct, wire) = (alone(hops, format, size), format.on_wire(size).0 as f64 * BYTE);
+        let (fct, wire) = (alone(hops, format, size).total(), format.on_wire(size).0 as f64 * BYTE);
 
         let is_sized = spec.size.is_some();
         let mut flow = self.links.join(links);

@@ -6,7 +6,7 @@ use super::Simulation;
 use crate::account::Division;
 use crate::flow::{FlowRecord, Outcome};
 use crate::network::watchdog;
-use crate::units::{Bytes, Duration, Time};
+use crate::units::{Bytes, Time};
 
 impl Simulation<'_> {
     /// The sender in a place has nothing left to do.
@@ -87,8 +87,8 @@ impl Simulation<'_> {
             self.totals.ended = self.totals.ended.max(ended);
         }
         let (routes, way) = (&self.network.routes, shared.there);
-        let time_alone = |size| routes.time_alone(self.graph, way, &self.format, size);
-        let ideal_fct = spec.size.map_or(Duration::ZERO, time_alone);
+        let of_size = |size| routes.alone(self.graph, way, &self.format, size);
+        let alone = spec.size.map(of_size).unwrap_or_default();
         self.network.dismiss(sending.number, way);
         self.network.routes.give_back(way);
         self.live -= 1;
@@ -98,7 +98,10 @@ impl Simulation<'_> {
         if let (Some(completed), Some(ledger)) = (completed, &sending.ledger) {
             let finish = heard.finish.as_deref().copied().unwrap_or_default();
             let division = Division::new(&ledger.opening(), &finish);
-            self.recorder.accounts.push(spec.id, completed - spec.start, &division);
+            self.recorder.accounts.push(spec.id, completed - spec.start, &division, &alone);
+            if let Some(chain) = ledger.chain(&finish) {
+                self.recorder.chains.push(spec.id, completed - spec.start, &chain);
+            }
         }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
         let acked = closed.filter(|_| outcome == Outcome::Finished);
@@ -106,7 +109,7 @@ impl Simulation<'_> {
             outcome,
             fct: completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
-            ideal_fct,
+            ideal_fct: alone.total(),
             delivered: Bytes(heard.delivered),
             retransmits: sending.sender.retransmits,
             timeouts: sending.sender.timeouts,

@@ -140,7 +140,7 @@ impl Simulation<'_> {
             return Err(Problem::new("workload", message));
         }
         let routes = &self.network.routes;
-        let time_alone = |size| routes.time_alone(graph, there, format, size);
+        let time_alone = |size| routes.alone(graph, there, format, size).total();
         let path = Path {
             line_rate: routes.line_rate(graph, there),
             base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
@@ -169,7 +169,8 @@ impl Simulation<'_> {
             there: routes.spread(there, spec.id)[0],
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
             // Of a flow without end there is nothing to divide.
-            ledger: (keeps_account && spec.size.is_some()).then(|| Box::new(Ledger::new(now))),
+            ledger: (keeps_account && spec.size.is_some())
+                .then(|| Box::new(Ledger::new(now, self.recorder.chained.contains(&spec.id)))),
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();

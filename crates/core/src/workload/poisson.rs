@@ -158,6 +158,6 @@ impl DrawnDeadlines {
             let link = &self.graph.links[link as usize];
             (link.rate, link.delay)
         };
-        alone(path.into_iter().map(hop), &self.format, size)
+        alone(path.into_iter().map(hop), &self.format, size).total()
     }
 }
