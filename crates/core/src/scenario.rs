@@ -116,7 +116,7 @@ crate::parameters! {
         /// What to sample over time; none samples nothing.
         pub samples: Option<record::Config> = None;
         /// Whether to keep account of where the time of every flow goes: costs time and memory, and changes
-        /// nothing else.
+        /// nothing else. An ideal has no packets: what is known of it is what a flow would take alone.
         pub account: bool = false;
         /// Flows of which the chain of causes is kept as well, piece by piece: takes memory for each of
         /// their packets.
@@ -130,10 +130,6 @@ crate::parameters! {
             let names = transport::Config::NAMES.join(", ");
             let message = format!("missing; the packet model needs one of {names}");
             return Err(Problem::new("transport", message));
-        }
-        if scenario.account && scenario.model != Model::Packet {
-            let message = "must be false: an ideal has no packets to keep account of";
-            return Err(Problem::new("account", message));
         }
         if !scenario.account_flows.is_empty() && !scenario.account {
             return Err(Problem::new("account_flows", "must be empty unless account = true"));

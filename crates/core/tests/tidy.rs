@@ -47,7 +47,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "waiting",
         ],
     ),
-    ("record", &["account", "flow", "graph", "parameters", "units"]),
+    ("record", &["account", "alone", "flow", "graph", "parameters", "units"]),
     ("dynamics", &["record", "units"]),
     ("fluid", &["dynamics", "parameters", "record", "units"]),
     (
