@@ -81,6 +81,7 @@ LAYERS = (
     "validation_page",
     "pairs_page",
     "explain",
+    "waterfall",
     "bench",
     "plan",
     "screen",
