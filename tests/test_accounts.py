@@ -6,7 +6,20 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import ScenarioError, accounts, cli, explain, metrics, over_seeds, screen, sweep
+from sojourn import (
+    ScenarioError,
+    accounts,
+    cli,
+    compare,
+    convergence,
+    explain,
+    metrics,
+    over_seeds,
+    pairs,
+    pairs_page,
+    screen,
+    sweep,
+)
 from sojourn.accounts import PARTS, TOTAL
 
 BASE = {
@@ -72,6 +85,67 @@ def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) 
         accounts.differences(runs, "transport", "dctpc")
 
 
+def test_differences_of_one_seed_have_intervals_by_batches(runs: list[sojourn.Run]) -> None:
+    one_seed = [run for run in runs if run.labels["seed"] == 1]
+    table = accounts.differences(one_seed, "transport")
+    dctcp, timely = (accounts.divided(run.result).sort("start_s") for run in one_seed)
+    assert dctcp["flow"].equals(timely["flow"])
+    for name, column in ((TOTAL, "fct_s"), (accounts.OTHERS, accounts.OTHERS)):
+        expected = convergence.batch_means((timely[column] - dctcp[column]).to_numpy())
+        row = table.filter(size="all", metric=name).row(0, named=True)
+        assert (row["value"], row["low"], row["high"]) == pytest.approx(expected)
+
+
+def test_flows_that_are_not_the_same_are_held_to_each_other_by_their_means() -> None:
+    sizes = BASE | {"workload": {**BASE["workload"], "flows": 60}}  # type: ignore[dict-item]
+    labelled = [
+        ({"load": load}, sojourn.override(sizes, {"workload.load": load})) for load in (0.3, 0.7)
+    ]
+    runs = sweep(over_seeds(labelled, 1))
+    table, means = accounts.differences(runs, "load"), accounts.by_size(runs)
+    for size in ("all", "≤ 100 KB"):
+        few, many = (metrics.at(means, load=load, size=size, metric=TOTAL) for load in (0.3, 0.7))
+        row = table.filter(size=size, metric=TOTAL).row(0, named=True)
+        assert row["value"] == pytest.approx(many - few)
+        assert row["low"] != row["low"], "no pairs, no interval"
+
+
+def test_a_comparison_divides_times_and_differences_by_part(runs: list[sojourn.Run]) -> None:
+    varied = {"transport": ["dctcp", "timely"]}
+    base = {name: value for name, value in BASE.items() if name != "account"}
+    table, made = compare.compare(base, varied, seeds=2, account=True)
+    usual, parts = compare.divided(table)
+    assert usual.equals(compare.compare(base, varied, seeds=2)[0])
+    means = accounts.by_size(runs)
+    assert parts.select(means.columns).equals(means)
+    paired = pairs.ratios(made, by="transport")
+    differences = accounts.differences(made, "transport")
+    said = pairs_page.sentences(paired, "transport", differences)
+    assert len(said) == 1
+    shares = {name: metrics.at(differences, size="100 KB to 10 MB", metric=name) for name in PARTS}
+    most = max(shares, key=lambda name: shares[name])
+    whole = metrics.at(differences, size="100 KB to 10 MB", metric=TOTAL)
+    assert whole > 0
+    assert f"and {100 * shares[most] / whole:.0f} % of what they lose is {most}" in said[0]
+
+
+def told(parts: dict[str, float], **ratio: float) -> str:
+    """Return what a comparison says of a difference that has these parts."""
+    labels = {"transport": "swift", "size": "≤ 100 KB"}
+    rows = [{**labels, "metric": name, "value": value} for name, value in parts.items()]
+    row = {**labels, "class": "all", "value": 0.7, "low": 0.6, "high": 0.8} | ratio
+    return pairs_page.Parts(["transport"], pl.DataFrame(rows)).told(row)
+
+
+def test_the_sentence_of_a_difference_names_the_part_that_most_of_it_is() -> None:
+    saved = {TOTAL: -10.0, accounts.OTHERS: -8.0, accounts.PACE: -2.0}
+    assert told(saved) == ", and 80 % of what they save is queues: others"
+    lost = {TOTAL: 10.0, accounts.OTHERS: -2.0, accounts.PACE: 12.0}
+    expected = ", and 120 % of what they lose is pace (less 20 % for queues: others)"
+    assert told(lost) == expected
+    assert not told(saved, low=0.6, high=1.1), "what is not told apart has no parts"
+
+
 def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
     found = accounts.places(runs[:2], accounts.OTHERS)
     assert sum(found.values()) == pytest.approx(1)
@@ -106,6 +180,36 @@ def test_times_are_told_with_their_reach() -> None:
     assert screen.spent(row) == "1.5 ms ± 250 µs"
     assert screen.spent(row | {"high": float("nan")}) == "1.5 ms"
     assert screen.spent({"value": 0.0, "high": 0.0}) == screen.spent({"value": None}) == "-"
+
+
+def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
+    def row(size: str, metric: str, value: float) -> dict[str, object]:
+        return {"size": size, "metric": metric, "value": value, "low": 0.0, "high": 0.0}
+
+    large = [row("large", TOTAL, 1000.0), row("large", accounts.PACE, 1000.0)]
+    small = [row("small", TOTAL, 1.0), row("small", accounts.PACE, 0.5)]
+    small += [row("small", accounts.TURN, 0.5), row("small", accounts.OTHERS, 0.009)]
+    assert explain.that_matter(pl.DataFrame([*large, *small])) == [
+        *(TOTAL, accounts.PACE, accounts.TURN),
+    ]
+
+
+def test_a_comparison_with_accounts_is_printed_written_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    given = ["compare", "one.toml", "--vary", "transport=dctcp,timely", "--out", "out"]
+    assert cli.invoke([*given, "--account", "--against", "timely"]) == 0
+    said = capsys.readouterr().out
+    assert "where the time went, size: all" in said
+    assert "more than under timely, size: all" in said
+    table = pl.read_csv("out/comparison.csv")
+    assert {f"FCT: {name}" for name in PARTS} < set(table["metric"])
+    assert set(pl.read_csv("out/differences.csv")["transport"]) == {"dctcp"}
+    assert "queues: others" in Path("out/comparison.svg").read_text(encoding="utf-8")
+    assert cli.invoke(given) == 0
+    assert "where the time went" not in capsys.readouterr().out
 
 
 def test_explain_writes_tables_and_a_picture(

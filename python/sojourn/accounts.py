@@ -5,15 +5,16 @@ parts, which people know: what a wait in a port was spent on counts as that, wha
 for, and what is left counts by its reason.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
-from sojourn import metrics
+from sojourn import convergence, metrics
 from sojourn._core import ScenarioError
 from sojourn.metrics import Bucket
-from sojourn.pairs import reference_of
+from sojourn.pairs import IDENTITY, reference_of
 from sojourn.results import Result, Run
 
 FLIGHT, HANDSHAKE, ROUND_TRIPS = "flight", "handshake", "round trips"
@@ -107,6 +108,9 @@ ALONE_IN = {
 }
 """Which parts the time of a flow alone belongs to."""
 
+EVERY = {TOTAL: "fct_s", ALONE: "ideal_fct_s", **{part: part for part in PARTS}}
+"""What there are means of, and the columns of `divided` that they are means of."""
+
 
 def by_size(
     runs: Iterable[Run],
@@ -136,8 +140,7 @@ def by_size(
 
 
 def _means(flows: pl.DataFrame) -> dict[str, float]:
-    every = {TOTAL: "fct_s", ALONE: "ideal_fct_s", **{part: part for part in PARTS}}
-    return flows.select(**{name: pl.col(column).mean() for name, column in every.items()}).row(
+    return flows.select(**{name: pl.col(column).mean() for name, column in EVERY.items()}).row(
         0, named=True
     )
 
@@ -151,8 +154,10 @@ def differences(
     """Return how much more of each part flows have under other schemes, on the same flows.
 
     `by` is the label whose values are schemes, `against` the one that others are held to: the first
-    by default. Only flows that have finished under both count. In the columns of `by_size`, with
-    intervals over the seeds of the differences within them.
+    by default. Only flows that have finished under both count; where flows are not the same ones
+    (calls, loads), means of all are held to each other. In the columns of `by_size`, with intervals
+    over the seeds of the differences within them; of one seed, by batches of flows in order of
+    start (`convergence.batch_means`), or unknown.
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
@@ -166,30 +171,41 @@ def differences(
         other = held_to.get(others(run))
         if other is None or other is run:
             continue
-        flows, theirs = divided(run.result), divided(other.result)
+        sides, paired = _paired(run.result, other.result)
         for bucket in buckets:
-            ours = flows.filter(*metrics.within(bucket))
-            both = [
-                ours.join(theirs, on="flow", how="semi"),
-                theirs.join(ours, on="flow", how="semi"),
-            ]
-            if both[0].is_empty():
+            ours, theirs = (flows.filter(*metrics.within(bucket)) for flows in sides)
+            if ours.is_empty() or theirs.is_empty():
                 continue
-            mine, reference_means = (_means(side) for side in both)
-            rows += [
-                {
-                    **run.labels,
-                    "size": bucket.name,
-                    "metric": name,
-                    "value": mine[name] - reference_means[name],
-                }
-                for name in (TOTAL, *PARTS)
-            ]
+            here = {**run.labels, "size": bucket.name}
+            mine, reference_means = _means(ours), _means(theirs)
+            for name in (TOTAL, *PARTS):
+                value, low, high = mine[name] - reference_means[name], math.nan, math.nan
+                if paired:
+                    apart = (ours[EVERY[name]] - theirs[EVERY[name]]).to_numpy()
+                    _, low, high = convergence.batch_means(apart)
+                rows.append({**here, "metric": name, "value": value, "low": low, "high": high})
     if not rows:
         return pl.DataFrame()
-    return metrics.across_seeds(
-        pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
-    )
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    known = metrics.across_seeds(table.drop("low", "high").with_columns(at_least=False))
+    if known["seeds"].max() == 1:
+        within = table.drop("value", *({"seed"} & set(table.columns)))
+        known = known.update(within, on=within.drop("low", "high").columns)
+    return known
+
+
+def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:
+    """Return what two runs' flows spent, in order of start, and whether these are the same ones.
+
+    If they are, only those that have finished in both are left.
+    """
+    one, other = (divided(result) for result in results)
+    both = [
+        ours.join(theirs, on="flow", how="semi").sort("start_s", "flow")
+        for ours, theirs in ((one, other), (other, one))
+    ]
+    same = all(both[0][name].equals(both[1][name]) for name in ("flow", *IDENTITY))
+    return (both, True) if same else ([one, other], False)
 
 
 def places(runs: Iterable[Run], part: str, bucket: Bucket = metrics.ALL) -> dict[str, float]:

@@ -182,6 +182,9 @@ def compare(
         str | None,
         typer.Option(metavar="VALUE", help="Of the first variation, what the others are held to."),
     ] = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="Say where times and differences come from.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -189,8 +192,9 @@ def compare(
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
     """Run the product of variations; print and draw it, and each scheme against the first."""
+    from sojourn import accounts, pairs, pairs_page, screen
     from sojourn import compare as comparison
-    from sojourn import pairs, pairs_page, screen
+    from sojourn import explain as page
 
     with _about(path):
         base = scenario.parse(path)
@@ -199,9 +203,10 @@ def compare(
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
         first = next(iter(variations.values()))
-        pairs.reference_of(scenario.labels_of(first), against)
+        reference = pairs.reference_of(scenario.labels_of(first), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"memory": memory, "seeds": seeds, "median": median, "what": path.name}
+        options |= {"account": account}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
@@ -210,7 +215,15 @@ def compare(
     paired = pairs.ratios(runs, by=by, against=against)
     for rows in pairs_page.tables(paired):
         screen.console.print(screen.text_table(rows))
-    for line in (*pairs_page.sentences(paired, by), *pairs_page.notes(paired, by)):
+    differences = None
+    if account:
+        _, parts = comparison.divided(table)
+        differences = accounts.differences(runs, by, against)
+        divided = {"where the time went": parts, f"more than under {reference}": differences}
+        for words, parts in divided.items():
+            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, size"):
+                screen.console.print(screen.text_table(rows))
+    for line in (*pairs_page.sentences(paired, by, differences), *pairs_page.notes(paired, by)):
         print(line)
     files.write_text(out / "comparison.csv", table.write_csv())
     comparison.draw(table, out / "comparison")
@@ -219,6 +232,9 @@ def compare(
         files.write_text(out / "pairs.csv", paired.write_csv())
         pairs_page.draw(paired, by, out / "pairs")
         written += ["pairs.csv", "pairs.svg", "pairs.png"]
+    if differences is not None and not differences.is_empty():
+        files.write_text(out / "differences.csv", differences.write_csv())
+        written.append("differences.csv")
     print(f"written to {out}: {', '.join(written)}")
 
 

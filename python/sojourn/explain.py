@@ -37,14 +37,15 @@ WHERE = {
 }
 
 
-def shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
+def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, head: str = "size") -> list[Rows]:
     """Return what `accounts.by_size` or `differences` says, a table a size; `show` writes seconds.
 
-    Parts that are nowhere a hundredth of the time are left out.
+    Parts that are nowhere a hundredth of the time are left out, and sizes that have all flows.
     """
-    whole = table.filter(metric=TOTAL)["value"].abs().max()
-    heads = [name for name in (TOTAL, ALONE, *PARTS) if _matters(table, name, whole)]
-    tables = []
+    if table.is_empty():
+        return []
+    heads = that_matter(table)
+    tables: list[Rows] = []
     for part in table.partition_by("size", maintain_order=True):
         rows = []
         for group in part.partition_by(labels, maintain_order=True) if labels else [part]:
@@ -53,13 +54,17 @@ def shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
             rows.append(
                 [*named, *(show(values[head]) if head in values else "-" for head in heads)]
             )
-        tables.append(Rows(f"size: {part['size'][0]}", [*labels, *heads], rows))
+        if not (tables and rows == tables[0].rows):
+            tables.append(Rows(f"{head}: {part['size'][0]}", [*labels, *heads], rows))
     return tables
 
 
-def _matters(table: pl.DataFrame, name: str, whole: Any) -> bool:
-    most: Any = table.filter(metric=name)["value"].abs().max()
-    return name in (TOTAL, ALONE) if most is None or whole is None else most >= 0.01 * whole
+def that_matter(table: pl.DataFrame) -> list[str]:
+    """Return the metrics of such a table that are somewhere a hundredth of the time."""
+    case = [name for name in table.columns[: table.columns.index("value")] if name != "metric"]
+    size = pl.col("value").abs()
+    matters = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
+    return [name for name in (TOTAL, ALONE, *PARTS) if name in matters]
 
 
 def sentences(runs: Sequence[Run], table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
