@@ -108,6 +108,7 @@ def test_flows_that_are_not_the_same_are_held_to_each_other_by_their_means() -> 
         row = table.filter(size=size, metric=TOTAL).row(0, named=True)
         assert row["value"] == pytest.approx(many - few)
         assert row["low"] != row["low"], "no pairs, no interval"
+        assert not row["same_flows"]
 
 
 def test_a_comparison_divides_times_and_differences_by_part(runs: list[sojourn.Run]) -> None:
@@ -144,6 +145,78 @@ def test_the_sentence_of_a_difference_names_the_part_that_most_of_it_is() -> Non
     expected = ", and 120 % of what they lose is pace (less 20 % for queues: others)"
     assert told(lost) == expected
     assert not told(saved, low=0.6, high=1.1), "what is not told apart has no parts"
+
+
+RPC = BASE | {
+    "workload": {
+        "kind": "rpc",
+        "request": {"kind": "fixed", "size": "64 KB"},
+        "response": {"kind": "uniform", "min": "1 B", "max": "10 KB"},
+        "service": "20 us",
+        "pattern": {"outstanding": 2, "calls": 60},
+    }
+}
+
+
+def test_parts_of_a_call_add_up_to_its_latency() -> None:
+    result = sojourn.run(RPC)
+    answered = accounts.of_calls(result)
+    assert answered.height == 60
+    legs = [f"{leg}: {part}" for leg in ("request", "response") for part in PARTS]
+    apart = answered.select(pl.sum_horizontal(*legs, "server") - pl.col("latency_s")).to_series()
+    assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+    assert answered["server"].to_list() == pytest.approx([20e-6] * 60, abs=1e-12)
+    requests = result.flows.join(answered, left_on="flow", right_on="request", how="semi")
+    assert answered["request_s"].equals(requests["fct_s"], check_names=False)
+
+
+def test_the_time_of_a_server_with_a_device_is_that_of_the_device() -> None:
+    workload = {
+        "kind": "storage",
+        "blocks": {"kind": "fixed", "size": "1 KB"},
+        "device_time": "100 us",
+        "pattern": {"outstanding": 1, "calls": 600},
+    }
+    one_client = {"topology": {**BASE["topology"], "senders": 1}}  # type: ignore[dict-item]
+    result = sojourn.run(BASE | one_client | {"workload": workload})
+    answered = accounts.of_calls(result)
+    assert set(answered["kind"]) == {"read", "write"}
+    # A client that waits for each answer never finds the device busy.
+    assert answered["server"].mean() == pytest.approx(100e-6, rel=0.15)
+    assert answered["server"].std() == pytest.approx(100e-6, rel=0.2)
+    assert set(accounts.of_calls(result, "read")["kind"]) == {"read"}
+
+
+def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
+    poisson = {**BASE["workload"], "load": 0.1, "flows": 20}  # type: ignore[dict-item]
+    parts = [RPC["workload"], poisson, {**RPC["workload"], "class": "other"}]  # type: ignore[dict-item]
+    mixed = {"workload": {"kind": "mixed", "parts": parts}, "time_limit": "10 ms"}
+    result = sojourn.run(RPC | mixed)
+    answered = accounts.of_calls(result)
+    assert set(answered["kind"]) == {"rpc", "other"}
+    assert answered.height == result.flows["latency_s"].count()
+    assert answered["server"].to_list() == pytest.approx([20e-6] * answered.height, abs=1e-12)
+    unanswered = result.flows.filter(pl.col("class").str.ends_with("request")).height
+    assert answered.height < unanswered
+
+
+def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None:
+    assert accounts.by_call(runs).is_empty(), "no calls"
+    made = sweep(over_seeds([({}, RPC)], 2))
+    table = accounts.by_call(made)
+
+    def mean(leg: str, metric: str) -> float:
+        return metrics.at(table, kind="rpc", leg=leg, metric=metric)
+
+    latency = [run.result.flows["latency_s"].mean() for run in made]
+    assert mean("call", TOTAL) == pytest.approx(sum(latency) / 2)  # type: ignore[arg-type]
+    assert sum(mean(leg, TOTAL) for leg in accounts.LEGS) == pytest.approx(mean("call", TOTAL))
+    assert mean("server", TOTAL) == pytest.approx(20e-6)
+    parts = sum(mean("call", part) for part in PARTS)
+    assert parts == pytest.approx(mean("call", TOTAL) - mean("server", TOTAL))
+    said = explain.calls_told(table, [])
+    share = mean("request", TOTAL) / mean("call", TOTAL)
+    assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
 
 
 def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
@@ -228,6 +301,27 @@ def test_explain_writes_tables_and_a_picture(
     assert "round trips of the window" in " ".join(capsys.readouterr().out.split())
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
     assert "--flow 999: is not among the flows" in capsys.readouterr().err
+
+
+def test_explain_divides_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = explain_example().partition("[workload]")[0]
+    calls = """[workload]
+kind = "rpc"
+request = { kind = "fixed", size = "64 KB" }
+response = { kind = "fixed", size = "1 KB" }
+service = "2 ms"
+pattern = { outstanding = 1, calls = 20 }
+"""
+    Path("calls.toml").write_text(network + calls, encoding="utf-8")
+    assert cli.invoke(["explain", "calls.toml", "--out", "out"]) == 0
+    said = capsys.readouterr().out
+    assert "calls: rpc" in said
+    assert "% the server" in said
+    server = pl.read_csv("out/calls.csv").filter(leg="server", metric=TOTAL)
+    assert server["value"].to_list() == pytest.approx([2e-3])
 
 
 def explain_example() -> str:

@@ -6,12 +6,12 @@ for, and what is left counts by its reason.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from sojourn import convergence, metrics
+from sojourn import calls, convergence, metrics
 from sojourn._core import ScenarioError
 from sojourn.metrics import Bucket
 from sojourn.pairs import IDENTITY, reference_of
@@ -145,6 +145,73 @@ def _means(flows: pl.DataFrame) -> dict[str, float]:
     )
 
 
+REQUEST, SERVER, RESPONSE, CALL = "request", "server", "response", "call"
+"""What a call consists of, and all of it."""
+
+LEGS = (REQUEST, SERVER, RESPONSE)
+
+
+def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
+    """Return the calls that were answered, with what they spent in seconds.
+
+    A row is one of `calls.numbered`, with a column for each of `PARTS` of the request, such as
+    `request: pace`, and of the response; and with `server`, the time from the request's last byte
+    to the start of the answer. All of these add up to `latency_s`; the flows' own times are
+    `request_s` and `response_s`. Raises `ScenarioError` if no accounts were kept.
+    """
+    flows = divided(result)
+    table = calls.numbered(result, kind).drop_nulls("latency_s")
+    for leg in (REQUEST, RESPONSE):
+        every = {leg: "flow", f"{leg}_s": "fct_s", f"{leg}_alone_s": "ideal_fct_s"}
+        every |= {f"{leg}: {part}": part for part in PARTS}
+        columns = [pl.col(column).alias(name) for name, column in every.items()]
+        table = table.join(flows.select(columns), on=leg, how="inner", maintain_order="left")
+    server = pl.col("latency_s") - pl.col("request_s") - pl.col("response_s")
+    return table.with_columns(server.alias(SERVER))
+
+
+def by_call(runs: Iterable[Run]) -> pl.DataFrame:
+    """Return what calls of each kind spend on average, over seeds; nothing if there are none.
+
+    A row is a combination of labels, a `kind`, a `leg` (request, server, response, or the whole
+    call) and a `metric` as those of `by_size`, in the columns of `metrics.across_seeds`, in
+    seconds. A server's time is not divided.
+    """
+    rows = []
+    for run in runs:
+        answered = of_calls(run.result)
+        for of_kind in answered.partition_by("kind", maintain_order=True):
+            means = of_kind.select(pl.selectors.numeric().mean()).row(0, named=True)
+            rows += [
+                {
+                    **run.labels,
+                    "kind": of_kind["kind"][0],
+                    "leg": leg,
+                    "metric": name,
+                    "value": mean,
+                }
+                for leg, values in _legs(means).items()
+                for name, mean in values.items()
+            ]
+    if not rows:
+        return pl.DataFrame()
+    known = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
+    return metrics.across_seeds(known)
+
+
+def _legs(means: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return what each leg of calls takes, by metric, of the means of `of_calls`."""
+
+    def of_flow(leg: str) -> dict[str, float]:
+        parts = {part: means[f"{leg}: {part}"] for part in PARTS}
+        return {TOTAL: means[f"{leg}_s"], ALONE: means[f"{leg}_alone_s"], **parts}
+
+    request, response = of_flow(REQUEST), of_flow(RESPONSE)
+    both = {part: request[part] + response[part] for part in PARTS}
+    call = {TOTAL: means["latency_s"], **both}
+    return {REQUEST: request, SERVER: {TOTAL: means[SERVER]}, RESPONSE: response, CALL: call}
+
+
 def differences(
     runs: Sequence[Run],
     by: str,
@@ -157,7 +224,7 @@ def differences(
     by default. Only flows that have finished under both count; where flows are not the same ones
     (calls, loads), means of all are held to each other. In the columns of `by_size`, with intervals
     over the seeds of the differences within them; of one seed, by batches of flows in order of
-    start (`convergence.batch_means`), or unknown.
+    start (`convergence.batch_means`), or unknown. `same_flows` tells whether flows were paired.
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
@@ -176,7 +243,7 @@ def differences(
             ours, theirs = (flows.filter(*metrics.within(bucket)) for flows in sides)
             if ours.is_empty() or theirs.is_empty():
                 continue
-            here = {**run.labels, "size": bucket.name}
+            here = {**run.labels, "size": bucket.name, "same_flows": paired}
             mine, reference_means = _means(ours), _means(theirs)
             for name in (TOTAL, *PARTS):
                 value, low, high = mine[name] - reference_means[name], math.nan, math.nan
@@ -187,11 +254,13 @@ def differences(
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    known = metrics.across_seeds(table.drop("low", "high").with_columns(at_least=False))
+    means = table.drop("low", "high", "same_flows").with_columns(at_least=False)
+    known = metrics.across_seeds(means)
+    labels = known.columns[: known.columns.index("value")]
     if known["seeds"].max() == 1:
-        within = table.drop("value", *({"seed"} & set(table.columns)))
-        known = known.update(within, on=within.drop("low", "high").columns)
-    return known
+        known = known.update(table.select(*labels, "low", "high"), on=labels)
+    same = table.group_by(labels).agg(pl.col("same_flows").all())
+    return known.join(same, on=labels, how="left", maintain_order="left")
 
 
 def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:

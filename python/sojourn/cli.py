@@ -277,14 +277,23 @@ def explain(
         screen.console.print(screen.text_table(page.slowest(runs[0].result)))
     files.write_text(out / "account.csv", table.write_csv())
     written = ["account.csv", "account.svg", "account.png"]
+    of_calls = accounts.by_call(runs)
+    if not of_calls.is_empty():
+        for rows in page.calls_shown(of_calls, labels, screen.spent):
+            screen.console.print(screen.text_table(rows))
+        files.write_text(out / "calls.csv", of_calls.write_csv())
+        written.append("calls.csv")
     if labels:
         differences = accounts.differences(runs, labels[0])
-        print(f"more than under {runs[0].labels[labels[0]]}, on the same flows:")
+        same = not differences.is_empty() and differences["same_flows"].all()
+        of = ", on the same flows" if same else ""
+        print(f"more than under {runs[0].labels[labels[0]]}{of}:")
         for rows in page.shown(differences, labels, screen.spent):
             screen.console.print(screen.text_table(rows))
         files.write_text(out / "differences.csv", differences.write_csv())
         written.append("differences.csv")
-    for line in page.sentences(runs, table, labels):
+    told = [] if of_calls.is_empty() else page.calls_told(of_calls, labels)
+    for line in (*told, *page.sentences(runs, table, labels)):
         print(line)
     page.draw(runs, labels, out / "account")
     print(f"written to {out}: {', '.join(written)}")

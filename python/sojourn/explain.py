@@ -99,6 +99,30 @@ def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
     return f" ({found[leg]:.0%} {WHERE[leg]})" if leg in WHERE else ""
 
 
+def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
+    """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
+    return shown(table.rename({"kind": "size"}), [*labels, "leg"], show, "calls")
+
+
+def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and kind of calls how they divide, and what costs most on the way."""
+    told = []
+    for group in table.partition_by([*labels, "kind"], maintain_order=True):
+        values = {(row["leg"], row["metric"]): row["value"] for row in group.to_dicts()}
+        whole = values[accounts.CALL, TOTAL]
+        legs = {leg: values[leg, TOTAL] / whole for leg in accounts.LEGS}
+        divided = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
+        costs = {key: value for key, value in values.items() if key[1] in PARTS}
+        costs = {key: value for key, value in costs.items() if key[0] in legs}
+        leg, part = max(costs, key=lambda key: costs[key])
+        scheme = ", ".join(str(group[label][0]) for label in labels)
+        told.append(
+            f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {divided}; "
+            f"{costs[leg, part] / whole:.0%} of their time is {part} of the {leg}, {PARTS[part]}"
+        )
+    return told
+
+
 def slowest(result: Result, most: int = 5) -> Rows:
     """Return the flows that took longest beyond what they would alone, and their largest parts."""
     excess = pl.col("fct_s") - pl.col("ideal_fct_s")
