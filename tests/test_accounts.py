@@ -50,7 +50,8 @@ def runs() -> list[sojourn.Run]:
 
 def test_every_column_of_accounts_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
     columns = accounts.columns_of(runs[0].result.account)
-    assert {accounts.part_of(column) for column in columns} == set(PARTS)
+    found = {accounts.part_of(column) for column in columns}
+    assert found == set(PARTS) - {accounts.SHARED}, "what only ideals have"
     assert accounts.split("recovery_timeout_sender_ps") == ("recovery_timeout", "sender")
     assert accounts.part_of("window_queue_others_there_ps") == accounts.OTHERS
     assert accounts.part_of("window_receiver_ps") == accounts.ROUND_TRIPS
@@ -219,6 +220,62 @@ def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None
     assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
 
 
+IDEALS = ("processor_sharing", "srpt", "max_min", "omniscient")
+
+
+@pytest.fixture(scope="module")
+def ideals() -> list[sojourn.Run]:
+    """DCTCP and ideals on the same flows."""
+    models = ["packet", *IDEALS, "alone"]
+    return sweep(over_seeds([({"model": kind}, BASE | {"model": kind}) for kind in models], 1))
+
+
+def test_an_ideals_time_is_that_alone_and_what_others_take(ideals: list[sojourn.Run]) -> None:
+    for run in ideals[1:]:
+        flows = accounts.divided(run.result)
+        assert flows[accounts.FLIGHT].equals(flows["ideal_fct_s"], check_names=False)
+        shared = flows["fct_s"] - flows["ideal_fct_s"]
+        assert flows[accounts.SHARED].to_list() == shared.to_list()
+        assert (shared.max() > 0) == (run.labels["model"] != "alone")  # type: ignore[operator]
+        rest = flows.select(pl.sum_horizontal(set(PARTS) - {accounts.FLIGHT, accounts.SHARED}))
+        assert rest.to_series().abs().max() == 0
+        beyond = accounts.divided(run.result, excess=True)
+        apart = beyond.select(pl.sum_horizontal(*PARTS) - pl.col(accounts.SHARED)).to_series()
+        assert apart.abs().max() == 0
+    assert accounts.divided(ideals[0].result)[accounts.SHARED].max() == 0
+    shortest = min(ideals[1:-1], key=lambda run: accounts.divided(run.result)["shared"].sum())
+    assert shortest.labels["model"] in {"srpt", "omniscient"}
+
+
+def test_flows_that_an_ideal_has_not_finished_are_left_out() -> None:
+    short = {"model": "processor_sharing", "time_limit": "20 ms"}
+    result = sojourn.run(BASE | short)
+    flows = accounts.divided(result)
+    assert 0 < flows.height < result.flows.height
+    assert flows["fct_s"].null_count() == 0
+    with pytest.raises(ScenarioError, match="account: must be true"):
+        accounts.divided(sojourn.run(BASE | short | {"account": False}))
+
+
+def test_a_transport_beside_an_ideal_differs_in_what_is_beyond_the_time_alone(
+    ideals: list[sojourn.Run],
+) -> None:
+    table = accounts.differences(ideals, "model", "processor_sharing")
+    beyond = accounts.divided(ideals[0].result, excess=True)
+    ideal = accounts.divided(ideals[1].result)
+
+    def apart(model: str, part: str) -> float:
+        return metrics.at(table, model=model, size="all", metric=part)
+
+    for part in (accounts.OTHERS, accounts.OWN, accounts.ROUND_TRIPS):
+        assert apart("packet", part) == pytest.approx(beyond[part].mean())
+    shared: float = ideal[accounts.SHARED].mean()  # type: ignore[assignment]
+    assert apart("packet", accounts.SHARED) == pytest.approx(-shared)
+    parts = sum(apart("packet", part) for part in PARTS)
+    assert parts == pytest.approx(apart("packet", TOTAL))
+    assert apart("srpt", accounts.SHARED) == pytest.approx(apart("srpt", TOTAL))
+
+
 def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
     found = accounts.places(runs[:2], accounts.OTHERS)
     assert sum(found.values()) == pytest.approx(1)
@@ -301,6 +358,26 @@ def test_explain_writes_tables_and_a_picture(
     assert "round trips of the window" in " ".join(capsys.readouterr().out.split())
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
     assert "--flow 999: is not among the flows" in capsys.readouterr().err
+
+
+def test_explain_shows_ideals_beside_transports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    vary = ["--vary", "model=packet,processor_sharing,alone", "--out", "out"]
+    assert cli.invoke(["explain", "one.toml", *vary]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "is shared, for others that the ideal serves meanwhile" in said
+    assert "alone: flows ≤ 100 KB take what they would alone" in said
+    assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
+    assert "is shared" in capsys.readouterr().out
+    text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
+    Path("ideal.toml").write_text(text, encoding="utf-8")
+    assert cli.invoke(["explain", "ideal.toml"]) == 0
+    assert "flows with the largest excess" in capsys.readouterr().out
+    assert cli.invoke(["explain", "ideal.toml", "--flow", "3"]) == 2
+    assert "--flow 3: an ideal" in capsys.readouterr().err
 
 
 def test_explain_divides_calls(

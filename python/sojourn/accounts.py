@@ -20,9 +20,10 @@ from sojourn.results import Result, Run
 FLIGHT, HANDSHAKE, ROUND_TRIPS = "flight", "handshake", "round trips"
 OTHERS, OWN, CONTROL, PAUSED = "queues: others", "queues: own", "queues: control", "paused"
 PACE, TURN, REPAIRS, TIME_OUTS = "pace", "turn", "repairs", "time-outs"
+SHARED = "shared"
 
 PARTS = {
-    FLIGHT: "the journey of the packet that completes the flow",
+    FLIGHT: "the journey of the packet that completes the flow; of an ideal, its time alone",
     HANDSHAKE: "the round trip that opens the flow, and lost SYNs",
     ROUND_TRIPS: "for the window to open: wires, transmissions, and receivers that wait",
     OTHERS: "in ports that send packets of other flows",
@@ -33,6 +34,7 @@ PARTS = {
     TURN: "for the host's port, which sends for the flow or for others",
     REPAIRS: "from when lost packets were sent first until again, where ACKs told of it",
     TIME_OUTS: "the same where a time-out told of it",
+    SHARED: "for others that the ideal serves meanwhile",
 }
 """What there is to spend time on, and what it means."""
 
@@ -77,17 +79,26 @@ def columns_of(account: pl.DataFrame) -> list[str]:
     return [name for name in account.columns if name.startswith(tuple(BY_REASON))]
 
 
+def is_ideal(result: Result) -> bool:
+    """Tell whether the run is one of an ideal, which has no packets to keep accounts of."""
+    return bool(result.summary["scenario"].get("model", "packet") != "packet")
+
+
 def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     """Return the judged flows that have finished, with each of `PARTS` in seconds.
 
     Their records, `rounds`, and a column a part; these add up to `fct_s`. Of the `excess` what the
     flow would spend alone in the network is taken off: they add up to `fct_s - ideal_fct_s`. There
     its last packet is on its way (`flight`) behind those before it (`queues: own`): the latter may
-    be less than nothing, for whoever waits for a window does not wait behind himself. Raises
-    `ScenarioError` if no accounts were kept.
+    be less than nothing, for whoever waits for a window does not wait behind himself.
+
+    An ideal has no packets: what a flow would take alone is `flight`, the rest `shared`, and
+    nothing else. Raises `ScenarioError` if no accounts were kept.
     """
     if not result.summary["scenario"].get("account"):
         raise ScenarioError("account: must be true; these results have no accounts")
+    if is_ideal(result):
+        return _of_ideal(result, excess=excess)
     names: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
     for column in columns_of(result.account):
         names[part_of(column)].append(pl.col(column).cast(pl.Float64))
@@ -97,6 +108,14 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
     account = result.account.select("flow", "rounds", *parts)
     return metrics.judged(result).join(account, on="flow", how="inner", maintain_order="left")
+
+
+def _of_ideal(result: Result, *, excess: bool) -> pl.DataFrame:
+    flows = metrics.judged(result).filter(pl.col("outcome") == "finished")
+    alone, zero = pl.col("ideal_fct_s"), pl.lit(0.0)
+    known = {FLIGHT: zero if excess else alone, SHARED: pl.col("fct_s") - alone}
+    parts = [known.get(part, zero).alias(part) for part in PARTS]
+    return flows.with_columns(pl.lit(0, pl.UInt64).alias("rounds"), *parts)
 
 
 ALONE, TOTAL = "alone", "all"
@@ -225,6 +244,8 @@ def differences(
     (calls, loads), means of all are held to each other. In the columns of `by_size`, with intervals
     over the seeds of the differences within them; of one seed, by batches of flows in order of
     start (`convergence.batch_means`), or unknown. `same_flows` tells whether flows were paired.
+    Where an ideal and a transport are held to each other, all that a flow would take alone counts
+    as `flight` of both: an ideal's time alone has no other parts.
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
@@ -263,12 +284,20 @@ def differences(
     return known.join(same, on=labels, how="left", maintain_order="left")
 
 
+def _alike(results: Sequence[Result]) -> list[pl.DataFrame]:
+    """Return what runs' flows spent; beside ideals, with the time alone in one part."""
+    if len({is_ideal(result) for result in results}) == 1:
+        return [divided(result) for result in results]
+    beyond = [divided(result, excess=True) for result in results]
+    return [flows.with_columns(pl.col(FLIGHT) + pl.col("ideal_fct_s")) for flows in beyond]
+
+
 def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:
     """Return what two runs' flows spent, in order of start, and whether these are the same ones.
 
     If they are, only those that have finished in both are left.
     """
-    one, other = (divided(result) for result in results)
+    one, other = _alike(results)
     both = [
         ours.join(theirs, on="flow", how="semi").sort("start_s", "flow")
         for ours, theirs in ((one, other), (other, one))

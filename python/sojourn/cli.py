@@ -267,6 +267,8 @@ def explain(
         options |= {"memory": memory, "what": path.name}
         runs = comparison.run_all(base, variations, seeds, **options)
         if flow is not None:
+            if accounts.is_ideal(runs[0].result):
+                raise ScenarioError(f"--flow {flow}: an ideal divides no flow's time by cause")
             screen.console.print(screen.text_table(page.of_flow(runs[0].result, flow)))
             return
     labels = [name for name in runs[0].labels if name != "seed"]

@@ -25,6 +25,7 @@ COLOURS = {
     accounts.TURN: looks.BLUE,
     accounts.REPAIRS: looks.PURPLE,
     accounts.TIME_OUTS: looks.GREEN,
+    accounts.SHARED: "#7A4B2A",
 }
 """Grey is what a flow alone has too; colours are what costs."""
 
@@ -81,6 +82,11 @@ def sentences(runs: Sequence[Run], table: pl.DataFrame, labels: Sequence[str]) -
         largest = max(costs, key=lambda name: costs[name])
         share = costs[largest] / values[TOTAL]
         scheme = ", ".join(map(str, given.values()))
+        if share <= 0:
+            told.append(
+                f"{scheme + ': ' if scheme else ''}flows {bucket.name} take what they would alone"
+            )
+            continue
         told.append(
             f"{scheme + ': ' if scheme else ''}flows {bucket.name} take "
             f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone; {share:.0%} of it "
@@ -174,9 +180,11 @@ def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
         for place in places:
             place.set_ylim(0, highest)
         places[0].set_ylabel("mean slowdown (1 = alone in the network)")
-        handles, names = places[0].get_legend_handles_labels()
+        known = dict(zip(*reversed(places[0].get_legend_handles_labels()), strict=True))
+        there = pl.concat(part for flows in panels.values() for part in flows)
+        handles = {name: known[name] for name in reversed(PARTS) if there[name].abs().max()}
         picture.legend(
-            handles[::-1], names[::-1], loc="outside right center", fontsize=9, frameon=False
+            handles.values(), handles, loc="outside right center", fontsize=9, frameon=False
         )
         plot.save(picture, stem)
 
