@@ -380,6 +380,21 @@ def test_explain_shows_ideals_beside_transports(
     assert "--flow 3: an ideal" in capsys.readouterr().err
 
 
+def test_without_a_flow_that_has_finished_nothing_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = explain_example().partition("[workload]")[0]
+    flows = '[workload]\nkind = "permutation"\nsize = "10 MB"\n'
+    Path("short.toml").write_text(f'time_limit = "1 ms"{network}{flows}', encoding="utf-8")
+    assert cli.invoke(["explain", "short.toml"]) == 2
+    expected = "sojourn: short.toml: no flow has finished: there is no time to divide\n"
+    assert capsys.readouterr().err == expected
+    compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
+    assert cli.invoke(compared) == 0
+    assert "where the time went" not in capsys.readouterr().out
+
+
 def test_explain_divides_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

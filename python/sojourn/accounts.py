@@ -142,7 +142,7 @@ def by_size(
     A row is a combination of labels, a `size` and a `metric` (one of `PARTS`; `all`, their
     completion time; or what the same flows take `alone`), in the columns of
     `metrics.across_seeds`, in seconds. Parts are those of `divided`: they add up to `all`, or
-    beyond `alone` to it if they are those of the `excess`.
+    beyond `alone` to it if they are those of the `excess`. Empty if no flow has finished.
     """
     rows = []
     for run in runs:
@@ -154,6 +154,12 @@ def by_size(
                     {**run.labels, "size": bucket.name, "metric": name, "value": value}
                     for name, value in _means(part).items()
                 ]
+    return _over_seeds(rows)
+
+
+def _over_seeds(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    if not rows:
+        return pl.DataFrame()
     known = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
     return metrics.across_seeds(known)
 
@@ -212,10 +218,7 @@ def by_call(runs: Iterable[Run]) -> pl.DataFrame:
                 for leg, values in _legs(means).items()
                 for name, mean in values.items()
             ]
-    if not rows:
-        return pl.DataFrame()
-    known = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
-    return metrics.across_seeds(known)
+    return _over_seeds(rows)
 
 
 def _legs(means: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -271,8 +271,10 @@ def explain(
                 raise ScenarioError(f"--flow {flow}: an ideal divides no flow's time by cause")
             screen.console.print(screen.text_table(page.of_flow(runs[0].result, flow)))
             return
+        table = accounts.by_size(runs)
+        if table.is_empty():
+            raise ScenarioError("no flow has finished: there is no time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
-    table = accounts.by_size(runs)
     for rows in page.shown(table, labels, screen.spent):
         screen.console.print(screen.text_table(rows))
     if len(runs) == 1:

@@ -98,10 +98,10 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
         size = pl.lit(bucket.name if bucket.of_class is None else every).alias("size")
         of_class = pl.lit(bucket.of_class or every).alias("class")
         tables.append(summary.with_columns(size, of_class).select(*varied, *COLUMNS))
-    if account:
-        parts = accounts.by_size(runs, buckets).with_columns(
-            pl.lit(metrics.ALL.name).alias("class"), metric=OF_TIME + pl.col("metric")
-        )
+    parts = accounts.by_size(runs, buckets) if account else pl.DataFrame()
+    if not parts.is_empty():
+        of_class = pl.lit(metrics.ALL.name).alias("class")
+        parts = parts.with_columns(of_class, metric=OF_TIME + pl.col("metric"))
         tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
 
