@@ -1,5 +1,6 @@
 """Accounts in words, and what `sojourn explain` shows of them."""
 
+import itertools
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +20,7 @@ from sojourn import (
     pairs_page,
     screen,
     sweep,
+    waterfall,
 )
 from sojourn.accounts import PARTS, TOTAL
 
@@ -289,10 +291,10 @@ def test_results_without_accounts_are_refused() -> None:
 
 
 def test_the_sentence_names_what_costs_most(runs: list[sojourn.Run]) -> None:
-    said = explain.sentences(runs, accounts.by_size(runs), ["transport"])
+    said = explain.sentences(runs, ["transport"])
     assert len(said) == 4, "two schemes, two sizes"
     assert said[0].startswith("dctcp: flows ≤ 100 KB take ")
-    assert "of it is " in said[0]
+    assert "of the excess is queues: others (in ports that send packets of other flows)" in said[0]
 
 
 def test_one_flows_account_has_every_part_of_its_time(runs: list[sojourn.Run]) -> None:
@@ -301,8 +303,50 @@ def test_one_flows_account_has_every_part_of_its_time(runs: list[sojourn.Run]) -
     took = sum(float(row[2].removesuffix(" s")) for row in rows.rows)
     fct = result.flows.filter(flow=7)["fct_s"][0]
     assert took == pytest.approx(fct, abs=1e-9 * len(rows.rows))
-    with pytest.raises(ScenarioError, match="--flow 200: is not among the flows"):
-        explain.of_flow(result, 200)
+
+
+LOSSY = BASE | {
+    "transport": "tcp",
+    "queue": {"kind": "drop_tail", "capacity": "10 KB"},
+    "account_flows": list(range(200)),
+}
+
+
+def test_a_chain_says_one_after_the_other_what_held_the_flow_back() -> None:
+    result = sojourn.run(LOSSY)
+    flows = accounts.divided(result)
+    repaired = flows.filter(pl.col(accounts.TIME_OUTS) > 0, pl.col("rounds") > 1).row(0, named=True)
+    (chain,) = waterfall.of_runs([sojourn.Run({"seed": 1}, result)], repaired["flow"])
+    assert (chain.fct_s, chain.ideal_s) == pytest.approx(
+        (repaired["fct_s"], repaired["ideal_fct_s"])
+    )
+    sums = chain.pieces.select(pl.col(*PARTS).sum()).row(0, named=True)
+    assert sums == pytest.approx({part: repaired[part] for part in PARTS})
+    rows = waterfall.table(chain, screen.duration).rows
+    did = [row[1] for row in rows]
+    assert did[0] == "opens the flow"
+    assert did[-1] == "the last packet"
+    assert did.count("lost: a time-out tells") >= 1
+    assert f"waits for the window ({repaired['rounds']})" in did
+
+
+def test_a_long_chain_is_shown_by_its_ends_and_neighbours_of_one_reason_are_one_piece() -> None:
+    flow = {"source": 0, "target": 3, "size": "4 MB"}
+    workload = {"kind": "flows", "flows": [flow]}
+    window = {"kind": "tcp", "window": {"max": 4}}
+    result = sojourn.run(
+        BASE
+        | {"workload": workload, "account_flows": [0], "transport": window, "queue": LOSSY["queue"]}
+    )
+    (chain,) = waterfall.of_runs([sojourn.Run({"seed": 1}, result)], 0)
+    rows = waterfall.table(chain, screen.duration).rows
+    assert len(rows) == waterfall.MOST_ROWS + 1
+    assert rows[waterfall.MOST_ROWS // 2][1] == f"{chain.pieces.height - waterfall.MOST_ROWS} more"
+    paced = sojourn.run(
+        BASE | {"workload": workload, "account_flows": [0], "transport": "constant_rate"}
+    )
+    reasons = waterfall.pieces(paced, 0)["reason"].to_list()
+    assert all(one != other for one, other in itertools.pairwise(reasons))
 
 
 def test_times_are_told_with_their_reach() -> None:
@@ -355,7 +399,14 @@ def test_explain_writes_tables_and_a_picture(
     names = {file.name for file in Path("both").iterdir()}
     assert names == {"account.csv", "account.svg", "account.png", "differences.csv"}
     assert cli.invoke(["explain", "one.toml", "--flow", "3"]) == 0
-    assert "round trips of the window" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "round trips of the window" in said
+    assert "the last packet" in said
+    assert "written to results/explain/one: chain.csv, chain.svg, chain.png" in said
+    several = ["explain", "one.toml", "--flow", "3", "--vary", "transport=dctcp,tcp"]
+    assert cli.invoke([*several, "--seeds", "2", "--out", "each"]) == 0
+    chains = pl.read_csv(Path("each") / "chain.csv")
+    assert set(chains["chain"]) == {"dctcp: flow 3", "tcp: flow 3"}
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
     assert "--flow 999: is not among the flows" in capsys.readouterr().err
 
@@ -368,8 +419,8 @@ def test_explain_shows_ideals_beside_transports(
     vary = ["--vary", "model=packet,processor_sharing,alone", "--out", "out"]
     assert cli.invoke(["explain", "one.toml", *vary]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "is shared, for others that the ideal serves meanwhile" in said
-    assert "alone: flows ≤ 100 KB take what they would alone" in said
+    assert "100% of the excess is shared (for others that the ideal serves meanwhile)" in said
+    assert "alone: flows ≤ 100 KB take 1 times what they would alone" in said
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
     assert "is shared" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')

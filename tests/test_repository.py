@@ -81,6 +81,7 @@ LAYERS = (
     "pairs_page",
     "explain",
     "compare",
+    "waterfall",
     "bench",
     "plan",
     "screen",

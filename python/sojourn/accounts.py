@@ -33,7 +33,7 @@ PARTS = {
     PACE: "for the sender's own pace",
     TURN: "for the host's port, which sends for the flow or for others",
     REPAIRS: "from when lost packets were sent first until again, where ACKs told of it",
-    TIME_OUTS: "the same where a time-out told of it",
+    TIME_OUTS: "from when lost packets were sent first until again, where a time-out told of it",
     SHARED: "for others that the ideal serves meanwhile",
 }
 """What there is to spend time on, and what it means."""

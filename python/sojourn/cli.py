@@ -9,7 +9,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +24,7 @@ from sojourn.scenario import FileError
 
 if TYPE_CHECKING:
     from sojourn.figure import Figure, Made
+    from sojourn.results import Run
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -246,7 +247,9 @@ def explain(
         typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each combination.")] = 1,
-    flow: Annotated[int | None, typer.Option(min=0, help="Divide the time of this flow.")] = None,
+    flow: Annotated[
+        int | None, typer.Option(min=0, help="Show what held this flow back, piece by piece.")
+    ] = None,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -265,11 +268,13 @@ def explain(
         _checked_out(out)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"memory": memory, "what": path.name}
+        if flow is not None:
+            base |= {"account_flows": [flow]}
         runs = comparison.run_all(base, variations, seeds, **options)
         if flow is not None:
-            if accounts.is_ideal(runs[0].result):
+            if any(accounts.is_ideal(run.result) for run in runs):
                 raise ScenarioError(f"--flow {flow}: an ideal divides no flow's time by cause")
-            screen.console.print(screen.text_table(page.of_flow(runs[0].result, flow)))
+            _explain_flow(runs, flow, out)
             return
         table = accounts.by_size(runs)
         if table.is_empty():
@@ -297,10 +302,25 @@ def explain(
         files.write_text(out / "differences.csv", differences.write_csv())
         written.append("differences.csv")
     told = [] if of_calls.is_empty() else page.calls_told(of_calls, labels)
-    for line in (*told, *page.sentences(runs, table, labels)):
+    for line in (*told, *page.sentences(runs, labels)):
         print(line)
     page.draw(runs, labels, out / "account")
     print(f"written to {out}: {', '.join(written)}")
+
+
+def _explain_flow(runs: "Sequence[Run]", flow: int, out: Path) -> None:
+    """Show the chain of one flow under each scheme."""
+    from sojourn import explain as page
+    from sojourn import screen, waterfall
+
+    chains = waterfall.of_runs(runs, flow)
+    if len(chains) == 1:
+        screen.console.print(screen.text_table(page.of_flow(runs[0].result, flow)))
+    for chain in chains:
+        screen.console.print(screen.text_table(waterfall.table(chain, screen.duration)))
+    files.write_text(out / "chain.csv", waterfall.csv(chains))
+    waterfall.draw(chains, out / "chain")
+    print(f"written to {out}: chain.csv, chain.svg, chain.png")
 
 
 def _cache(fresh: bool) -> Path | None:

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from sojourn import accounts, looks, metrics, plot
-from sojourn._core import ScenarioError
 from sojourn.accounts import ALONE, PARTS, TOTAL
 from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
@@ -68,30 +67,27 @@ def that_matter(table: pl.DataFrame) -> list[str]:
     return [name for name in (TOTAL, ALONE, *PARTS) if name in matters]
 
 
-def sentences(runs: Sequence[Run], table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return for each scheme and size what costs most, besides what a flow alone has too."""
+def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and size what costs most beyond what a flow takes alone."""
     told = []
-    for group in table.partition_by([*labels, "size"], maintain_order=True):
+    for group in accounts.by_size(runs, excess=True).partition_by(
+        [*labels, "size"], maintain_order=True
+    ):
         values = dict(zip(group["metric"], group["value"], strict=True))
         bucket = next(b for b in metrics.BUCKETS if b.name == group["size"][0])
         if bucket is metrics.ALL:
             continue
         given = {label: group[label][0] for label in labels}
         mine = [run for run in runs if all(str(run.labels[k]) == str(v) for k, v in given.items())]
-        costs = {name: values[name] for name in PARTS if name != accounts.FLIGHT}
-        largest = max(costs, key=lambda name: costs[name])
-        share = costs[largest] / values[TOTAL]
+        largest = max(PARTS, key=lambda name: values[name])
         scheme = ", ".join(map(str, given.values()))
-        if share <= 0:
-            told.append(
-                f"{scheme + ': ' if scheme else ''}flows {bucket.name} take what they would alone"
-            )
-            continue
-        told.append(
-            f"{scheme + ': ' if scheme else ''}flows {bucket.name} take "
-            f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone; {share:.0%} of it "
-            f"is {largest}, {PARTS[largest]}{_mostly(mine, largest, bucket)}"
-        )
+        said = f"{scheme + ': ' if scheme else ''}flows {bucket.name} take "
+        said += f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone"
+        if values[largest] > 0:
+            share = values[largest] / (values[TOTAL] - values[ALONE])
+            said += f"; {share:.0%} of the excess is {largest} ({PARTS[largest]})"
+            said += _mostly(mine, largest, bucket)
+        told.append(said)
     return told
 
 
@@ -102,7 +98,7 @@ def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
         leg = column.removesuffix("_ps").rpartition("_")[2]
         found[leg] = found.get(leg, 0.0) + share
     leg = max(found, key=lambda one: found[one], default="")
-    return f" ({found[leg]:.0%} {WHERE[leg]})" if leg in WHERE else ""
+    return f", {found[leg]:.0%} of it {WHERE[leg]}" if leg in WHERE else ""
 
 
 def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
@@ -124,7 +120,7 @@ def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         scheme = ", ".join(str(group[label][0]) for label in labels)
         told.append(
             f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {divided}; "
-            f"{costs[leg, part] / whole:.0%} of their time is {part} of the {leg}, {PARTS[part]}"
+            f"{costs[leg, part] / whole:.0%} of their time is {part} of the {leg} ({PARTS[part]})"
         )
     return told
 
@@ -145,12 +141,8 @@ def slowest(result: Result, most: int = 5) -> Rows:
 
 
 def of_flow(result: Result, number: int) -> Rows:
-    """Return the account of one flow, by reason and place; raise `ScenarioError` if it has none."""
+    """Return the account of one flow, by reason and place."""
     account = result.account.filter(flow=number)
-    if account.is_empty():
-        known = number in result.flows["flow"]
-        why = "did not finish, and so has no account" if known else "is not among the flows"
-        raise ScenarioError(f"--flow {number}: {why}")
     row = account.row(0, named=True)
     rows = []
     for column in accounts.columns_of(account):
@@ -158,10 +150,8 @@ def of_flow(result: Result, number: int) -> Rows:
             reason, place = accounts.split(column)
             spent, share = row[column] / 1e12, row[column] / row["fct_ps"]
             rows.append([reason, place, f"{spent:.9f} s", f"{share:.1%}"])
-    title = (
-        f"flow {number}: {row['fct_ps'] / 1e12:.12f} s, {row['rounds']} round trips of the window"
-    )
-    return Rows(title, ["reason", "place", "time", "share"], rows)
+    told = f"{row['fct_ps'] / 1e12:.12f} s, {row['rounds']} round trips of the window"
+    return Rows(f"flow {number}: {told}", ["reason", "place", "time", "share"], rows)
 
 
 def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:

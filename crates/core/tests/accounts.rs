@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::two_switches::{A, B, C, ENDLESS, X, Y, two_switches};
-use common::{assert_estimates, count, flows, graph, link, mean, run, try_run, with};
+use common::{assert_estimates, count, flows, graph, link, mean, run, with};
 use serde_json::{Value, json};
 
 /// Where the time of a flow went, in picoseconds: what is not zero, by name.
@@ -276,11 +276,4 @@ fn a_victim_of_pause_frames_waits_for_pauses() {
     let waits = (paused as f64) / (fct as f64);
     assert!((waits / share - 1.0).abs() < 0.2, "{waits} and {share}: {victim:?}");
     assert!(victim.get("flight_queue_idle_there_ps").is_none(), "{victim:?}");
-}
-
-#[test]
-fn an_ideal_keeps_no_account() {
-    let ideal = with(&lone(&tcp(1), 1_000), json!({ "model": "max_min", "account": true }));
-    let problem = try_run(&ideal).unwrap_err();
-    assert_eq!(problem, "account: must be false: an ideal has no packets to keep account of");
 }
