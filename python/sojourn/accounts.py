@@ -204,6 +204,8 @@ def by_call(runs: Iterable[Run]) -> pl.DataFrame:
     """
     rows = []
     for run in runs:
+        if run.result.flows["latency_s"].count() == 0:
+            continue
         answered = of_calls(run.result)
         for of_kind in answered.partition_by("kind", maintain_order=True):
             means = of_kind.select(pl.selectors.numeric().mean()).row(0, named=True)
