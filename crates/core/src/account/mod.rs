@@ -71,6 +71,11 @@ impl Journey {
         self.0[1] += transmission;
     }
 
+    /// How long it has waited behind its own flow on its way there, past its host.
+    pub fn begins_there(&self) -> Duration {
+        self.0[LEGS[Leg::There as usize]]
+    }
+
     /// All of it.
     pub fn total(&self) -> Duration {
         sum(&self.0)

@@ -3,6 +3,8 @@
 //! Packets have no byte to spare. But nobody in the network reads their time stamps: so a stamp is put aside,
 //! and in its place the packet has the number of its parcel until it comes to the end of its way.
 
+use std::hint::black_box;
+
 use super::doings::{Entry, Totals};
 use super::port::Hop;
 use crate::account::{Account, Arrival, Journey, Leg, Parcel};
@@ -86,6 +88,15 @@ impl Journeys {
         for Entry { number, came, totals } in entries {
             let tag = &mut self.tags[number as usize];
             (tag.came, tag.totals) = (came, totals);
+        }
+    }
+
+    /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does.
+    ///
+    /// [`Routes::read_ahead`]: super::routes::Routes::read_ahead
+    pub fn read_ahead(&self, packet: &Packet) {
+        if let Some(tag) = self.tags.get(number(packet)) {
+            black_box((tag.came, tag.journey.begins_there(), tag.receiver));
         }
     }
 

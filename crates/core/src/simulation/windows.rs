@@ -214,6 +214,13 @@ impl Simulation<'_> {
                 routes.read_ahead(flight.packet.next_hop);
             }
         }
+        if let Some(journeys) = &self.network.journeys {
+            // Apart, for others should not pay for it.
+            for link in groups.due(group, ends) {
+                let flights = self.network.ports[link as usize].arrivals(begins, ends);
+                flights.for_each(|flight| journeys.read_ahead(&flight.packet));
+            }
+        }
         arrivals.sort_unstable();
         for arrival in &*arrivals {
             let (time, link) = (begins + Duration(arrival >> 32), *arrival as LinkId);
