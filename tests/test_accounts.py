@@ -67,6 +67,26 @@ def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
         assert sum(values[name] for name in PARTS) == pytest.approx(values[TOTAL])
 
 
+def test_what_sending_takes_anyway_is_no_excess_wherever_it_was_spent() -> None:
+    flow = {"source": 0, "target": 3, "size": "1 MB"}
+    lone = BASE | {"workload": {"kind": "flows", "flows": [flow]}}
+
+    def excess(transport: object) -> dict[str, float]:
+        flows = accounts.divided(sojourn.run(lone | {"transport": transport}), excess=True)
+        (parts,) = flows.select("fct_s", "ideal_fct_s", *PARTS).to_dicts()
+        costs = sum(parts[name] for name in PARTS)
+        assert costs == pytest.approx(parts["fct_s"] - parts["ideal_fct_s"], abs=1e-12)
+        return {name: parts[name] for name in PARTS if abs(parts[name]) > 1e-12}
+
+    # At line rate nothing is left of what waited for the port; at half of it, half of the time.
+    assert excess("constant_rate") == {}
+    slow = excess({"kind": "constant_rate", "rate": "500 Mbps"})
+    assert slow == {accounts.PACE: pytest.approx(1e6 * 8 * 1500 / 1460 / 1e9, rel=0.02)}
+    # In slow start, and then with a window that fills the path, only slow start costs.
+    assert set(excess("tcp")) == {accounts.ROUND_TRIPS}
+    assert 0 < excess("tcp")[accounts.ROUND_TRIPS] < 1e-4
+
+
 def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) -> None:
     table = accounts.differences(runs, "transport")
     assert table["transport"].unique().to_list() == ["timely"]

@@ -8,9 +8,11 @@ for, and what is left counts by its reason.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from sojourn import metrics
+from sojourn import looks, metrics
 from sojourn._core import ScenarioError
 from sojourn.metrics import Bucket
 from sojourn.pairs import reference_of
@@ -34,6 +36,21 @@ PARTS = {
     TIME_OUTS: "from when lost packets were sent first until again, where a time-out told of it",
 }
 """What there is to spend time on, and what it means."""
+
+COLOURS = {
+    FLIGHT: "#E5E7EB",
+    HANDSHAKE: "#B6BCC6",
+    ROUND_TRIPS: "#7C8593",
+    OTHERS: looks.RED,
+    OWN: looks.ORANGE,
+    CONTROL: looks.YELLOW,
+    PAUSED: looks.BLACK,
+    PACE: looks.SKY,
+    TURN: looks.BLUE,
+    REPAIRS: looks.PURPLE,
+    TIME_OUTS: looks.GREEN,
+}
+"""Grey is what a flow alone has too; colours are what costs."""
 
 BY_PLACE = {
     "queue_others": OTHERS,
@@ -80,9 +97,10 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     """Return the judged flows that have finished, with each of `PARTS` in seconds.
 
     Their records, `rounds`, and a column a part; these add up to `fct_s`. Of the `excess` what the
-    flow would spend alone in the network is taken off: they add up to `fct_s - ideal_fct_s`. There
-    its last packet is on its way (`flight`) behind those before it (`queues: own`): the latter may
-    be less than nothing, for whoever waits for a window does not wait behind himself. Raises
+    flow would spend alone in the network is taken off, and they add up to `fct_s - ideal_fct_s`.
+    There its last packet is on its way (`flight`) behind those before it (`queues: own`). A flow
+    that waits for the host's port, a window or its pace does not wait behind itself: what sending
+    it takes anyway is then found in these, and taken off there (`NOT_BEHIND_ITSELF`). Raises
     `ScenarioError` if no accounts were kept.
     """
     if not result.summary["scenario"].get("account"):
@@ -95,6 +113,7 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     zero = pl.lit(0.0)
     parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
     account = result.account.select("flow", "rounds", *parts)
+    account = _settled(account) if excess else account
     return metrics.judged(result).join(account, on="flow", how="inner", maintain_order="left")
 
 
@@ -106,6 +125,19 @@ ALONE_IN = {
     "alone_queue_own_ps": OWN,
 }
 """Which parts the time of a flow alone belongs to."""
+
+NOT_BEHIND_ITSELF = (TURN, ROUND_TRIPS, PACE, REPAIRS, TIME_OUTS, OTHERS, CONTROL, PAUSED)
+"""What a flow waits for while the rest of it is sent, in the order in which that time is looked for
+there: first what holds data back at its sender, of which a pace makes longer what the host's port
+takes; then repairs, while which other data goes; at last other ports, while which it goes by."""
+
+
+def _settled(account: pl.DataFrame) -> pl.DataFrame:
+    """Take what a flow has less of than alone, its own queue, off what it spent this time on."""
+    for part in NOT_BEHIND_ITSELF:
+        found = pl.min_horizontal(part, (-pl.col(OWN)).clip(lower_bound=0))
+        account = account.with_columns(pl.col(part) - found, pl.col(OWN) + found)
+    return account
 
 
 def by_size(
@@ -205,3 +237,23 @@ def places(runs: Iterable[Run], part: str, bucket: Bucket = metrics.ALL) -> dict
     whole = sum(totals.values())
     ordered = sorted(totals.items(), key=lambda item: -item[1])
     return {column: spent / whole for column, spent in ordered if spent > 0}
+
+
+def stack(
+    axes: Any,
+    places: npt.ArrayLike,
+    heights: pl.DataFrame,
+    widths: npt.ArrayLike = 0.8,
+    align: str = "center",
+) -> None:
+    """Draw a bar at each of the places: the columns of `heights` that are of `PARTS`, stacked.
+
+    What is less than nothing hangs below the axis.
+    """
+    tops, bottoms = np.zeros(heights.height), np.zeros(heights.height)
+    style: Any = {"align": align, "edgecolor": "white", "linewidth": 0.3}
+    for name, colour in COLOURS.items():
+        part = heights[name].to_numpy()
+        foot = np.where(part < 0, bottoms, tops)
+        axes.bar(places, part, widths, bottom=foot, label=name, color=colour, **style)
+        tops, bottoms = tops + part.clip(min=0), bottoms + part.clip(max=0)
