@@ -82,9 +82,10 @@ def test_what_sending_takes_anyway_is_no_excess_wherever_it_was_spent() -> None:
     assert excess("constant_rate") == {}
     slow = excess({"kind": "constant_rate", "rate": "500 Mbps"})
     assert slow == {accounts.PACE: pytest.approx(1e6 * 8 * 1500 / 1460 / 1e9, rel=0.02)}
-    # In slow start, and then with a window that fills the path, only slow start costs.
-    assert set(excess("tcp")) == {accounts.ROUND_TRIPS}
-    assert 0 < excess("tcp")[accounts.ROUND_TRIPS] < 1e-4
+    # Windows that fill the path cost nothing, and smaller ones the round trips alone.
+    assert set(excess("tcp")) == {accounts.HANDSHAKE}
+    small = excess({"kind": "tcp", "window": {"max": 1}})
+    assert set(small) == {accounts.HANDSHAKE, accounts.ROUND_TRIPS}
 
 
 def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) -> None:

@@ -93,6 +93,11 @@ def columns_of(account: pl.DataFrame) -> list[str]:
     return [name for name in account.columns if name.startswith(tuple(BY_REASON))]
 
 
+def are_kept(result: Result) -> bool:
+    """Return whether the scenario asked for accounts."""
+    return bool(result.summary["scenario"].get("account"))
+
+
 def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     """Return the judged flows that have finished, with each of `PARTS` in seconds.
 
@@ -103,7 +108,7 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     it takes anyway is then found in these, and taken off there (`NOT_BEHIND_ITSELF`). Raises
     `ScenarioError` if no accounts were kept.
     """
-    if not result.summary["scenario"].get("account"):
+    if not are_kept(result):
         raise ScenarioError("account: must be true; these results have no accounts")
     names: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
     for column in columns_of(result.account):
@@ -151,7 +156,7 @@ def by_size(
     A row is a combination of labels, a `size` and a `metric` (one of `PARTS`; `all`, their
     completion time; or what the same flows take `alone`), in the columns of
     `metrics.across_seeds`, in seconds. Parts are those of `divided`: they add up to `all`, or
-    beyond `alone` to it if they are those of the `excess`.
+    beyond `alone` to it if they are those of the `excess`. Without flows there are no rows.
     """
     rows = []
     for run in runs:
@@ -163,6 +168,8 @@ def by_size(
                     {**run.labels, "size": bucket.name, "metric": name, "value": value}
                     for name, value in _means(part).items()
                 ]
+    if not rows:
+        return pl.DataFrame()
     known = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
     return metrics.across_seeds(known)
 

@@ -31,6 +31,7 @@ from sojourn.experiments.rcp_ccr06.paper import (
     TCP,
     XCP,
     all_schemes,
+    apart,
     shaken,
 )
 
@@ -88,8 +89,8 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     runs = [in_time(run) for run in runs]
-    simulated = [run for run in runs if run.labels["scheme"] != SHARING]
-    shared = shaken([run for run in runs if run.labels["scheme"] == SHARING])
+    ideals, simulated = apart(runs)
+    shared = shaken(ideals)
     buckets = (*SIZES, SMALL, SMALLER)
     packets = (pl.col("size_bytes") / PAYLOAD).ceil()
     # The first window goes without waiting; every round trip later there is one twice as large.

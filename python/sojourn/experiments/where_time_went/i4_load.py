@@ -75,5 +75,6 @@ def as_expected(table: pl.DataFrame, scheme: str, load: float) -> Verdict:
 
 for (scheme, load), (words, _, least) in EXPECTED.items():
     figure.claim(
-        f"{scheme} at load {load:g}: at least {least:.0%} of the excess is {words}", stated=False
+        f"{scheme} at load {load:g}: at least {100 * least:g} % of the excess is {words}",
+        stated=False,
     )(partial(as_expected, scheme=scheme, load=load))
