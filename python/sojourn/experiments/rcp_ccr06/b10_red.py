@@ -114,7 +114,7 @@ def small_are_spared(table: pl.DataFrame) -> Verdict:
 
 @figure.claim(
     "what flows of 2000 packets and more take longer than with drop-tail is round trips of the "
-    "window and repairs: these take 0.3 of the time with drop-tail more, queueing nothing",
+    "window and repairs: at least 0.3 of the time with drop-tail, and of queueing at most 0.1",
     stated=False,
 )
 def rounds_not_queues(table: pl.DataFrame) -> Verdict:
@@ -129,6 +129,6 @@ def rounds_not_queues(table: pl.DataFrame) -> Verdict:
     return every(
         [
             at_least(repaired, 0.3, f"round trips and repairs more, {said},"),
-            at_most(queued, 0, f"queueing more, {said},"),
+            at_most(queued, 0.1, f"queueing more, {said},"),
         ]
     )

@@ -18,7 +18,7 @@ from sojourn.experiments.pfabric_sigcomm13.paper import (
     schemes,
 )
 
-from .paper import AT_HOST, COUNTED, bars, legend, made_of, over_size, paper, slowdown, value
+from .paper import AT_HOST, COUNTED, LEGS, bars, legend, made_of, over_size, paper, slowdown, value
 
 LOAD = 0.8
 
@@ -32,6 +32,16 @@ figure = Figure(
         "quick": {"flows": 400},
         "paper": {"flows": 20_000},
     },
+    deviations=(
+        "Web-search sizes only. Completion times end at the receiver, as accounts do; those of C1 "
+        "end when the last ACK is back.",
+        "Under TCP and DCTCP part of the waiting for others is on the way back, where ACKs stand "
+        "behind others' data: 28 and 25 % of the excess of small flows at the scale `quick`.",
+        "Large flows under pFabric: destinations are as random as sources, so they meet others at "
+        "the port of their receiver as often as at their own; of what they wait for others 39 % is "
+        "at the own host at the scale `quick`, known too little to be judged. Time-outs, which "
+        "are how pFabric learns that a packet was dropped for a smaller flow's, cost more.",
+    ),
     panels=(1, 3),
     size=(13, 4.4),
 )
@@ -113,5 +123,6 @@ def small_flows_are_free(table: pl.DataFrame) -> Verdict:
 )
 def at_the_own_host(table: pl.DataFrame) -> Verdict:
     labels = {"scheme": PFABRIC, "size": LARGE.name}
-    there = value(table, AT_HOST, **labels) / value(table, OTHERS, **labels)
+    everywhere = sum(value(table, leg, **labels) for leg in LEGS.values())
+    there = value(table, AT_HOST, **labels) / everywhere
     return at_least(there, 0.5, f"{AT_HOST}, over all of it,")

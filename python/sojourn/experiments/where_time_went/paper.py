@@ -28,7 +28,8 @@ paper = Paper(
         "Accounts are of flows that have finished. Where a run ends before all have, those that "
         "took longest are missing.",
         "Shares are those of the mean excess: of all flows of a size together, not means of each "
-        "flow's shares. Batches of a run, or seeds, tell how sure they are.",
+        "flow's shares. Batches of a run, or seeds, tell how sure they are. The scale `quick` has "
+        "small networks, few flows or short runs: what load does to large flows is understated.",
     ),
 )
 
@@ -37,9 +38,11 @@ Chosen = Mapping[str, Mapping[str, Any]]
 COUNTED = {"account": True, "samples": "none"}
 """What is added to the scenarios of other figures: accounts, and nothing over time."""
 
-AT_HOST, IN_SWITCHES = f"{OTHERS}, at the own host", f"{OTHERS}, in switches there"
+AT_HOST, IN_SWITCHES, BACK = (
+    f"{OTHERS}, {where}" for where in ("at the own host", "in switches there", "on the way back")
+)
 
-LEGS = {"host": AT_HOST, "there": IN_SWITCHES}
+LEGS = {"host": AT_HOST, "there": IN_SWITCHES, "back": BACK}
 """Where flows wait for others: what the columns of accounts end with, and its name."""
 
 
