@@ -37,6 +37,7 @@ from sojourn.experiments.rcp_ccr06.paper import (
 
 from .paper import (
     COUNTED,
+    SLOWDOWN,
     bars,
     excess,
     legend,
@@ -67,12 +68,12 @@ figure = Figure(
         "trip that every flow waits for, is 25 %. That queueing is little (5 %) is so. All of "
         "these round trips are as many as slow start takes.",
         "Small flows under RCP take little beyond the handshake, and of that little waiting behind "
-        "others is a part: at the scale `quick` pace is 78 % of it, and at 2.4 Gb/s, where a flow's "
+        "others is a part: at the scale `quick` pace is 78 % of it, and at 2.4 Gb/s, where the "
         "pace is faster, 18 % (one run of 6 s with the sizes of B12).",
         "Round trips beyond those of slow start are told apart by their number: a flow of so many "
         "packets needs so many while windows double from 2 packets.",
-        "Losses: at the scale `quick` no flow that is judged lost anything; 20 flows of the warm-up "
-        "did, all in its first three seconds. The buffer holds a bandwidth-delay product, and few "
+        "Losses: at the scale `quick` no flow that is judged lost anything; 20 of the warm-up did, "
+        "all in its first three seconds. The buffer holds a bandwidth-delay product, and few "
         "flows are large enough to fill it.",
     ),
     panels=(2, 3),
@@ -152,7 +153,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         upper.set_title(scheme, fontsize=11)
         bars(lower, part, "size", shares=True)
         lower.set_xlabel("flow size (packets)")
-    axes[0][0].set_ylabel("mean slowdown (1 = alone in the network)")
+    axes[0][0].set_ylabel(SLOWDOWN)
     axes[1][0].set_ylabel("share of the excess (%)")
     legend(axes, by_size)
 

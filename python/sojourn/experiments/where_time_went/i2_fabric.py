@@ -18,7 +18,19 @@ from sojourn.experiments.pfabric_sigcomm13.paper import (
     schemes,
 )
 
-from .paper import AT_HOST, COUNTED, LEGS, bars, legend, made_of, over_size, paper, slowdown, value
+from .paper import (
+    AT_HOST,
+    COUNTED,
+    LEGS,
+    SLOWDOWN,
+    bars,
+    legend,
+    made_of,
+    over_size,
+    paper,
+    slowdown,
+    value,
+)
 
 LOAD = 0.8
 
@@ -68,7 +80,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     for panel, bucket in zip(axes, SIZES, strict=True):
         bars(panel, table.filter(size=bucket.name), "scheme")
         panel.set_title(f"flows {bucket.name}", fontsize=11)
-    axes[0].set_ylabel("mean slowdown (1 = alone in the network)")
+    axes[0].set_ylabel(SLOWDOWN)
     legend(axes, table)
 
 

@@ -19,6 +19,7 @@ from sojourn.experiments.ecn_or_delay_conext16.paper import (
 from .paper import (
     COUNTED,
     IN_SWITCHES,
+    SLOWDOWN,
     bars,
     legend,
     made_of,
@@ -74,7 +75,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     for panel, bucket in zip(axes, SIZES, strict=True):
         bars(panel, table.filter(size=bucket.name), "scheme")
         panel.set_title(f"flows of {bucket.name}", fontsize=11)
-    axes[0].set_ylabel("mean slowdown (1 = alone in the network)")
+    axes[0].set_ylabel(SLOWDOWN)
     legend(axes, table)
 
 

@@ -10,7 +10,7 @@ from sojourn import Figure, Labelled, Run, Scale, Verdict, metrics, override
 from sojourn.accounts import CONTROL, OTHERS, OWN, PACE, REPAIRS, ROUND_TRIPS, TIME_OUTS
 from sojourn.experiments.pcp_nsdi06.paper import PCP, ROUTER, TCP, Setting, schemes, under
 
-from .paper import COUNTED, bars, legend, made_of, over_size, paper
+from .paper import COUNTED, SLOWDOWN, bars, legend, made_of, over_size, paper
 
 LOW, MIDDLE, HIGH = LOADS = (0.15, 0.6, 0.9)
 
@@ -30,9 +30,10 @@ figure = Figure(
         "PCP at load 0.15 spends 76 % of its excess on its pace, not 80 %: the excess is 4.4 round "
         "trips, and one of them is the handshake.",
         "At load 0.9 queueing and repairs are 35 % of TCP's excess: they are 60 % of what it is "
-        "more than at load 0.15, but slow start's round trips, which flows need at any load, remain, "
-        "and windows that were cut add to them (59 % together). PCP keeps what the link cannot take "
-        "at its senders, so that it waits for its pace (94 %) and hardly in queues (1 %).",
+        "more than at load 0.15, but slow start's round trips, which flows need at any load, "
+        "remain, and windows that were cut add to them (59 % together). PCP keeps what the link "
+        "cannot take at its senders, so that it waits for its pace (94 %) and hardly in queues "
+        "(1 %).",
     ),
     panels=(1, 3),
     size=(12, 4.4),
@@ -60,7 +61,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     for panel, load in zip(axes, LOADS, strict=True):
         bars(panel, table.filter(load=load), "scheme")
         panel.set_title(f"load {load:g}", fontsize=11)
-    axes[0].set_ylabel("mean slowdown (1 = alone in the network)")
+    axes[0].set_ylabel(SLOWDOWN)
     legend(axes, table)
 
 

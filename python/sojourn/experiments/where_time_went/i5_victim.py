@@ -19,7 +19,7 @@ from sojourn import (
 from sojourn.accounts import PAUSED, TOTAL
 from sojourn.experiments.timely_sigcomm15.paper import LOSSLESS
 
-from .paper import COUNTED, bars, legend, made_of, over_size, paper, slowdown, value
+from .paper import COUNTED, SLOWDOWN, bars, legend, made_of, over_size, paper, slowdown, value
 
 PAUSE, DCQCN, DCTCP, SWIFT = "Pause alone", "DCQCN", "DCTCP", "Swift"
 
@@ -120,7 +120,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     for panel, (name, title) in zip(axes, titles.items(), strict=True):
         bars(panel, table.filter(size=name), "scheme")
         panel.set_title(title, fontsize=11)
-    axes[0].set_ylabel("mean slowdown (1 = alone in the network)")
+    axes[0].set_ylabel(SLOWDOWN)
     legend(axes, table)
 
 

@@ -128,6 +128,10 @@ NAME_WIDTH = 7
 """Letters in a line of a bar's name, if its words allow that."""
 
 
+SLOWDOWN = "mean slowdown (1 = alone; scales differ)"
+"""What bars show, each panel on a scale of its own."""
+
+
 def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) -> None:
     """Draw mean slowdowns as stacked bars, one for each value of `along`, or what they are made of.
 
