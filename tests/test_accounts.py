@@ -11,9 +11,13 @@ from sojourn import (
     ScenarioError,
     accounts,
     cli,
+    compare,
+    convergence,
     explain,
     metrics,
     over_seeds,
+    pairs,
+    pairs_page,
     screen,
     sweep,
     waterfall,
@@ -48,7 +52,8 @@ def runs() -> list[sojourn.Run]:
 
 def test_every_column_of_accounts_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
     columns = accounts.columns_of(runs[0].result.account)
-    assert {accounts.part_of(column) for column in columns} == set(PARTS)
+    found = {accounts.part_of(column) for column in columns}
+    assert found == set(PARTS) - {accounts.SHARED}, "what only ideals have"
     assert accounts.split("recovery_timeout_sender_ps") == ("recovery_timeout", "sender")
     assert accounts.part_of("window_queue_others_there_ps") == accounts.OTHERS
     assert accounts.part_of("window_receiver_ps") == accounts.ROUND_TRIPS
@@ -61,6 +66,13 @@ def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
         flows = accounts.divided(run.result)
         apart = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
         assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+        beyond = accounts.divided(run.result, excess=True)
+        apart = beyond.select(
+            pl.sum_horizontal(*PARTS) - pl.col("fct_s") + pl.col("ideal_fct_s")
+        ).to_series()
+        assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+        least = beyond.select(pl.min_horizontal(*PARTS)).to_series()
+        assert float(least.min()) > -1e-12  # type: ignore[arg-type]
     table = accounts.by_size(runs)
     for part in table.partition_by("transport", "size"):
         values = dict(zip(part["metric"], part["value"], strict=True))
@@ -102,6 +114,196 @@ def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) 
     assert metrics.at(table, size="all", metric=accounts.PACE) > 0
     with pytest.raises(ScenarioError, match="dctpc"):
         accounts.differences(runs, "transport", "dctpc")
+
+
+def test_differences_of_one_seed_have_intervals_by_batches(runs: list[sojourn.Run]) -> None:
+    one_seed = [run for run in runs if run.labels["seed"] == 1]
+    table = accounts.differences(one_seed, "transport")
+    dctcp, timely = (accounts.divided(run.result).sort("start_s") for run in one_seed)
+    assert dctcp["flow"].equals(timely["flow"])
+    for name, column in ((TOTAL, "fct_s"), (accounts.OTHERS, accounts.OTHERS)):
+        expected = convergence.batch_means((timely[column] - dctcp[column]).to_numpy())
+        row = table.filter(size="all", metric=name).row(0, named=True)
+        assert (row["value"], row["low"], row["high"]) == pytest.approx(expected)
+
+
+def test_flows_that_are_not_the_same_are_held_to_each_other_by_their_means() -> None:
+    sizes = BASE | {"workload": {**BASE["workload"], "flows": 60}}  # type: ignore[dict-item]
+    labelled = [
+        ({"load": load}, sojourn.override(sizes, {"workload.load": load})) for load in (0.3, 0.7)
+    ]
+    runs = sweep(over_seeds(labelled, 1))
+    table, means = accounts.differences(runs, "load"), accounts.by_size(runs)
+    for size in ("all", "≤ 100 KB"):
+        few, many = (metrics.at(means, load=load, size=size, metric=TOTAL) for load in (0.3, 0.7))
+        row = table.filter(size=size, metric=TOTAL).row(0, named=True)
+        assert row["value"] == pytest.approx(many - few)
+        assert row["low"] != row["low"], "no pairs, no interval"
+        assert not row["same_flows"]
+
+
+def test_a_comparison_divides_times_and_differences_by_part(runs: list[sojourn.Run]) -> None:
+    varied = {"transport": ["dctcp", "timely"]}
+    base = {name: value for name, value in BASE.items() if name != "account"}
+    table, made = compare.compare(base, varied, seeds=2, account=True)
+    usual, parts = compare.divided(table)
+    assert usual.equals(compare.compare(base, varied, seeds=2)[0])
+    means = accounts.by_size(runs)
+    assert parts.select(means.columns).equals(means)
+    paired = pairs.ratios(made, by="transport")
+    differences = accounts.differences(made, "transport")
+    said = pairs_page.sentences(paired, "transport", differences)
+    assert len(said) == 1
+    shares = {name: metrics.at(differences, size="100 KB to 10 MB", metric=name) for name in PARTS}
+    most = max(shares, key=lambda name: shares[name])
+    whole = metrics.at(differences, size="100 KB to 10 MB", metric=TOTAL)
+    assert whole > 0
+    assert f"and {100 * shares[most] / whole:.0f} % of what they lose is {most}" in said[0]
+
+
+def told(parts: dict[str, float], **ratio: float) -> str:
+    """Return what a comparison says of a difference that has these parts."""
+    labels = {"transport": "swift", "size": "≤ 100 KB"}
+    rows = [{**labels, "metric": name, "value": value} for name, value in parts.items()]
+    row = {**labels, "class": "all", "value": 0.7, "low": 0.6, "high": 0.8} | ratio
+    return pairs_page.Parts(["transport"], pl.DataFrame(rows)).told(row)
+
+
+def test_the_sentence_of_a_difference_names_the_part_that_most_of_it_is() -> None:
+    saved = {TOTAL: -10.0, accounts.OTHERS: -8.0, accounts.PACE: -2.0}
+    assert told(saved) == ", and 80 % of what they save is queues: others"
+    lost = {TOTAL: 10.0, accounts.OTHERS: -2.0, accounts.PACE: 12.0}
+    expected = ", and 120 % of what they lose is pace (less 20 % for queues: others)"
+    assert told(lost) == expected
+    assert not told(saved, low=0.6, high=1.1), "what is not told apart has no parts"
+
+
+RPC = BASE | {
+    "workload": {
+        "kind": "rpc",
+        "request": {"kind": "fixed", "size": "64 KB"},
+        "response": {"kind": "uniform", "min": "1 B", "max": "10 KB"},
+        "service": "20 us",
+        "pattern": {"outstanding": 2, "calls": 60},
+    }
+}
+
+
+def test_parts_of_a_call_add_up_to_its_latency() -> None:
+    result = sojourn.run(RPC)
+    answered = accounts.of_calls(result)
+    assert answered.height == 60
+    legs = [f"{leg}: {part}" for leg in ("request", "response") for part in PARTS]
+    apart = answered.select(pl.sum_horizontal(*legs, "server") - pl.col("latency_s")).to_series()
+    assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+    assert answered["server"].to_list() == pytest.approx([20e-6] * 60, abs=1e-12)
+    requests = result.flows.join(answered, left_on="flow", right_on="request", how="semi")
+    assert answered["request_s"].equals(requests["fct_s"], check_names=False)
+
+
+def test_the_time_of_a_server_with_a_device_is_that_of_the_device() -> None:
+    workload = {
+        "kind": "storage",
+        "blocks": {"kind": "fixed", "size": "1 KB"},
+        "device_time": "100 us",
+        "pattern": {"outstanding": 1, "calls": 600},
+    }
+    one_client = {"topology": {**BASE["topology"], "senders": 1}}  # type: ignore[dict-item]
+    result = sojourn.run(BASE | one_client | {"workload": workload})
+    answered = accounts.of_calls(result)
+    assert set(answered["kind"]) == {"read", "write"}
+    # A client that waits for each answer never finds the device busy.
+    assert answered["server"].mean() == pytest.approx(100e-6, rel=0.15)
+    assert answered["server"].std() == pytest.approx(100e-6, rel=0.2)
+    assert set(accounts.of_calls(result, "read")["kind"]) == {"read"}
+
+
+def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
+    poisson = {**BASE["workload"], "load": 0.1, "flows": 20}  # type: ignore[dict-item]
+    parts = [RPC["workload"], poisson, {**RPC["workload"], "class": "other"}]  # type: ignore[dict-item]
+    mixed = {"workload": {"kind": "mixed", "parts": parts}, "time_limit": "10 ms"}
+    result = sojourn.run(RPC | mixed)
+    answered = accounts.of_calls(result)
+    assert set(answered["kind"]) == {"rpc", "other"}
+    assert answered.height == result.flows["latency_s"].count()
+    assert answered["server"].to_list() == pytest.approx([20e-6] * answered.height, abs=1e-12)
+    unanswered = result.flows.filter(pl.col("class").str.ends_with("request")).height
+    assert answered.height < unanswered
+
+
+def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None:
+    assert accounts.by_call(runs).is_empty(), "no calls"
+    made = sweep(over_seeds([({}, RPC)], 2))
+    table = accounts.by_call(made)
+
+    def mean(leg: str, metric: str) -> float:
+        return metrics.at(table, kind="rpc", leg=leg, metric=metric)
+
+    latency = [run.result.flows["latency_s"].mean() for run in made]
+    assert mean("call", TOTAL) == pytest.approx(sum(latency) / 2)  # type: ignore[arg-type]
+    assert sum(mean(leg, TOTAL) for leg in accounts.LEGS) == pytest.approx(mean("call", TOTAL))
+    assert mean("server", TOTAL) == pytest.approx(20e-6)
+    parts = sum(mean("call", part) for part in PARTS)
+    assert parts == pytest.approx(mean("call", TOTAL) - mean("server", TOTAL))
+    said = explain.calls_told(table, [])
+    share = mean("request", TOTAL) / mean("call", TOTAL)
+    assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
+
+
+IDEALS = ("processor_sharing", "srpt", "max_min", "omniscient")
+
+
+@pytest.fixture(scope="module")
+def ideals() -> list[sojourn.Run]:
+    """DCTCP and ideals on the same flows."""
+    models = ["packet", *IDEALS, "alone"]
+    return sweep(over_seeds([({"model": kind}, BASE | {"model": kind}) for kind in models], 1))
+
+
+def test_an_ideals_time_is_that_alone_and_what_others_take(ideals: list[sojourn.Run]) -> None:
+    for run in ideals[1:]:
+        flows = accounts.divided(run.result)
+        assert flows[accounts.FLIGHT].equals(flows["ideal_fct_s"], check_names=False)
+        shared = flows["fct_s"] - flows["ideal_fct_s"]
+        assert flows[accounts.SHARED].to_list() == shared.to_list()
+        assert (shared.max() > 0) == (run.labels["model"] != "alone")  # type: ignore[operator]
+        rest = flows.select(pl.sum_horizontal(set(PARTS) - {accounts.FLIGHT, accounts.SHARED}))
+        assert rest.to_series().abs().max() == 0
+        beyond = accounts.divided(run.result, excess=True)
+        apart = beyond.select(pl.sum_horizontal(*PARTS) - pl.col(accounts.SHARED)).to_series()
+        assert apart.abs().max() == 0
+    assert accounts.divided(ideals[0].result)[accounts.SHARED].max() == 0
+    shortest = min(ideals[1:-1], key=lambda run: accounts.divided(run.result)["shared"].sum())
+    assert shortest.labels["model"] in {"srpt", "omniscient"}
+
+
+def test_flows_that_an_ideal_has_not_finished_are_left_out() -> None:
+    short = {"model": "processor_sharing", "time_limit": "20 ms"}
+    result = sojourn.run(BASE | short)
+    flows = accounts.divided(result)
+    assert 0 < flows.height < result.flows.height
+    assert flows["fct_s"].null_count() == 0
+    with pytest.raises(ScenarioError, match="account: must be true"):
+        accounts.divided(sojourn.run(BASE | short | {"account": False}))
+
+
+def test_a_transport_beside_an_ideal_differs_in_what_is_beyond_the_time_alone(
+    ideals: list[sojourn.Run],
+) -> None:
+    table = accounts.differences(ideals, "model", "processor_sharing")
+    beyond = accounts.divided(ideals[0].result, excess=True)
+    ideal = accounts.divided(ideals[1].result)
+
+    def apart(model: str, part: str) -> float:
+        return metrics.at(table, model=model, size="all", metric=part)
+
+    for part in (accounts.OTHERS, accounts.OWN, accounts.ROUND_TRIPS):
+        assert apart("packet", part) == pytest.approx(beyond[part].mean())
+    shared: float = ideal[accounts.SHARED].mean()  # type: ignore[assignment]
+    assert apart("packet", accounts.SHARED) == pytest.approx(-shared)
+    parts = sum(apart("packet", part) for part in PARTS)
+    assert parts == pytest.approx(apart("packet", TOTAL))
+    assert apart("srpt", accounts.SHARED) == pytest.approx(apart("srpt", TOTAL))
 
 
 def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
@@ -182,6 +384,36 @@ def test_times_are_told_with_their_reach() -> None:
     assert screen.spent({"value": 0.0, "high": 0.0}) == screen.spent({"value": None}) == "-"
 
 
+def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
+    def row(size: str, metric: str, value: float) -> dict[str, object]:
+        return {"size": size, "metric": metric, "value": value, "low": 0.0, "high": 0.0}
+
+    large = [row("large", TOTAL, 1000.0), row("large", accounts.PACE, 1000.0)]
+    small = [row("small", TOTAL, 1.0), row("small", accounts.PACE, 0.5)]
+    small += [row("small", accounts.TURN, 0.5), row("small", accounts.OTHERS, 0.009)]
+    assert explain.that_matter(pl.DataFrame([*large, *small])) == [
+        *(TOTAL, accounts.PACE, accounts.TURN),
+    ]
+
+
+def test_a_comparison_with_accounts_is_printed_written_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    given = ["compare", "one.toml", "--vary", "transport=dctcp,timely", "--out", "out"]
+    assert cli.invoke([*given, "--account", "--against", "timely"]) == 0
+    said = capsys.readouterr().out
+    assert "where the time went, size: all" in said
+    assert "more than under timely, size: all" in said
+    table = pl.read_csv("out/comparison.csv")
+    assert {f"FCT: {name}" for name in PARTS} < set(table["metric"])
+    assert set(pl.read_csv("out/differences.csv")["transport"]) == {"dctcp"}
+    assert "queues: others" in Path("out/comparison.svg").read_text(encoding="utf-8")
+    assert cli.invoke(given) == 0
+    assert "where the time went" not in capsys.readouterr().out
+
+
 def test_explain_writes_tables_and_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +437,62 @@ def test_explain_writes_tables_and_a_picture(
     assert set(chains["chain"]) == {"dctcp: flow 3", "tcp: flow 3"}
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
     assert "--flow 999: is not among the flows" in capsys.readouterr().err
+
+
+def test_explain_shows_ideals_beside_transports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.toml").write_text(explain_example(), encoding="utf-8")
+    vary = ["--vary", "model=packet,processor_sharing,alone", "--out", "out"]
+    assert cli.invoke(["explain", "one.toml", *vary]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "100% of the excess is shared (for others that the ideal serves meanwhile)" in said
+    assert "alone: flows ≤ 100 KB take 1 times what they would alone" in said
+    assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
+    assert "is shared" in capsys.readouterr().out
+    text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
+    Path("ideal.toml").write_text(text, encoding="utf-8")
+    assert cli.invoke(["explain", "ideal.toml"]) == 0
+    assert "flows with the largest excess" in capsys.readouterr().out
+    assert cli.invoke(["explain", "ideal.toml", "--flow", "3"]) == 2
+    assert "--flow 3: an ideal" in capsys.readouterr().err
+
+
+def test_without_a_flow_that_has_finished_nothing_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = explain_example().partition("[workload]")[0]
+    flows = '[workload]\nkind = "permutation"\nsize = "10 MB"\n'
+    Path("short.toml").write_text(f'time_limit = "1 ms"{network}{flows}', encoding="utf-8")
+    assert cli.invoke(["explain", "short.toml"]) == 2
+    expected = "sojourn: short.toml: no flow has finished: there is no time to divide\n"
+    assert capsys.readouterr().err == expected
+    compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
+    assert cli.invoke(compared) == 0
+    assert "where the time went" not in capsys.readouterr().out
+
+
+def test_explain_divides_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = explain_example().partition("[workload]")[0]
+    calls = """[workload]
+kind = "rpc"
+request = { kind = "fixed", size = "64 KB" }
+response = { kind = "fixed", size = "1 KB" }
+service = "2 ms"
+pattern = { outstanding = 1, calls = 20 }
+"""
+    Path("calls.toml").write_text(network + calls, encoding="utf-8")
+    assert cli.invoke(["explain", "calls.toml", "--out", "out"]) == 0
+    said = capsys.readouterr().out
+    assert "calls: rpc" in said
+    assert "% the server" in said
+    server = pl.read_csv("out/calls.csv").filter(leg="server", metric=TOTAL)
+    assert server["value"].to_list() == pytest.approx([2e-3])
 
 
 def explain_example() -> str:

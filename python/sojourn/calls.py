@@ -21,9 +21,17 @@ def calls(result: Result, kind: str = "") -> pl.DataFrame:
     begin with `kind`. The size is that of request and response together. The latency of a call that
     was not answered is null.
     """
+    return numbered(result, kind).drop("request", "response")
+
+
+def numbered(result: Result, kind: str = "") -> pl.DataFrame:
+    """Return what `calls` does, after the numbers of the flows: `request`, `response`.
+
+    The response of a request that has not arrived is null.
+    """
     flow, name = pl.col("flow"), pl.col("class")
     responses = result.flows.filter(name.str.ends_with(RESPONSE)).select(
-        flow - _parts(result), "latency_s", answer_bytes="size_bytes"
+        flow - _parts(result), "latency_s", response="flow", answer_bytes="size_bytes"
     )
     requests = result.flows.filter(
         name.str.starts_with(kind) & name.str.ends_with(REQUEST),
@@ -33,6 +41,8 @@ def calls(result: Result, kind: str = "") -> pl.DataFrame:
         requests.drop("latency_s")
         .join(responses, on="flow", how="left")
         .select(
+            flow.alias("request"),
+            "response",
             "start_s",
             "latency_s",
             kind=name.str.strip_suffix(REQUEST),

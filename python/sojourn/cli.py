@@ -183,6 +183,9 @@ def compare(
         str | None,
         typer.Option(metavar="VALUE", help="Of the first variation, what the others are held to."),
     ] = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="Say where times and differences come from.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -190,8 +193,9 @@ def compare(
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
     """Run the product of variations; print and draw it, and each scheme against the first."""
+    from sojourn import accounts, pairs, pairs_page, screen
     from sojourn import compare as comparison
-    from sojourn import pairs, pairs_page, screen
+    from sojourn import explain as page
 
     with _about(path):
         base = scenario.parse(path)
@@ -200,9 +204,10 @@ def compare(
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
         first = next(iter(variations.values()))
-        pairs.reference_of(scenario.labels_of(first), against)
+        reference = pairs.reference_of(scenario.labels_of(first), against)
         options: dict[str, Any] = {"cluster": cluster, "threads": threads, "cache": _cache(fresh)}
         options |= {"memory": memory, "seeds": seeds, "median": median, "what": path.name}
+        options |= {"account": account}
         table, runs = comparison.compare(base, variations, **options)
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):
@@ -211,7 +216,15 @@ def compare(
     paired = pairs.ratios(runs, by=by, against=against)
     for rows in pairs_page.tables(paired):
         screen.console.print(screen.text_table(rows))
-    for line in (*pairs_page.sentences(paired, by), *pairs_page.notes(paired, by)):
+    differences = None
+    if account:
+        _, parts = comparison.divided(table)
+        differences = accounts.differences(runs, by, against)
+        divided = {"where the time went": parts, f"more than under {reference}": differences}
+        for words, parts in divided.items():
+            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, size"):
+                screen.console.print(screen.text_table(rows))
+    for line in (*pairs_page.sentences(paired, by, differences), *pairs_page.notes(paired, by)):
         print(line)
     files.write_text(out / "comparison.csv", table.write_csv())
     comparison.draw(table, out / "comparison")
@@ -220,6 +233,9 @@ def compare(
         files.write_text(out / "pairs.csv", paired.write_csv())
         pairs_page.draw(paired, by, out / "pairs")
         written += ["pairs.csv", "pairs.svg", "pairs.png"]
+    if differences is not None and not differences.is_empty():
+        files.write_text(out / "differences.csv", differences.write_csv())
+        written.append("differences.csv")
     print(f"written to {out}: {', '.join(written)}")
 
 
@@ -256,24 +272,37 @@ def explain(
             base |= {"account_flows": [flow]}
         runs = comparison.run_all(base, variations, seeds, **options)
         if flow is not None:
+            if any(accounts.is_ideal(run.result) for run in runs):
+                raise ScenarioError(f"--flow {flow}: an ideal divides no flow's time by cause")
             _explain_flow(runs, flow, out)
             return
+        table = accounts.by_size(runs)
+        if table.is_empty():
+            raise ScenarioError("no flow has finished: there is no time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
-    table = accounts.by_size(runs)
     for rows in page.shown(table, labels, screen.spent):
         screen.console.print(screen.text_table(rows))
     if len(runs) == 1:
         screen.console.print(screen.text_table(page.slowest(runs[0].result)))
     files.write_text(out / "account.csv", table.write_csv())
     written = ["account.csv", "account.svg", "account.png"]
+    of_calls = accounts.by_call(runs)
+    if not of_calls.is_empty():
+        for rows in page.calls_shown(of_calls, labels, screen.spent):
+            screen.console.print(screen.text_table(rows))
+        files.write_text(out / "calls.csv", of_calls.write_csv())
+        written.append("calls.csv")
     if labels:
         differences = accounts.differences(runs, labels[0])
-        print(f"more than under {runs[0].labels[labels[0]]}, on the same flows:")
+        same = not differences.is_empty() and differences["same_flows"].all()
+        of = ", on the same flows" if same else ""
+        print(f"more than under {runs[0].labels[labels[0]]}{of}:")
         for rows in page.shown(differences, labels, screen.spent):
             screen.console.print(screen.text_table(rows))
         files.write_text(out / "differences.csv", differences.write_csv())
         written.append("differences.csv")
-    for line in page.sentences(runs, labels):
+    told = [] if of_calls.is_empty() else page.calls_told(of_calls, labels)
+    for line in (*told, *page.sentences(runs, labels)):
         print(line)
     page.draw(runs, labels, out / "account")
     print(f"written to {out}: {', '.join(written)}")

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from matplotlib.axes import Axes
 
-from sojourn import convergence, metrics, pairs, plot
+from sojourn import accounts, convergence, explain, looks, metrics, pairs, plot
 from sojourn._core import ScenarioError
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
@@ -20,8 +21,14 @@ from sojourn.scenario import expand, find
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
 """The columns beside those of the variations."""
 
+OF_TIME = "FCT: "
+"""What the metrics begin with that are parts of the completion time, as in `FCT: pace`."""
+
 MOST_RUNS = 100_000
 """The most runs of a comparison: more are surely a slip of the hand."""
+
+MOST_DRAWN = 40
+"""Stacks of parts in one picture; it would be too high for more."""
 
 LOAD = {"realised load": metrics.realised_load()}
 """What is told of all flows together where a load was asked for."""
@@ -45,21 +52,26 @@ def run_all(
     return sweep(over_seeds(expand(base, variations), seeds), **options)
 
 
-def compare(
+def compare(  # noqa: PLR0913 - each is a choice of its own
     base: Mapping[str, Any],
     variations: Mapping[str, Sequence[Any]],
     *,
     seeds: int = 1,
     buckets: Iterable[metrics.Bucket] = metrics.BUCKETS,
     median: bool = False,
+    account: bool = False,
     **options: Any,
 ) -> tuple[pl.DataFrame, list[Run]]:
     """Run every combination over seeds; return means with 95 % intervals, and the runs.
 
     By `size`, and by `class` where there is more than one. With `median`, medians over seeds. Of a
-    single seed the means have the intervals of `convergence.within_run`. The options are those of
-    `run_many`.
+    single seed the means have the intervals of `convergence.within_run`. With `account`, runs keep
+    accounts, and rows follow that begin with `OF_TIME`: how the mean time of finished flows divides
+    by size (`accounts.by_size`; always means, since medians of parts do not add up). The options
+    are those of `run_many`.
     """
+    buckets = tuple(buckets)
+    base = {**base, "account": True} if account else base
     runs = run_all(base, variations, seeds, **options)
     varied = [name for name in runs[0].labels if name != "seed"]
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
@@ -86,7 +98,19 @@ def compare(
         size = pl.lit(bucket.name if bucket.of_class is None else every).alias("size")
         of_class = pl.lit(bucket.of_class or every).alias("class")
         tables.append(summary.with_columns(size, of_class).select(*varied, *COLUMNS))
+    parts = accounts.by_size(runs, buckets) if account else pl.DataFrame()
+    if not parts.is_empty():
+        of_class = pl.lit(metrics.ALL.name).alias("class")
+        parts = parts.with_columns(of_class, metric=OF_TIME + pl.col("metric"))
+        tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
+
+
+def divided(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Divide a comparison's table: what is usual, and how times divide, as `accounts.by_size`."""
+    of_time = pl.col("metric").str.starts_with(OF_TIME)
+    parts = table.filter(of_time).drop("class")
+    return table.filter(~of_time), parts.with_columns(pl.col("metric").str.strip_prefix(OF_TIME))
 
 
 def labels(table: pl.DataFrame) -> list[str]:
@@ -114,7 +138,11 @@ def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
 
 
 def draw(table: pl.DataFrame, stem: Path) -> None:
-    """Draw mean and p99 slowdown of all flows against the first numeric variation, or as bars."""
+    """Draw mean and p99 slowdown of all flows against the first numeric variation, or as bars.
+
+    If the table has parts of times, a third panel stacks them, a bar a combination and size.
+    """
+    table, parts = divided(table)
     names = labels(table)
     x = next((name for name in names if table[name].dtype.is_numeric()), None)
     others = [name for name in names if name != x]
@@ -122,11 +150,59 @@ def draw(table: pl.DataFrame, stem: Path) -> None:
     every = metrics.ALL.name
     rows = table.filter(pl.col("size") == every, pl.col("class") == every)
     rows = rows.with_columns((named if others else pl.lit("all flows")).alias("series"))
-    with plot.canvas(1, 2) as (picture, panels):
-        for axes, metric in zip(panels, ("slowdown mean", "slowdown p99"), strict=True):
+    size = None
+    if not parts.is_empty():
+        parts = _stacks(parts, names)
+        count = parts.select([*names, "size"]).n_unique()
+        size = 18.0, max(4.2, 1.2 + 0.25 * count)
+    with plot.canvas(1, 2 if size is None else 3, size) as (picture, panels):
+        for axes, metric in zip(panels, ("slowdown mean", "slowdown p99"), strict=False):
             part = rows.filter(pl.col("metric") == metric)
             if x is None:
                 plot.bars(axes, part, group="metric", by="series", label="slowdown")
             else:
                 plot.against(axes, part, x=x, by="series", labels=(x, metric))
+        if size is not None:
+            _draw_parts(panels[2], parts, names)
         plot.save(picture, stem)
+
+
+def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return the parts that are drawn: by size, if there are flows of several sizes."""
+    sizes = parts["size"].unique().to_list()
+    every = parts["size"] == metrics.ALL.name
+    # Of one size are all flows: what is said of them is said of it.
+    sized = parts.filter(~every) if len(sizes) > 2 else parts.filter(every)
+    stacks = (
+        sized.select("size", *names).unique(maintain_order=True).sort("size", maintain_order=True)
+    )
+    return sized.join(stacks.head(MOST_DRAWN), on=stacks.columns, how="semi", maintain_order="left")
+
+
+def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
+    """Stack what mean times divide into, over the mean of the same flows alone."""
+    heads = [name for name in explain.that_matter(parts) if name in accounts.PARTS]
+    ticks: dict[float, str] = {}
+    height = 0.0
+    for of_size in parts.partition_by("size", maintain_order=True):
+        axes.text(0, height - 0.45, of_size["size"][0], fontsize=9, fontweight="bold", va="bottom")
+        for stack in of_size.partition_by(names, maintain_order=True):
+            values = dict(zip(stack["metric"], stack["value"], strict=True))
+            ticks[height] = ", ".join(str(stack[name][0]) for name in names)
+            left = 0.0
+            for head in heads:
+                width = values[head] / values[accounts.ALONE]
+                style: Any = {
+                    "color": accounts.COLOURS[head],
+                    "edgecolor": "white",
+                    "linewidth": 0.3,
+                }
+                axes.barh(height, width, 0.8, left, label=head if len(ticks) == 1 else "", **style)
+                left += width
+            height += 1
+        height += 1.0
+    axes.set_yticks(list(ticks), list(ticks.values()))
+    axes.invert_yaxis()
+    axes.axvline(1, color=looks.BLACK, linestyle="--", linewidth=1)
+    axes.set_xlabel("mean completion time over that alone in the network")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=9, frameon=False)

@@ -21,14 +21,15 @@ WHERE = {
 }
 
 
-def shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
+def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, head: str = "size") -> list[Rows]:
     """Return what `accounts.by_size` or `differences` says, a table a size; `show` writes seconds.
 
-    Parts that are nowhere a hundredth of the time are left out.
+    Parts that are nowhere a hundredth of the time are left out, and sizes that have all flows.
     """
-    whole = table.filter(metric=TOTAL)["value"].abs().max()
-    heads = [name for name in (TOTAL, ALONE, *PARTS) if _matters(table, name, whole)]
-    tables = []
+    if table.is_empty():
+        return []
+    heads = that_matter(table)
+    tables: list[Rows] = []
     for part in table.partition_by("size", maintain_order=True):
         rows = []
         for group in part.partition_by(labels, maintain_order=True) if labels else [part]:
@@ -37,13 +38,17 @@ def shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
             rows.append(
                 [*named, *(show(values[head]) if head in values else "-" for head in heads)]
             )
-        tables.append(Rows(f"size: {part['size'][0]}", [*labels, *heads], rows))
+        if not (tables and rows == tables[0].rows):
+            tables.append(Rows(f"{head}: {part['size'][0]}", [*labels, *heads], rows))
     return tables
 
 
-def _matters(table: pl.DataFrame, name: str, whole: Any) -> bool:
-    most: Any = table.filter(metric=name)["value"].abs().max()
-    return name in (TOTAL, ALONE) if most is None or whole is None else most >= 0.01 * whole
+def that_matter(table: pl.DataFrame) -> list[str]:
+    """Return the metrics of such a table that are somewhere a hundredth of the time."""
+    case = [name for name in table.columns[: table.columns.index("value")] if name != "metric"]
+    size = pl.col("value").abs()
+    matters = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
+    return [name for name in (TOTAL, ALONE, *PARTS) if name in matters]
 
 
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
@@ -78,6 +83,30 @@ def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
         found[leg] = found.get(leg, 0.0) + share
     leg = max(found, key=lambda one: found[one], default="")
     return f", {found[leg]:.0%} of it {WHERE[leg]}" if leg in WHERE else ""
+
+
+def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
+    """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
+    return shown(table.rename({"kind": "size"}), [*labels, "leg"], show, "calls")
+
+
+def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and kind of calls how they divide, and what costs most on the way."""
+    told = []
+    for group in table.partition_by([*labels, "kind"], maintain_order=True):
+        values = {(row["leg"], row["metric"]): row["value"] for row in group.to_dicts()}
+        whole = values[accounts.CALL, TOTAL]
+        legs = {leg: values[leg, TOTAL] / whole for leg in accounts.LEGS}
+        divided = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
+        costs = {key: value for key, value in values.items() if key[1] in PARTS}
+        costs = {key: value for key, value in costs.items() if key[0] in legs}
+        leg, part = max(costs, key=lambda key: costs[key])
+        scheme = ", ".join(str(group[label][0]) for label in labels)
+        told.append(
+            f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {divided}; "
+            f"{costs[leg, part] / whole:.0%} of their time is {part} of the {leg} ({PARTS[part]})"
+        )
+    return told
 
 
 def slowest(result: Result, most: int = 5) -> Rows:
@@ -125,9 +154,11 @@ def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
         for place in places:
             place.set_ylim(0, highest)
         places[0].set_ylabel("mean slowdown (1 = alone in the network)")
-        handles, names = places[0].get_legend_handles_labels()
+        known = dict(zip(*reversed(places[0].get_legend_handles_labels()), strict=True))
+        there = pl.concat(part for flows in panels.values() for part in flows)
+        handles = {name: known[name] for name in reversed(PARTS) if there[name].abs().max()}
         picture.legend(
-            handles[::-1], names[::-1], loc="outside right center", fontsize=9, frameon=False
+            handles.values(), handles, loc="outside right center", fontsize=9, frameon=False
         )
         plot.save(picture, stem)
 

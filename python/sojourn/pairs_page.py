@@ -9,6 +9,7 @@ import polars as pl
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sojourn import plot
+from sojourn.accounts import TOTAL
 from sojourn.looks import look
 from sojourn.metrics import ALL
 from sojourn.pairs import BY_FLOW, COLUMNS, METRICS
@@ -53,18 +54,48 @@ def tables(table: pl.DataFrame) -> list[Rows]:
     return shown
 
 
-def sentences(table: pl.DataFrame, by: str) -> list[str]:
-    """Return a sentence for each scheme, and each combination of the other variations."""
+def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
+    """Return a sentence for each scheme, and each combination of the other variations.
+
+    With the `differences` of their accounts it says which part most of a difference is.
+    """
     if table.is_empty():
         return []
+    parts = Parts(_labels(table), differences)
     means = table.filter(pl.col("metric") == "FCT mean")
     return [
-        _sentence(part.to_dicts(), by, _labels(table))
+        _sentence(part.to_dicts(), by, _labels(table), parts)
         for part in means.partition_by(_labels(table), maintain_order=True)
     ]
 
 
-def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
+class Parts:
+    """What the differences of schemes' mean times are made of."""
+
+    def __init__(self, labels: list[str], differences: pl.DataFrame | None) -> None:
+        """Take what `accounts.differences` returned, if anything."""
+        self.labels = [*labels, "size"]
+        self.known: dict[tuple[str, ...], dict[str, float]] = {}
+        for row in () if differences is None else differences.to_dicts():
+            self.known.setdefault(self._key(row), {})[row["metric"]] = row["value"]
+
+    def _key(self, row: dict[str, Any]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in self.labels)
+
+    def told(self, row: dict[str, Any]) -> str:
+        """Say which part most of the difference is, if the two can be told apart."""
+        known = dict(self.known.get(self._key(row), {}))
+        whole = known.pop(TOTAL, 0.0)
+        if whole == 0 or row["class"] != ALL.name or row["low"] <= 1 <= row["high"]:
+            return ""
+        shares = {name: value / whole for name, value in known.items()}
+        most, least = (choose(shares, key=lambda name: shares[name]) for choose in (max, min))
+        does = "save" if whole < 0 else "lose"
+        back = f" (less {-100 * shares[least]:.0f} % for {least})" if shares[most] > 1 else ""
+        return f", and {100 * shares[most]:.0f} % of what they {does} is {most}{back}"
+
+
+def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts) -> str:
     first = rows[0]
     sized = [row for row in rows if row["class"] == ALL.name and row["size"] != ALL.name]
     told: list[str] = []
@@ -72,7 +103,8 @@ def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
         # Of ranges that users name, only those of `metrics.BUCKETS` have words of their own.
         of = _words(row["size"])
         ratio = f"{_number(row['value'], row)} of {_name(by, row['against'])}'s time"
-        told.append(f"{of} take {ratio if not told else _number(row['value'], row)}{_bounds(row)}")
+        ratio = ratio if not told else _number(row["value"], row)
+        told.append(f"{of} take {ratio}{_bounds(row)}{parts.told(row)}")
     where = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
     sentence = f"{_name(by, first[by])}'s {'; '.join(told)}"
     return f"{where}: {sentence}" if where else sentence

@@ -226,6 +226,7 @@ def warnings(results: Iterable[Result]) -> list[str]:
 def comparison_tables(table: pl.DataFrame) -> list[Table]:
     """Return what `sojourn compare` prints: values with their intervals, by size and by class."""
     labels = compare.labels(table)
+    table, _ = compare.divided(table)
     tables: list[Table] = []
     parts = table.partition_by("size", "class", maintain_order=True)
     for part in parts:

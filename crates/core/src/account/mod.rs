@@ -56,6 +56,9 @@ const PLACES: [&str; IN_NETWORK] = [
 pub struct Journey([Duration; IN_NETWORK]);
 
 impl Journey {
+    /// One that has not begun.
+    pub const NONE: Self = Self([Duration::ZERO; IN_NETWORK]);
+
     /// It waited at a port of a leg.
     pub fn wait(&mut self, leg: Leg, waits: &Waits) {
         let from = LEGS[leg as usize];
@@ -107,6 +110,15 @@ pub struct Account {
 }
 
 impl Account {
+    /// That of what is sent as a flow is opened, or carries no data.
+    pub const NONE: Self = Self {
+        window: Journey::NONE,
+        receiver: Duration::ZERO,
+        held: [Duration::ZERO; 4],
+        rounds: 0,
+        piece: 0,
+    };
+
     /// All of it.
     pub fn total(&self) -> Duration {
         self.window.total() + self.receiver + sum(&self.held)
@@ -125,7 +137,7 @@ impl Account {
     }
 }
 
-/// What a packet in the network carries beside it.
+/// What a packet in the network carries beside it, as it goes from part to part of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parcel {
     /// The time stamp of the packet, which meanwhile carries the number of this.
@@ -138,6 +150,17 @@ pub struct Parcel {
     pub receiver: Duration,
     /// Where it is.
     pub leg: Leg,
+}
+
+/// What a packet carried that has come to the end of its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The account of its sending, or of that which it answers.
+    pub account: &'a Account,
+    /// Where it has been since.
+    pub journey: &'a Journey,
+    /// How long the receiver held back the answer.
+    pub receiver: Duration,
 }
 
 /// How a flow began: where the time went until it was opened.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Allowance;
 use super::sender::{Pace, Segment, Sender};
 use crate::account::chain::{Chain, Piece};
-use crate::account::{Account, Finish, Held, Opening, Parcel};
+use crate::account::{Account, Arrival, Finish, Held, Opening};
 use crate::units::{Duration, Time};
 
 /// Keeps the account of one sender.
@@ -55,14 +55,14 @@ impl Ledger {
         self.opening.unwrap_or_default()
     }
 
-    /// Looks at what the sender may do now, with the parcel of an ACK or a handshake's answer, if that has
+    /// Looks at what the sender may do now, with what an ACK or a handshake's answer carried, if one has
     /// just come.
     pub fn look(
         &mut self,
         now: Time,
         sender: &Sender,
         allowance: Allowance,
-        came: Option<&Parcel>,
+        came: Option<Arrival<'_>>,
     ) {
         if !sender.is_open() {
             return;
@@ -75,11 +75,11 @@ impl Ledger {
         } else if sender.has_data(allowance) {
             self.is_full = false;
             match came {
-                Some(parcel) => {
-                    self.account = parcel.account;
-                    self.account.add_round(&parcel.journey, parcel.receiver);
+                Some(Arrival { account, journey, receiver }) => {
+                    self.account = *account;
+                    self.account.add_round(journey, receiver);
                     if let Some(chain) = &mut self.chain {
-                        chain.add_round(&mut self.account, &parcel.journey, parcel.receiver);
+                        chain.add_round(&mut self.account, journey, receiver);
                     }
                 }
                 None => self.hold_back(Held::Rate, now - self.since),
@@ -91,8 +91,8 @@ impl Ledger {
         }
     }
 
-    fn open(&mut self, now: Time, came: Option<&Parcel>) {
-        let journey = came.map(|parcel| parcel.journey).unwrap_or_default();
+    fn open(&mut self, now: Time, came: Option<Arrival<'_>>) {
+        let journey = came.map(|arrival| *arrival.journey).unwrap_or_default();
         let sender = Duration((now - self.start).0 - journey.total().0);
         self.opening = Some(Opening { journey, sender });
         self.since = now;
@@ -123,7 +123,7 @@ impl Ledger {
 
     /// The account of a segment that is sent now. If it has been sent before, what came after that is
     /// recovery: from a time-out that is being recovered from, or else from what ACKs told.
-    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> Account {
+    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> &Account {
         let place = (segment.sequence - self.first) as usize;
         if segment.is_retransmit {
             let (sent, account) = &mut self.sent[place];
@@ -133,11 +133,11 @@ impl Ledger {
                 chain.hold(account, why, now - *sent);
             }
             *sent = now;
-            return *account;
+            return account;
         }
         assert!(self.since == now && place == self.sent.len(), "a sending out of turn");
         self.sent.push_back((now, self.account));
-        self.account
+        &self.account
     }
 
     /// Notes what holds back the next segment, after all has been sent that may be.

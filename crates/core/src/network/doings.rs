@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::journeys;
 use super::pauses::Pauses;
 use super::ring::Ring;
 use super::traffic::Class;
@@ -52,8 +53,8 @@ impl Totals {
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The packet.
-    pub packet: Packet,
+    /// The number of its parcel.
+    pub number: u32,
     /// When it came.
     pub came: Time,
     /// What the transmitter had done by then.
@@ -124,7 +125,8 @@ impl Doings {
 
     fn note(&mut self, packet: &Packet, came: Time, totals: Totals) {
         if !packet.kind.is_frame() {
-            self.entries.push(Entry { packet: *packet, came, totals });
+            let number = journeys::number(packet) as u32;
+            self.entries.push(Entry { number, came, totals });
         }
     }
 

@@ -22,7 +22,7 @@ use self::port::{Handed, Port, Served};
 use self::routes::{END, Routes, Way};
 use self::traffic::{LaneId, Traffic};
 use self::transmitter::Sent;
-use crate::account::{Account, Parcel};
+use crate::account::{Account, Arrival};
 use crate::agenda::{Agenda, Event};
 use crate::graph::{Graph, LinkId, NodeId};
 use crate::packet::{Flags, FlowNumber, Kind, Packed, Packet};
@@ -225,8 +225,8 @@ impl Network {
         }
     }
 
-    /// The parcel of the packet that has landed last, if it may tell what lets go.
-    pub fn came(&self) -> Option<&Parcel> {
+    /// What the packet carried that has landed last, if it may tell what lets go.
+    pub fn came(&self) -> Option<Arrival<'_>> {
         self.journeys.as_ref().and_then(|journeys| journeys.came())
     }
 
@@ -234,7 +234,7 @@ impl Network {
     #[inline(never)]
     pub fn load(&mut self, packet: &mut Packet, account: &Account) {
         if let Some(journeys) = &mut self.journeys {
-            journeys.send(packet, *account);
+            journeys.send(packet, account);
         }
     }
 
@@ -353,7 +353,7 @@ impl Network {
         self.losses.push((packet.flow, now));
         if let Some(journeys) = &mut self.journeys {
             journeys.enter(self.ports[link as usize].entries());
-            journeys.take(packet);
+            journeys.lose(packet);
         }
     }
 

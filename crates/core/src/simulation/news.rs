@@ -86,7 +86,7 @@ impl Simulation<'_> {
         for inbox in &mut self.abroad.inboxes {
             for (link, mut flight, parcel) in inbox.drain(..) {
                 if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
-                    journeys.put(&mut flight.packet, *parcel);
+                    journeys.put(&mut flight.packet, &parcel);
                 }
                 if self.network.ports[link as usize].load(flight) {
                     self.agenda.push_arrival(link, flight.arrives);

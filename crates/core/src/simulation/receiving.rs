@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::halves::Receiving;
-use crate::account::{Finish, Parcel};
+use crate::account::{Arrival, Finish};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::receiver::{Answer, Reply};
 use crate::network::journeys::Journeys;
@@ -23,7 +23,7 @@ impl Receiving {
     /// Notes for the account that data has come: what completes the flow, and what is answered later.
     fn note(&mut self, is_complete: bool, now: Time, journeys: &mut Journeys) {
         let Some(receipt) = &mut self.receipt else { return };
-        if is_complete && let Some(Parcel { account, journey, .. }) = journeys.came() {
+        if is_complete && let Some(Arrival { account, journey, .. }) = journeys.came() {
             receipt.finish = Some(Finish { account: *account, journey: *journey });
         }
         match (receipt.kept, self.receiver.owes_answer()) {

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::halves::Sending;
-use crate::account::{Account, Parcel};
+use crate::account::{Account, Arrival};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
@@ -55,7 +55,7 @@ impl Sending {
     /// Notes for its account what may be sent now, and what has come that may have let it. Apart, as what
     /// follows, because senders without account should not pay for it.
     #[inline(never)]
-    fn look(&mut self, now: Time, allowance: Allowance, came: Option<&Parcel>) {
+    fn look(&mut self, now: Time, allowance: Allowance, came: Option<Arrival<'_>>) {
         if let Some(ledger) = &mut self.ledger {
             ledger.look(now, &self.sender, allowance, came);
         }
@@ -63,11 +63,11 @@ impl Sending {
 
     /// The account of what is sent: none, but of data.
     #[inline(never)]
-    fn account(&mut self, output: Output, now: Time) -> Account {
+    fn account(&mut self, output: Output, now: Time) -> &Account {
         let timed_out = self.sender.has_timed_out();
         match (&mut self.ledger, output) {
             (Some(ledger), Output::Segment(segment)) => ledger.send(now, segment, timed_out),
-            _ => Account::default(),
+            _ => &Account::NONE,
         }
     }
 
@@ -164,7 +164,7 @@ impl Simulation<'_> {
                 packet = packet.saying(sending.controller.header(&leaving));
             }
             if keeps_account {
-                self.network.load(&mut packet, &sending.account(output, now));
+                self.network.load(&mut packet, sending.account(output, now));
             }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
