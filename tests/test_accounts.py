@@ -18,6 +18,7 @@ from sojourn import (
     over_seeds,
     pairs,
     pairs_page,
+    plot,
     screen,
     sweep,
     waterfall,
@@ -311,6 +312,21 @@ def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
     assert sum(found.values()) == pytest.approx(1)
     assert list(found.values()) == sorted(found.values(), reverse=True)
     assert all("queue_others" in column for column in found)
+
+
+def test_stacked_bars_are_as_high_as_the_parts_together_and_hang_if_less_than_nothing() -> None:
+    heights = pl.DataFrame({part: [0.0, 0.0] for part in PARTS}).with_columns(
+        pl.Series(accounts.PACE, [2.0, 1.0]), pl.Series(accounts.OWN, [1.0, -3.0])
+    )
+    with plot.canvas() as (_, axes):
+        accounts.stack(axes, [0, 1], heights)
+        ends = [(bar.get_y(), bar.get_y() + bar.get_height(), bar.get_x()) for bar in axes.patches]
+        named = axes.get_legend_handles_labels()[1]
+    for left, bottom, top in ((-0.4, 0, 3), (0.6, -3, 1)):
+        spans = [(min(one, two), max(one, two)) for one, two, x in ends if x == left]
+        assert min(low for low, _ in spans) == bottom
+        assert max(high for _, high in spans) == top
+    assert named == list(PARTS)
 
 
 def test_results_without_accounts_are_refused() -> None:
