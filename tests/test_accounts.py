@@ -488,6 +488,9 @@ def test_without_a_flow_that_has_finished_nothing_is_divided(
     compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
     assert cli.invoke(compared) == 0
     assert "where the time went" not in capsys.readouterr().out
+    # Nor if none has even started.
+    Path("none.toml").write_text(f'time_limit = "1 ps"{explain_example()}', encoding="utf-8")
+    assert cli.invoke(["compare", "none.toml", "--vary", "transport=dctcp,tcp"]) == 0
 
 
 def test_explain_divides_calls(

@@ -195,3 +195,8 @@ def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
     resumed = entries(cache)
     assert len(resumed) == seeds
     assert {name: resumed[name] for name in kept} == kept
+
+
+def test_threads_are_not_those_of_a_cluster() -> None:
+    with pytest.raises(ScenarioError, match="threads: are this machine's"):
+        sojourn.run_many([SCENARIO], threads=2, cluster="tcp://127.0.0.1:1")

@@ -101,6 +101,13 @@ def test_a_variation_without_name_or_values_is_refused(text: str) -> None:
         scenario.parse_variation(text)
 
 
+def test_a_name_is_varied_once() -> None:
+    several = scenario.parse_variations(["load=0.1,0.2", "transport=tcp"])
+    assert several == {"load": [0.1, 0.2], "transport": ["tcp"]}
+    with pytest.raises(ScenarioError, match=r"--vary load=0\.3: `load` is given twice"):
+        scenario.parse_variations(["load=0.1", "load=0.3"])
+
+
 def test_files_are_read_beside_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text("1,1\n", encoding="utf-8")
     file = tmp_path / "scenario.toml"

@@ -199,7 +199,7 @@ def compare(
 
     with _about(path):
         base = scenario.parse(path)
-        variations = dict(scenario.parse_variation(text) for text in vary)
+        variations = scenario.parse_variations(vary)
         base = scenario.with_files(base, path.parent)
         out = out or Path("results") / "compare" / path.stem
         _checked_out(out)
@@ -262,7 +262,7 @@ def explain(
     from sojourn import explain as page
 
     with _about(path):
-        variations = dict(scenario.parse_variation(text) for text in vary or ())
+        variations = scenario.parse_variations(vary or ())
         base = scenario.with_files(scenario.parse(path), path.parent) | {"account": True}
         out = out or Path("results") / "explain" / path.stem
         _checked_out(out)

@@ -552,7 +552,7 @@ def _scale(axes: Axes, *, log: bool) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain_numbers())
         _name_minor_ticks(axes)
-    else:
+    elif np.isfinite(axes.dataLim.ymax):
         bottom, top = axes.get_ylim()
         bottom, highest = min(0.0, bottom), axes.dataLim.ymax
         # Room for the markers of what is nearly as high as all else.

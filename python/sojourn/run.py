@@ -74,6 +74,8 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
     most = _core.MOST_THREADS
     if threads is not None and not 1 <= threads <= most:
         raise ScenarioError(f"threads: must be from 1 to {most}, not {threads}")
+    if threads is not None and cluster is not None:
+        raise ScenarioError("threads: are this machine's; a cluster's workers have their own")
     # The workers of a cluster look after their own memory.
     may_use = budget(memory) if cluster is None or memory is not None else sys.maxsize
     scenarios = [with_files(scenario) for scenario in scenarios]

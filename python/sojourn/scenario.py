@@ -266,6 +266,17 @@ def _as_label(value: Any) -> str:
         return str(value)
 
 
+def parse_variations(texts: Iterable[str]) -> dict[str, list[Any]]:
+    """Read several of what `parse_variation` does, each of another name."""
+    variations: dict[str, list[Any]] = {}
+    for text in texts:
+        name, values = parse_variation(text)
+        if name in variations:
+            raise ScenarioError(f"--vary {text}: `{name}` is given twice; one list has all values")
+        variations[name] = values
+    return variations
+
+
 def parse_variation(text: str) -> tuple[str, list[Any]]:
     """Read `load=0.2,0.8` into its name and values; values are TOML, or else plain words."""
     name, equals, values = text.partition("=")
