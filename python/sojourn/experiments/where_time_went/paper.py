@@ -21,12 +21,17 @@ paper = Paper(
         "over the mean of the same flows alone, so that large flows weigh more. Grey, from the "
         "bottom: 1, which is the flow alone; its handshake; round trips for its window to open, on "
         "wires and in transmitters. Colours: waiting in queues, for pauses, for its own pace or "
-        "its host's port, and for what was lost to be sent again. Claims are what we expected "
-        "before we looked; what turned out otherwise is left as it is."
+        "its host's port, and for what was lost to be sent again. Most claims are what we "
+        "expected before we looked, and what turned out otherwise is left as it is; those that "
+        "were added when first runs had been seen are named as such."
     ),
     deviations=(
         "Accounts are of flows that have finished. Where a run ends before all have, those that "
         "took longest are missing.",
+        "What sending a flow takes anyway is taken off where the flow waited meanwhile (its turn, "
+        "round trips, pace, repairs, at last queues), so that no part is less than nothing. As a "
+        "plain difference of two accounts, PCP's pace at load 0.15 (I4) would be more than all of "
+        "its excess, and its claim would hold.",
         "Shares are those of the mean excess: of all flows of a size together, not means of each "
         "flow's shares. Batches of a run, or seeds, tell how sure they are. The scale `quick` has "
         "small networks, few flows or short runs: what load does to large flows is understated.",
