@@ -51,8 +51,8 @@ figure = Figure(
         "and 2000 and more, which a window that was halved once takes many round trips for.",
         "What flows waited for is told by runs of their own with the first 20 seconds' flows (60 "
         "at the scale `paper`): a run with accounts takes three to four times as long.",
-        "That queueing may be a tenth of the time more, rather than nothing, was put when first runs "
-        "had been seen: it is less, but four seeds do not tell that from none.",
+        "That queueing may be a tenth of the time more, rather than nothing, was put when first "
+        "runs had been seen: it is less, but four seeds do not tell that from none.",
     ),
 )
 

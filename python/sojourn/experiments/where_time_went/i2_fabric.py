@@ -45,9 +45,9 @@ figure = Figure(
         "paper": {"flows": 20_000},
     },
     deviations=(
-        "Large are flows of more than 1 MB here, of which short runs have enough; C2's are above "
-        "10 MB. Web-search sizes only. Completion times end at the receiver, as accounts do; those of C1 "
-        "end when the last ACK is back.",
+        "Web-search sizes only. Large are flows of more than 1 MB here, of which short runs have "
+        "enough; C2's are above 10 MB. Completion times end at the receiver, as accounts do; those "
+        "of C1 end when the last ACK is back.",
         "Under TCP and DCTCP part of the waiting for others is on the way back, where ACKs stand "
         "behind others' data: 28 and 25 % of the excess of small flows at the scale `quick`.",
         "Large flows under pFabric: destinations are as random as sources, so they meet others at "
