@@ -18,6 +18,7 @@ from sojourn import (
     over_seeds,
     pairs,
     pairs_page,
+    plot,
     screen,
     sweep,
     waterfall,
@@ -66,10 +67,38 @@ def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
         flows = accounts.divided(run.result)
         apart = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
         assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+        beyond = accounts.divided(run.result, excess=True)
+        apart = beyond.select(
+            pl.sum_horizontal(*PARTS) - pl.col("fct_s") + pl.col("ideal_fct_s")
+        ).to_series()
+        assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+        least = beyond.select(pl.min_horizontal(*PARTS)).to_series()
+        assert float(least.min()) > -1e-12  # type: ignore[arg-type]
     table = accounts.by_size(runs)
     for part in table.partition_by("transport", "size"):
         values = dict(zip(part["metric"], part["value"], strict=True))
         assert sum(values[name] for name in PARTS) == pytest.approx(values[TOTAL])
+
+
+def test_what_sending_takes_anyway_is_no_excess_wherever_it_was_spent() -> None:
+    flow = {"source": 0, "target": 3, "size": "1 MB"}
+    lone = BASE | {"workload": {"kind": "flows", "flows": [flow]}}
+
+    def excess(transport: object) -> dict[str, float]:
+        flows = accounts.divided(sojourn.run(lone | {"transport": transport}), excess=True)
+        (parts,) = flows.select("fct_s", "ideal_fct_s", *PARTS).to_dicts()
+        costs = sum(parts[name] for name in PARTS)
+        assert costs == pytest.approx(parts["fct_s"] - parts["ideal_fct_s"], abs=1e-12)
+        return {name: parts[name] for name in PARTS if abs(parts[name]) > 1e-12}
+
+    # At line rate nothing is left of what waited for the port; at half of it, half of the time.
+    assert excess("constant_rate") == {}
+    slow = excess({"kind": "constant_rate", "rate": "500 Mbps"})
+    assert slow == {accounts.PACE: pytest.approx(1e6 * 8 * 1500 / 1460 / 1e9, rel=0.02)}
+    # Windows that fill the path cost nothing, and smaller ones the round trips alone.
+    assert set(excess("tcp")) == {accounts.HANDSHAKE}
+    small = excess({"kind": "tcp", "window": {"max": 1}})
+    assert set(small) == {accounts.HANDSHAKE, accounts.ROUND_TRIPS}
 
 
 def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) -> None:
@@ -283,6 +312,21 @@ def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
     assert sum(found.values()) == pytest.approx(1)
     assert list(found.values()) == sorted(found.values(), reverse=True)
     assert all("queue_others" in column for column in found)
+
+
+def test_stacked_bars_are_as_high_as_the_parts_together_and_hang_if_less_than_nothing() -> None:
+    heights = pl.DataFrame({part: [0.0, 0.0] for part in PARTS}).with_columns(
+        pl.Series(accounts.PACE, [2.0, 1.0]), pl.Series(accounts.OWN, [1.0, -3.0])
+    )
+    with plot.canvas() as (_, axes):
+        accounts.stack(axes, [0, 1], heights)
+        ends = [(bar.get_y(), bar.get_y() + bar.get_height(), bar.get_x()) for bar in axes.patches]
+        named = axes.get_legend_handles_labels()[1]
+    for left, bottom, top in ((-0.4, 0, 3), (0.6, -3, 1)):
+        spans = [(min(one, two), max(one, two)) for one, two, x in ends if x == left]
+        assert min(low for low, _ in spans) == bottom
+        assert max(high for _, high in spans) == top
+    assert named == list(PARTS)
 
 
 def test_results_without_accounts_are_refused() -> None:

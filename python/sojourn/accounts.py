@@ -9,9 +9,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from sojourn import calls, convergence, metrics
+from sojourn import calls, convergence, looks, metrics
 from sojourn._core import ScenarioError
 from sojourn.metrics import Bucket
 from sojourn.pairs import IDENTITY, reference_of
@@ -37,6 +39,22 @@ PARTS = {
     SHARED: "for others that the ideal serves meanwhile",
 }
 """What there is to spend time on, and what it means."""
+
+COLOURS = {
+    FLIGHT: "#E5E7EB",
+    HANDSHAKE: "#B6BCC6",
+    ROUND_TRIPS: "#7C8593",
+    OTHERS: looks.RED,
+    OWN: looks.ORANGE,
+    CONTROL: looks.YELLOW,
+    PAUSED: looks.BLACK,
+    PACE: looks.SKY,
+    TURN: looks.BLUE,
+    REPAIRS: looks.PURPLE,
+    TIME_OUTS: looks.GREEN,
+    SHARED: "#7A4B2A",
+}
+"""Grey is what a flow alone has too; colours are what costs."""
 
 BY_PLACE = {
     "queue_others": OTHERS,
@@ -79,6 +97,11 @@ def columns_of(account: pl.DataFrame) -> list[str]:
     return [name for name in account.columns if name.startswith(tuple(BY_REASON))]
 
 
+def are_kept(result: Result) -> bool:
+    """Return whether the scenario asked for accounts."""
+    return bool(result.summary["scenario"].get("account"))
+
+
 def is_ideal(result: Result) -> bool:
     """Tell whether the run is one of an ideal, which has no packets to keep accounts of."""
     return bool(result.summary["scenario"].get("model", "packet") != "packet")
@@ -88,14 +111,15 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     """Return the judged flows that have finished, with each of `PARTS` in seconds.
 
     Their records, `rounds`, and a column a part; these add up to `fct_s`. Of the `excess` what the
-    flow would spend alone in the network is taken off: they add up to `fct_s - ideal_fct_s`. There
-    its last packet is on its way (`flight`) behind those before it (`queues: own`): the latter may
-    be less than nothing, for whoever waits for a window does not wait behind himself.
+    flow would spend alone in the network is taken off, and they add up to `fct_s - ideal_fct_s`.
+    There its last packet is on its way (`flight`) behind those before it (`queues: own`). A flow
+    that waits for the host's port, a window or its pace does not wait behind itself: what sending
+    it takes anyway is then found in these, and taken off there (`NOT_BEHIND_ITSELF`).
 
     An ideal has no packets: what a flow would take alone is `flight`, the rest `shared`, and
     nothing else. Raises `ScenarioError` if no accounts were kept.
     """
-    if not result.summary["scenario"].get("account"):
+    if not are_kept(result):
         raise ScenarioError("account: must be true; these results have no accounts")
     if is_ideal(result):
         return _of_ideal(result, excess=excess)
@@ -107,6 +131,7 @@ def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
     zero = pl.lit(0.0)
     parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
     account = result.account.select("flow", "rounds", *parts)
+    account = _settled(account) if excess else account
     return metrics.judged(result).join(account, on="flow", how="inner", maintain_order="left")
 
 
@@ -126,6 +151,20 @@ ALONE_IN = {
     "alone_queue_own_ps": OWN,
 }
 """Which parts the time of a flow alone belongs to."""
+
+NOT_BEHIND_ITSELF = (TURN, ROUND_TRIPS, PACE, REPAIRS, TIME_OUTS, OTHERS, CONTROL, PAUSED)
+"""What a flow waits for while the rest of it is sent, in the order in which that time is looked for
+there: first what holds data back at its sender, of which a pace makes longer what the host's port
+takes; then repairs, while which other data goes; at last other ports, while which it goes by."""
+
+
+def _settled(account: pl.DataFrame) -> pl.DataFrame:
+    """Take what a flow has less of than alone, its own queue, off what it spent this time on."""
+    for part in NOT_BEHIND_ITSELF:
+        found = pl.min_horizontal(part, (-pl.col(OWN)).clip(lower_bound=0))
+        account = account.with_columns(pl.col(part) - found, pl.col(OWN) + found)
+    return account
+
 
 EVERY = {TOTAL: "fct_s", ALONE: "ideal_fct_s", **{part: part for part in PARTS}}
 """What there are means of, and the columns of `divided` that they are means of."""
@@ -324,3 +363,23 @@ def places(runs: Iterable[Run], part: str, bucket: Bucket = metrics.ALL) -> dict
     whole = sum(totals.values())
     ordered = sorted(totals.items(), key=lambda item: -item[1])
     return {column: spent / whole for column, spent in ordered if spent > 0}
+
+
+def stack(
+    axes: Any,
+    places: npt.ArrayLike,
+    heights: pl.DataFrame,
+    widths: npt.ArrayLike = 0.8,
+    align: str = "center",
+) -> None:
+    """Draw a bar at each of the places: the columns of `heights` that are of `PARTS`, stacked.
+
+    What is less than nothing hangs below the axis.
+    """
+    tops, bottoms = np.zeros(heights.height), np.zeros(heights.height)
+    style: Any = {"align": align, "edgecolor": "white", "linewidth": 0.3}
+    for name, colour in COLOURS.items():
+        part = heights[name].to_numpy()
+        foot = np.where(part < 0, bottoms, tops)
+        axes.bar(places, part, widths, bottom=foot, label=name, color=colour, **style)
+        tops, bottoms = tops + part.clip(min=0), bottoms + part.clip(max=0)

@@ -193,7 +193,7 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
             for head in heads:
                 width = values[head] / values[accounts.ALONE]
                 style: Any = {
-                    "color": explain.COLOURS[head],
+                    "color": accounts.COLOURS[head],
                     "edgecolor": "white",
                     "linewidth": 0.3,
                 }

@@ -1,6 +1,6 @@
 """What `sojourn explain` shows: where the time of flows went, in tables, pictures, sentences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,6 @@ from sojourn import accounts, looks, metrics, plot
 from sojourn.accounts import ALONE, PARTS, TOTAL
 from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
-
-COLOURS = {
-    accounts.FLIGHT: "#E5E7EB",
-    accounts.HANDSHAKE: "#B6BCC6",
-    accounts.ROUND_TRIPS: "#7C8593",
-    accounts.OTHERS: looks.RED,
-    accounts.OWN: looks.ORANGE,
-    accounts.CONTROL: looks.YELLOW,
-    accounts.PAUSED: looks.BLACK,
-    accounts.PACE: looks.SKY,
-    accounts.TURN: looks.BLUE,
-    accounts.REPAIRS: looks.PURPLE,
-    accounts.TIME_OUTS: looks.GREEN,
-    accounts.SHARED: "#7A4B2A",
-}
-"""Grey is what a flow alone has too; colours are what costs."""
 
 BINS_PER_DECADE = 3
 
@@ -186,12 +170,7 @@ def _stack(axes: Any, flows: pl.DataFrame) -> None:
     bins = flows.group_by(bin=octave).agg(*shares).sort("bin")
     edges = 10 ** (bins["bin"].to_numpy() / BINS_PER_DECADE)
     widths = edges * (10 ** (1 / BINS_PER_DECADE) - 1)
-    bottom = np.zeros(len(edges))
-    for name in PARTS:
-        heights = bins[name].to_numpy()
-        style: Mapping[str, Any] = {"color": COLOURS[name], "edgecolor": "white", "linewidth": 0.3}
-        axes.bar(edges, heights, widths, bottom=bottom, align="edge", label=name, **style)
-        bottom += heights
+    accounts.stack(axes, edges, bins, widths, align="edge")
     axes.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlabel("flow size (bytes)")

@@ -13,8 +13,7 @@ import polars as pl
 
 from sojourn import accounts, looks, plot
 from sojourn._core import ScenarioError
-from sojourn.accounts import PARTS
-from sojourn.explain import COLOURS
+from sojourn.accounts import COLOURS, PARTS
 from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
 

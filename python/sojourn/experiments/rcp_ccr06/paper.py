@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Paper, Result, Run, metrics, override, theory
+from sojourn import Paper, Result, Run, accounts, metrics, override, theory
 
 paper = Paper(
     key="rcp06",
@@ -95,12 +95,34 @@ class Setting:
             "samples": {"interval": self.interval, "queues": [WIRE], "links": [WIRE]},
         }
 
+    def counted(
+        self, scale: Mapping[str, Any], schemes: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Yield every scheme again for a shorter time, with accounts, until all flows are over."""
+        length_s = scale["account_s"]
+        shared = self.scenario(length_s) | {"account": True, "samples": "none"}
+        for scheme, change in schemes.items():
+            given = {"time_limit": f"{50 * length_s:g} s"}
+            yield {"scheme": f"{scheme}{COUNTED}"}, override(shared, change, given)
+
     def runs(
         self, scale: Mapping[str, Any], schemes: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Yield every scheme: all of them see the same flows."""
         for scheme, change in schemes.items():
             yield {"scheme": scheme}, override(self.scenario(scale["length_s"]), change)
+
+
+COUNTED = ", with accounts"
+"""How the names of schemes end whose runs are shorter, and say where the time of flows went."""
+
+
+def apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
+    """Return the runs without accounts, and those with."""
+    without_and_with: tuple[list[Run], list[Run]] = [], []
+    for run in runs:
+        without_and_with[accounts.are_kept(run.result)].append(run)
+    return without_and_with
 
 
 BACKBONE = Setting(theory.Link(2.4e9, 0.2), 0.84, theory.Pareto(50, 1.2))

@@ -1,0 +1,90 @@
+"""Figure I4: what flows of one size wait for as load grows: TCP, PCP, and routers that tell."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import Figure, Labelled, Run, Scale, Verdict, metrics, override
+from sojourn.accounts import CONTROL, OTHERS, OWN, PACE, REPAIRS, ROUND_TRIPS, TIME_OUTS
+from sojourn.experiments.pcp_nsdi06.paper import PCP, ROUTER, TCP, Setting, schemes, under
+
+from .paper import COUNTED, SLOWDOWN, bars, legend, made_of, over_size, paper
+
+LOW, MIDDLE, HIGH = LOADS = (0.15, 0.6, 0.9)
+
+figure = Figure(
+    paper,
+    id="i4",
+    title="Flows of one size against load: TCP, PCP, router-based control",
+    source="ours, in the setting of E1 (PCP, NSDI 2006)",
+    # Spans of time are such that all loads have as many flows, about so many.
+    scales={
+        "smoke": {"warm_up": 10, "measured": 20},
+        "quick": {"warm_up": 200, "measured": 200},
+        "paper": {"warm_up": 600, "measured": 3000, "seeds": 4},
+    },
+    deviations=(
+        "Runs have as many flows at each load; the scales of E1 have the same span of time.",
+        "PCP at load 0.15 spends 76 % of its excess on its pace, not 80 %: the excess is 4.4 round "
+        "trips, and one of them is the handshake.",
+        "At load 0.9 queueing and repairs are 35 % of TCP's excess: they are 60 % of what it is "
+        "more than at load 0.15, but slow start's round trips, which flows need at any load, "
+        "remain, and windows that were cut add to them (59 % together). PCP keeps what the link "
+        "cannot take at its senders, so that it waits for its pace (94 %) and hardly in queues "
+        "(1 %).",
+    ),
+    panels=(1, 3),
+    size=(12, 4.4),
+)
+
+SCHEMES = (TCP, PCP, ROUTER)
+
+
+@figure.runs
+def runs(scale: Scale) -> Iterator[Labelled]:
+    for scheme in SCHEMES:
+        for load in LOADS:
+            spans = {name: scale[name] / load for name in ("warm_up", "measured")}
+            scenario = under(Setting(load).scenario(spans), schemes[scheme])
+            yield {"scheme": scheme, "load": load}, override(scenario, COUNTED)
+
+
+@figure.table
+def table(runs: list[Run]) -> pl.DataFrame:
+    return over_size(runs, [metrics.ALL])
+
+
+@figure.draw
+def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
+    for panel, load in zip(axes, LOADS, strict=True):
+        bars(panel, table.filter(load=load), "scheme")
+        panel.set_title(f"load {load:g}", fontsize=11)
+    axes[0].set_ylabel(SLOWDOWN)
+    legend(axes, table)
+
+
+QUEUEING = (OTHERS, OWN, CONTROL)
+
+RECOVERY = (REPAIRS, TIME_OUTS)
+
+EXPECTED: dict[tuple[str, float], tuple[str, tuple[str, ...], float]] = {
+    (TCP, LOW): ("round trips of the window", (ROUND_TRIPS,), 0.8),
+    (PCP, LOW): ("their pace, which they probe for", (PACE,), 0.8),
+    (TCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
+    (PCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
+}
+"""What flows spend their excess on by scheme and load: in words, in parts, and how much of it."""
+
+
+def as_expected(table: pl.DataFrame, scheme: str, load: float) -> Verdict:
+    _, parts, least = EXPECTED[scheme, load]
+    return made_of(table, parts, least, scheme=scheme, load=load)
+
+
+for (scheme, load), (words, _, least) in EXPECTED.items():
+    figure.claim(
+        f"{scheme} at load {load:g}: at least {100 * least:g} % of the excess is {words}",
+        stated=False,
+    )(partial(as_expected, scheme=scheme, load=load))
