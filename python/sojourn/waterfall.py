@@ -156,7 +156,18 @@ def _waterfall(panel: Any, chain: Chain, by: float) -> None:
     for part in PARTS:
         widths = chain.pieces[part].to_numpy() * by
         if widths.any():
-            panel.barh(rows, widths, 0.9, left=left, color=COLOURS[part], label=part)
+            # With an edge, that the shortest are seen too.
+            edge: dict[str, Any] = {"edgecolor": COLOURS[part], "linewidth": 0.8}
+            there = widths > 0
+            panel.barh(
+                rows[there],
+                widths[there],
+                0.9,
+                left=left[there],
+                color=COLOURS[part],
+                label=part,
+                **edge,
+            )
             left = left + widths
     lost = np.flatnonzero(chain.pieces["reason"].is_in(REPAIRS).to_numpy())
     if len(lost):
