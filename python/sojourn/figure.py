@@ -200,7 +200,7 @@ class Figure:
             scale=scale,
             seeds=sorted({int(run.labels["seed"]) for run in runs}),
             runs=len(runs),
-            flows=sum(run.result.flows.height for run in runs),
+            flows=sum(run.result.summary["counts"]["flows"] for run in runs),
             load=_load(runs),
             version=_core.VERSION,
             source_hash=_core.SOURCE_HASH,
