@@ -22,11 +22,9 @@ from .paper import (
     AT_HOST,
     COUNTED,
     LEGS,
-    SLOWDOWN,
-    bars,
-    legend,
     made_of,
     over_size,
+    panels,
     paper,
     slowdown,
     value,
@@ -78,11 +76,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, bucket in zip(axes, SIZES, strict=True):
-        bars(panel, table.filter(size=bucket.name), "scheme")
-        panel.set_title(f"flows {bucket.name}", fontsize=11)
-    axes[0].set_ylabel(SLOWDOWN)
-    legend(axes, table)
+    panels(axes, table, "size", {bucket.name: f"flows {bucket.name}" for bucket in SIZES})
 
 
 STARTING = (HANDSHAKE, PACE)

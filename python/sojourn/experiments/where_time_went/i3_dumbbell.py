@@ -19,11 +19,9 @@ from sojourn.experiments.ecn_or_delay_conext16.paper import (
 from .paper import (
     COUNTED,
     IN_SWITCHES,
-    SLOWDOWN,
-    bars,
-    legend,
     made_of,
     over_size,
+    panels,
     paper,
 )
 
@@ -72,11 +70,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, bucket in zip(axes, SIZES, strict=True):
-        bars(panel, table.filter(size=bucket.name), "scheme")
-        panel.set_title(f"flows of {bucket.name}", fontsize=11)
-    axes[0].set_ylabel(SLOWDOWN)
-    legend(axes, table)
+    panels(axes, table, "size", {bucket.name: f"flows of {bucket.name}" for bucket in SIZES})
 
 
 @figure.claim(

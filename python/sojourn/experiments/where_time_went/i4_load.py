@@ -10,7 +10,7 @@ from sojourn import Figure, Labelled, Run, Scale, Verdict, metrics, override
 from sojourn.accounts import CONTROL, OTHERS, OWN, PACE, REPAIRS, ROUND_TRIPS, TIME_OUTS
 from sojourn.experiments.pcp_nsdi06.paper import PCP, ROUTER, TCP, Setting, schemes, under
 
-from .paper import COUNTED, SLOWDOWN, bars, legend, made_of, over_size, paper
+from .paper import COUNTED, made_of, over_size, panels, paper
 
 LOW, MIDDLE, HIGH = LOADS = (0.15, 0.6, 0.9)
 
@@ -58,11 +58,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for panel, load in zip(axes, LOADS, strict=True):
-        bars(panel, table.filter(load=load), "scheme")
-        panel.set_title(f"load {load:g}", fontsize=11)
-    axes[0].set_ylabel(SLOWDOWN)
-    legend(axes, table)
+    panels(axes, table, "load", {load: f"load {load:g}" for load in LOADS})
 
 
 QUEUEING = (OTHERS, OWN, CONTROL)

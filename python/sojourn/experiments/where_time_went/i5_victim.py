@@ -19,7 +19,7 @@ from sojourn import (
 from sojourn.accounts import PAUSED, TOTAL
 from sojourn.experiments.timely_sigcomm15.paper import LOSSLESS
 
-from .paper import COUNTED, SLOWDOWN, bars, legend, made_of, over_size, paper, slowdown, value
+from .paper import COUNTED, made_of, over_size, panels, paper, slowdown, value
 
 PAUSE, DCQCN, DCTCP, SWIFT = "Pause alone", "DCQCN", "DCTCP", "Swift"
 
@@ -121,11 +121,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     titles = {VICTIM.name: "victims: 100 KB to other hosts", INCAST.name: "incast: 1 MB from each"}
-    for panel, (name, title) in zip(axes, titles.items(), strict=True):
-        bars(panel, table.filter(size=name), "scheme")
-        panel.set_title(title, fontsize=11)
-    axes[0].set_ylabel(SLOWDOWN)
-    legend(axes, table)
+    panels(axes, table, "size", titles)
 
 
 @figure.claim(

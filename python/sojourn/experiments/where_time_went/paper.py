@@ -164,6 +164,15 @@ def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) ->
     axes.grid(visible=False, axis="x")
 
 
+def panels(axes: Any, table: pl.DataFrame, column: str, titles: Mapping[Any, str]) -> None:
+    """Draw a panel of schemes for each value of a column, under its title."""
+    for panel, (value, title) in zip(axes, titles.items(), strict=True):
+        bars(panel, table.filter(pl.col(column) == value), "scheme")
+        panel.set_title(title, fontsize=11)
+    axes[0].set_ylabel(SLOWDOWN)
+    legend(axes, table)
+
+
 def legend(panels: Any, table: pl.DataFrame) -> None:
     """Put one legend beside the panels: the parts that are a hundredth of some bar, as stacked."""
     whole = table.filter(metric=TOTAL).select(pl.exclude("low", "high", "metric", "at_least"))
