@@ -72,7 +72,7 @@ impl Journey {
     }
 
     /// How long it has waited behind its own flow on its way there, past its host.
-    pub fn begins_there(&self) -> Duration {
+    pub fn queue_own_there(&self) -> Duration {
         self.0[LEGS[Leg::There as usize]]
     }
 
@@ -143,7 +143,7 @@ impl Account {
 }
 
 /// What a packet in the network carries beside it, as it goes from part to part of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Parcel {
     /// The time stamp of the packet, which meanwhile carries the number of this.
     pub stamp: Time,

@@ -96,7 +96,7 @@ impl Journeys {
     /// [`Routes::read_ahead`]: super::routes::Routes::read_ahead
     pub fn read_ahead(&self, packet: &Packet) {
         if let Some(tag) = self.tags.get(number(packet)) {
-            black_box((tag.came, tag.journey.begins_there(), tag.receiver));
+            black_box((tag.came, tag.journey.queue_own_there(), tag.receiver));
         }
     }
 
