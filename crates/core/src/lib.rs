@@ -15,6 +15,7 @@ pub mod fluid;
 pub mod graph;
 pub mod host;
 pub mod ideal;
+pub mod kernel;
 pub mod network;
 pub mod packet;
 pub mod parameters;

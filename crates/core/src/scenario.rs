@@ -13,7 +13,9 @@ use crate::parameters::{
 };
 use crate::transport::Priorities;
 use crate::units::Time;
-use crate::{demand, fluid, host, ideal, queue, record, router, topology, transport, workload};
+use crate::{
+    demand, fluid, host, ideal, kernel, queue, record, router, topology, transport, workload,
+};
 
 crate::choices! {
     /// How the packet simulator goes through time.
@@ -252,7 +254,8 @@ impl Scenario {
 
     /// Reads a scenario from JSON in which the texts of files may be numbers, which count these `texts`.
     pub fn parse_with(text: &str, texts: Vec<Text>) -> Result<Self, Problem> {
-        let value = parse(text)?;
+        let mut value = parse(text)?;
+        kernel::apply(&mut value)?;
         with_texts(texts, || Self::read(&value))
     }
 

@@ -110,6 +110,7 @@ impl Flow<'_> {
                     now,
                     bytes: Bytes(1000 * u64::from(packets)),
                     advanced: packets,
+                    delivered: packets,
                     rtt: Duration::from_micros(u64::from(rtt_us)),
                     marked,
                     feedback,

@@ -237,7 +237,9 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     if kind == "tcp" || kind.ends_with("_tcp") || kind == "cubic" || kind == "vegas" {
         transport["ecn"] = json!(random.below(2) == 0);
         transport["window"] = json!({
-            "initial": pick(random, &[1, 10]), "hystart": random.below(2) == 0,
+            "initial": pick(random, &[1, 10]),
+            "hystart": pick(random, &["none", "plus_plus", "linux"]),
+            "count_limit": pick(random, &[1, 1000]),
             "max_ssthresh": pick(random, &[json!("none"), json!(8)]),
         });
     }
@@ -250,6 +252,9 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     if kind == "swift" {
         // Where the wire or a delayed ACK takes longer than the target, the window falls to the least.
         transport["min_cwnd"] = json!(0.1);
+    }
+    if kind == "bbr" || kind == "bbr3" {
+        transport["unpaced"] = pick(random, &[json!(0), json!(10)]);
     }
     if kind == "constant_rate" {
         transport["window"] = pick(random, &["none", "30 KB"]).into();
@@ -269,8 +274,12 @@ fn scenario(seed: u64) -> Value {
     let mut routing =
         pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
     let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
-    let reliability = json!({
-        "recovery": pick(random, &["selective_repeat", "new_reno", "reno", "go_back_n"]),
+    let mut reliability = json!({
+        "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
+        "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
+        "proportional_reduction": random.below(2) == 0,
+        "forgiven_syns": random.below(2),
+        "linear_syns": pick(random, &[0, 4]),
         "duplicate_acks": duplicate_acks,
         "handshake": random.below(2) == 0,
         "initial_rto": "10 ms",
@@ -281,6 +290,10 @@ fn scenario(seed: u64) -> Value {
         "delayed_ack": pick(random, &["none", "none", "1 ms"]),
         "receive_window": pick(random, &[json!("none"), json!(1), json!(20)]),
     });
+    if reliability["recovery"] != "selective_repeat" && reliability["recovery"] != "rack" {
+        reliability["tail_probe"] = json!("none");
+        reliability["proportional_reduction"] = json!(false);
+    }
     let mut transport = transport(random, &reliability);
     if transport["kind"] == "pdq" || transport["kind"] == "fair_share" {
         routing = "flow_hash";
@@ -400,7 +413,8 @@ fn check(seed: u64) {
             .iter()
             .any(|paced| transport["kind"] == *paced)
             || transport["segments"].is_object();
-    if recovery == "go_back_n" || is_paced && recovery != "selective_repeat" {
+    let is_selective = recovery == "selective_repeat" || recovery == "rack";
+    if recovery == "go_back_n" || is_paced && !is_selective {
         // Without congestion control, or with one that takes losses for impossible, a sender that does not
         // learn what has come may lose the same packets for ever where a buffer is tiny. Then it is
         // unfinished, but not stuck: it goes on sending.

@@ -74,7 +74,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Modules at the top, which may import everything.
-const TOP: &[&str] = &["lib", "scenario", "run", "estimate"];
+const TOP: &[&str] = &["lib", "kernel", "scenario", "run", "estimate"];
 
 /// Folders of parts: each holds a list, one file a part, and nothing else.
 const FAMILIES: &[&str] = &[

@@ -197,6 +197,8 @@ pub struct Ack {
     pub bytes: Bytes,
     /// By how many segments the cumulative acknowledgement moved.
     pub advanced: u32,
+    /// Segments that are now known to be received and were not before, in order or not.
+    pub delivered: u32,
     /// The round-trip time that the host measured ([`crate::host`]).
     pub rtt: Duration,
     /// Whether it tells of a mark.

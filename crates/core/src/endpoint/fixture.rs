@@ -10,6 +10,7 @@ pub(crate) const ACK: Ack = Ack {
     now: Time::ZERO,
     bytes: Bytes(1000),
     advanced: 1,
+    delivered: 1,
     rtt: Duration::from_micros(100),
     marked: false,
     feedback: 0.0,

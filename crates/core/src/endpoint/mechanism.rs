@@ -2,7 +2,7 @@
 
 use super::sender;
 use crate::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet};
-use crate::parameters::{defaults, positive, positive_if_given};
+use crate::parameters::{Problem, defaults, positive, positive_if_given};
 use crate::units::{Duration, Rate, Time};
 
 /// How a transport's sender and receiver work: mechanism, not policy.
@@ -18,6 +18,12 @@ pub struct Mechanism {
     pub burst: Option<u32>,
     /// The rate on the wire at which the packets of a burst follow one another; none for at once.
     pub spacing: Option<Rate>,
+    /// How many packets leave as fast as the window lets them before the pace begins to count.
+    pub unpaced: u32,
+    /// What starts the time-out again, beside what is acknowledged in order.
+    pub timer: Timer,
+    /// Whether the window shrinks in proportion to what comes while a gap is repaired (`prr`).
+    pub shrinks_in_proportion: bool,
     /// The receiver acknowledges every so many packets.
     pub ack_every: u32,
     /// What the receiver makes of marks.
@@ -40,6 +46,9 @@ impl Mechanism {
             ecn_capable: false,
             burst: None,
             spacing: None,
+            unpaced: 0,
+            timer: Timer::FromFirst,
+            shrinks_in_proportion: false,
             ack_every: 1,
             feedback: Feedback::Echo,
             speaks: false,
@@ -51,7 +60,12 @@ impl Mechanism {
 
     /// Packets one by one at a rate, otherwise plain.
     pub fn paced(reliability: &Reliability) -> Self {
-        Self { burst: Some(1), ..Self::plain(reliability) }
+        Self { burst: Some(1), timer: Timer::FromLast, ..Self::plain(reliability) }
+    }
+
+    /// Packets one by one at a rate and within a window, so that losses are found as under a window alone.
+    pub fn paced_window(reliability: &Reliability) -> Self {
+        Self { timer: Timer::FromFirst, ..Self::paced(reliability) }
     }
 
     /// A data packet of a flow, whose way is still to be filled in.
@@ -80,6 +94,16 @@ impl Mechanism {
     }
 }
 
+/// What starts a time-out again, beside what is acknowledged in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Sending the first segment again that is missing (RFC 6298 §5).
+    FromFirst,
+    /// Sending anything: so a flow that sends at a rate, whatever is lost, repairs when all has been sent
+    /// once, or when an ACK tells, as [rcp06] has it.
+    FromLast,
+}
+
 /// What a receiver makes of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
@@ -106,6 +130,9 @@ crate::choices! {
     pub enum Recovery {
         /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
         SelectiveRepeat = "selective_repeat",
+        /// The same, but what is missing is judged by the time since it left (RACK, RFC 8985): so a repair
+        /// that is lost is sent again after a round trip.
+        Rack = "rack",
         /// One segment a round trip, without SACK, until all that was in flight is acknowledged (RFC
         /// 6582).
         NewReno = "new_reno",
@@ -125,6 +152,13 @@ crate::parameters! {
         /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none
         /// waits for the time-out, which spraying needs. Go-back-N has no use for it.
         pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
+        /// How much longer than two round trips a segment that is alone on its way may take until it is sent
+        /// again to probe for a loss (RFC 8985 §7.2: 200 ms, as an ACK may be delayed; others wait 2 ms
+        /// longer); none sends no such probes.
+        pub tail_probe: Option<Duration> = None, where positive_if_given;
+        /// Whether a window shrinks in proportion to what comes while a gap is repaired (RFC 6937), and not
+        /// at once. Transports with a pace of their own have no use for it.
+        pub proportional_reduction: bool = false;
         /// Time-out before the first sample of the round-trip time.
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
         /// Least time-out.
@@ -137,6 +171,10 @@ crate::parameters! {
         /// Whether a SYN and its answer come before the data; the completion time then includes
         /// them.
         pub handshake: bool = false;
+        /// How many SYNs may be lost before the initial window is one packet (RFC 5681 §3.1: 0; Linux: 1).
+        pub forgiven_syns: u32 = 0;
+        /// How many SYNs are sent again before their time-out begins to double (RFC 6298: 0; Linux: 4).
+        pub linear_syns: u32 = 0;
         /// Whether ACKs echo time stamps, so that each gives a sample of the round-trip time (RFC
         /// 7323); otherwise one segment at a time is timed, and none that was sent again (Karn).
         pub timestamps: bool = true;
@@ -151,6 +189,15 @@ crate::parameters! {
         pub timer_granularity: Duration = Duration::from_millis(1);
         /// How many segments the receiver takes beyond the first that it lacks; none for any number.
         pub receive_window: Option<u32> = None, where positive_if_given;
+    }
+    check |reliability: &Reliability| {
+        let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));
+        match reliability.recovery {
+            Recovery::SelectiveRepeat | Recovery::Rack => Ok(()),
+            _ if reliability.tail_probe.is_some() => needs("tail_probe"),
+            _ if reliability.proportional_reduction => needs("proportional_reduction"),
+            Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => Ok(()),
+        }
     }
 }
 

@@ -34,6 +34,11 @@ impl Rtt {
         self.backoff = 0;
     }
 
+    /// The smoothed round-trip time, once there was a sample.
+    pub fn smoothed(&self) -> Option<Duration> {
+        self.smoothed.map(|(smoothed, _)| smoothed)
+    }
+
     /// Doubles the time-out until the next sample (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(16);

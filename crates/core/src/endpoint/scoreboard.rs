@@ -1,12 +1,14 @@
 //! What a sender knows of its segments: acknowledged, received beyond a gap, lost, in flight.
 //!
-//! Loss recovery is here, once for all transports: SACK (RFC 6675), NewReno (RFC 6582), Reno (RFC 5681
-//! §3.2) and go-back-N. Without SACK every duplicate ACK tells that one segment has left the network;
+//! Loss recovery is here, once for all transports: SACK (RFC 6675), RACK (RFC 8985, in `rack`), NewReno
+//! (RFC 6582), Reno (RFC 5681 §3.2) and go-back-N. Without SACK every duplicate ACK tells that one segment has left the network;
 //! taking it out of what is in flight is the inflation of the window that the RFCs describe. The cost of
 //! an ACK does not grow with the window.
 
+use super::rack::Rack;
 use super::ranges::Ranges;
 use super::{Recovery, Reliability};
+use crate::units::Time;
 
 /// Where recovery from losses stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,12 @@ pub struct Scoreboard {
     recovery_ends: u32,
     /// The first lost segment goes out at once, whatever the window.
     owed: bool,
+    /// How many ACKs have each acknowledged a part of what is being repaired, without SACK.
+    parts: u32,
+    /// When segments left, for RACK, and when it is to judge them again; [`Time::NEVER`] if only an ACK
+    /// makes it.
+    rack: Option<Box<Rack>>,
+    judges_at: Time,
 }
 
 impl Scoreboard {
@@ -79,6 +87,9 @@ impl Scoreboard {
             phase: Phase::Open,
             recovery_ends: 0,
             owed: false,
+            parts: 0,
+            rack: (reliability.recovery == Recovery::Rack).then(Box::default),
+            judges_at: Time::NEVER,
         }
     }
 
@@ -146,10 +157,28 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that the candidate has been sent; says whether it had been before.
-    pub fn sent(&mut self, sequence: u32) -> bool {
+    /// Whether every ACK has been in order since the last repair, so that nothing is known to be missing.
+    pub fn is_in_order(&self) -> bool {
+        self.phase == Phase::Open && self.received.is_empty()
+    }
+
+    /// Whether a segment is repaired each round trip, without SACK, and this is not the first.
+    pub fn repairs_further(&self) -> bool {
+        self.phase == Phase::Recovering && self.parts > 1
+    }
+
+    /// When RACK is to judge again, if no ACK comes.
+    pub fn judges_at(&self) -> Time {
+        self.judges_at
+    }
+
+    /// Notes that a segment has been sent: the candidate, or a probe. Says whether it had been before.
+    pub fn sent(&mut self, sequence: u32, now: Time) -> bool {
         self.owed = false;
-        if self.lost.remove(sequence, sequence + 1) == 0 {
+        if let Some(rack) = &mut self.rack {
+            rack.on_sent(sequence, now);
+        }
+        if self.lost.remove(sequence, sequence + 1) == 0 && sequence == self.next {
             self.next += 1;
         }
         let is_retransmit = sequence < self.highest;
@@ -158,10 +187,10 @@ impl Scoreboard {
     }
 
     /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it.
-    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
+    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32), now: Time) -> Told {
         let advanced = sequence.saturating_sub(self.cumulative);
         let mut told = match self.recovery {
-            Recovery::SelectiveRepeat => self.on_sack(sequence, block),
+            Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now),
             Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
             Recovery::GoBackN => self.advance(sequence),
         };
@@ -175,8 +204,8 @@ impl Scoreboard {
     }
 
     /// Takes a NACK of a go-back-N receiver in: starts again from the gap.
-    pub fn on_nack(&mut self, sequence: u32) -> Told {
-        let told = self.on_ack(sequence, (0, 0));
+    pub fn on_nack(&mut self, sequence: u32, now: Time) -> Told {
+        let told = self.on_ack(sequence, (0, 0), now);
         let was_ahead = self.next > self.cumulative;
         let loss = was_ahead && self.begin_recovery();
         let lost = self.flight_size();
@@ -191,21 +220,53 @@ impl Scoreboard {
             self.phase = Phase::Recovering;
             self.recovery_ends = self.highest;
             self.owed = true;
+            self.parts = 0;
         }
         is_new
     }
 
-    fn on_sack(&mut self, sequence: u32, block: (u32, u32)) -> Told {
+    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time) -> Told {
+        if let Some(rack) = &mut self.rack {
+            let come = |from, to| rack.on_come(from, to, now);
+            self.received.holes(self.cumulative, sequence, come);
+        }
         let mut told = self.advance(sequence);
         let (from, to) = (block.0.max(self.cumulative), block.1);
+        if let Some(rack) = &mut self.rack {
+            rack.forget_before(self.cumulative);
+            self.received.holes(from, to, |from, to| rack.on_come(from, to, now));
+        }
         if from < to {
             self.lost.remove(from, to);
             told.received += self.received.insert(from, to);
             told.has_last |= told.received > 0 && to == self.total;
         }
-        told.lost = self.judge_gaps();
+        told.lost = if self.rack.is_none() { self.judge_gaps() } else { self.judge_times(now) };
         told.loss = told.lost > 0;
         told
+    }
+
+    /// RACK judges what is overdue by now, without an ACK.
+    pub fn on_time(&mut self, now: Time) -> Told {
+        if now < self.judges_at {
+            return Told::default();
+        }
+        let lost = self.judge_times(now);
+        Told { lost, loss: lost > 0 && self.begin_recovery(), ..Told::default() }
+    }
+
+    /// Declares lost what left so long before what has come that it is overdue; says how many segments that
+    /// are. It hurries in a repair, and when as many have come beyond a gap as would start one (RFC 8985
+    /// §6.2 step 4).
+    fn judge_times(&mut self, now: Time) -> u32 {
+        let Some(rack) = &mut self.rack else { return 0 };
+        let is_gap = self.duplicate_acks.is_some_and(|wanted| self.received.count() >= wanted);
+        let hurries = self.phase != Phase::Open || is_gap;
+        let before = self.lost.count();
+        self.judges_at = rack.judge(now, hurries, |sequence| {
+            self.lost.insert(sequence, sequence + 1);
+        });
+        self.lost.count() - before
     }
 
     /// The receiver has everything before `sequence`.
@@ -258,6 +319,7 @@ impl Scoreboard {
             self.lost.insert(sequence, sequence + 1);
             told.lost = 1;
             self.owed = true;
+            self.parts += 1;
         } else {
             self.duplicates = 0;
             if self.phase == Phase::Recovering {
@@ -302,14 +364,25 @@ impl Scoreboard {
         lost.count() - before
     }
 
-    /// Nothing has been acknowledged for too long: all that was in flight is lost.
-    pub fn on_timeout(&mut self) {
+    /// Nothing has been acknowledged for too long: all that was in flight is lost, but for what RACK finds
+    /// too young (RFC 8985 §6.3).
+    pub fn on_timeout(&mut self, now: Time) {
         self.phase = Phase::TimedOut;
         self.recovery_ends = self.highest;
         self.owed = false;
+        self.parts = 0;
         self.duplicates = 0;
+        self.judges_at = Time::NEVER;
         if self.recovery == Recovery::GoBackN {
             self.next = self.cumulative;
+        } else if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
+            received.holes(*cumulative, self.next, |from, to| {
+                let is_lost = |at: &u32| at == cumulative || rack.is_overdue(*at, now);
+                (from..to).filter(is_lost).for_each(|at| {
+                    lost.insert(at, at + 1);
+                });
+            });
+            self.owed = true;
         } else {
             self.judged = self.next;
             self.declare_lost(self.cumulative, self.next);
@@ -320,6 +393,8 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NOW: Time = Time::ZERO;
 
     /// A flow of a hundred segments that has sent the first `sent`.
     fn board(recovery: Recovery, duplicate_acks: Option<u32>, sent: u32) -> Scoreboard {
@@ -334,7 +409,7 @@ mod tests {
     fn send(board: &mut Scoreboard, segments: u32) -> Vec<u32> {
         let next = |_| {
             let (sequence, _) = board.candidate().unwrap();
-            board.sent(sequence);
+            board.sent(sequence, NOW);
             sequence
         };
         (0..segments).map(next).collect()
@@ -345,19 +420,19 @@ mod tests {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
         // The same two, told four times, are no sign; a third is.
         for _ in 0..4 {
-            assert!(!board.on_ack(0, (1, 3)).loss);
+            assert!(!board.on_ack(0, (1, 3), NOW).loss);
         }
         assert_eq!(board.in_flight(), 8);
-        let told = board.on_ack(0, (1, 4));
+        let told = board.on_ack(0, (1, 4), NOW);
         assert_eq!((told.loss, told.received, told.advanced), (true, 1, 0));
         assert_eq!(board.candidate(), Some((0, true)), "at once");
         assert_eq!(board.in_flight(), 6, "of ten three have come and one is lost");
-        assert!(board.sent(0), "it had been sent before");
+        assert!(board.sent(0, NOW), "it had been sent before");
         assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
         // A second gap is a loss when as many lie beyond it.
-        board.on_ack(0, (7, 9));
+        board.on_ack(0, (7, 9), NOW);
         assert_eq!(board.candidate(), Some((10, false)));
-        board.on_ack(0, (7, 10));
+        board.on_ack(0, (7, 10), NOW);
         assert_eq!(send(&mut board, 4), [4, 5, 6, 10]);
     }
 
@@ -366,13 +441,13 @@ mod tests {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno] {
             let mut board = board(recovery, Some(3), 10);
             for to in 2..5 {
-                board.on_ack(0, (1, to));
+                board.on_ack(0, (1, to), NOW);
             }
             assert!(board.is_recovering());
             send(&mut board, 3);
-            board.on_ack(9, (0, 0));
+            board.on_ack(9, (0, 0), NOW);
             assert!(board.is_recovering(), "{recovery:?}");
-            board.on_ack(10, (0, 0));
+            board.on_ack(10, (0, 0), NOW);
             assert!(!board.is_recovering(), "{recovery:?}");
         }
     }
@@ -380,13 +455,13 @@ mod tests {
     #[test]
     fn a_time_out_declares_lost_what_has_not_come_and_later_news_take_it_back() {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
-        board.on_ack(2, (5, 7));
-        board.on_timeout();
+        board.on_ack(2, (5, 7), NOW);
+        board.on_timeout(NOW);
         assert_eq!(board.in_flight(), 0);
         assert_eq!(send(&mut board, 2), [2, 3]);
         assert_eq!(board.in_flight(), 2);
         // 8 and 9 were not lost after all.
-        assert!(!board.on_ack(2, (8, 10)).loss, "the time-out has been answered already");
+        assert!(!board.on_ack(2, (8, 10), NOW).loss, "the time-out has been answered already");
         assert_eq!(send(&mut board, 3), [4, 7, 10]);
     }
 
@@ -394,12 +469,12 @@ mod tests {
     fn without_sack_duplicates_after_a_time_out_start_no_repair() {
         for recovery in [Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, Some(3), 10);
-            board.on_timeout();
+            board.on_timeout(NOW);
             assert_eq!(send(&mut board, 2), [0, 1], "{recovery:?}");
             // The receiver has 1 to 9: what is sent again comes as a duplicate.
-            board.on_ack(10, (0, 0));
+            board.on_ack(10, (0, 0), NOW);
             send(&mut board, 5);
-            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0)).loss, "{recovery:?}"));
+            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0), NOW).loss, "{recovery:?}"));
             assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
         }
     }
@@ -407,20 +482,20 @@ mod tests {
     #[test]
     fn go_back_n_starts_again_from_the_gap_and_reduces_once_a_window() {
         let mut board = board(Recovery::GoBackN, Some(3), 10);
-        assert!(board.on_nack(3).loss);
+        assert!(board.on_nack(3, NOW).loss);
         assert_eq!(send(&mut board, 3), [3, 4, 5]);
-        assert!(!board.on_nack(4).loss, "within the same window");
+        assert!(!board.on_nack(4, NOW).loss, "within the same window");
         assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
-        board.on_ack(11, (0, 0));
+        board.on_ack(11, (0, 0), NOW);
         send(&mut board, 5);
-        assert!(board.on_nack(12).loss, "the next window");
+        assert!(board.on_nack(12, NOW).loss, "the next window");
     }
 
     #[test]
     fn no_number_of_duplicates_is_a_loss_if_that_is_what_was_asked() {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, None, 10);
-            (0..8).for_each(|i| assert!(!board.on_ack(0, (1, 2 + i)).loss, "{recovery:?}"));
+            (0..8).for_each(|i| assert!(!board.on_ack(0, (1, 2 + i), NOW).loss, "{recovery:?}"));
             assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
         }
     }

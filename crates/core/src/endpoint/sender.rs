@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use super::prr::Reduction;
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
-use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign};
+use super::tail::Tail;
+use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign, Timer};
 use crate::packet::{Format, Header, Kind, Packet};
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -84,6 +86,12 @@ pub struct Sender {
     timed: Option<(u32, Time)>,
     /// When the time-out last started to run.
     timeout_from: Time,
+    /// Probes for a lost tail, if they are sent. Apart, since most flows have none.
+    tail: Option<Box<Tail>>,
+    /// How the window shrinks while a gap is repaired, if it does so in proportion.
+    reduction: Option<Reduction>,
+    /// Segments that were found lost by the time, of which the controller is still to be told.
+    found_lost: u32,
 
     /// Marks in ACKs up to this one have been answered.
     reduced_until: u32,
@@ -135,6 +143,9 @@ impl Sender {
             rtt: Rtt::default(),
             timed: None,
             timeout_from: now,
+            tail: reliability.tail_probe.map(|alone| Box::new(Tail::new(alone))),
+            reduction: None,
+            found_lost: 0,
             reduced_until: 0,
             owes_notice: false,
             paced_bytes: 0,
@@ -232,7 +243,7 @@ impl Sender {
     }
 
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
-        if allowance.rate.is_some() && now < self.paced_until(allowance) {
+        if now < self.paced_until(allowance) {
             return None;
         }
         let segment = self.take_segment(now, allowance)?;
@@ -260,13 +271,24 @@ impl Sender {
     fn take_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
         let sequence = self.candidate(allowance)?;
         let is_first = self.board.in_flight() == 0 && !self.has_unanswered();
-        let is_retransmit = self.board.sent(sequence);
-        // The careful variant of RFC 6675 §6: a repair has a whole time-out from when it was last sent.
-        if is_first || is_retransmit {
-            self.timeout_from = now;
+        let is_retransmit = self.board.sent(sequence, now);
+        let is_probe = self.wants_probe();
+        // RFC 6298 §5.1; and what the time-out waits for, the first segment that is missing, has a whole one
+        // from when it was last sent. Were that so of every repair, a flow that has many to send would never
+        // notice that the first was lost again.
+        if is_first || is_retransmit && sequence == self.board.cumulative() {
+            self.start_timeout(now);
         }
         self.retransmits += u32::from(is_retransmit);
         self.time(sequence, is_retransmit, now);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.on_sent();
+        }
+        if let Some(tail) = self.tail.as_mut().filter(|_| is_probe) {
+            tail.on_sent(self.board.highest(), is_retransmit);
+        } else if !is_retransmit {
+            self.watch_tail(now);
+        }
         let is_last = sequence + 1 == self.board.total();
         let payload = if is_last { self.last } else { self.full };
         let ends_group = (sequence + 1).is_multiple_of(self.mechanism.ack_every);
@@ -279,21 +301,54 @@ impl Sender {
         Some(Segment { sequence, payload, wants_ack, is_retransmit, has_reduced })
     }
 
-    /// The segment that is next in line, if the window has room. One packet may always be in flight.
+    /// The segment that is next in line, if the window has room. One packet may always be in flight. A probe
+    /// takes new data, or else the last of what was sent (RFC 8985 §7.3).
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
+        let (cumulative, most) =
+            (self.board.cumulative(), self.mechanism.reliability.receive_window);
+        let is_taken = |sequence: u32| most.is_none_or(|most| sequence - cumulative < most);
+        if self.wants_probe() {
+            let is_new = |(sequence, _): &(u32, bool)| is_taken(*sequence);
+            let new = self.board.candidate().filter(is_new);
+            return Some(new.map_or(self.board.highest() - 1, |(sequence, _)| sequence));
+        }
         let (sequence, is_owed) = self.board.candidate()?;
         let in_flight = self.board.in_flight();
-        let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= allowance.window;
-        let ahead = sequence - self.board.cumulative();
-        let is_wanted =
-            self.mechanism.reliability.receive_window.is_none_or(|window| ahead < window);
-        (is_owed || has_room && is_wanted).then_some(sequence)
+        let window = self.reduction.map_or(allowance.window, |now| self.bytes(now.window()));
+        let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= window;
+        (is_owed || has_room && is_taken(sequence)).then_some(sequence)
     }
 
-    /// Starts or continues a burst. The time-out of a paced sender runs from the last packet sent:
-    /// at a low rate the next ACK may be long in coming.
+    /// Lets the time-out run from now on; but it goes on if one segment after another is repaired without SACK
+    /// and this is not the first (RFC 6582 §3.2): who has lost many would repair one a round trip for ever.
+    fn start_timeout(&mut self, now: Time) {
+        if !self.board.repairs_further() {
+            self.timeout_from = now;
+        }
+    }
+
+    fn wants_probe(&self) -> bool {
+        self.tail.as_ref().is_some_and(|tail| tail.is_wanted())
+    }
+
+    /// Waits from now on before it probes; or not at all, if there is nothing to probe for, or gaps tell of
+    /// losses (RFC 8985 §7.2).
+    fn watch_tail(&mut self, now: Time) {
+        let timeout = self.timeout_from + self.timeout();
+        let Some(tail) = &mut self.tail else { return };
+        match self.rtt.smoothed() {
+            Some(smoothed) if self.board.is_in_order() && self.board.has_unanswered() => {
+                tail.wait(now, smoothed, self.board.flight_size(), timeout);
+            }
+            _ => tail.rest(),
+        }
+    }
+
+    /// Starts or continues a burst.
     fn pace(&mut self, now: Time, bytes: u32) {
-        self.timeout_from = now;
+        if self.mechanism.timer == Timer::FromLast {
+            self.timeout_from = now;
+        }
         if self.burst_left == 0 {
             self.paced_from = now;
             self.paced_bytes = 0;
@@ -314,6 +369,9 @@ impl Sender {
     /// What of its pace holds back the next packet.
     pub fn pace_of_next(&self, allowance: Allowance) -> Pace {
         let Some(rate) = allowance.rate else { return Pace::default() };
+        if self.board.highest() < self.mechanism.unpaced {
+            return Pace::default();
+        }
         let bytes = Bytes(u64::from(self.paced_bytes));
         if self.burst_left > 0 {
             let spaced = |rate: Rate| rate.transmit(bytes);
@@ -359,6 +417,8 @@ impl Sender {
             if self.has_unanswered() { self.timeout_from + self.timeout() } else { Time::NEVER };
         let is_open = self.stage == Stage::Open;
         let timeout = if is_open { timeout.min(self.next_probe(allowance)) } else { timeout };
+        let timeout = timeout.min(self.board.judges_at());
+        let timeout = self.tail.as_ref().map_or(timeout, |tail| timeout.min(tail.due()));
         if is_open && allowance.rate.is_some() && self.candidate(allowance).is_some() {
             timeout.min(self.paced_until(allowance))
         } else {
@@ -419,8 +479,8 @@ impl Sender {
             return;
         }
         self.stage = Stage::Open;
-        let syn_was_lost = self.timeouts > 0;
-        if self.has_timestamps() || !syn_was_lost {
+        let syn_was_lost = self.timeouts > self.mechanism.reliability.forgiven_syns;
+        if self.has_timestamps() || self.timeouts == 0 {
             self.time_round_trip(packet.sent_at, now);
         }
         self.probed = now;
@@ -449,28 +509,38 @@ impl Sender {
         };
         let flight = self.board.flight_size();
         let told = if packet.kind == Kind::Nack {
-            self.board.on_nack(packet.sequence)
+            self.board.on_nack(packet.sequence, now)
         } else if packet.kind == Kind::ProbeAck {
             // It acknowledges nothing, and so is no duplicate ACK.
             Told::default()
         } else {
-            self.board.on_ack(packet.sequence, block)
+            self.board.on_ack(packet.sequence, block, now)
         };
         self.sample(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
         // data would put off for ever the time-out that a lost retransmission waits for.
         if told.advanced > 0 {
-            self.timeout_from = now;
+            self.start_timeout(now);
         }
+        let has_probed_loss = self.tail.as_mut().is_some_and(|tail| {
+            tail.on_ack(self.board.cumulative(), told.received + told.lost > 0)
+        });
         if told.loss {
+            self.repair(now, flight, controller);
+        } else if has_probed_loss && self.board.is_in_order() {
             self.reduce(now, flight, Sign::Gap, controller);
         } else if self.is_due_for_mark(packet) {
             self.reduce(now, flight, Sign::Mark, controller);
+        }
+        if told.received > 0 {
+            self.watch_tail(now);
+            self.shrink(told);
         }
         controller.on_ack(&Ack {
             now,
             bytes: self.payload(told),
             advanced: told.advanced,
+            delivered: told.received,
             rtt,
             marked: packet.is_marked(),
             feedback: header.feedback(),
@@ -479,7 +549,7 @@ impl Sender {
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
             is_recovering: self.board.is_recovering(),
-            lost: told.lost,
+            lost: told.lost + std::mem::take(&mut self.found_lost),
             in_flight: self.bytes(self.board.in_flight()),
         });
     }
@@ -504,28 +574,67 @@ impl Sender {
             && self.board.cumulative() > self.reduced_until
     }
 
+    /// A gap is to be repaired; what may be sent meanwhile shrinks at once, or in proportion.
+    fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
+        let full = u64::from(self.full);
+        let window = |from: &dyn Controller| (from.allowance().window.0 / full) as u32;
+        let before = window(controller);
+        self.reduce(now, flight, Sign::Gap, controller);
+        if self.mechanism.shrinks_in_proportion {
+            self.reduction = Some(Reduction::new(before, window(controller)));
+        }
+    }
+
+    /// Lets the window of a repair follow what has come.
+    fn shrink(&mut self, told: Told) {
+        if !self.board.is_recovering() {
+            self.reduction = None;
+        } else if let Some(reduction) = &mut self.reduction {
+            let is_good = told.advanced > 0 && told.lost == 0;
+            reduction.on_ack(told.received, self.board.in_flight(), is_good);
+        }
+    }
+
     fn reduce(&mut self, now: Time, flight: u32, sign: Sign, controller: &mut dyn Controller) {
         self.reduced_until = self.board.highest();
         self.owes_notice = self.answers_echo();
         controller.on_loss(&Loss { now, flight: self.bytes(flight), sign });
     }
 
-    /// Lets time pass: runs the time-out if it is due.
+    /// Lets time pass: finds what is overdue, probes, or runs the time-out, if that is due.
     pub fn on_time(&mut self, now: Time, controller: &mut dyn Controller) {
-        let due = self.timeout_from + self.timeout();
-        if !self.has_unanswered() || self.is_over() || now < due {
-            return;
-        }
-        self.timeouts += 1;
-        self.rtt.back_off();
-        self.timeout_from = now;
-        self.timed = None;
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Closed;
+        if !self.has_unanswered() || self.is_over() {
             return;
         }
         let flight = self.board.flight_size();
-        self.board.on_timeout();
+        let told = self.board.on_time(now);
+        self.found_lost += told.lost;
+        if told.loss {
+            self.repair(now, flight, controller);
+            self.shrink(Told { received: 1, ..told });
+        }
+        if self.tail.as_mut().is_some_and(|tail| tail.on_time(now)) {
+            self.timeout_from = now;
+        }
+        if now < self.timeout_from + self.timeout() {
+            return;
+        }
+        self.timeouts += 1;
+        self.timeout_from = now;
+        self.timed = None;
+        if self.stage == Stage::Opening {
+            if self.timeouts > self.mechanism.reliability.linear_syns {
+                self.rtt.back_off();
+            }
+            self.stage = Stage::Closed;
+            return;
+        }
+        self.rtt.back_off();
+        self.board.on_timeout(now);
+        self.reduction = None;
+        if let Some(tail) = &mut self.tail {
+            tail.on_timeout();
+        }
         self.reduce(now, flight, Sign::Timeout, controller);
     }
 
@@ -536,361 +645,4 @@ impl Sender {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packet::Flags;
-    use crate::parameters::{Parameter, defaults};
-    use crate::transport::{Config, Path};
-    use serde_json::{Value, json};
-
-    /// A TCP sender with a window of ten packets at first, told by hand what its receiver says. Times are in
-    /// milliseconds, and a packet and its ACK take 100 of them.
-    struct Tcp {
-        sender: Sender,
-        controller: Box<dyn Controller>,
-        mechanism: Arc<Mechanism>,
-        format: Format,
-    }
-
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Duration::from_millis(ms)
-    }
-
-    fn tcp(recovery: &str, rest: &Value) -> Tcp {
-        let mut table = json!({
-            "kind": "tcp",
-            "reliability": { "recovery": recovery, "handshake": false },
-        });
-        for (key, value) in rest.as_object().unwrap() {
-            if let (Value::Object(under), Value::Object(more)) = (&mut table[key], value) {
-                under.extend(more.clone());
-            } else {
-                table[key] = value.clone();
-            }
-        }
-        let config = Config::read(&table).unwrap();
-        let format: Format = defaults();
-        let mechanism = Arc::new(config.mechanism(&format));
-        let controller = config.controller(&Path::new(
-            Rate::from_gbps(1),
-            Duration::from_millis(100),
-            format.clone(),
-        ));
-        let sender = Sender::new(Some(Bytes(1_000_000)), &mechanism, &format, Time::ZERO);
-        Tcp { sender, controller, mechanism, format }
-    }
-
-    impl Tcp {
-        /// What it sends now.
-        fn segments(&mut self, ms: u64) -> Vec<Segment> {
-            let next = || match self.sender.next(at(ms), self.controller.allowance()) {
-                Some(Output::Segment(segment)) => Some(segment),
-                Some(other) => panic!("{other:?}"),
-                None => None,
-            };
-            std::iter::from_fn(next).collect()
-        }
-
-        fn sent(&mut self, ms: u64) -> Vec<u32> {
-            self.segments(ms).iter().map(|segment| segment.sequence).collect()
-        }
-
-        /// An ACK comes that answers a packet of 100 ms ago.
-        fn hear(&mut self, ms: u64, cumulative: u32, block: (u32, u32), flags: Flags) {
-            let sent_at = at(ms.saturating_sub(100));
-            let ack = Packet {
-                sequence: cumulative,
-                flags,
-                ..self.format.control(Kind::Ack, 0, sent_at)
-            };
-            let ack = ack.saying(Header::Ack { block, feedback: 0.0 });
-            let rtt = at(ms).since(ack.sent_at);
-            self.sender.on_ack(at(ms), &ack, rtt, &mut *self.controller);
-        }
-
-        /// What it sends on a plain ACK.
-        fn ack(&mut self, ms: u64, cumulative: u32) -> Vec<u32> {
-            self.hear(ms, cumulative, (0, 0), Flags::NONE);
-            self.sent(ms)
-        }
-
-        /// What it sends on an ACK with a block.
-        fn sack(&mut self, ms: u64, cumulative: u32, block: (u32, u32)) -> Vec<u32> {
-            self.hear(ms, cumulative, block, Flags::NONE);
-            self.sent(ms)
-        }
-
-        /// When its time-out runs out, in milliseconds.
-        fn times_out(&self) -> u64 {
-            self.sender.deadline(self.controller.allowance()).0 / Duration::from_millis(1).0
-        }
-
-        /// What it sends when its time-out runs out.
-        fn time_out(&mut self) -> Vec<u32> {
-            let ms = self.times_out();
-            self.sender.on_time(at(ms), &mut *self.controller);
-            self.sent(ms)
-        }
-
-        /// The window in packets.
-        fn window(&self) -> f64 {
-            self.controller.gauges()[0].1 / 1000.0
-        }
-    }
-
-    fn assert_window(tcp: &Tcp, packets: f64) {
-        assert!((tcp.window() - packets).abs() < 1e-9, "{} is not {packets}", tcp.window());
-    }
-
-    const NOTHING: [u32; 0] = [];
-
-    #[test]
-    fn sack_resends_the_first_loss_at_once_and_then_keeps_the_pipe_full() {
-        let mut tcp = tcp("selective_repeat", &json!({}));
-        assert_eq!(tcp.sent(0), (0..10).collect::<Vec<_>>());
-        // Segments 0 and 2 are lost. The first two reports let one new segment go each (RFC 3042).
-        assert_eq!(tcp.sack(100, 0, (1, 2)), [10]);
-        assert_eq!(tcp.sack(101, 0, (3, 4)), [11]);
-        // The third tells of the loss: half the window, and the first segment at once, although nine are
-        // in flight.
-        assert_eq!(tcp.sack(102, 0, (3, 5)), [0]);
-        assert_window(&tcp, 5.0);
-        // With the fourth, three have come from beyond segment 2: it is lost as well. It and the four that
-        // have come are not in flight, which leaves seven of twelve; each further report takes one out.
-        assert_eq!(tcp.sack(103, 0, (3, 6)), NOTHING);
-        assert_eq!(tcp.sack(104, 0, (3, 7)), NOTHING);
-        assert_eq!(tcp.sack(105, 0, (3, 8)), NOTHING);
-        assert_eq!(tcp.sack(106, 0, (3, 9)), [2], "four are in flight");
-        assert_eq!(tcp.sack(107, 0, (3, 10)), [12]);
-        assert_window(&tcp, 5.0);
-        // The first is repaired, then the second: growth goes on when all that was sent before is there.
-        assert_eq!(tcp.sack(202, 2, (0, 0)), [13]);
-        assert_window(&tcp, 5.0);
-        tcp.ack(206, 12);
-        assert_window(&tcp, 5.0 + 1.0 / 5.0);
-    }
-
-    #[test]
-    fn a_second_loss_in_a_window_reduces_no_further_and_one_after_it_does() {
-        let mut tcp = tcp("selective_repeat", &json!({}));
-        tcp.sent(0);
-        tcp.sack(100, 0, (1, 4));
-        assert_window(&tcp, 5.0);
-        tcp.sack(101, 0, (7, 10));
-        assert_window(&tcp, 5.0);
-        // 0 is repaired; 4 to 6 are still missing.
-        tcp.sack(200, 4, (0, 0));
-        assert_window(&tcp, 5.0);
-        tcp.ack(201, 10);
-        let before = tcp.window();
-        tcp.sack(300, 10, (11, 14));
-        assert_window(&tcp, (before.min(5.0) / 2.0).max(2.0));
-    }
-
-    #[test]
-    fn a_lost_repair_waits_for_the_time_out_whatever_sacks_tell_of_new_data() {
-        let mut tcp = tcp("selective_repeat", &json!({}));
-        tcp.sent(0);
-        tcp.ack(100, 1);
-        assert_eq!(tcp.sack(102, 1, (2, 5)), [1], "and it is lost again");
-        let due = tcp.times_out();
-        assert_eq!(at(due), at(102) + tcp.sender.timeout(), "the repair has a whole time-out");
-        for (ms, end) in [(110, 8), (120, 10), (210, 11), (220, 12)] {
-            tcp.sack(ms, 1, (2, end));
-            assert!(tcp.times_out() <= due, "{} ms after {ms} ms", tcp.times_out());
-        }
-        assert_eq!(tcp.time_out(), [1]);
-        assert_eq!((tcp.sender.timeouts, tcp.sender.retransmits), (1, 2));
-    }
-
-    #[test]
-    fn new_reno_repairs_one_loss_a_round_trip() {
-        let mut tcp = tcp("new_reno", &json!({}));
-        tcp.sent(0);
-        // Segments 0, 3 and 7 are lost.
-        assert_eq!(tcp.ack(100, 0), [10]);
-        assert_eq!(tcp.ack(101, 0), [11]);
-        assert_eq!(tcp.ack(102, 0), [0]);
-        assert_window(&tcp, 5.0);
-        let more: Vec<u32> = (103..107).flat_map(|ms| tcp.ack(ms, 0)).collect();
-        // Seven of 0 to 9 have come: of twelve sent five are in flight.
-        assert_eq!(more, NOTHING);
-        assert_eq!(tcp.ack(200, 0), [12], "10 has come");
-        assert_eq!(tcp.ack(201, 0), [13], "and 11");
-        // Partial ACKs: the next gap at once, and no reduction.
-        assert_eq!(tcp.ack(202, 3)[0], 3);
-        assert_eq!(tcp.ack(302, 7)[0], 7);
-        assert_window(&tcp, 5.0);
-        assert_eq!((tcp.sender.retransmits, tcp.sender.timeouts), (3, 0));
-        // All that had been sent is there.
-        assert_eq!(tcp.ack(402, 12).first(), Some(&16));
-        assert_window(&tcp, 5.0 + 1.0 / 5.0);
-    }
-
-    #[test]
-    fn reno_stops_at_the_first_new_ack_and_a_second_loss_waits_for_the_time_out() {
-        let mut tcp = tcp("reno", &json!({}));
-        tcp.sent(0);
-        // Segments 0 and 3 are lost.
-        for ms in 100..102 {
-            assert_eq!(tcp.ack(ms, 0).len(), 1);
-        }
-        assert_eq!(tcp.ack(102, 0), [0]);
-        (103..108).for_each(|ms| drop(tcp.ack(ms, 0)));
-        tcp.ack(202, 3);
-        assert_eq!(tcp.sender.retransmits, 1);
-        // However many duplicates follow.
-        (203..220).for_each(|ms| drop(tcp.ack(ms, 3)));
-        assert_eq!(tcp.sender.retransmits, 1);
-        assert_eq!(tcp.time_out(), [3]);
-        assert_window(&tcp, 1.0);
-    }
-
-    #[test]
-    fn after_a_time_out_the_window_grows_from_one_packet_through_slow_start() {
-        for recovery in ["selective_repeat", "new_reno", "reno"] {
-            let mut tcp = tcp(recovery, &json!({}));
-            tcp.sent(0);
-            assert_eq!(tcp.times_out(), 1000, "{recovery}: the initial time-out");
-            assert_eq!(tcp.time_out(), [0], "{recovery}");
-            assert_window(&tcp, 1.0);
-            assert_eq!(tcp.ack(1100, 1), [1, 2], "{recovery}");
-            assert_eq!(tcp.ack(1200, 2), [3, 4], "{recovery}");
-            assert_eq!(tcp.ack(1201, 3), [5, 6], "{recovery}");
-            assert_eq!(tcp.ack(1300, 4), [7, 8], "{recovery}");
-            // Half of the ten that were in flight: slow start ends here.
-            assert_window(&tcp, 5.0);
-            assert_eq!(tcp.ack(1301, 5), [9], "{recovery}");
-            assert_window(&tcp, 5.0 + 1.0 / 5.0);
-        }
-    }
-
-    #[test]
-    fn time_outs_double_and_end_slow_start_no_earlier_than_the_first() {
-        let mut tcp = tcp("selective_repeat", &json!({}));
-        tcp.sent(0);
-        for due in [1000, 3000, 7000, 15_000, 31_000, 63_000, 123_000, 183_000] {
-            assert_eq!(tcp.times_out(), due);
-            assert_eq!(tcp.time_out(), [0]);
-        }
-        // RFC 5681 §3.1: the same segment again holds ssthresh at half of the ten first in flight.
-        (1..=4).for_each(|cumulative| drop(tcp.ack(183_100 + u64::from(cumulative), cumulative)));
-        assert_window(&tcp, 5.0);
-    }
-
-    #[test]
-    fn without_time_stamps_what_was_sent_twice_is_no_sample() {
-        for timestamps in [true, false] {
-            let mut tcp =
-                tcp("selective_repeat", &json!({ "reliability": { "timestamps": timestamps } }));
-            tcp.sent(0);
-            tcp.time_out();
-            tcp.ack(1100, 1);
-            // A sample of 100 ms gives 100 + 4 * 50 ms; without one the second of the start stays doubled.
-            let due = if timestamps { 300 } else { 2000 };
-            assert_eq!(tcp.times_out(), 1100 + due);
-            // Segments 1 to 9 were sent twice; the first that was not is timed.
-            (2..=9).for_each(|cumulative| drop(tcp.ack(1200, cumulative)));
-            assert_eq!(tcp.sender.timeout() == Duration::from_millis(2000), !timestamps);
-            tcp.ack(1300, 11);
-            assert!(tcp.sender.timeout() < Duration::from_millis(1000));
-        }
-    }
-
-    #[test]
-    fn without_time_stamps_a_repair_takes_the_clock_off_its_segment() {
-        let plain = json!({ "reliability": { "timestamps": false } });
-        let mut tcp = tcp("selective_repeat", &plain);
-        tcp.sent(0);
-        assert_eq!(tcp.sack(100, 0, (1, 4)), [0], "which is timed");
-        tcp.ack(200, 10);
-        assert_eq!(tcp.sender.timeout(), Duration::from_millis(1000), "no sample yet");
-        tcp.ack(300, 11);
-        assert_eq!(tcp.sender.timeout(), Duration::from_millis(100 + 4 * 50));
-    }
-
-    #[test]
-    fn a_lost_syn_leaves_a_window_of_one_packet() {
-        for lost in [0, 1, 2] {
-            let mut tcp = tcp("selective_repeat", &json!({ "reliability": { "handshake": true } }));
-            for _ in 0..lost {
-                let allowance = tcp.controller.allowance();
-                assert_eq!(tcp.sender.next(at(0), allowance), Some(Output::Syn));
-                assert_eq!(tcp.sender.next(at(0), allowance), None);
-                let due = tcp.times_out();
-                tcp.sender.on_time(at(due), &mut *tcp.controller);
-            }
-            assert_eq!(tcp.sender.next(at(7000), tcp.controller.allowance()), Some(Output::Syn));
-            assert_eq!(tcp.times_out(), 7000 + (1000 << lost));
-            let answer = tcp.format.control(Kind::SynAck, 0, at(7000));
-            let rtt = at(7100).since(answer.sent_at);
-            tcp.sender.on_syn_ack(at(7100), &answer, rtt, &mut *tcp.controller);
-            let expected = if lost == 0 { 10 } else { 1 };
-            assert_eq!(tcp.sent(7100).len(), expected, "{lost} lost");
-        }
-    }
-
-    #[test]
-    fn a_mark_is_answered_once_a_window_and_the_receiver_is_told() {
-        let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
-        tcp.sent(0);
-        tcp.hear(100, 1, (0, 0), Flags::MARKED);
-        assert_window(&tcp, 5.0);
-        assert_eq!(tcp.segments(100), []);
-        // The echo goes on: everything up to segment 10 was sent before the answer.
-        for cumulative in 2..=5 {
-            tcp.hear(100, cumulative, (0, 0), Flags::MARKED);
-        }
-        assert_eq!(tcp.segments(100), []);
-        tcp.hear(101, 8, (0, 0), Flags::MARKED);
-        let told: Vec<_> = tcp.segments(101).iter().map(|s| (s.sequence, s.has_reduced)).collect();
-        assert_eq!(told, [(10, true), (11, false), (12, false)], "the first new segment says so");
-        tcp.hear(102, 10, (0, 0), Flags::MARKED);
-        let before = tcp.window();
-        assert!((5.0..6.5).contains(&before), "{before}: still the first answer");
-        tcp.sent(102);
-        tcp.hear(201, 11, (0, 0), Flags::MARKED);
-        assert!(tcp.window() < before / 2.0 + 0.5, "segment 10 left after it");
-        assert_eq!(tcp.sender.retransmits, 0);
-    }
-
-    #[test]
-    fn what_is_sent_again_is_not_ecn_capable_and_what_is_new_is() {
-        let mut tcp = tcp("selective_repeat", &json!({ "ecn": true }));
-        let mut segments = tcp.segments(0);
-        tcp.hear(100, 0, (1, 4), Flags::NONE);
-        segments.extend(tcp.segments(100));
-        let of_segment = |segment: &Segment| {
-            let packet = tcp.mechanism.data(&tcp.format, 0, at(0), *segment);
-            (segment.sequence, packet.flags.has(Flags::ECN_CAPABLE))
-        };
-        let capable: Vec<_> = segments.iter().map(of_segment).collect();
-        assert_eq!(capable[..10], (0..10).map(|sequence| (sequence, true)).collect::<Vec<_>>());
-        assert_eq!(capable[10..], [(0, false)]);
-        assert_eq!(tcp.format.control(Kind::Syn, 0, at(0)).flags, Flags::NONE);
-    }
-
-    #[test]
-    fn no_more_is_sent_than_the_receiver_takes() {
-        let mut tcp = tcp("selective_repeat", &json!({ "reliability": { "receive_window": 4 } }));
-        assert_eq!(tcp.sent(0), [0, 1, 2, 3]);
-        assert_eq!(tcp.ack(100, 1), [4]);
-        // Segment 1 is lost: what lies beyond the window waits for it, and it does not.
-        assert_eq!(tcp.sack(101, 1, (2, 5)), [1]);
-        assert_eq!(tcp.ack(200, 5), [5, 6], "half of the four in flight");
-    }
-
-    #[test]
-    fn a_coarse_sender_needs_three_duplicates_and_no_fewer() {
-        for recovery in ["selective_repeat", "new_reno", "reno"] {
-            let mut tcp = tcp(recovery, &json!({}));
-            tcp.sent(0);
-            // Reordering: 0 comes after 1 and 2.
-            assert_eq!(tcp.sack(100, 0, (1, 2)), [10], "{recovery}");
-            assert_eq!(tcp.sack(101, 0, (1, 3)), [11], "{recovery}");
-            tcp.ack(102, 3);
-            assert_eq!(tcp.sender.retransmits, 0, "{recovery}");
-            assert!(tcp.window() > 10.5, "{recovery}: still slow start");
-        }
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 //! Sources: RFC 5681 §3.1, RFC 3742 (limited slow start), RFC 9406 (HyStart++, in `hystart`). What
 //! distinguishes one TCP from another is its [`Law`].
 
-use super::hystart::HyStart;
+use super::hystart::{self, HyStart};
 use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
@@ -21,14 +21,15 @@ crate::parameters! {
         /// Above this window, in packets, slow start grows by no more than half of it a round trip
         /// (RFC 3742 suggests 100); none for no such limit.
         pub max_ssthresh: Option<u32> = None, where positive_if_given;
-        /// How many packets an ACK counts for at most, however many it acknowledges (RFC 5681: 1; RFC
-        /// 3465: 2).
+        /// How many packets an ACK in order counts for at most, however many it tells of for the first time
+        /// (RFC 5681: 1; RFC 3465: 2; Linux: all).
         pub count_limit: u32 = 1, where positive;
         /// Share of the window that a loss or mark in slow start takes; none leaves it to the law. RFC 3649
         /// and RFC 9438 make no difference; ns-2 has TCP's 0.5 for all.
         pub slow_start_decrease: Option<f64> = None, where fraction_if_given;
-        /// Whether the first slow start ends when round-trip times grow (HyStart++, RFC 9406).
-        pub hystart: bool = false;
+        /// What ends slow start before a loss: `plus_plus` (RFC 9406), or what Linux's CUBIC has; none waits for
+        /// the loss.
+        pub hystart: Option<hystart::Kind> = None;
     }
 }
 
@@ -69,6 +70,7 @@ pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
         ecn_capable: ecn,
         feedback: Feedback::EchoUntilReduced,
+        shrinks_in_proportion: reliability.proportional_reduction,
         ..Mechanism::plain(reliability)
     }
 }
@@ -89,7 +91,7 @@ pub struct Controlled<L> {
     max_ssthresh: f64,
     count_limit: u32,
     slow_start_decrease: Option<f64>,
-    /// Until the first slow start is over. Apart, since most flows have none.
+    /// Watches over slow start. Apart, since most flows have none.
     hystart: Option<Box<HyStart>>,
     /// Nothing has been acknowledged since a time-out.
     timed_out: bool,
@@ -108,7 +110,7 @@ impl<L: Law> Controlled<L> {
             max_ssthresh: packets(window.max_ssthresh),
             count_limit: window.count_limit,
             slow_start_decrease: window.slow_start_decrease,
-            hystart: window.hystart.then(Box::default),
+            hystart: window.hystart.map(|kind| Box::new(HyStart::new(kind))),
             timed_out: false,
         }
     }
@@ -134,10 +136,10 @@ impl<L: Law> Controller for Controlled<L> {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.law.on_ack(ack);
-        let acked = f64::from(ack.advanced.min(self.count_limit));
-        if acked == 0.0 {
+        if ack.advanced == 0 {
             return;
         }
+        let acked = f64::from(ack.delivered.min(self.count_limit));
         self.timed_out = false;
         // RFC 3168 §6.1.2: what tells of a mark lets nothing grow.
         if ack.is_recovering || ack.marked {
@@ -156,7 +158,7 @@ impl<L: Law> Controller for Controlled<L> {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.hystart = None;
+        self.hystart.take_if(|watch| !watch.on_loss());
         // RFC 5681 §3.1: when the same segment times out again, `ssthresh` is held.
         if loss.sign == Sign::Timeout && std::mem::replace(&mut self.timed_out, true) {
             return;
@@ -201,10 +203,9 @@ impl<L: Law> Controlled<L> {
         };
         let slowed = match &mut self.hystart {
             None => acked,
-            Some(hystart) => hystart.growth(acked, ack),
+            Some(hystart) => hystart.growth(self.window, acked, ack),
         };
         if self.hystart.as_deref().is_some_and(HyStart::is_over) {
-            self.hystart = None;
             self.ssthresh = self.window;
         }
         // RFC 3742 §2.
@@ -246,7 +247,7 @@ mod tests {
     }
 
     fn ack(advanced: u32) -> Ack {
-        Ack { advanced, rtt: Duration::from_millis(100), next: 100, ..ACK }
+        Ack { advanced, delivered: advanced, rtt: Duration::from_millis(100), next: 100, ..ACK }
     }
 
     fn loss(sign: Sign, packets: u64) -> Loss {

@@ -16,8 +16,18 @@ crate::choices! {
     }
 }
 
+crate::choices! {
+    /// The operating system whose TCP hosts have.
+    pub enum Kernel {
+        /// Linux's: RACK and its probes for a lost tail, proportional reduction, time-outs and SYNs as Linux has
+        /// them, windows that count all that ACKs tell of, CUBIC with HyStart, BBR with ten packets unpaced;
+        /// packets of 1500 B with time stamps. ACKs are not delayed, as while a receiver's window grows.
+        Linux = "linux",
+    }
+}
+
 crate::parameters! {
-    /// How hosts measure round-trip times.
+    /// How hosts measure round-trip times, and what else they are.
     ///
     /// Transports are told what is measured; time-outs run by exact times.
     pub struct Config {
@@ -30,6 +40,9 @@ crate::parameters! {
         pub clock_offset: Duration = Duration::ZERO, where |offset| {
             if *offset <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
         };
+        /// The system whose TCP they have: it gives other defaults to transports and packets, which the
+        /// scenario then shows; none leaves them as the RFCs and papers have them.
+        pub kernel: Option<Kernel> = None;
         /// What is added to every measured round-trip time; none adds nothing.
         pub rtt_noise: Option<noise::Config> = None;
     }

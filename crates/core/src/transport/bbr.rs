@@ -56,6 +56,8 @@ crate::parameters! {
         pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
         /// Least window, in packets, which is that of the search for the round-trip time ([bbr16]: 4).
         pub min_window: u32 = 4, where positive;
+        /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
+        pub unpaced: u32 = 0;
         /// How many packets leave at once (own choice: 1).
         pub burst: u32 = 1, where positive;
         /// How data is made reliable.
@@ -69,7 +71,11 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+        Mechanism {
+            burst: Some(self.burst),
+            unpaced: self.unpaced,
+            ..Mechanism::paced_window(&self.reliability)
+        }
     }
 }
 

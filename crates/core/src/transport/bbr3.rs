@@ -75,6 +75,8 @@ crate::parameters! {
         pub probe_rtt_gain: f64 = 0.5, where positive_fraction;
         /// Least window, in packets ([bbr26]: 4).
         pub min_window: u32 = 4, where positive;
+        /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
+        pub unpaced: u32 = 0;
         /// How many packets leave at once (own choice: 1).
         pub burst: u32 = 1, where positive;
         /// How data is made reliable.
@@ -88,7 +90,11 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { burst: Some(self.burst), ..Mechanism::paced(&self.reliability) }
+        Mechanism {
+            burst: Some(self.burst),
+            unpaced: self.unpaced,
+            ..Mechanism::paced_window(&self.reliability)
+        }
     }
 }
 
@@ -97,7 +103,8 @@ impl Config {
     fn open(&self, path: &Path) -> Bbr3 {
         let throttle = Throttle::new(path, self.initial_window, self.min_window, self.startup_gain);
         let plateau = Plateau::new(self.full_growth, self.full_rounds);
-        let tells_each_loss = self.reliability.recovery == Recovery::SelectiveRepeat;
+        let tells_each_loss =
+            matches!(self.reliability.recovery, Recovery::SelectiveRepeat | Recovery::Rack);
         // The present cycle and the one before.
         let model = Bottleneck::new(path, throttle, plateau, 2);
         Bbr3 {

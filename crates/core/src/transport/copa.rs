@@ -59,7 +59,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::paced(&self.reliability)
+        Mechanism::paced_window(&self.reliability)
     }
 }
 

@@ -94,7 +94,7 @@ impl Transport for Config {
 
     /// Paced only below a window of one packet.
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism::paced(&self.reliability)
+        Mechanism::paced_window(&self.reliability)
     }
 
     fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {

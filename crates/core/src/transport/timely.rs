@@ -169,7 +169,7 @@ impl Segments {
             burst: Some(if self.pacing == Pacing::PerBurst { packets } else { 1 }),
             spacing: self.spacing,
             ack_every: packets,
-            ..Mechanism::plain(reliability)
+            ..Mechanism::paced(reliability)
         }
     }
 }
