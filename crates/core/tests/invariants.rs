@@ -32,14 +32,15 @@ fn network(random: &mut Random) -> (Value, u32) {
         "link" => (
             json!({
                 "kind": "link", "rate": slower, "delay": delay,
-                "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
+                "loss": loss, "losses": losses(random, loss), "ack_loss": pick(random, &[0.0, 0.05]),
             }),
             2,
         ),
         "dumbbell" => (
             json!({
                 "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
-                "bottleneck_rate": slower, "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
+                "bottleneck_rate": slower, "loss": loss, "losses": losses(random, loss),
+                "ack_loss": pick(random, &[0.0, 0.05]),
             }),
             5,
         ),
@@ -67,6 +68,20 @@ fn network(random: &mut Random) -> (Value, u32) {
         }
         other => panic!("say here how to draw a `{other}`"),
     }
+}
+
+/// Losses that are chosen, where none are drawn.
+fn losses(random: &mut Random, loss: f64) -> Value {
+    if loss > 0.0 || random.below(2) == 0 {
+        return json!("none");
+    }
+    let mut text = "flow,segment,time\n".to_owned();
+    for flow in 0..5 {
+        let segment = random.below(20);
+        (1..=random.below(3) + 1)
+            .for_each(|time| writeln!(text, "{flow},{segment},{time}").unwrap());
+    }
+    json!({ "name": "losses.csv", "text": text })
 }
 
 fn discipline(random: &mut Random) -> Value {
