@@ -3,7 +3,7 @@
 mod loss;
 mod paths;
 
-pub use loss::{Loss, Victim};
+pub use loss::{Bursts, Loss, Victim};
 pub use paths::Paths;
 
 use crate::flow::HostId;

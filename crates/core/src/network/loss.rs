@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::port::Port;
-use crate::graph::{Graph, LinkId, Loss, Victim};
+use crate::graph::{self, Graph, LinkId, Loss, Victim};
 use crate::packet::{Kind, Packet};
 use crate::random::Random;
 
@@ -16,6 +16,8 @@ pub enum Losses {
     Random(f64, Random),
     /// Every so many-th is: the period, and how many have come.
     Every(u64, u64),
+    /// More are in some stretches than in others.
+    Bursts(Bursts),
     /// Some that are known.
     Chosen(Chosen),
 }
@@ -27,6 +29,7 @@ impl Losses {
             Loss::None => Self::None,
             Loss::Random(probability) => Self::Random(*probability, stream()),
             Loss::Every(period) => Self::Every(*period, 0),
+            Loss::Bursts(law) => Self::Bursts(Bursts::new(law.clone(), stream())),
             Loss::Chosen(victims) => Self::Chosen(Chosen::new(victims)),
         }
     }
@@ -46,9 +49,32 @@ impl Losses {
                 *came += 1;
                 came.is_multiple_of(*period)
             }
+            Self::Bursts(bursts) => !is_protected && bursts.take(),
             Self::Chosen(chosen) => chosen.take(packet),
         };
         is_lost && !is_protected
+    }
+}
+
+/// A channel that is good or bad.
+#[derive(Debug)]
+pub struct Bursts {
+    law: graph::Bursts,
+    random: Random,
+    is_bad: bool,
+}
+
+impl Bursts {
+    fn new(law: graph::Bursts, mut random: Random) -> Self {
+        let is_bad = random.uniform() < law.share();
+        Self { law, random, is_bad }
+    }
+
+    /// Whether the next packet is lost.
+    fn take(&mut self) -> bool {
+        let Self { law, random, is_bad } = self;
+        *is_bad ^= random.uniform() < if *is_bad { law.leave } else { law.enter };
+        random.uniform() < if *is_bad { law.loss_bad } else { law.loss_good }
     }
 }
 
@@ -102,6 +128,44 @@ mod tests {
     use super::*;
     use crate::packet::Format;
     use crate::units::Time;
+
+    /// Which of so many packets a channel loses.
+    fn lost(law: graph::Bursts, packets: usize) -> Vec<bool> {
+        let mut losses = Losses::new(&Loss::Bursts(law), || Random::new(1, "loss"));
+        let format: Format = crate::parameters::defaults();
+        let packet = format.control(Kind::Data, 0, Time::ZERO);
+        (0..packets).map(|_| losses.take(&packet)).collect()
+    }
+
+    /// Asserts that an estimate is no further off than four standard errors.
+    fn assert_estimates(estimate: f64, expected: f64, variance: f64, count: usize) {
+        let error = (variance / count as f64).sqrt();
+        let off = (estimate - expected).abs();
+        assert!(off < 4.0 * error, "{estimate} is {:.1} errors off {expected}", off / error);
+    }
+
+    #[test]
+    fn bursts_lose_the_stationary_share() {
+        let law = graph::Bursts { enter: 0.01, leave: 0.3, loss_good: 0.001, loss_bad: 0.5 };
+        let lost = lost(law, 500_000);
+        let (bad, rate) = (0.01 / 0.31, 0.01 / 0.31 * 0.5 + 0.3 / 0.31 * 0.001);
+        let estimate = lost.iter().filter(|lost| **lost).count() as f64 / lost.len() as f64;
+        // Losses k packets apart have the covariance of the states there, which falls as 0.69^k.
+        let covariances = bad * (1.0 - bad) * (0.5_f64 - 0.001).powi(2) * 0.69 / (1.0 - 0.69);
+        let variance = rate * (1.0 - rate) + 2.0 * covariances;
+        assert_estimates(estimate, rate, variance, lost.len());
+    }
+
+    #[test]
+    fn bursts_are_as_long_as_the_channel_stays_bad() {
+        let law = graph::Bursts { enter: 0.02, leave: 0.2, loss_good: 0.0, loss_bad: 1.0 };
+        let lost = lost(law, 500_000);
+        let bursts: Vec<_> = lost.chunk_by(|one, next| one == next).filter(|run| run[0]).collect();
+        let packets: usize = bursts.iter().map(|burst| burst.len()).sum();
+        // Lengths are geometric.
+        let variance = (1.0 - 0.2) / 0.2_f64.powi(2);
+        assert_estimates(packets as f64 / bursts.len() as f64, 5.0, variance, bursts.len());
+    }
 
     #[test]
     fn those_copies_are_lost_that_are_chosen_and_no_others() {

@@ -1,7 +1,7 @@
 //! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
 //! protocols.
 
-use super::{Graph, LoadReference, Loss, Topology};
+use super::{Bursts, Graph, LoadReference, Loss, Topology};
 use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
@@ -21,6 +21,8 @@ crate::parameters! {
         /// Every so many-th packet from left to right is lost, instead of some at random; none for
         /// no such losses. One packet is lost in each period of a TCP's window, as its laws assume.
         pub loss_every: Option<u64> = None, where positive_if_given;
+        /// Losses in bursts from left to right, instead of some at random; none for no such losses.
+        pub bursts: Option<Bursts> = None;
         /// A CSV file of the packets that are lost from left to right, instead of some at random.
         /// Columns: `flow` (its number, as in flow records), `segment` (counted from 1 in the order
         /// of the flow's data; 0 is the SYN) and `time` (which of its copies that come to the end
@@ -42,6 +44,7 @@ impl Topology for Config {
         graph.links[forward].loss = Loss::one_of([
             ("loss", Loss::random(self.loss)),
             ("loss_every", self.loss_every.map_or(Loss::None, Loss::Every)),
+            ("bursts", self.bursts.clone().map_or(Loss::None, Loss::Bursts)),
             ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
         ])?;
         graph.links[forward + 1].loss = Loss::random(self.ack_loss);
