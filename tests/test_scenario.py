@@ -117,6 +117,17 @@ def test_files_are_read_beside_the_scenario(tmp_path: Path) -> None:
     assert scenario.with_files(read(file)) == read(file)
 
 
+def test_a_topology_names_files_of_its_links(tmp_path: Path) -> None:
+    (tmp_path / "losses.csv").write_text("flow,segment,time\n0,1,1\n", encoding="utf-8")
+    file = tmp_path / "scenario.toml"
+    file.write_text('[topology]\nlosses = "losses.csv"\nrate_trace = "none"\n', encoding="utf-8")
+    loaded = {"name": "losses.csv", "text": "flow,segment,time\n0,1,1\n"}
+    assert read(file) == {"topology": {"losses": loaded, "rate_trace": "none"}}
+    # Elsewhere the word may be a name of a user's own.
+    own = {"transports": {"losses": "tcp"}}
+    assert scenario.with_files(own, tmp_path) == own
+
+
 def test_a_missing_file_is_named_with_its_field_and_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").touch()
     file = tmp_path / "scenario.toml"

@@ -7,7 +7,7 @@ from typing import Any
 
 from sojourn import places
 from sojourn._core import ScenarioError
-from sojourn.scenario import FileError, did_you_mean, parse
+from sojourn.scenario import FileError, did_you_mean, names_file, parse
 
 FIRST = places.PACKAGE / "first_scenario.toml"
 
@@ -57,14 +57,13 @@ def _write(texts: Mapping[Path, str]) -> list[Path]:
     return list(texts)
 
 
-def _named_files(value: Any) -> Iterator[str]:
+def _named_files(value: Any, field: str = "") -> Iterator[str]:
     """Yield the files that a scenario names, as `scenario.with_files` finds them."""
-    if isinstance(value, Mapping):
+    if names_file(field, value):
+        yield value
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
-            if key == "file" and isinstance(inner, str) and inner != "none":
-                yield inner
-            else:
-                yield from _named_files(inner)
+            yield from _named_files(inner, f"{field}.{key}")
     elif isinstance(value, list):
         for inner in value:
-            yield from _named_files(inner)
+            yield from _named_files(inner, f"{field}[]")

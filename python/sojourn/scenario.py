@@ -13,7 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from sojourn import _core, files
 from sojourn._core import ScenarioError
@@ -26,6 +26,10 @@ MOST_DEPTH = 60
 """How many tables and lists may lie in each other."""
 
 TOO_DEEP = f"nested too deeply, at most {MOST_DEPTH} levels are allowed"
+
+
+FILES = (".file", "topology.losses", "topology.rate_trace")
+"""How the paths of fields end that name files."""
 
 
 class FileError(ScenarioError):
@@ -62,7 +66,7 @@ def _syntax_error(path: Path, message: str) -> str:
 
 
 def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Scenario:
-    """Replace the name under every key `file` by `{name, text}`, looking in `directory`."""
+    """Replace the names of files (`names_file`) by `{name, text}`, looking in `directory`."""
 
     def load(value: Any, field: str, depth: int) -> Any:
         if depth > MOST_DEPTH:
@@ -71,11 +75,16 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [load(inner, f"{field}[{i}]", depth + 1) for i, inner in enumerate(value)]
-        if field.endswith(".file") and isinstance(value, str) and value != "none":
+        if names_file(field, value):
             return _load_file(value, field, directory or Path())
         return value
 
     return {key: load(value, str(key), 1) for key, value in scenario.items()}
+
+
+def names_file(field: str, value: Any) -> TypeGuard[str]:
+    """Return whether a field of this path and value names a file."""
+    return field.endswith(FILES) and isinstance(value, str) and value != "none"
 
 
 def _shortened(field: str) -> str:

@@ -11,7 +11,7 @@ use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
 use crate::network::buffer::Buffers;
-use crate::network::loss::Losses;
+use crate::network::loss::{self, Losses};
 use crate::network::pauses::Pauses;
 use crate::network::port::{Port, Service};
 use crate::network::routes::Routes;
@@ -203,7 +203,7 @@ impl Scenario {
             let keeps_account = self.account;
             let service =
                 Service { control_first: control_priority, is_awaited, stamps, keeps_account };
-            let losses = Losses::new(graph.links[link].loss, || random("loss"));
+            let losses = Losses::new(&graph.links[link].loss, || random("loss"));
             Port::new(&graph.links[link], behaviours, router, service, random("port"), losses)
         };
 
@@ -311,7 +311,8 @@ impl Scenario {
         let of_transports = self
             .all_transports()
             .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
-        let warnings = of_router.chain(of_transports).chain(of_pauses);
+        let of_losses = loss::warnings(graph, &network.ports);
+        let warnings = of_router.chain(of_transports).chain(of_pauses).chain(of_losses);
         summary["warnings"] = warnings.collect();
         let number = network.traffic.numbers.iter();
         let of_class = |(class, [switch, host]): (&Number, &[queue::Config; 2])| {

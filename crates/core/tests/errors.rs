@@ -50,6 +50,10 @@ fn graph(rows: &str) -> Value {
     json!({ "topology": file("graph", &format!("from,to,rate,delay\n{rows}")) })
 }
 
+fn losses(text: &str) -> Value {
+    json!({ "topology": { "losses": { "name": "losses.csv", "text": text } } })
+}
+
 /// Each mistake by itself, as a change of [`good`].
 fn mistakes() -> Vec<Value> {
     [names_and_values(), what_must_fit(), traffic_and_files()].concat()
@@ -199,6 +203,20 @@ fn traffic_and_files() -> Vec<Value> {
         graph("a,s,1 Gbps,1 us\nb,t,1 Gbps,1 us\n"),
         graph("a,s,1 Gbps,1 us\nb,s,1 Gbps\n"),
         graph("a,s,fast,1 us\nb,s,1 Gbps,1 us\n"),
+        // Losses.
+        losses("flow,segment\n0,1\n"),
+        losses("flow,segment,time\n"),
+        losses("flow,segment,time\n0,1\n"),
+        losses("flow,segment,time\n-1,1,1\n"),
+        losses("flow,segment,time\n0,0.5,1\n"),
+        losses("flow,segment,time\n0,1,0\n"),
+        losses("flow,segment,time\n0,1,\n"),
+        losses("flow,segment,time\n0,1,1\n0,1,2\n0,1,1\n"),
+        with(&losses("flow,segment,time\n0,1,1\n"), json!({ "topology": { "loss": 0.1 } })),
+        json!({ "topology": { "losses": 3 } }),
+        json!({ "topology": { "bursts": { "enter": 0.1 } } }),
+        json!({ "topology": { "bursts": { "enter": 0.1, "leave": 0 } } }),
+        json!({ "topology": { "loss": 0.1, "bursts": { "enter": 0.1, "leave": 0.5 } } }),
     ]
 }
 

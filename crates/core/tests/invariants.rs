@@ -29,20 +29,20 @@ fn network(random: &mut Random) -> (Value, u32) {
     let delay = pick(random, &["0 ns", "300 ns", "1 us", "50 us"]);
     let loss = pick(random, &[0.0, 0.0, 0.01, 0.1]);
     match pick(random, topology::Config::NAMES) {
-        "link" => (
-            json!({
+        "link" => {
+            let link = json!({
                 "kind": "link", "rate": slower, "delay": delay,
                 "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
-            }),
-            2,
-        ),
-        "dumbbell" => (
-            json!({
+            });
+            (with(&link, losses(random, loss)), 2)
+        }
+        "dumbbell" => {
+            let dumbbell = json!({
                 "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
                 "bottleneck_rate": slower, "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
-            }),
-            5,
-        ),
+            });
+            (with(&dumbbell, losses(random, loss)), 5)
+        }
         "star" => (json!({ "kind": "star", "hosts": 5, "rate": rate, "delay": delay }), 5),
         "parking_lot" => (json!({ "kind": "parking_lot", "rate": rate, "delay": delay }), 4),
         "leaf_spine" => {
@@ -57,15 +57,35 @@ fn network(random: &mut Random) -> (Value, u32) {
             8,
         ),
         "graph" => {
+            let bursts = pick(random, &[",", "0.02,0.3"]);
             let text = format!(
-                "from,to,rate,delay,loss,reverse_rate,reverse_delay\n\
-                 a,s,{rate},{delay},{loss},{slower},1 us\n\
-                 b,s,{slower},1 us,0,{rate},{delay}\ns,t,{rate},{delay},0,{slower},2 us\n\
-                 s,t,{slower},{delay},0,{slower},2 us\nt,c,1 Gbps,0 ns,0,1 Gbps,0 ns\n"
+                "from,to,rate,delay,loss,reverse_rate,reverse_delay,enter,leave\n\
+                 a,s,{rate},{delay},{loss},{slower},1 us,,\n\
+                 b,s,{slower},1 us,0,{rate},{delay},,\n\
+                 s,t,{rate},{delay},0,{slower},2 us,{bursts}\n\
+                 s,t,{slower},{delay},0,{slower},2 us,,\nt,c,1 Gbps,0 ns,0,1 Gbps,0 ns,,\n"
             );
             (json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } }), 3)
         }
         other => panic!("say here how to draw a `{other}`"),
+    }
+}
+
+/// Losses that are chosen or come in bursts, or neither, where none are drawn.
+fn losses(random: &mut Random, loss: f64) -> Value {
+    match random.below(3) {
+        0 if loss == 0.0 => {
+            let mut text = "flow,segment,time\n".to_owned();
+            for flow in 0..5 {
+                let (segment, copies) = (random.below(20), random.below(3) + 1);
+                (1..=copies).for_each(|time| writeln!(text, "{flow},{segment},{time}").unwrap());
+            }
+            json!({ "losses": { "name": "losses.csv", "text": text } })
+        }
+        1 if loss == 0.0 => {
+            json!({ "bursts": { "enter": 0.02, "leave": pick(random, &[0.2, 1.0]), "loss_bad": 0.7 } })
+        }
+        _ => json!({}),
     }
 }
 

@@ -127,6 +127,33 @@ fn periodic_loss_takes_every_so_many_th_packet() {
 }
 
 #[test]
+fn chosen_losses_take_these_packets_and_no_others() {
+    let scenario = |rows: &str| {
+        let text = format!("flow,segment,time\n{rows}");
+        json!({
+            "topology": { "kind": "link", "losses": { "name": "losses.csv", "text": text } },
+            "transport": { "kind": "tcp", "reliability": { "recovery": "reno" } },
+            "workload": flows(&[(0.0, 0, 1, 100_000), (0.0, 0, 1, 100_000)]),
+        })
+    };
+    let lost = |rows| {
+        let results = run(&scenario(rows));
+        assert_eq!(count(&results, "finished"), 2);
+        (count(&results, "losses"), results.flows.retransmits, results.summary["warnings"].clone())
+    };
+    assert_eq!(lost("0,50,1\n"), (1, vec![1, 0], json!([])));
+    // The retransmission too: a time-out repairs that, and sends nothing else again.
+    assert_eq!(lost("0,50,1\n0,50,2\n"), (2, vec![2, 0], json!([])));
+    assert_eq!(
+        lost("1,100,1\n1,0,1\n"),
+        (2, vec![0, 1], json!([])),
+        "a SYN is not sent again as data"
+    );
+    let never = "2 of the 3 packets that left->right was to lose never came to its end";
+    assert_eq!(lost("0,50,1\n0,50,3\n5,1,1\n"), (1, vec![1, 0], json!([never])));
+}
+
+#[test]
 fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
     let scenario = with(
         &path(),

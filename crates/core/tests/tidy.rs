@@ -15,7 +15,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("account", &["units"]),
     ("watch", &["parameters", "units"]),
     ("alone", &["packet", "units"]),
-    ("graph", &["flow", "units"]),
+    ("graph", &["flow", "parameters", "units"]),
     ("topology", &["flow", "graph", "parameters", "random", "units"]),
     ("agenda", &["graph", "packet", "units"]),
     ("waiting", &["packet", "parameters", "random", "units"]),

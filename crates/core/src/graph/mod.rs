@@ -1,7 +1,9 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+mod loss;
 mod paths;
 
+pub use loss::{Bursts, Loss, Victim};
 pub use paths::Paths;
 
 use crate::flow::HostId;
@@ -35,24 +37,6 @@ pub struct Link {
     pub delay: Duration,
     /// Which packets are lost on the way.
     pub loss: Loss,
-}
-
-/// Which packets a link loses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// None.
-    None,
-    /// Each with this probability, whatever becomes of the others.
-    Random(f64),
-    /// Every so many-th.
-    Every(u64),
-}
-
-impl Loss {
-    /// Each packet is lost with this probability.
-    pub fn random(probability: f64) -> Self {
-        if probability > 0.0 { Self::Random(probability) } else { Self::None }
-    }
 }
 
 /// What a load of 1 means on a topology.

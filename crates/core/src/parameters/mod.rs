@@ -31,6 +31,12 @@ impl Problem {
         Self { field: field.into(), message: message.into() }
     }
 
+    /// The same problem, with another field.
+    #[must_use]
+    pub(crate) fn of(self, field: &str) -> Self {
+        Self { field: field.to_owned(), ..self }
+    }
+
     /// The same problem seen from the table that holds the field at `parent`.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {

@@ -1,7 +1,7 @@
 //! Senders and receivers on either side of one bottleneck.
 
-use super::{Graph, LoadReference, Loss, Topology, some};
-use crate::parameters::{Problem, fraction, positive, positive_if_given};
+use super::{Bursts, Graph, LoadReference, Loss, Topology, some};
+use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::random::Random;
 use crate::units::{Duration, Rate};
 
@@ -29,6 +29,15 @@ crate::parameters! {
         pub bottleneck_delay: Option<Duration> = None;
         /// Probability that the bottleneck loses a packet from left to right.
         pub loss: f64 = 0.0, where fraction;
+        /// Losses of the bottleneck in bursts from left to right, instead of some at random; none for no
+        /// such losses.
+        pub bursts: Option<Bursts> = None;
+        /// A CSV file of the packets that the bottleneck loses from left to right, instead of some at
+        /// random. Columns: `flow` (its number, as in flow records), `segment` (counted from 1 in the
+        /// order of the flow's data; 0 is the SYN) and `time` (which of its copies that come to the
+        /// end of the link: 1 is the first, more were sent again). All others pass. None for no such
+        /// losses.
+        pub losses: Option<File> = None;
         /// Probability that the bottleneck loses a packet from right to left.
         pub ack_loss: f64 = 0.0, where fraction;
     }
@@ -48,7 +57,12 @@ impl Topology for Config {
         let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
         let bottleneck =
             graph.connect(left, right, rate, self.bottleneck_delay.unwrap_or(self.delay)) as usize;
-        graph.links[bottleneck].loss = Loss::random(self.loss);
+        let chosen = |file| Loss::chosen("losses", file);
+        graph.links[bottleneck].loss = Loss::one_of([
+            ("loss", Loss::random(self.loss)),
+            ("bursts", self.bursts.clone().map_or(Loss::None, Loss::Bursts)),
+            ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
+        ])?;
         graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
         let mut random = Random::new(seed, "topology/delays");
         let spread = self.longest_delay.map_or(0.0, |longest| (longest - self.delay).seconds());

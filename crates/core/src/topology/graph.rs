@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
+use super::{Bursts, Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
 use crate::flow::HostId;
 use crate::parameters::table::{Row, Table};
 use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
@@ -12,9 +12,11 @@ crate::parameters! {
     /// Any network, from a CSV file with one row a cable.
     ///
     /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and if wanted `loss`
-    /// (0 to 1). A cable is the same in both directions unless `reverse_rate`, `reverse_delay` or
-    /// `reverse_loss` say otherwise for the direction from `to` to `from`. Several cables may join
-    /// the same two nodes. Lines that start with `#` are comments.
+    /// (0 to 1), or instead, for losses in bursts, `enter`, `leave`, `loss_good` and `loss_bad`,
+    /// which mean what they do in `bursts` of a link. A cable is the same in both directions unless
+    /// columns of the same names after `reverse_`, such as `reverse_rate`, say otherwise for the
+    /// direction from `to` to `from`; what they say of losses is then all of its losses. Several
+    /// cables may join the same two nodes. Lines that start with `#` are comments.
     pub struct Config {
         /// The table of cables.
         pub file: File;
@@ -28,6 +30,22 @@ crate::parameters! {
     }
 }
 
+/// What a row may say, of the direction from `to` to `from` after `reverse_`.
+const OPTIONAL: [&str; 12] = [
+    "loss",
+    "enter",
+    "leave",
+    "loss_good",
+    "loss_bad",
+    "reverse_rate",
+    "reverse_delay",
+    "reverse_loss",
+    "reverse_enter",
+    "reverse_leave",
+    "reverse_loss_good",
+    "reverse_loss_bad",
+];
+
 /// More hops than this would not fit a path's length.
 const MOST_NODES: usize = 1 << 15;
 
@@ -35,12 +53,8 @@ impl Topology for Config {
     fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let mut ids = BTreeMap::new();
-        Table::open(
-            &self.file,
-            &["from", "to", "rate", "delay"],
-            &["loss", "reverse_rate", "reverse_delay", "reverse_loss"],
-        )?
-        .rows(|row| add_cable(&mut graph, &mut ids, row))?;
+        Table::open(&self.file, &["from", "to", "rate", "delay"], &OPTIONAL)?
+            .rows(|row| add_cable(&mut graph, &mut ids, row))?;
         graph.hosts = match &self.hosts {
             Some(names) => named_hosts(names, &ids)?,
             None => leaves(&graph),
@@ -123,26 +137,42 @@ fn add_cable(
     }
     let mut id = |name: &str| *ids.entry(name.to_owned()).or_insert_with(|| graph.add_switch(name));
     let (from, to) = (id(from), id(to));
-    let bounded = |column, loss: f64| match fraction(&loss) {
-        Ok(()) => Ok(Loss::random(loss)),
-        Err(must) => Err(row.problem(column, &format!("must be {must}, not {loss}"))),
-    };
     let moving = |column, rate: Rate| match positive(&rate) {
         Ok(()) => Ok(rate),
         Err(must) => Err(row.problem(column, &format!("must be {must}, not {rate}"))),
     };
     let rate = moving("rate", row.required("rate")?)?;
     let delay: Duration = row.required("delay")?;
-    let loss = row.value("loss")?.unwrap_or(0.0);
-    graph.links.push(Link { from, to, rate, delay, loss: bounded("loss", loss)? });
+    let loss = loss(row, "")?.unwrap_or(Loss::None);
+    graph.links.push(Link { from, to, rate, delay, loss: loss.clone() });
     graph.links.push(Link {
         from: to,
         to: from,
         rate: moving("reverse_rate", row.value("reverse_rate")?.unwrap_or(rate))?,
         delay: row.value("reverse_delay")?.unwrap_or(delay),
-        loss: bounded("reverse_loss", row.value("reverse_loss")?.unwrap_or(loss))?,
+        loss: self::loss(row, "reverse_")?.unwrap_or(loss),
     });
     Ok(())
+}
+
+/// What a row says of the losses of a direction, in columns whose names begin with `prefix`.
+fn loss(row: &Row<'_>, prefix: &str) -> Result<Option<Loss>, Problem> {
+    let [loss, enter] = ["loss", "enter"].map(|name| format!("{prefix}{name}"));
+    let probability = row.value(&loss)?;
+    if let Some(Err(must)) = probability.as_ref().map(fraction) {
+        return Err(
+            row.problem(&loss, &format!("must be {must}, not {}", probability.unwrap_or(0.0)))
+        );
+    }
+    let bursts = Bursts::of_row(row, prefix)?;
+    if probability.is_none() && bursts.is_none() {
+        return Ok(None);
+    }
+    let said = Loss::one_of([
+        (&*loss, probability.map_or(Loss::None, Loss::random)),
+        (&*enter, bursts.map_or(Loss::None, Loss::Bursts)),
+    ]);
+    said.map(Some).map_err(|problem| row.problem(&problem.field, &problem.message))
 }
 
 fn named_hosts(names: &[String], ids: &BTreeMap<String, NodeId>) -> Result<Vec<NodeId>, Problem> {
@@ -198,6 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn losses_in_bursts_are_said_of_either_direction() {
+        let text = "from,to,rate,delay,loss,enter,leave,loss_bad,reverse_loss,reverse_enter,\
+                    reverse_leave\n\
+                    a,s,1 Gbps,1 us,,0.1,0.5,0.9,,,\nb,s,1 Gbps,1 us,0.2,,,,,0.3,1\n\
+                    c,s,1 Gbps,1 us,,1,1,,0,,\n";
+        let graph = graph(text, &json!({})).unwrap();
+        let bursts = |enter, leave, loss_bad| {
+            Loss::Bursts(Bursts { enter, leave, loss_good: 0.0, loss_bad })
+        };
+        let losses: Vec<_> = graph.links.iter().map(|link| link.loss.clone()).collect();
+        let one = bursts(0.1, 0.5, 0.9);
+        let other = bursts(0.3, 1.0, 1.0);
+        let back = Loss::None;
+        let there = bursts(1.0, 1.0, 1.0);
+        assert_eq!(losses, [one.clone(), one, Loss::Random(0.2), other, there, back]);
+    }
+
+    #[test]
     fn hosts_can_be_named_and_may_then_have_two_cables() {
         let text =
             format!("{TWO}b, t, 1 Gbps, 1 us,,\nc, t, 1 Gbps, 1 us,,\na, t, 1 Gbps, 1 us,,\n");
@@ -210,6 +258,10 @@ mod tests {
         let error = |text: &str, rest| graph(text, &rest).unwrap_err().to_string();
         let none = json!({});
         let row = |row| format!("from,to,rate,delay,loss\na,s,1 Gbps,1 us,\n{row}\n");
+        let bursts = |cells| {
+            let header = "from,to,rate,delay,reverse_enter,reverse_leave,reverse_loss";
+            format!("{header}\na,s,1 Gbps,1 us,{cells}\n")
+        };
         insta::assert_snapshot!(
             [
                 error("", none.clone()),
@@ -222,6 +274,10 @@ mod tests {
                 error(&row("b,s,1 Gbps,1 us,2"), none.clone()),
                 error(&row("b,s,1 Gbps,1 us"), none.clone()),
                 error(&row("b,b,1 Gbps,1 us,"), none.clone()),
+                error(&bursts("0.1,,"), none.clone()),
+                error(&bursts("0,0.1,"), none.clone()),
+                error(&bursts(",,2"), none.clone()),
+                error(&bursts("0.1,0.1,0.5"), none.clone()),
                 error(&row(",b,1 Gbps,1 us,"), none.clone()),
                 error(&row("b,t,1 Gbps,1 us,"), none.clone()),
                 error(&row("s,a,1 Gbps,1 us,"), none.clone()),

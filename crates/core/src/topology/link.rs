@@ -1,8 +1,8 @@
 //! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
 //! protocols.
 
-use super::{Graph, LoadReference, Loss, Topology};
-use crate::parameters::{Problem, fraction, positive, positive_if_given};
+use super::{Bursts, Graph, LoadReference, Loss, Topology};
+use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
 crate::parameters! {
@@ -21,15 +21,16 @@ crate::parameters! {
         /// Every so many-th packet from left to right is lost, instead of some at random; none for
         /// no such losses. One packet is lost in each period of a TCP's window, as its laws assume.
         pub loss_every: Option<u64> = None, where positive_if_given;
+        /// Losses in bursts from left to right, instead of some at random; none for no such losses.
+        pub bursts: Option<Bursts> = None;
+        /// A CSV file of the packets that are lost from left to right, instead of some at random.
+        /// Columns: `flow` (its number, as in flow records), `segment` (counted from 1 in the order
+        /// of the flow's data; 0 is the SYN) and `time` (which of its copies that come to the end
+        /// of the link: 1 is the first, more were sent again). All others pass. None for no such
+        /// losses.
+        pub losses: Option<File> = None;
         /// Probability that a packet is lost from right to left.
         pub ack_loss: f64 = 0.0, where fraction;
-    }
-    check |link| {
-        if link.loss > 0.0 && link.loss_every.is_some() {
-            let message = "must be left out: `loss` says which packets are lost already";
-            return Err(Problem::new("loss_every", message));
-        }
-        Ok(())
     }
 }
 
@@ -39,7 +40,13 @@ impl Topology for Config {
         let mut graph = Graph::new(LoadReference { rate: self.rate, what });
         let (left, right) = (graph.add_host("left"), graph.add_host("right"));
         let forward = graph.connect(left, right, self.rate, self.delay) as usize;
-        graph.links[forward].loss = self.loss_every.map_or(Loss::random(self.loss), Loss::Every);
+        let chosen = |file| Loss::chosen("losses", file);
+        graph.links[forward].loss = Loss::one_of([
+            ("loss", Loss::random(self.loss)),
+            ("loss_every", self.loss_every.map_or(Loss::None, Loss::Every)),
+            ("bursts", self.bursts.clone().map_or(Loss::None, Loss::Bursts)),
+            ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
+        ])?;
         graph.links[forward + 1].loss = Loss::random(self.ack_loss);
         graph.hosts_are_routers = true;
         graph.senders = Some(1);

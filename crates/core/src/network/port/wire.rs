@@ -68,7 +68,7 @@ impl Port {
     /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
     /// one would stop the link for ever.
     pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.losses.take(packet.kind.is_frame());
+        let is_lost = self.losses.take(packet);
         self.counters.lost += u64::from(is_lost);
         is_lost
     }
