@@ -176,7 +176,12 @@ def nothing_runs_that_is_refused(
         ("[0.001, 0.0015]", "[0.00191, 0.00192]", "one.dctcp (quick): measured_s: no flow arrives"),
         ("[0, 0.001]", "[0.001, 0.002]", "listed.sharing: measured_s: no flow arrives from 0.001"),
         ("small = 0.1", "smal = 0.1", "within.mean: there is no bin `smal`; did you mean `small`?"),
-        ("within.mean", "within.median", "must be 'mean' or 'p99'"),
+        ("within.mean", "within.median", "must be 'mean', 'p95' or 'p99'"),
+        ("within.mean", "factor.drops = 2\nwithin.mean", "must be 'timeouts' or 'retransmits'"),
+        ("within.mean", "factor.timeouts = 0.5\nwithin.mean", "must be greater than or equal to 1"),
+        ("within.mean", "repeats = []\nwithin.mean", "`repeats` must be one or more tables"),
+        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: must be one, for the other's"),
+        ("within.mean", "repeats = [{ sed = 1 }]\nwithin.mean", "one.dctcp: sed: unknown field"),
         ("within = 0.1", 'within = "x"', "within.everywhere: must be a valid number"),
         ("within = 0.1", "within = -1", "must be greater than 0"),
         ("small = [1, 9]", "small = [1]", "there is no `groups.small.1`"),
@@ -323,7 +328,7 @@ def cut(name: str, length: int) -> Break:
         (replaced({"dctpc": 1}), "dctpc: unknown column; did you mean `dctcp`?"),
         (
             lambda folder: FLOWS.drop("packets").write_parquet(folder / "one.parquet"),
-            "one.parquet: there is no column `packets`",
+            "one.parquet: must have one of the columns `packets` and `bytes`",
         ),
         (
             lambda folder: FLOWS.clear().write_parquet(folder / "one.parquet"),

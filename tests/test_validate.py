@@ -134,6 +134,71 @@ def test_sizes_with_few_flows_are_shown_but_not_judged(make_folder: MakeFolder) 
     assert one.judged["low"].to_list() == [1, 10]
 
 
+REPEATED = """
+simulator = "other"
+payload_bytes = 1000
+wire_bytes = 1040
+by = "flow"
+least_flows = 1
+repeats = [{ topology.delay = "1 us" }, { topology.delay = "101 us" }]
+factor = { timeouts = 1, retransmits = 1 }
+within = 0.01
+
+[scenario]
+topology = { kind = "dumbbell", senders = 1, receivers = 1 }
+transport = "dctcp"
+
+[cases.two]
+title = "sizes in bytes, over two delays"
+flows = "two.parquet"
+measured_s = [0, 1]
+end_s = 1
+
+[cases.two.runs.dctcp]
+label = "DCTCP"
+"""
+
+
+def test_ours_is_the_mean_over_repeats_and_sizes_may_be_in_bytes(tmp_path: Path) -> None:
+    (tmp_path / "cases.toml").write_text(REPEATED, encoding="utf-8")
+    sizes = [2500, 150_000]
+    pl.DataFrame({"start_us": [0.0, 500_000.0], "bytes": sizes}).write_parquet(
+        tmp_path / "two.parquet"
+    )
+    fct = [
+        sojourn.run(
+            {
+                "topology": {"kind": "dumbbell", "senders": 1, "receivers": 1, "delay": delay},
+                "transport": "dctcp",
+                "packet": {"payload": "1000 B", "header": "40 B", "ack": "40 B"},
+                "workload": {
+                    "kind": "flows",
+                    "flows": [
+                        {"source": 0, "target": 1, "start": f"{500 * i} ms", "size": f"{size} B"}
+                        for i, size in enumerate(sizes)
+                    ],
+                },
+            }
+        ).flows["fct_s"]
+        for delay in ("1 us", "101 us")
+    ]
+    mean = (fct[0] + fct[1]) / 2
+    rows = [
+        {"case": "two", "run": "dctcp", "low": i, "high": i, "flows": 1, "unfinished": 0}
+        | {"mean": mean[i], "stderr": None, "median": mean[i], "p95": None, "p99": None}
+        for i in range(2)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "bins.csv")
+    totals = {"case": "two", "run": "dctcp", "timeouts": 0, "retransmits": 3}
+    pl.DataFrame([totals]).write_csv(tmp_path / "totals.csv")
+    one = outcomes(tmp_path)["dctcp"]
+    assert one.completion.held
+    assert one.bins["difference"].to_list() == pytest.approx([0, 0], abs=1e-6)
+    held = {what: verdict.held for what, verdict in one.counts}
+    assert held == {"time-outs": True, "sent again": False}
+    assert one.ours["timeouts"] == 0
+
+
 def test_a_quick_run_compares_the_flows_that_both_finished(make_folder: MakeFolder) -> None:
     known = outcomes(make_folder(1.0), quick=True)
     assert list(known) == ["dctcp"]
@@ -251,7 +316,8 @@ def test_every_case_of_the_repository_is_a_correct_scenario(folder: Path) -> Non
     replays = read_cases(folder)
     assert replays
     for replay in replays:
-        sojourn.check(replay.scenario)
+        for scenario in replay.scenarios:
+            sojourn.check(scenario)
 
 
 def test_the_ideals_are_those_of_ns_2_to_the_last_digit() -> None:

@@ -4,11 +4,14 @@ A folder holds the other's results and `cases.toml`, which says what each run wa
 
 * `simulator`, its name; `scenario`, what all runs have in common; `cases`, by name, each with its
   own `scenario` on top of that and with `runs`, by name, each with its own on top of both.
+  `repeats` are tables that each change it once more: ours is then the mean over them.
 * A run has a `label` and says `within` which share of the other's mean completion time ours should
-  be in every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`. `like` names a
-  run (`run`, or `case.run`) whose table it changes.
-* `flows` names a Parquet file with one row a flow: `start_us`, `packets`, if wanted `source` and
-  `target`, and the other's completion times in microseconds in columns named after runs.
+  be in every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`; and if wanted
+  within which factor of the other's `timeouts` or `retransmits`, as in `factor.timeouts = 2`.
+  `like` names a run (`run`, or `case.run`) whose table it changes.
+* `flows` names a Parquet file with one row a flow: `start_us`, `packets` or `bytes`, if wanted
+  `source` and `target`, and the other's completion times in microseconds in columns named after
+  runs.
 * `measured_s` bounds the arrivals of the flows that count; at `end_s` the run ends; `quick` may
   give other values of both for a short run, which is compared flow by flow.
 * Times end when the receiver has everything, or `until = "acked"` when the sender knows; they are
@@ -46,11 +49,12 @@ TOTALS = (
     "queue_packets",
     "drop_rate",
     "retransmit_rate",
+    "retransmits",
     "timeouts",
 )
 """What is compared of a run as a whole, with the names of `totals.csv`."""
 
-BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p99")
+BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p95", "p99")
 """What is compared of the flows whose size (or number) is from `low` to `high`."""
 
 
@@ -67,7 +71,7 @@ Period = Annotated[tuple[Seconds, Seconds], Strict(False), AfterValidator(_ascen
 Group = Annotated[tuple[int, int], Strict(False)]
 Within = Annotated[
     Annotated[Share, Tag("everywhere")]
-    | Annotated[dict[Literal["mean", "p99"], dict[str, Share]], Tag("by statistic")],
+    | Annotated[dict[Literal["mean", "p95", "p99"], dict[str, Share]], Tag("by statistic")],
     Discriminator(lambda value: "by statistic" if isinstance(value, dict) else "everywhere"),
 ]
 
@@ -88,7 +92,11 @@ class Settings(BaseModel):
     payload_bytes: Bytes
     wire_bytes: Bytes
     """The size of a packet without and with its headers."""
+    ack_bytes: Bytes = 40
+    """The size of an ACK."""
     scenario: dict[str, Any]
+    repeats: list[dict[str, Any]] = [{}]
+    """What changes it each time that it is run; ours is the mean."""
     link: str | None = None
     """The link whose queue and utilisation are compared; without one, the network as a whole."""
     by: Literal["size", "flow", "group"] = "size"
@@ -97,6 +105,8 @@ class Settings(BaseModel):
     """The names of bins."""
     within: Within | None = None
     """Which share of the other's number ours may be apart; `None` is not judged."""
+    factor: dict[Literal["timeouts", "retransmits"], Annotated[float, Field(ge=1)]] = {}
+    """Within which factor of the other's ours may be; fewer than one count as one."""
     adds_s: Seconds = 0.0
     """What is added to our completion times."""
     ack_s: Seconds = 0.0
@@ -116,6 +126,8 @@ class Settings(BaseModel):
         """Compare what two keys say."""
         if self.measured_s[1] > self.end_s:
             raise ValueError(f"`measured_s` must end no later than `end_s` = {self.end_s:g}")
+        if not self.repeats:
+            raise ValueError("`repeats` must be one or more tables")
         if self.wire_bytes < self.payload_bytes:
             raise ValueError("`wire_bytes` must be no less than `payload_bytes`")
         return self
@@ -168,6 +180,7 @@ BINS_COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
     **dict.fromkeys(("low", "high", "flows", "unfinished"), COUNT),
     **{"mean": TIME, "stderr": NUMBER, "median": TIME, "p99": TIME},
+    "p95": Column(least=1e-12, may_be_empty=True, needed=False),
 }
 TOTALS_COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
@@ -175,7 +188,8 @@ TOTALS_COLUMNS = {
 }
 FLOWS_COLUMNS = {
     "start_us": Column(),
-    "packets": Column(1, 1e9, whole=True),
+    "packets": Column(1, 1e9, whole=True, needed=False),
+    "bytes": Column(1, 1e15, whole=True, needed=False),
     **dict.fromkeys(("source", "target"), Column(0, 1e9, whole=True, needed=False)),
     "alone_us": Column(1e-6, needed=False),
 }
@@ -222,19 +236,27 @@ class Replay:
         return self.flows is not None and self.name in self.flows.columns
 
     @cached_property
-    def scenario(self) -> Scenario:
-        """The same run as a scenario."""
+    def scenarios(self) -> list[Scenario]:
+        """The same run as scenarios, one for each of its repeats."""
+        return [override(self._scenario, repeat) for repeat in self.settings.repeats]
+
+    @property
+    def _scenario(self) -> Scenario:
         packet, wire = self.settings.payload_bytes, self.settings.wire_bytes
         scenario = override(
             self.settings.scenario,
             {
                 "name": f"{self.case}: {self.settings.label}",
                 "time_limit": f"{self.settings.end_s} s",
-                "packet": {"payload": f"{packet} B", "header": f"{wire - packet} B", "ack": "40 B"},
+                "packet": {
+                    "payload": f"{packet} B",
+                    "header": f"{wire - packet} B",
+                    "ack": f"{self.settings.ack_bytes} B",
+                },
             },
         )
         if self.flows is not None:
-            file = {"name": f"{self.case}.csv", "text": _trace(self.flows, packet)}
+            file = {"name": f"{self.case}.csv", "text": _trace(self.flows)}
             scenario["workload"] = {"kind": "trace", "file": file}
         if not self.is_ideal:
             link = [] if self.settings.link is None else [self.settings.link]
@@ -243,9 +265,10 @@ class Replay:
         return scenario
 
     @property
-    def beginning(self) -> Scenario:
-        """The same run up to the first arrival that counts: its drops are to be taken off."""
-        return override(self.scenario, {"time_limit": f"{self.settings.measured_s[0]} s"})
+    def beginnings(self) -> list[Scenario]:
+        """The same up to the first arrival that counts: its drops are to be taken off."""
+        until = {"time_limit": f"{self.settings.measured_s[0]} s"}
+        return [override(scenario, until) for scenario in self.scenarios]
 
     def bin_name(self, low: int, high: int) -> str:
         """Return the name of a bin, such as `8 to 11 packets`."""
@@ -335,7 +358,7 @@ class _Folder:
         return cls(
             path,
             file,
-            read_csv(path / "bins.csv", BINS_COLUMNS),
+            _complete(read_csv(path / "bins.csv", BINS_COLUMNS)),
             read_csv(path / "totals.csv", TOTALS_COLUMNS),
             {name: _read_flows(path, case) for name, case in file.cases.items()},
         )
@@ -350,6 +373,7 @@ class _Folder:
         settings = _settings(self.file, case, name, place, quick=quick)
         flows = self.flows[case]
         if flows is not None:
+            flows = _sized(flows, settings.payload_bytes)
             flows = flows.filter(pl.col("start_us") < 1e6 * settings.end_s)
         bins, totals = (
             rows.filter(pl.col("case") == case, pl.col("run") == name).drop("case", "run")
@@ -404,6 +428,12 @@ def _inherited(
     return {**like, **(run.model_extra or {}), "scenario": scenario}
 
 
+def _complete(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return bins with every column, of which the file may lack some."""
+    lacking = [pl.lit(None, pl.Float64).alias(name) for name in BINS if name not in bins.columns]
+    return bins.with_columns(lacking)
+
+
 def _read_flows(folder: Path, case: _Case) -> pl.DataFrame | None:
     if case.flows is None:
         return None
@@ -413,6 +443,8 @@ def _read_flows(folder: Path, case: _Case) -> pl.DataFrame | None:
             raise FileError(f"{folder / 'cases.toml'}: no run can be called `{name}`")
     of_runs = dict.fromkeys(case.runs, Column(1e-6, may_be_empty=True, needed=False))
     flows = read_parquet(file, FLOWS_COLUMNS | of_runs)
+    if ("packets" in flows.columns) == ("bytes" in flows.columns):
+        raise FileError(f"{file}: must have one of the columns `packets` and `bytes`")
     if not flows["start_us"].is_sorted():
         raise FileError(f"{file}: start_us: must ascend from row to row")
     return flows
@@ -443,6 +475,10 @@ def _check_settings(place: str, replay: Replay) -> None:
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
         what = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
         raise FileError(f"{place}: {what} needs a column `alone_us` in the file of `flows`")
+    if replay.is_known_by_flow and len(settings.repeats) > 1:
+        raise FileError(
+            f"{place}: repeats: must be one, for the other's flows are known one by one"
+        )
     since, until = settings.measured_s
     if flows is not None and not _any_between(flows["start_us"] / 1e6, since, until):
         raise FileError(f"{place}: measured_s: no flow arrives from {since:g} s to {until:g} s")
@@ -451,11 +487,12 @@ def _check_settings(place: str, replay: Replay) -> None:
 def _check_scenario(file: Path, replay: Replay) -> None:
     """Refuse a run that the core refuses, with its name, and one in which nothing arrives."""
     try:
-        check(replay.scenario)
-        if replay.has_link:
-            check(replay.beginning)
+        for scenario in replay.scenarios:
+            check(scenario)
+        for scenario in replay.beginnings if replay.has_link else []:
+            check(scenario)
         if replay.flows is None:
-            starts = pl.Series(trace(replay.scenario)["flows"]["start_s"])
+            starts = pl.Series(trace(replay.scenarios[0])["flows"]["start_s"])
             since, until = replay.settings.measured_s
             if not _any_between(starts, since, until):
                 raise ScenarioError(f"measured_s: no flow arrives from {since:g} s to {until:g} s")
@@ -467,13 +504,20 @@ def _any_between(times: pl.Series, since: float, until: float) -> bool:
     return bool(times.is_between(since, until, closed="left").any())
 
 
-def _trace(flows: pl.DataFrame, payload_bytes: int) -> str:
+def _sized(flows: pl.DataFrame, payload_bytes: int) -> pl.DataFrame:
+    """Return the flows with their sizes both in packets and in bytes."""
+    if "packets" in flows.columns:
+        return flows.with_columns(bytes=pl.col("packets") * payload_bytes)
+    return flows.with_columns(packets=(pl.col("bytes") + payload_bytes - 1) // payload_bytes)
+
+
+def _trace(flows: pl.DataFrame) -> str:
     """Return the flows as the text that a workload of kind `trace` reads."""
     ends = [
         pl.col(name) if name in flows.columns else pl.lit(number).alias(name)
         for number, name in enumerate(("source", "target"))
     ]
     start = pl.col("start_us").cast(pl.Float64) / 1e6
-    size = pl.col("packets") * payload_bytes
-    table = flows.select(start.alias("start_s"), *ends, size.alias("size_bytes"))
+    size = pl.col("bytes").alias("size_bytes")
+    table = flows.select(start.alias("start_s"), *ends, size)
     return table.write_csv(float_precision=9)

@@ -13,6 +13,9 @@ from sojourn.claims import Verdict, at_most, not_judged, said
 from sojourn.results import Result
 from sojourn.run import run_many
 
+NAMES = {"timeouts": "time-outs", "retransmits": "sent again"}
+"""What counts are called."""
+
 UTILISATION_WITHIN = 0.02
 """How far apart utilisations may be."""
 
@@ -68,12 +71,31 @@ class Outcome:
         if statistic == "mean":
             distance, what = abs(row["difference"]), apart(row)
             what += " (no more than chance)" if distance <= row["error"] else ""
-        elif row["p99_difference"] is None:
+        elif (difference := row[f"{statistic}_difference"]) is None:
             return not_judged(f"no percentile at {self.bin_name(row)}")
         else:
-            distance, what = abs(row["p99_difference"]), f"{100 * row['p99_difference']:+.1f} %"
+            distance, what = abs(difference), f"{100 * difference:+.1f} %"
         sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
         return said(bool(distance <= within), sentence)
+
+    @property
+    def counts(self) -> list[tuple[str, Verdict]]:
+        """Whether as much was sent again, and as often timed out."""
+        return [
+            (NAMES[name], self._as_many(name, factor))
+            for name, factor in self.replay.settings.factor.items()
+        ]
+
+    def _as_many(self, name: str, factor: float) -> Verdict:
+        ours, theirs = self.ours[name], self.theirs[name]
+        if ours is None or theirs is None:
+            return not_judged("not measured")
+        ratio = max(ours, 1) / max(theirs, 1)
+        allowed = f"a factor of {factor:g} allowed" if factor > 1 else "as many wanted"
+        return said(
+            1 / factor <= ratio <= factor if factor > 1 else ours == theirs,
+            f"{ours:.4g}, and {theirs:.4g} there; {allowed}",
+        )
 
     @property
     def utilisation(self) -> Verdict:
@@ -97,22 +119,25 @@ def apart(row: Mapping[str, Any]) -> str:
 def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
     """Run everything, and put it beside the other's; the options are those of `run_many`."""
     linked = [replay for replay in replays if replay.has_link]
-    wholes = [replay.scenario for replay in replays]
-    results = run_many([*wholes, *(replay.beginning for replay in linked)], **options)
-    beginnings = iter(results[len(replays) :])
-    return [
-        _beside(replay, result, next(beginnings) if replay.has_link else None)
-        for replay, result in zip(replays, results, strict=False)
+    wholes = [scenario for replay in replays for scenario in replay.scenarios]
+    starts = [scenario for replay in linked for scenario in replay.beginnings]
+    results = iter(run_many([*wholes, *starts], **options))
+    runs = [[next(results) for _ in replay.scenarios] for replay in replays]
+    begun = [
+        [next(results) for _ in replay.scenarios] if replay.has_link else [] for replay in replays
     ]
+    return [_beside(*each) for each in zip(replays, runs, begun, strict=True)]
 
 
-def _beside(replay: Replay, result: Result, beginning: Result | None) -> Outcome:
-    ours, theirs = _our_flows(replay, result), _their_flows(replay)
+def _beside(replay: Replay, runs: Sequence[Result], begun: Sequence[Result]) -> Outcome:
+    each, theirs = [_our_flows(replay, run) for run in runs], _their_flows(replay)
+    ours = pl.concat(each)
     bins, totals = replay.bins, replay.totals
     if replay.quick and theirs is not None:
         # A flow that only one of both finished in the short time would bias the other's mean.
         both = ours["fct_s"].is_not_null() & theirs["fct_s"].is_not_null()
         ours, theirs = ours.filter(both), theirs.filter(both)
+        each = [ours]
         bins, totals = _binned(replay, theirs), _flow_totals(replay, theirs)
     pairs = _binned(replay, ours).join(
         bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left"
@@ -126,16 +151,27 @@ def _beside(replay: Replay, result: Result, beginning: Result | None) -> Outcome
         errors = (pairs["stderr"] ** 2 + pairs["stderr_other"] ** 2).sqrt()
     pairs = pairs.with_columns(
         difference=pl.col("mean") / pl.col("mean_other") - 1,
+        p95_difference=pl.col("p95") / pl.col("p95_other") - 1,
         p99_difference=pl.col("p99") / pl.col("p99_other") - 1,
         error=2 * errors.fill_null(0) / pl.col("mean_other"),
     )
     nothing: dict[str, float | None] = dict.fromkeys(TOTALS)
-    measured = nothing | _flow_totals(replay, ours)
-    if beginning is not None:
-        measured |= _link_totals(replay, result, beginning)
+    measured = nothing | _mean([_flow_totals(replay, flows) for flows in each])
+    if replay.has_link:
+        pairs_of_runs = zip(runs, begun, strict=True)
+        measured |= _mean([_link_totals(replay, *pair) for pair in pairs_of_runs])
     elif not replay.is_ideal:
-        measured |= _network_totals(replay, result)
+        measured |= _mean([_network_totals(replay, run) for run in runs])
     return Outcome(replay, pairs, measured, nothing | dict(totals))
+
+
+def _mean(totals: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the mean over runs of each number that all of them have."""
+    found: dict[str, float | None] = {}
+    for name in totals[0]:
+        values = [value for one in totals if (value := one.get(name)) is not None]
+        found[name] = sum(values) / len(values) if len(values) == len(totals) else None
+    return found
 
 
 def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
@@ -156,6 +192,7 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
         fct.alias("fct_s"),
         _time(replay, fct).alias("time"),
         "timeouts",
+        "retransmits",
     )
 
 
@@ -173,6 +210,7 @@ def _their_flows(replay: Replay) -> pl.DataFrame | None:
         fct.alias("fct_s"),
         _time(replay, fct).alias("time"),
         pl.lit(None, pl.UInt32).alias("timeouts"),
+        pl.lit(None, pl.UInt32).alias("retransmits"),
     )
 
 
@@ -202,6 +240,7 @@ def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
             mean=time.mean(),
             stderr=time.std() / time.count().sqrt(),
             median=time.median(),
+            p95=time.quantile(0.95, replay.settings.p99),
             p99=time.quantile(0.99, replay.settings.p99),
         )
         for low, high in replay.bins.select("low", "high").iter_rows()
@@ -215,7 +254,7 @@ def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]
     # A flow is active until its sender knows that it is done.
     done = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings.ack_s
     active = flows.select(done.clip(since, end) - pl.col("start_s").clip(since, end)).to_series()
-    timeouts = flows.filter(pl.col("fct_s").is_not_null())["timeouts"]
+    finished = flows.filter(pl.col("fct_s").is_not_null())
     return {
         "flows": len(measured),
         "unfinished": measured.null_count(),
@@ -223,8 +262,13 @@ def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]
         "median": _number(measured.median()),
         "p99": _number(measured.quantile(0.99, replay.settings.p99)),
         "active_flows": float(active.sum()) / (end - since),
-        "timeouts": None if timeouts.null_count() else float(timeouts.sum()),
+        "timeouts": _sum(finished["timeouts"]),
+        "retransmits": _sum(finished["retransmits"]),
     }
+
+
+def _sum(counts: pl.Series) -> float | None:
+    return None if counts.null_count() else float(counts.sum())
 
 
 def _number(value: Any) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
         "queue, packets": ("queue_packets", 1, "{:.1f}"),
         "drops, %": ("drop_rate", 100, "{:.2f}"),
         "sent again, %": ("retransmit_rate", 100, "{:.2f}"),
-        "time-outs": ("timeouts", 1, "{:.0f}"),
+        "sent again": ("retransmits", 1, "{:.0f}"),
+        "time-outs": ("timeouts", 1, "{:.1f}"),
         "unfinished": ("unfinished", 1, "{:.0f}"),
     }
     tables = []
@@ -69,7 +71,11 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
             runs = case[first : first + abreast]
             bins = [{(r["low"], r["high"]): r for r in one.bins.to_dicts()} for one in runs]
             by_group = runs[0].replay.settings.by == "group"
-            cells = {"": _bin_cell} | ({", p99": _p99_cell} if by_group else {})
+            of_group = {
+                ", p95": partial(_percentile_cell, "p95"),
+                ", p99": partial(_percentile_cell, "p99"),
+            }
+            cells = {"": _bin_cell} | (of_group if by_group else {})
             rows = [
                 [runs[0].bin_name(row) + ending, f"{row['flows_other']}"]
                 + [cell(of_run.get((row["low"], row["high"]))) for of_run in bins]
@@ -87,7 +93,7 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
     rows = [
         [one.replay.case, one.replay.settings.label, what, verdict.word, verdict.sentence]
         for one in outcomes
-        for what, verdict in (*one.completions, ("utilisation", one.utilisation))
+        for what, verdict in (*one.completions, *one.counts, ("utilisation", one.utilisation))
         if verdict.held is not None
     ]
     return Rows("verdicts", ["case", "run", "what", "verdict", "numbers"], rows)
@@ -112,11 +118,11 @@ def _bin_cell(row: Mapping[str, Any] | None) -> str:
     return f"{pair} ({apart(row)})"
 
 
-def _p99_cell(row: Mapping[str, Any] | None) -> str:
-    if row is None or row["p99_difference"] is None:
+def _percentile_cell(which: str, row: Mapping[str, Any] | None) -> str:
+    if row is None or row[f"{which}_difference"] is None:
         return "-"
-    pair = _pair(row["p99"], row["p99_other"], 1, "{:.3f}")
-    return f"{pair} ({100 * row['p99_difference']:+.1f} %)"
+    pair = _pair(row[which], row[f"{which}_other"], 1, "{:.3f}")
+    return f"{pair} ({100 * row[f'{which}_difference']:+.1f} %)"
 
 
 def _titled(one: Outcome, name: str) -> str:

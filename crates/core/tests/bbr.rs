@@ -111,7 +111,9 @@ fn several_flows_of_version_1_keep_a_pipe_in_the_queue() {
 #[test]
 fn losses_do_not_slow_version_1_down() {
     // [bbr16] has this up to one packet in five, less the probing gain. TCP, by the square-root law: 7 %.
-    let lossy = with(&path(&json!("bbr"), &[0.0], 9), json!({ "topology": { "loss": 0.02 } }));
+    // With Linux's recovery, as it was measured: every time-out for a lost repair would stop it for long.
+    let bbr = json!({ "kind": "bbr", "reliability": { "recovery": "rack" } });
+    let lossy = with(&path(&bbr, &[0.0], 9), json!({ "topology": { "loss": 0.02 } }));
     let results = run(&lossy);
     assert_near(share(&results, 0, 2.0, 8.0), 0.98 * 0.99, 0.03, "goodput at a loss of 2 %");
     let tcp = run(&with(&lossy, json!({ "transport": "tcp" })));

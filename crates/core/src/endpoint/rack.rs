@@ -106,6 +106,11 @@ impl Rack {
         now >= sent.at + self.rtt
     }
 
+    /// When the first segment that is missing last left, if one is on its way.
+    pub fn first_left(&self) -> Option<Time> {
+        self.sent.front().map(|sent| sent.at)
+    }
+
     /// How much longer than a round trip a segment may take (RFC 8985 §6.2 step 4).
     fn allowance(&self, hurries: bool) -> Duration {
         if hurries && !self.has_reordered {

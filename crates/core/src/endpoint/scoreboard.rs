@@ -167,6 +167,12 @@ impl Scoreboard {
         self.phase == Phase::Recovering && self.parts > 1
     }
 
+    /// Whether something that left at this time did so before the first segment that is missing last left; only
+    /// RACK knows.
+    pub fn has_left_since(&self, sent_at: Time) -> bool {
+        self.rack.as_ref().and_then(|rack| rack.first_left()).is_some_and(|left| sent_at < left)
+    }
+
     /// When RACK is to judge again, if no ACK comes.
     pub fn judges_at(&self) -> Time {
         self.judges_at
