@@ -129,7 +129,9 @@ mod tests {
 
     #[test]
     fn what_is_given_by_hand_stays() {
-        let own = json!({ "kind": "cubic", "window": { "hystart": "none" }, "reliability": { "tail_probe": "none" } });
+        let own = json!({
+            "kind": "cubic", "window": { "hystart": "none" }, "reliability": { "tail_probe": "none" },
+        });
         let scenario = shown(&own, &KERNEL());
         assert_eq!(scenario["transport"]["window"]["hystart"], "none");
         assert_eq!(scenario["transport"]["window"]["count_limit"], ALL);

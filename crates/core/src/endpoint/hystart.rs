@@ -1,5 +1,5 @@
-//! When the first slow start ends before anything is lost: when round-trip times grow, or ACKs come in a train
-//! that is as long as the path (HyStart).
+//! When the first slow start ends before anything is lost: when round-trip times grow, or ACKs come in a
+//! train that is as long as the path (HyStart).
 
 use super::Ack;
 use crate::units::{Duration, Time};
@@ -241,7 +241,7 @@ mod tests {
             let now = at(100.0 + gap * f64::from(i));
             let rtt = Duration::from_millis(rtt(i));
             let ack = Ack { now, rtt, cumulative: 11 + i, next: 1000, ..ACK };
-            assert_eq!(hystart.growth(window, 1.0, &ack), 1.0, "it never slows down");
+            assert!(hystart.growth(window, 1.0, &ack) >= 1.0, "it never slows down");
         }
         hystart.is_over()
     }

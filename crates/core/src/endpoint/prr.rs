@@ -1,4 +1,5 @@
-//! How much leaves while a gap is repaired: proportional rate reduction (RFC 6937, and its revision in Linux).
+//! How much leaves while a gap is repaired: proportional rate reduction (RFC 6937, and its revision in
+//! Linux).
 //!
 //! The window shrinks from what it was to what it shall be in proportion to what comes, instead of halting
 //! until half of it has come; and it grows by at most a packet more than has come if more was lost.
@@ -31,8 +32,8 @@ impl Reduction {
     }
 
     /// An ACK tells of so many segments that they have come, and leaves so many in flight; `is_good` if it
-    /// acknowledges something in order and shows no further loss (RFC 6937 §3: then slow start, and otherwise
-    /// packet conservation).
+    /// acknowledges something in order and shows no further loss (RFC 6937 §3: then slow start, and
+    /// otherwise packet conservation).
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, is_good: bool) {
         self.delivered += delivered;
         let may_send = if in_flight > self.target {

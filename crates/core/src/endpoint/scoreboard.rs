@@ -1,9 +1,9 @@
 //! What a sender knows of its segments: acknowledged, received beyond a gap, lost, in flight.
 //!
 //! Loss recovery is here, once for all transports: SACK (RFC 6675), RACK (RFC 8985, in `rack`), NewReno
-//! (RFC 6582), Reno (RFC 5681 §3.2) and go-back-N. Without SACK every duplicate ACK tells that one segment has left the network;
-//! taking it out of what is in flight is the inflation of the window that the RFCs describe. The cost of
-//! an ACK does not grow with the window.
+//! (RFC 6582), Reno (RFC 5681 §3.2) and go-back-N. Without SACK every duplicate ACK tells that
+//! one segment has left the network; taking it out of what is in flight is the inflation of the window that
+//! the RFCs describe. The cost of an ACK does not grow with the window.
 
 use super::rack::Rack;
 use super::ranges::Ranges;
@@ -167,8 +167,8 @@ impl Scoreboard {
         self.phase == Phase::Recovering && self.parts > 1
     }
 
-    /// Whether something that left at this time did so before the first segment that is missing last left; only
-    /// RACK knows.
+    /// Whether something that left at this time did so before the first segment that is missing last left;
+    /// only RACK knows.
     pub fn has_left_since(&self, sent_at: Time) -> bool {
         self.rack.as_ref().and_then(|rack| rack.first_left()).is_some_and(|left| sent_at < left)
     }

@@ -319,8 +319,9 @@ impl Sender {
         (is_owed || has_room && is_taken(sequence)).then_some(sequence)
     }
 
-    /// Lets the time-out run from now on; but it goes on if one segment after another is repaired without SACK
-    /// and this is not the first (RFC 6582 §3.2): who has lost many would repair one a round trip for ever.
+    /// Lets the time-out run from now on; but it goes on if one segment after another is repaired without
+    /// SACK and this is not the first (RFC 6582 §3.2): who has lost many would repair one a round trip for
+    /// ever.
     fn start_timeout(&mut self, now: Time) {
         if !self.board.repairs_further() {
             self.timeout_from = now;
@@ -518,8 +519,8 @@ impl Sender {
         };
         self.sample(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
-        // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by news
-        // of what left before that (Linux, `tcp_clean_rtx_queue`).
+        // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by
+        // news of what left before that (Linux, `tcp_clean_rtx_queue`).
         let is_older = || told.received > 0 && self.board.has_left_since(packet.sent_at);
         if told.advanced > 0 || is_older() {
             self.start_timeout(now);

@@ -27,8 +27,8 @@ crate::parameters! {
         /// Share of the window that a loss or mark in slow start takes; none leaves it to the law. RFC 3649
         /// and RFC 9438 make no difference; ns-2 has TCP's 0.5 for all.
         pub slow_start_decrease: Option<f64> = None, where fraction_if_given;
-        /// What ends slow start before a loss: `plus_plus` (RFC 9406), or what Linux's CUBIC has; none waits for
-        /// the loss.
+        /// What ends slow start before a loss: `plus_plus` (RFC 9406), or what Linux's CUBIC has; none waits
+        /// for the loss.
         pub hystart: Option<hystart::Kind> = None;
     }
 }

@@ -19,8 +19,8 @@ crate::choices! {
 crate::choices! {
     /// The operating system whose TCP hosts have.
     pub enum Kernel {
-        /// Linux's: RACK and its probes for a lost tail, proportional reduction, time-outs and SYNs as Linux has
-        /// them, windows that count all that ACKs tell of, CUBIC with HyStart, BBR with ten packets unpaced;
+        /// Linux's: RACK and its probes for a lost tail, proportional reduction, time-outs and SYNs as Linux
+        /// has them, windows that count all that ACKs tell of, CUBIC with HyStart, BBR with ten packets unpaced;
         /// packets of 1500 B with time stamps. ACKs are not delayed, as while a receiver's window grows.
         Linux = "linux",
     }

@@ -52,8 +52,8 @@ KINDS: dict[str, dict[str, dict[str, Any]]] = {
     "window grows until packets are lost": {
         TCP: schemes[TCP],
         IW10: reliable("tcp"),
-        HYSTART: reliable("tcp", window={"hystart": True}),
-        CUBIC: reliable("cubic", window={"hystart": True}),
+        HYSTART: reliable("tcp", window={"hystart": "plus_plus"}),
+        CUBIC: reliable("cubic", window={"hystart": "plus_plus"}),
     },
     "sender minds delays": {
         VEGAS: reliable("vegas", variant="linux"),
