@@ -18,12 +18,7 @@ pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
     if scenario["host"]["kernel"] != "linux" {
         return Ok(());
     }
-    write_under(
-        scenario,
-        &json!({
-            "packet": { "payload": "1448 B", "header": "52 B", "ack": "52 B" },
-        }),
-    );
+    write_under(scenario, &json!({ "packet": packets() }));
     if let Some(transport) = scenario.get_mut("transport") {
         *transport = with_linux(transport).map_err(|problem| problem.within("transport"))?;
     }
@@ -49,6 +44,11 @@ fn with_linux(given: &Value) -> Result<Value, Problem> {
     let mut transport = if given.is_string() { json!({ "kind": kind }) } else { given.clone() };
     write_under(&mut transport, &linux(kind));
     Ok(transport)
+}
+
+/// Packets of 1500 B with time stamps.
+fn packets() -> Value {
+    json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B" })
 }
 
 /// What Linux makes of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`, `tcp_cubic.c`
@@ -98,6 +98,7 @@ fn write_under(given: &mut Value, defaults: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::Parameter;
     use crate::scenario::Scenario;
 
     fn read(transport: &Value, host: &Value) -> Result<Scenario, Problem> {
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn shown(transport: &Value, host: &Value) -> Value {
-        crate::parameters::Parameter::show(&read(transport, host).unwrap())
+        Parameter::show(&read(transport, host).unwrap())
     }
 
     const KERNEL: fn() -> Value = || json!({ "kernel": "linux" });
@@ -120,11 +121,31 @@ mod tests {
             assert_eq!(scenario["transport"]["reliability"]["recovery"], "rack", "{kind}");
             assert_eq!(scenario["packet"]["payload"], "1.448 KB", "{kind}");
             let again = Scenario::parse(&scenario.to_string()).unwrap();
-            assert_eq!(crate::parameters::Parameter::show(&again), scenario, "{kind}");
+            assert_eq!(Parameter::show(&again), scenario, "{kind}");
         }
         let plain = shown(&json!("cubic"), &json!({}));
         assert_eq!(plain["transport"]["reliability"]["recovery"], "selective_repeat");
         assert_ne!(plain["packet"]["payload"], "1.448 KB");
+    }
+
+    /// The keys of all values in a table and in the tables in it.
+    fn keys(table: &Value) -> Vec<String> {
+        let of = |(key, value): (&String, &Value)| {
+            if value.is_object() { keys(value) } else { vec![key.clone()] }
+        };
+        table.as_object().unwrap().iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn the_catalogue_says_what_it_stands_for() {
+        let entries = crate::host::Config::entries();
+        let kernel = entries.iter().find(|entry| entry.name == "kernel").unwrap();
+        for kind in LINUX {
+            assert!(kernel.about.contains(&format!("`{kind}`")), "{kind}");
+            for key in keys(&linux(kind)).iter().chain(&keys(&packets())) {
+                assert!(kernel.about.contains(key), "{kind}: {key}");
+            }
+        }
     }
 
     #[test]

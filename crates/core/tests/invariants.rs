@@ -298,6 +298,7 @@ fn scenario(seed: u64) -> Value {
         "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
         "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
         "proportional_reduction": random.below(2) == 0,
+        "quick_acks": pick(random, &[0, 5]),
         "forgiven_syns": random.below(2),
         "linear_syns": pick(random, &[0, 4]),
         "duplicate_acks": duplicate_acks,

@@ -106,8 +106,8 @@ impl Receiver {
     }
 
     /// The next segment in order has come: acknowledged if the sender asks and, with delayed
-    /// acknowledgements, another one waits already; at once while there is a gap (RFC 5681 §4.2) and
-    /// when it is marked.
+    /// acknowledgements, another one waits already; at once for the first segments, if they are to be, while
+    /// there is a gap (RFC 5681 §4.2) and when it is marked.
     fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let had_gap = !self.early.is_empty();
         self.expected += 1;
@@ -117,7 +117,8 @@ impl Receiver {
             self.expected = to;
         }
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
-        match self.mechanism.reliability.delayed_ack {
+        let is_quick = self.expected <= self.mechanism.reliability.quick_acks;
+        match self.mechanism.reliability.delayed_ack.filter(|_| !is_quick) {
             Some(delay)
                 if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
             {
@@ -280,6 +281,18 @@ mod tests {
         // With the time stamp of the segment, so that the sample has the delay (RFC 7323 §4.3).
         assert_eq!((late.cumulative, late.sent_at), (3, at(60)));
         assert_eq!(receiver.on_time(at(160)).ack, None, "only once");
+    }
+
+    #[test]
+    fn the_first_segments_may_be_acknowledged_at_once() {
+        let delayed = mechanism(Some(Duration::from_millis(40)));
+        let reliability = Reliability { quick_acks: 2, ..delayed.reliability.clone() };
+        let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
+        for sequence in 0..2 {
+            assert_eq!(answer(&mut receiver, 100, sequence), Some((sequence + 1, (0, 0))));
+        }
+        assert_eq!(answer(&mut receiver, 100, 2), None);
+        assert_eq!(answer(&mut receiver, 100, 3), Some((4, (0, 0))));
     }
 
     #[test]
