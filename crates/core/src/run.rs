@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::agenda::{Cut, Part};
 use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
-use crate::graph::{Graph, LinkId};
+use crate::graph::{Graph, Link, LinkId};
 use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
@@ -65,7 +65,14 @@ fn check_classes<'a>(
 impl Scenario {
     /// Builds the network.
     pub fn graph(&self) -> Result<Graph, Problem> {
-        self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))
+        let graph = self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        if matches!(self.model, Model::Ideal(_))
+            && graph.links.iter().any(|link| link.trace.is_some())
+        {
+            let message = "must be left out: an ideal shares out rates that do not change";
+            return Err(Problem::new("topology.rate_trace", message));
+        }
+        Ok(graph)
     }
 
     /// Opens the workload.
@@ -504,13 +511,18 @@ fn describe(
     elapsed: Duration,
 ) -> Value {
     let (counters, pauses) = (&port.counters, Pauses::of_all(port.pauses()));
-    let rate = graph.links[id as usize].rate;
+    let Link { rate, trace, .. } = &graph.links[id as usize];
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    let carried = counters.bytes as f64 * 8.0;
+    let utilisation = trace.as_ref().map_or_else(
+        || per_second(carried / rate.bps()),
+        |trace| carried / trace.bits(Time::ZERO + elapsed).max(1.0),
+    );
     let mut link = json!({
         "name": graph.link_name(id),
         "rate_bps": rate.0,
-        "utilisation": per_second(counters.bytes as f64 * 8.0 / rate.bps()),
+        "utilisation": utilisation,
         "bytes": counters.bytes,
         "packets": counters.departed,
         "drops": counters.dropped,

@@ -214,6 +214,8 @@ fn traffic_and_files() -> Vec<Value> {
         losses("flow,segment,time\n0,1,1\n0,1,2\n0,1,1\n"),
         with(&losses("flow,segment,time\n0,1,1\n"), json!({ "topology": { "loss": 0.1 } })),
         json!({ "topology": { "losses": 3 } }),
+        json!({ "topology": { "rate_trace": { "name": "rates", "text": "1\n0\n" } } }),
+        json!({ "topology": { "rate_trace": { "name": "rates", "text": "time_s,rate_bps\n" } } }),
         json!({ "topology": { "bursts": { "enter": 0.1 } } }),
         json!({ "topology": { "bursts": { "enter": 0.1, "leave": 0 } } }),
         json!({ "topology": { "loss": 0.1, "bursts": { "enter": 0.1, "leave": 0.5 } } }),

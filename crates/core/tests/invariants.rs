@@ -34,14 +34,14 @@ fn network(random: &mut Random) -> (Value, u32) {
                 "kind": "link", "rate": slower, "delay": delay,
                 "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
             });
-            (with(&link, losses(random, loss)), 2)
+            (with(&with(&link, losses(random, loss)), rates(random)), 2)
         }
         "dumbbell" => {
             let dumbbell = json!({
                 "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": rate, "delay": delay,
                 "bottleneck_rate": slower, "loss": loss, "ack_loss": pick(random, &[0.0, 0.05]),
             });
-            (with(&dumbbell, losses(random, loss)), 5)
+            (with(&with(&dumbbell, losses(random, loss)), rates(random)), 5)
         }
         "star" => (json!({ "kind": "star", "hosts": 5, "rate": rate, "delay": delay }), 5),
         "parking_lot" => (json!({ "kind": "parking_lot", "rate": rate, "delay": delay }), 4),
@@ -87,6 +87,31 @@ fn losses(random: &mut Random, loss: f64) -> Value {
         }
         _ => json!({}),
     }
+}
+
+/// A trace of rates, or none.
+fn rates(random: &mut Random) -> Value {
+    let mut text = String::new();
+    match random.below(4) {
+        0 => {
+            text += "time_s,rate_bps\n";
+            for half_ms in 0..random.below(40) {
+                let rate = pick(random, &["0", "3e7", "1e9", "8.1e9"]);
+                writeln!(text, "{},{rate}", half_ms as f64 * 5e-4).unwrap();
+            }
+            text += "0.02,4e8\n";
+            // The first must be at 0.
+            text = text.replace("rate_bps\n0.02", "rate_bps\n0");
+        }
+        1 => {
+            for ms in 0..=random.below(4) + 1 {
+                let packets = if ms == 1 { 40 } else { random.below(30) };
+                (0..packets).for_each(|_| writeln!(text, "{ms}").unwrap());
+            }
+        }
+        _ => return json!({}),
+    }
+    json!({ "rate_trace": { "name": "rates", "text": text } })
 }
 
 fn discipline(random: &mut Random) -> Value {
@@ -329,7 +354,8 @@ fn scenario(seed: u64) -> Value {
         transport["reliability"]["handshake"] = json!(true);
         transport["reliability"]["delayed_ack"] = json!("none");
     }
-    if topology.to_string().contains("Mbps") && transport["reliability"]["fixed_rto"] == "45 us" {
+    let is_slow = topology.to_string().contains("Mbps") || topology["rate_trace"].is_object();
+    if is_slow && transport["reliability"]["fixed_rto"] == "45 us" {
         // A packet takes longer than that. Copies of it would come faster than they leave, and fill a queue
         // without limit for ever.
         transport["reliability"]["fixed_rto"] = "2 ms".into();

@@ -155,6 +155,8 @@ pub struct Parcel {
     pub receiver: Duration,
     /// Where it is.
     pub leg: Leg,
+    /// When the packet's transmission started on the link that it is on.
+    pub starts: Time,
 }
 
 /// What a packet carried that has come to the end of its way.

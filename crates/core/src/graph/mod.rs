@@ -2,9 +2,13 @@
 
 mod loss;
 mod paths;
+mod rate_trace;
 
 pub use loss::{Bursts, Loss, Victim};
 pub use paths::Paths;
+pub use rate_trace::RateTrace;
+
+use std::sync::Arc;
 
 use crate::flow::HostId;
 use crate::units::{Duration, Rate};
@@ -31,8 +35,10 @@ pub struct Link {
     pub from: NodeId,
     /// Node that receives.
     pub to: NodeId,
-    /// Line rate.
+    /// Line rate; the largest, if it changes.
     pub rate: Rate,
+    /// How the rate changes, if it does.
+    pub trace: Option<Arc<RateTrace>>,
     /// Propagation delay.
     pub delay: Duration,
     /// Which packets are lost on the way.
@@ -99,9 +105,18 @@ impl Graph {
     /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
     /// `b`.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
-        let link = |from, to| Link { from, to, rate, delay, loss: Loss::None };
+        let link = |from, to| Link { from, to, rate, trace: None, delay, loss: Loss::None };
         self.links.extend([link(a, b), link(b, a)]);
         self.links.len() as LinkId - 2
+    }
+
+    /// Lets the rate of a link change, by whose mean a load of 1 is then meant.
+    pub(crate) fn follow(&mut self, link: LinkId, trace: RateTrace) {
+        let what = format!("{}, on average over its trace", self.link_name(link));
+        self.load = LoadReference { rate: trace.mean(), what };
+        let link = &mut self.links[link as usize];
+        link.rate = trace.largest();
+        link.trace = Some(Arc::new(trace));
     }
 
     /// A link's name: `from->to`.

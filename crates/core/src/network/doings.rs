@@ -27,8 +27,14 @@ pub struct Totals {
     paused: u64,
 }
 
-/// The totals when a transmission began.
-pub type Exit = Totals;
+/// The beginning of a transmission.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exit {
+    /// When that was.
+    pub starts: Time,
+    /// What the transmitter had done by then.
+    pub totals: Totals,
+}
 
 impl Totals {
     /// Divides a wait that began with the totals `before`.
@@ -154,21 +160,21 @@ impl Doings {
             self.paused[class] = self.paused_by(class as Class, starts, pauses);
         }
         let lasts = (ends - starts).0;
-        let mut exit = Totals { busy: self.busy, control: self.control, own: 0, paused: 0 };
+        let mut totals = Totals { busy: self.busy, control: self.control, own: 0, paused: 0 };
         if packet.kind.is_control() {
             self.control = self.control.wrapping_add(lasts);
         } else if !self.stays.is_empty()
             && let Some(stay) = self.part(packet.flow)
         {
-            exit.own = stay.sent;
-            exit.paused = self.paused[usize::from(stay.class)];
+            totals.own = stay.sent;
+            totals.paused = self.paused[usize::from(stay.class)];
             if let Some(stay) = self.stays.get_mut(&packet.flow) {
                 stay.sent = stay.sent.wrapping_add(lasts);
             }
         }
         self.busy = self.busy.wrapping_add(lasts);
         (self.free, self.last) = (ends, (packet.flow, packet.kind));
-        self.exits.push(exit);
+        self.exits.push(Exit { starts, totals });
     }
 
     /// A class's pause ends.
@@ -191,9 +197,9 @@ impl Doings {
         exit
     }
 
-    /// A packet is put on the wire that was transmitted elsewhere.
-    pub fn load(&mut self) {
-        self.exits.push(Exit::default());
+    /// A packet is put on the wire whose transmission has started elsewhere.
+    pub fn load(&mut self, starts: Time) {
+        self.exits.push(Exit { starts, totals: Totals::default() });
     }
 }
 
@@ -215,7 +221,7 @@ mod tests {
     fn parts(doings: &Doings, entered: Totals, wait: u64) -> [u64; 5] {
         let last = doings.exits.len() - 1;
         let exit = doings.exits.get(last).unwrap();
-        exit.since(&entered, Duration::from_nanos(wait)).map(|part| part.0 / 1000)
+        exit.totals.since(&entered, Duration::from_nanos(wait)).map(|part| part.0 / 1000)
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Journeys {
 
     /// A packet comes from another part of the run with its parcel.
     pub fn put(&mut self, packet: &mut Packet, parcel: &Parcel) {
-        let Parcel { stamp, account, journey, receiver, leg } = parcel;
+        let Parcel { stamp, account, journey, receiver, leg, .. } = parcel;
         packet.sent_at = *stamp;
         self.load(packet, account, journey, *receiver, *leg);
     }
@@ -116,7 +116,7 @@ impl Journeys {
     /// A packet on the wire goes on elsewhere, with what is returned.
     pub fn ship(&mut self, packet: &Packet, hop: &Hop) -> Parcel {
         self.tags[number(packet)].leave(hop);
-        self.take(packet)
+        self.take(packet, hop.starts)
     }
 
     /// A packet has come to the end of its way, and gets its time stamp back.
@@ -155,12 +155,12 @@ impl Journeys {
         self.free.extend(self.came.take());
     }
 
-    /// Takes what a packet carries.
-    fn take(&mut self, packet: &Packet) -> Parcel {
+    /// Takes what a packet carries whose last transmission started then.
+    fn take(&mut self, packet: &Packet, starts: Time) -> Parcel {
         let number = number(packet);
         self.free.push(number as u32);
         let Tag { stamp, journey, receiver, leg, .. } = self.tags[number];
-        Parcel { stamp, account: self.accounts[number], journey, receiver, leg }
+        Parcel { stamp, account: self.accounts[number], journey, receiver, leg, starts }
     }
 
     /// A packet is lost, and what it carried.
@@ -173,7 +173,7 @@ impl Tag {
     /// Its packet has left the port where it may have waited.
     fn leave(&mut self, hop: &Hop) {
         if self.came < Time::NEVER {
-            self.journey.wait(self.leg, &hop.exit.since(&self.totals, hop.starts - self.came));
+            self.journey.wait(self.leg, &hop.totals.since(&self.totals, hop.starts - self.came));
             self.came = Time::NEVER;
         }
     }

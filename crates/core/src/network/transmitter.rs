@@ -1,7 +1,9 @@
 //! A transmitter, the wire behind it, and the packets that wait for it first in, first out.
 
+use std::sync::Arc;
+
 use super::ring::Ring;
-use crate::graph::Link;
+use crate::graph::{Link, RateTrace};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::waiting::Backlog;
@@ -61,7 +63,7 @@ impl Transmitter {
             stamps,
             is_watched,
             delay: link.delay,
-            durations: Durations::new(link.rate),
+            durations: Durations::new(link),
         }
     }
 
@@ -78,7 +80,7 @@ impl Transmitter {
     /// Starts the transmission of the first packet that waits, if one does.
     pub fn start(&mut self, starts: Time) -> Option<Sent> {
         let Flight { arrives, packet } = self.line.get_mut(self.started as usize)?;
-        let ends = starts + self.durations.of(packet.bytes);
+        let ends = self.durations.end(packet.bytes, starts);
         *arrives = ends + self.delay;
         packet.next_hop += 1;
         if self.stamps && !packet.kind.is_answer() {
@@ -89,7 +91,7 @@ impl Transmitter {
 
     /// Starts the transmission of a packet that did not wait here.
     pub fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
-        let ends = starts + self.durations.of(packet.bytes);
+        let ends = self.durations.end(packet.bytes, starts);
         let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
         let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
         let flight = Flight { arrives: ends + self.delay, packet: onward };
@@ -164,38 +166,53 @@ impl Transmitter {
         self.line.get(0).filter(|_| self.started > 0).map(|first| first.arrives)
     }
 
-    /// How long `bytes` take at line rate.
-    pub fn duration(&mut self, bytes: u16) -> Duration {
-        self.durations.of(bytes)
+    /// When a transmission of `bytes` ends that starts then.
+    pub fn end(&mut self, bytes: u16, starts: Time) -> Time {
+        self.durations.end(bytes, starts)
     }
 
-    /// How long `bytes` take at line rate, and then on the wire.
-    pub fn durations(&mut self, bytes: u16) -> (Duration, Duration) {
-        (self.durations.of(bytes), self.delay)
+    /// How long the wire delays.
+    pub fn delay(&self) -> Duration {
+        self.delay
     }
 }
 
-/// How long packets take at a rate. Remembers the last two sizes: divisions are slow, and sizes repeat.
+/// How long packets take. Remembers the last two sizes: divisions are slow, and sizes repeat.
 struct Durations {
-    rate: Rate,
+    /// Apart, because it is seldom asked.
+    pace: Box<Pace>,
     sizes: [u16; 2],
     known: [Duration; 2],
 }
 
+/// How fast a link is.
+enum Pace {
+    Constant(Rate),
+    Changing(Arc<RateTrace>),
+}
+
 impl Durations {
-    fn new(rate: Rate) -> Self {
-        Self { rate, sizes: [0; 2], known: [Duration::ZERO; 2] }
+    fn new(link: &Link) -> Self {
+        let changing = link.trace.as_ref().map(|trace| Pace::Changing(Arc::clone(trace)));
+        let pace = Box::new(changing.unwrap_or(Pace::Constant(link.rate)));
+        Self { pace, sizes: [0; 2], known: [Duration::ZERO; 2] }
     }
 
-    fn of(&mut self, bytes: u16) -> Duration {
+    /// When a transmission of `bytes` ends that starts then.
+    fn end(&mut self, bytes: u16, starts: Time) -> Time {
         if self.sizes[0] != bytes {
             self.sizes.swap(0, 1);
             self.known.swap(0, 1);
             if self.sizes[0] != bytes {
+                let of_packet = Bytes(u64::from(bytes));
+                match &*self.pace {
+                    Pace::Constant(rate) => self.known[0] = rate.transmit(of_packet),
+                    // No size is remembered: so each comes here.
+                    Pace::Changing(trace) => return trace.transmit(of_packet, starts),
+                }
                 self.sizes[0] = bytes;
-                self.known[0] = self.rate.transmit(Bytes(u64::from(bytes)));
             }
         }
-        self.known[0]
+        starts + self.known[0]
     }
 }

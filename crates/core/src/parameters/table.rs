@@ -111,6 +111,15 @@ impl Row<'_> {
             .ok_or_else(|| self.problem(column, &format!("missing; give {}", T::allowed())))
     }
 
+    /// The time in a column in picoseconds, if it is filled: there it is a decimal number of seconds.
+    pub(crate) fn seconds(&self, column: &str) -> Result<Option<u64>, Problem> {
+        let wrong = |text| {
+            let allowed = "a number of seconds from 0 to 18446744, such as 0.0015 or 1.5e-3";
+            self.problem(column, &format!("expected {allowed}, not `{text}`"))
+        };
+        self.get(column).map(|text| picoseconds(text).ok_or_else(|| wrong(text))).transpose()
+    }
+
     /// A problem with the cell in `column`.
     pub(crate) fn problem(&self, column: &str, message: &str) -> Problem {
         at(self.file, self.line(), &format!("{column}: {message}"))
@@ -128,4 +137,71 @@ pub(crate) fn at(file: &str, line: u64, message: &str) -> Problem {
 
 fn unreadable(file: &str, error: &csv::Error) -> Problem {
     at(file, error.position().map_or(1, csv::Position::line), "not a table in CSV")
+}
+
+/// Decimals of a second that count picoseconds.
+const DECIMALS: i32 = 12;
+
+/// A decimal number of seconds in picoseconds, to the nearest; a float would lose digits on the
+/// way.
+fn picoseconds(text: &str) -> Option<u64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok().filter(|e: &i32| e.abs() <= 40)?;
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || digits.len() > 60 || !digits.bytes().all(|d| d.is_ascii_digit()) {
+        return None;
+    }
+    // Where the point lies among the digits once they count picoseconds.
+    let point = i32::try_from(whole.len()).ok()? + exponent + DECIMALS;
+    let digit = |i: i32| digits.as_bytes().get(usize::try_from(i).ok()?).map(|d| d - b'0');
+    let mut value = 0_u64;
+    for i in 0..point {
+        value = value.checked_mul(10)?.checked_add(u64::from(digit(i).unwrap_or(0)))?;
+    }
+    let rounds_up = digit(point).is_some_and(|digit| digit >= 5);
+    value.checked_add(u64::from(rounds_up))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::PICOSECONDS;
+    use proptest::prelude::*;
+
+    #[test]
+    fn times_are_read_exactly() {
+        let cases = [
+            ("0", Some(0)),
+            ("0.1", Some(100_000_000_000)),
+            ("1.", Some(PICOSECONDS)),
+            (".5e1", Some(5 * PICOSECONDS)),
+            ("123456.789012345678", Some(123_456_789_012_345_678)),
+            ("1e-12", Some(1)),
+            ("1.5e-12", Some(2)),
+            ("4.999e-13", Some(0)),
+            ("0.00000000000000000001e20", Some(PICOSECONDS)),
+            ("18446744.073709551616", None),
+            ("-1", None),
+            ("", None),
+            (".", None),
+            ("e3", None),
+            ("1e", None),
+            ("1 s", None),
+            ("inf", None),
+        ];
+        for (text, value) in cases {
+            assert_eq!(picoseconds(text), value, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_picosecond_survives_its_decimal_text(time in 0..u64::MAX) {
+            let text = format!("{}.{:012}", time / PICOSECONDS, time % PICOSECONDS);
+            prop_assert_eq!(picoseconds(&text), Some(time));
+            prop_assert_eq!(picoseconds(&format!("{time}e-12")), Some(time));
+        }
+    }
 }

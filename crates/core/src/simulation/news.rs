@@ -85,10 +85,12 @@ impl Simulation<'_> {
     pub(super) fn unpack(&mut self) {
         for inbox in &mut self.abroad.inboxes {
             for (link, mut flight, parcel) in inbox.drain(..) {
+                let mut starts = Time::ZERO;
                 if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
                     journeys.put(&mut flight.packet, &parcel);
+                    starts = parcel.starts;
                 }
-                if self.network.ports[link as usize].load(flight) {
+                if self.network.ports[link as usize].load(flight, starts) {
                     self.agenda.push_arrival(link, flight.arrives);
                 }
             }
@@ -110,7 +112,9 @@ impl Simulation<'_> {
             let starts = ports[*link as usize].unload(ends, |flight, hop| {
                 *next = flight.arrives.min(*next);
                 let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());
-                let parcel = journeys.map(|journeys| Box::new(journeys.ship(&flight.packet, &hop)));
+                let carried = journeys.zip(hop);
+                let parcel =
+                    carried.map(|(journeys, hop)| Box::new(journeys.ship(&flight.packet, &hop)));
                 outbox.push((*link, flight, parcel));
             });
             *next = starts.min(*next);

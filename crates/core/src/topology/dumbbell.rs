@@ -1,6 +1,6 @@
 //! Senders and receivers on either side of one bottleneck.
 
-use super::{Bursts, Graph, LoadReference, Loss, Topology, some};
+use super::{Bursts, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, some};
 use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::random::Random;
 use crate::units::{Duration, Rate};
@@ -25,6 +25,10 @@ crate::parameters! {
         pub longest_delay: Option<Duration> = None;
         /// Rate of the bottleneck, if it is not `rate`.
         pub bottleneck_rate: Option<Rate> = None, where positive_if_given;
+        /// Rate of the bottleneck from left to right over time, instead of `bottleneck_rate`; none
+        /// for no change. A file of one of the two forms that `rate_trace` of the topology `link`
+        /// has, with the same meaning.
+        pub rate_trace: Option<File> = None;
         /// Propagation delay of the bottleneck, if it is not `delay`.
         pub bottleneck_delay: Option<Duration> = None;
         /// Probability that the bottleneck loses a packet from left to right.
@@ -64,6 +68,9 @@ impl Topology for Config {
             ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
         ])?;
         graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
+        if let Some(file) = &self.rate_trace {
+            graph.follow(bottleneck as LinkId, RateTrace::read("rate_trace", file)?);
+        }
         let mut random = Random::new(seed, "topology/delays");
         let spread = self.longest_delay.map_or(0.0, |longest| (longest - self.delay).seconds());
         for i in 0..self.senders {

@@ -1,7 +1,7 @@
 //! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
 //! protocols.
 
-use super::{Bursts, Graph, LoadReference, Loss, Topology};
+use super::{Bursts, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
 use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
@@ -14,6 +14,21 @@ crate::parameters! {
     pub struct Config {
         /// Rate of the cable.
         pub rate: Rate = Rate::from_gbps(10), where positive;
+        /// Rate from left to right over time, instead of `rate`; none for no change.
+        ///
+        /// A CSV file with the columns `time_s` (from 0 on) and `rate_bps`: each rate holds until
+        /// the next, and the last for ever. At a rate of 0 the link is down, and what waits stays.
+        /// Or a trace of Mahimahi's [mahimahi15], with a whole number a line: the millisecond at
+        /// which one packet of 1500 B may be delivered, in order, equal ones for several packets;
+        /// the last ends the trace, which then begins again. Here an opportunity is the rate that
+        /// carries those 1500 B in the millisecond that ends with it: so it serves packets of any
+        /// size, those of 1500 B that wait at most 1 ms earlier than there and never later, and
+        /// what is not used is gone, as there.
+        ///
+        /// A load of 1 is then the mean rate over the trace (of a table, until its last row). Hosts,
+        /// queues, routers and computed headrooms take the largest rate for the link's, and so does
+        /// the time that a flow takes alone, which none can beat.
+        pub rate_trace: Option<File> = None;
         /// Propagation delay of the cable, one way.
         pub delay: Duration = Duration::from_micros(1);
         /// Probability that a packet is lost from left to right.
@@ -48,6 +63,9 @@ impl Topology for Config {
             ("losses", self.losses.as_ref().map_or(Ok(Loss::None), chosen)?),
         ])?;
         graph.links[forward + 1].loss = Loss::random(self.ack_loss);
+        if let Some(file) = &self.rate_trace {
+            graph.follow(forward as LinkId, RateTrace::read("rate_trace", file)?);
+        }
         graph.hosts_are_routers = true;
         graph.senders = Some(1);
         Ok(graph)

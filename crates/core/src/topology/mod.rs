@@ -9,7 +9,9 @@ pub mod link;
 pub mod parking_lot;
 pub mod star;
 
-pub use crate::graph::{Bursts, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths};
+pub use crate::graph::{
+    Bursts, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
+};
 
 use crate::parameters::Problem;
 

@@ -234,7 +234,7 @@ impl Port {
         }
         if self.foretells {
             let begins = self.drains.max(self.transmitter.busy_until);
-            self.drains = begins + self.transmitter.duration(packet.bytes);
+            self.drains = self.transmitter.end(packet.bytes, begins);
             return Handed::Waits(Some(self.drains));
         }
         Handed::Waits(None)

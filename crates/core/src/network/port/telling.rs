@@ -1,7 +1,7 @@
 //! Whom a port tells what leaves it: its router, and who keeps account of waits.
 
 use super::Port;
-use crate::network::doings::{Entry, Exit};
+use crate::network::doings::{Entry, Exit, Totals};
 use crate::network::traffic::Class;
 use crate::packet::Packet;
 use crate::router::View;
@@ -11,7 +11,7 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// What the transmitter had done when it turned to the packet.
-    pub exit: Exit,
+    pub totals: Totals,
     /// When that was.
     pub starts: Time,
     /// How long the transmission took.
@@ -58,14 +58,12 @@ impl Port {
         self.doings.as_mut().map(|doings| doings.entries.drain(..)).into_iter().flatten()
     }
 
-    /// How a packet of `bytes` came over the link, that has come to its end now.
-    pub fn hop(&mut self, bytes: u16, now: Time) -> Hop {
-        let (transmission, propagation) = self.transmitter.durations(bytes);
-        let starts = Time(now.0 - transmission.0 - propagation.0);
-        let (exit, stamps) = match &mut self.doings {
-            Some(doings) => (doings.exit(), doings.stamps),
-            None => (Exit::default(), false),
-        };
-        Hop { exit, starts, transmission, propagation, stamps }
+    /// How the packet came over the link that has come to its end now, if account is kept of it.
+    pub fn hop(&mut self, now: Time) -> Option<Hop> {
+        let propagation = self.transmitter.delay();
+        let doings = self.doings.as_mut()?;
+        let Exit { starts, totals } = doings.exit();
+        let transmission = Duration((now - starts).0 - propagation.0);
+        Some(Hop { totals, starts, transmission, propagation, stamps: doings.stamps })
     }
 }

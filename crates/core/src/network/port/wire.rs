@@ -25,24 +25,25 @@ impl Port {
         self.is_cut = true;
     }
 
-    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere, with how
-    /// they come over the link; says when the next
-    /// transmission starts that nobody calls for, if one does.
-    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Hop)) -> Time {
+    /// Hands over all packets whose transmission has started by `now`, to go on elsewhere, with how they come
+    /// over the link, if account is kept of it; says when the next transmission starts that nobody calls for,
+    /// if one does.
+    pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
         self.settle(now);
         while let Some(flight) = self.transmitter.unload() {
-            let hop = self.hop(flight.packet.bytes, flight.arrives);
+            let hop = self.hop(flight.arrives);
             take(flight, hop);
         }
         let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
         if starts { self.transmitter.busy_until } else { Time::NEVER }
     }
 
-    /// Takes in a packet whose transmission has started elsewhere; says whether it is the first on the wire.
-    pub fn load(&mut self, flight: Flight) -> bool {
+    /// Takes in a packet whose transmission has started elsewhere, which matters to accounts; says whether it
+    /// is the first on the wire.
+    pub fn load(&mut self, flight: Flight, starts: Time) -> bool {
         self.transmitter.load(flight);
         if let Some(doings) = &mut self.doings {
-            doings.load();
+            doings.load(starts);
         }
         self.transmitter.on_wire() == 1
     }
