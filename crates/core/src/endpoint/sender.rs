@@ -243,7 +243,7 @@ impl Sender {
     }
 
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
-        if now < self.paced_until(allowance) {
+        if allowance.rate.is_some() && now < self.paced_until(allowance) {
             return None;
         }
         let segment = self.take_segment(now, allowance)?;
@@ -335,10 +335,10 @@ impl Sender {
     /// Waits from now on before it probes; or not at all, if there is nothing to probe for, or gaps tell of
     /// losses (RFC 8985 §7.2).
     fn watch_tail(&mut self, now: Time) {
-        let timeout = self.timeout_from + self.timeout();
         let Some(tail) = &mut self.tail else { return };
         match self.rtt.smoothed() {
             Some(smoothed) if self.board.is_in_order() && self.board.has_unanswered() => {
+                let timeout = self.timeout_from + self.rtt.timeout(&self.mechanism.reliability);
                 tail.wait(now, smoothed, self.board.flight_size(), timeout);
             }
             _ => tail.rest(),
