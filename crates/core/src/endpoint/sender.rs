@@ -579,12 +579,12 @@ impl Sender {
 
     /// A gap is to be repaired; what may be sent meanwhile shrinks at once, or in proportion.
     fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
-        let full = u64::from(self.full);
-        let window = |from: &dyn Controller| (from.allowance().window.0 / full) as u32;
-        let before = window(controller);
+        let before = controller.allowance().window;
         self.reduce(now, flight, Sign::Gap, controller);
         if self.mechanism.shrinks_in_proportion {
-            self.reduction = Some(Reduction::new(before, window(controller)));
+            let segments = |window: Bytes| (window.0 / u64::from(self.full)) as u32;
+            let target = controller.allowance().window;
+            self.reduction = Some(Reduction::new(segments(before), segments(target)));
         }
     }
 
