@@ -196,6 +196,36 @@ fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
 }
 
 #[test]
+fn a_probe_for_a_lost_tail_costs_what_it_waits() {
+    // One packet may be on its way, and its ACK is lost: the second goes as a probe, and completes the flow.
+    let lossy = |seed: u64| {
+        json!({
+            "seed": seed,
+            "topology": { "kind": "link", "rate": "1 Gbps", "delay": "1 ms", "ack_loss": 0.5 },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 1 }, "reliability": { "tail_probe": "5 ms" },
+            },
+            "workload": flows(&[(0.0, 0, 1, 2_000)]),
+        })
+    };
+    let is_probed = |seed: &u64| {
+        let results = run(&lossy(*seed));
+        let is_late = results.flows.fct_s[0] > 0.010;
+        is_late && (count(&results, "retransmits"), count(&results, "timeouts")) == (0, 0)
+    };
+    let seeds: Vec<u64> = (1..40).filter(is_probed).collect();
+    assert!(seeds.len() > 3, "{seeds:?}");
+    for seed in seeds {
+        let told = &accounts(&lossy(seed))[0];
+        // Two round trips, as the handshake has shown them, and 5 ms.
+        let opening = told.iter().filter(|(name, _)| name.starts_with("handshake"));
+        let rtt: u64 = opening.map(|(_, part)| part).sum();
+        assert_eq!(told["recovery_timeout_sender_ps"], 2 * rtt + 5_000_000_000, "{told:?}");
+        assert!(!told.keys().any(|name| name.starts_with("rate")), "{told:?}");
+    }
+}
+
+#[test]
 fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
     let lossy = |seed: u64| {
         json!({

@@ -82,6 +82,8 @@ impl Ledger {
                         chain.add_round(&mut self.account, journey, receiver);
                     }
                 }
+                // Only a probe for a lost tail goes whatever the window.
+                None if sender.wants_probe() => self.hold_back(Held::Timeout, now - self.since),
                 None => self.hold_back(Held::Rate, now - self.since),
             }
             self.since = now;

@@ -328,7 +328,8 @@ impl Sender {
         }
     }
 
-    fn wants_probe(&self) -> bool {
+    /// Whether a probe for a lost tail is to leave, whatever the window.
+    pub fn wants_probe(&self) -> bool {
         self.tail.as_ref().is_some_and(|tail| tail.is_wanted())
     }
 
