@@ -183,8 +183,8 @@ crate::parameters! {
         /// How long the acknowledgement of a segment that comes in order may wait for the next one
         /// (RFC 5681 §4.2: at most 500 ms); none acknowledges every segment at once.
         pub delayed_ack: Option<Duration> = None, where positive_if_given;
-        /// How many segments are acknowledged at once before ACKs are delayed (RFC 5681: 0; Linux: 16 at least,
-        /// and more while the receiver's window grows).
+        /// How many segments are acknowledged at once before ACKs are delayed (RFC 5681: 0; Linux: 16 at
+        /// least, and more while the receiver's window grows).
         pub quick_acks: u32 = 0;
         /// A time-out that never changes; none follows RFC 6298, by the parameters above.
         pub fixed_rto: Option<Duration> = None, where positive_if_given;
