@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::Allowance;
-use super::sender::{Pace, Segment, Sender};
+use super::pacing::Pace;
+use super::sender::{Segment, Sender};
 use crate::account::chain::{Chain, Piece};
 use crate::account::{Account, Arrival, Finish, Held, Opening};
 use crate::units::{Duration, Time};
@@ -105,7 +106,7 @@ impl Ledger {
     fn hold(&mut self, now: Time, sender: &Sender) {
         let until = |ceased: Time| ceased.min(now).max(self.since);
         let Pace { spaced, awaits_port } = self.pace;
-        let free = if awaits_port { sender.port_free() } else { Time::ZERO };
+        let free = if awaits_port { sender.pacing.port_free() } else { Time::ZERO };
         let (first, ceased, last) = if free <= spaced {
             (Held::Turn, until(free), Held::Rate)
         } else {

@@ -13,6 +13,7 @@ pub(crate) mod fixture;
 pub mod hystart;
 pub mod ledger;
 pub mod mechanism;
+pub mod pacing;
 pub mod prr;
 pub mod rack;
 pub mod ranges;

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use super::pacing::{Pace, Pacing};
 use super::prr::Reduction;
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
 use super::tail::Tail;
 use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign, Timer};
 use crate::packet::{Format, Header, Kind, Packet};
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::units::{Bytes, Duration, Time};
 
 /// What a sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +42,6 @@ pub struct Segment {
     pub is_retransmit: bool,
     /// Whether it tells the receiver that a mark has been answered (CWR).
     pub has_reduced: bool,
-}
-
-/// What holds back the next segment besides the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    /// Until when the pace does.
-    pub spaced: Time,
-    /// Whether it waits until the host's port is free, too.
-    pub awaits_port: bool,
 }
 
 /// Number of segments of a flow without end.
@@ -98,14 +90,8 @@ pub struct Sender {
     /// The receiver is still to be told so.
     owes_notice: bool,
 
-    /// What has been handed to the host since `paced_from`, and what remains of the burst.
-    paced_bytes: u32,
-    paced_from: Time,
-    burst_left: u32,
-    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is
-    /// unknown.
-    port_free: Time,
-    in_port: u32,
+    /// What has been handed to the host.
+    pub pacing: Pacing,
     /// When routers were last asked.
     probed: Time,
 
@@ -148,11 +134,7 @@ impl Sender {
             found_lost: 0,
             reduced_until: 0,
             owes_notice: false,
-            paced_bytes: 0,
-            paced_from: now,
-            burst_left: 0,
-            port_free: Time::ZERO,
-            in_port: 0,
+            pacing: Pacing::new(now),
             probed: now,
             retransmits: 0,
             timeouts: 0,
@@ -211,11 +193,6 @@ impl Sender {
         self.board.has_timed_out()
     }
 
-    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is unknown.
-    pub fn port_free(&self) -> Time {
-        self.port_free
-    }
-
     fn bytes(&self, segments: u32) -> Bytes {
         Bytes(u64::from(segments) * u64::from(self.full))
     }
@@ -248,7 +225,11 @@ impl Sender {
         }
         let segment = self.take_segment(now, allowance)?;
         if allowance.rate.is_some() {
-            self.pace(now, segment.payload + self.header);
+            let bytes = segment.payload + self.header;
+            self.pacing.on_sent(now, bytes, &self.mechanism);
+            if self.mechanism.timer == Timer::FromLast {
+                self.timeout_from = now;
+            }
         }
         Some(segment)
     }
@@ -346,64 +327,19 @@ impl Sender {
         }
     }
 
-    /// Starts or continues a burst.
-    fn pace(&mut self, now: Time, bytes: u32) {
-        if self.mechanism.timer == Timer::FromLast {
-            self.timeout_from = now;
-        }
-        if self.burst_left == 0 {
-            self.paced_from = now;
-            self.paced_bytes = 0;
-            self.burst_left = self.mechanism.burst.unwrap_or(1);
-        }
-        self.paced_bytes += bytes;
-        self.burst_left -= 1;
-    }
-
-    /// When the next packet may leave. Within a burst that is at once, or as they are spaced. The next
-    /// burst may start when the last one has had its time at the rate now allowed, and the host's port has
-    /// sent it. So flows that share a port take turns instead of filling it.
+    /// When the next packet may leave.
     fn paced_until(&self, allowance: Allowance) -> Time {
-        let Pace { spaced, awaits_port } = self.pace_of_next(allowance);
-        if awaits_port { spaced.max(self.port_free) } else { spaced }
+        self.pacing.until(self.pace_of_next(allowance))
     }
 
     /// What of its pace holds back the next packet.
     pub fn pace_of_next(&self, allowance: Allowance) -> Pace {
-        let Some(rate) = allowance.rate else { return Pace::default() };
-        if self.board.highest() < self.mechanism.unpaced {
-            return Pace::default();
+        match allowance.rate {
+            Some(rate) if self.board.highest() >= self.mechanism.unpaced => {
+                self.pacing.of_next(rate, &self.mechanism)
+            }
+            _ => Pace::default(),
         }
-        let bytes = Bytes(u64::from(self.paced_bytes));
-        if self.burst_left > 0 {
-            let spaced = |rate: Rate| rate.transmit(bytes);
-            let spaced = self.paced_from + self.mechanism.spacing.map_or(Duration::ZERO, spaced);
-            return Pace { spaced, awaits_port: false };
-        }
-        if rate.0 == 0 {
-            return Pace { spaced: Time::NEVER, awaits_port: false };
-        }
-        Pace { spaced: self.paced_from + rate.transmit(bytes), awaits_port: true }
-    }
-
-    /// The host's port has taken a packet and will have sent it at `ends`, if that is known yet.
-    pub fn on_handed(&mut self, ends: Option<Time>) {
-        if let Some(ends) = ends {
-            self.port_free = ends;
-        } else {
-            self.in_port += 1;
-            self.port_free = Time::NEVER;
-        }
-    }
-
-    /// A packet that had to wait in the host's port will have been sent at `ends`. Says whether it was the
-    /// last: then more may be sent.
-    pub fn on_departure(&mut self, ends: Time) -> bool {
-        self.in_port -= 1;
-        if self.in_port == 0 {
-            self.port_free = ends;
-        }
-        self.in_port == 0
     }
 
     fn has_unanswered(&self) -> bool {
@@ -432,7 +368,7 @@ impl Sender {
     fn next_probe(&self, allowance: Allowance) -> Time {
         match allowance.probe {
             Some(interval) if self.board.candidate().is_some() => {
-                self.probed.max(self.paced_from) + interval
+                self.probed.max(self.pacing.from()) + interval
             }
             _ => Time::NEVER,
         }

@@ -130,7 +130,7 @@ impl Simulation<'_> {
         while let Some(departure) = self.network.departures.pop() {
             let Some(place) = self.network.directory.place(departure.flow) else { continue };
             if let Some(sending) = &mut self.flows.senders[place as usize]
-                && sending.sender.on_departure(departure.ends)
+                && sending.sender.pacing.on_departure(departure.ends)
             {
                 self.pump(place as usize);
             }
@@ -169,7 +169,7 @@ impl Simulation<'_> {
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);
             if let Output::Segment(_) = output {
-                sending.sender.on_handed(ends);
+                sending.sender.pacing.on_handed(ends);
                 sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = sending.controller.allowance();
             }

@@ -1,7 +1,10 @@
+//! A TCP sender told by hand what its receiver says: windows, recoveries, time-outs, handshakes and marks.
+
 use super::*;
 use crate::packet::Flags;
 use crate::parameters::{Parameter, defaults};
 use crate::transport::{Config, Path};
+use crate::units::Rate;
 use serde_json::{Value, json};
 
 /// A TCP sender with a window of ten packets at first, told by hand what its receiver says. Times are in
