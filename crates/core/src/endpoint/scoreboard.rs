@@ -169,7 +169,7 @@ impl Scoreboard {
 
     /// Whether something that left at this time did so before the first segment that is missing last left;
     /// only RACK knows.
-    pub fn has_left_since(&self, sent_at: Time) -> bool {
+    pub fn left_before_first(&self, sent_at: Time) -> bool {
         self.rack.as_ref().and_then(|rack| rack.first_left()).is_some_and(|left| sent_at < left)
     }
 

@@ -458,7 +458,7 @@ impl Sender {
         // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
         // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by
         // news of what left before that (Linux, `tcp_clean_rtx_queue`).
-        let is_older = || told.received > 0 && self.board.has_left_since(packet.sent_at);
+        let is_older = || told.received > 0 && self.board.left_before_first(packet.sent_at);
         if told.advanced > 0 || is_older() {
             self.start_timeout(now);
         }
