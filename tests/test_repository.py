@@ -47,6 +47,9 @@ def test_every_figure_is_made_and_its_robust_claims_hold(name: str, tmp_path: Pa
 LAYERS = (
     "_core",
     "files",
+    "wording",
+    "controller",
+    "controllers",
     "places",
     "memory",
     "progress",

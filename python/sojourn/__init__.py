@@ -4,7 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sojourn._core import VERSION as __version__
-from sojourn._core import ScenarioError
+from sojourn._core import Ack, Allowance, Loss, Opened, Path, ScenarioError
+from sojourn.controller import Controller
 from sojourn.fluid import Fluid, PhaseMargin, fluid
 from sojourn.results import Result, Run
 from sojourn.run import over_seeds, run, run_many, sweep
@@ -27,10 +28,16 @@ if TYPE_CHECKING:
     from sojourn.figure import Figure, Labelled, Paper, Scale
 
 __all__ = [
+    "Ack",
+    "Allowance",
+    "Controller",
     "Figure",
     "Fluid",
     "Labelled",
+    "Loss",
+    "Opened",
     "Paper",
+    "Path",
     "PhaseMargin",
     "Result",
     "Run",

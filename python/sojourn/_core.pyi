@@ -1,12 +1,17 @@
 """The compiled core: a run is a pure function of scenario, seed and version."""
 
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 __all__ = [
     "MOST_THREADS",
     "SOURCE_HASH",
     "VERSION",
+    "Ack",
+    "Allowance",
+    "Loss",
+    "Opened",
+    "Path",
     "ScenarioError",
     "Watch",
     "check",
@@ -44,6 +49,185 @@ class Watch:
 
     def progress(self) -> tuple[float, int, int]:
         """Tell simulated seconds, flows that have ended and packet-hops, as the run told last."""
+
+@final
+class Path:
+    """What a flow may know of its way when it starts."""
+
+    @property
+    def flow(self) -> int:
+        """The flow's number in the workload."""
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Line rate of its host's link, in bits a second."""
+
+    @property
+    def base_rtt_s(self) -> float:
+        """A full packet there and its ACK back, over an empty network, in seconds."""
+
+    @property
+    def hops(self) -> int:
+        """Links on the way there."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload of a full packet, in bytes."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """What a full packet is on the wire, in bytes."""
+
+    @property
+    def others(self) -> int:
+        """Other flows in progress at the sending host."""
+
+    @property
+    def initial_rate_bps(self) -> float | None:
+        """A starting rate that the workload asks for, in bits a second."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Payload to transfer, in bytes; `None` for a flow without end."""
+
+    @property
+    def start_s(self) -> float:
+        """When the flow starts, in seconds."""
+
+    @property
+    def deadline_s(self) -> float | None:
+        """When it should be over, in seconds, if it has a deadline."""
+
+    @property
+    def seed(self) -> int:
+        """A seed of its own, for controllers that draw random numbers."""
+
+@final
+class Opened:
+    """The end of a handshake."""
+
+    @property
+    def now_s(self) -> float:
+        """When it came, in seconds."""
+
+    @property
+    def rtt_s(self) -> float:
+        """How long the last attempt took, in seconds."""
+
+    @property
+    def syn_was_lost(self) -> bool:
+        """Whether it took more than one attempt."""
+
+@final
+class Ack:
+    """An acknowledgement. It is one object for all ACKs, and holds until the next one."""
+
+    @property
+    def now_s(self) -> float:
+        """When it came, in seconds."""
+
+    @property
+    def now_ps(self) -> int:
+        """The same in picoseconds, exactly."""
+
+    @property
+    def acked_bytes(self) -> int:
+        """Payload that is now known to be received and was not before, in bytes."""
+
+    @property
+    def advanced(self) -> int:
+        """By how many segments the cumulative acknowledgement moved."""
+
+    @property
+    def delivered(self) -> int:
+        """Segments that are now known to be received and were not before, in order or not."""
+
+    @property
+    def rtt_s(self) -> float:
+        """The round-trip time that the host measured, in seconds."""
+
+    @property
+    def rtt_ps(self) -> int:
+        """The same in picoseconds, exactly."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether it tells of a mark."""
+
+    @property
+    def one_way_delay_s(self) -> float:
+        """How long the packet took to the receiver, by the hosts' clocks, if `tells_delay`."""
+
+    @property
+    def sent_at_s(self) -> float:
+        """When the packet was sent that it answers, in seconds."""
+
+    @property
+    def cumulative(self) -> int:
+        """All segments before this one have been received."""
+
+    @property
+    def next(self) -> int:
+        """The next segment never sent before."""
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether a gap is being repaired."""
+
+    @property
+    def lost(self) -> int:
+        """Segments that it shows to be lost."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Payload that is still in flight, as far as the sender knows, in bytes."""
+
+@final
+class Loss:
+    """A loss, or a mark that means the same."""
+
+    @property
+    def now_s(self) -> float:
+        """When it was noticed, in seconds."""
+
+    @property
+    def now_ps(self) -> int:
+        """The same in picoseconds, exactly."""
+
+    @property
+    def flight_bytes(self) -> int:
+        """Payload sent and not yet acknowledged, lost or not, in bytes."""
+
+    @property
+    def sign(self) -> Literal["gap", "timeout", "mark"]:
+        """How it was noticed: later data was acknowledged, nothing was for too long, or a mark."""
+
+@final
+class Allowance:
+    """How much may be sent: what is in flight stays within the window, and leaves at the rate.
+
+    The window is payload in bytes, the rate on the wire in bits a second. A flow that `gives_up`
+    sends nothing more.
+    """
+
+    def __new__(
+        cls,
+        window_bytes: float = ...,
+        rate_bps: float | None = None,
+        *,
+        gives_up: bool = False,
+    ) -> Allowance: ...
+    @property
+    def window_bytes(self) -> float:
+        """Payload that may be in flight; one packet always may."""
+
+    @property
+    def rate_bps(self) -> float | None:
+        """Rate on the wire; `None` for as fast as ACKs come."""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether nothing more is sent."""
 
 def run(
     scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...

@@ -35,8 +35,9 @@ from pydantic import model_validator as checks
 
 from sojourn import places
 from sojourn._core import ScenarioError
-from sojourn.scenario import FileError, Scenario, check, did_you_mean, override, parse, trace
+from sojourn.scenario import FileError, Scenario, check, override, parse, trace
 from sojourn.typed import TEXT, Column, read_csv, read_parquet, typed
+from sojourn.wording import did_you_mean
 
 TOTALS = (
     "flows",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn import _core, completion, files, places, scenario
+from sojourn import _core, completion, files, places, scenario, wording
 from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
 from sojourn.cluster import ClusterError
@@ -351,7 +351,7 @@ def figure(
     from sojourn.figure import SCALES
 
     if scale not in SCALES:
-        hint = scenario.did_you_mean(scale, SCALES)
+        hint = wording.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
     chosen = experiments.choose(experiments.discover(), name)
     if record:
@@ -440,7 +440,7 @@ def parts(
     shown = screen.parts_text(families, kind)
     if not shown:
         names = [part["name"] for members in families.values() for part in members]
-        hint = scenario.did_you_mean(str(kind), [*families, *names])
+        hint = wording.did_you_mean(str(kind), [*families, *names])
         raise ScenarioError(f"{kind}: there is no such family or part{hint}")
     screen.console.print(*shown, sep="\n")
 

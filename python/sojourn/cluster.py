@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.results import Result
-from sojourn.scenario import did_you_mean
+from sojourn.wording import did_you_mean
 
 PROTOCOLS = ("tcp", "tls")
 """How a scheduler is spoken to."""

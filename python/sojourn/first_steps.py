@@ -7,7 +7,8 @@ from typing import Any
 
 from sojourn import places
 from sojourn._core import ScenarioError
-from sojourn.scenario import FileError, did_you_mean, names_file, parse
+from sojourn.scenario import FileError, named_file, parse
+from sojourn.wording import did_you_mean
 
 FIRST = places.PACKAGE / "first_scenario.toml"
 
@@ -43,12 +44,15 @@ def write_first(out: Path) -> list[Path]:
 
 
 def _write(texts: Mapping[Path, str]) -> list[Path]:
-    """Write all of the files or, if one exists, none."""
+    """Write all of the files or, if one exists, none; make folders in that of the first."""
+    folder = next(iter(texts)).parent
     for file in texts:
         if file.exists() or file.is_symlink():
             raise FileError(f"{file}: exists already, so nothing was written; give another name")
     for file, text in texts.items():
         try:
+            if file.parent != folder:
+                file.parent.mkdir(exist_ok=True)
             with file.open("x", encoding="utf-8") as opened:
                 opened.write(text)
         except OSError as error:
@@ -59,11 +63,11 @@ def _write(texts: Mapping[Path, str]) -> list[Path]:
 
 def _named_files(value: Any, field: str = "") -> Iterator[str]:
     """Yield the files that a scenario names, as `scenario.with_files` finds them."""
-    if names_file(field, value):
-        yield value
+    if (name := named_file(field, value)) is not None:
+        yield name
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _named_files(inner, f"{field}.{key}")
+            yield from _named_files(inner, f"{field}.{key}".removeprefix("."))
     elif isinstance(value, list):
         for inner in value:
             yield from _named_files(inner, f"{field}[]")

@@ -26,7 +26,7 @@ from sojourn import convergence, metrics
 from sojourn._core import ScenarioError
 from sojourn.metrics import Bucket, Floats
 from sojourn.results import Result, Run
-from sojourn.scenario import did_you_mean
+from sojourn.wording import did_you_mean
 
 COLUMNS = (
     "against",

@@ -13,11 +13,12 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
-from sojourn import _core, files
+from sojourn import _core, controllers, files
 from sojourn._core import ScenarioError
 from sojourn.memory import budget
+from sojourn.wording import did_you_mean
 
 Scenario = dict[str, Any]
 Labels = dict[str, Any]
@@ -30,6 +31,9 @@ TOO_DEEP = f"nested too deeply, at most {MOST_DEPTH} levels are allowed"
 
 FILES = (".file", "topology.losses", "topology.rate_trace")
 """How the paths of fields end that name files."""
+
+TRANSPORT = re.compile(r"transport|transports\.[^.]+")
+"""The paths of transports."""
 
 
 class FileError(ScenarioError):
@@ -66,25 +70,35 @@ def _syntax_error(path: Path, message: str) -> str:
 
 
 def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Scenario:
-    """Replace the names of files (`names_file`) by `{name, text}`, looking in `directory`."""
+    """Replace the names of files (`named_file`) by `{name, text}`, looking in `directory`.
+
+    Controllers written in Python become what the core reads of them.
+    """
+    directory = directory or Path()
 
     def load(value: Any, field: str, depth: int) -> Any:
         if depth > MOST_DEPTH:
             raise ScenarioError(_in_one_line(f"{_shortened(field)}: {TOO_DEEP}"))
+        if TRANSPORT.fullmatch(field):
+            value = controllers.as_transport(value, lambda name: _text(name, field, directory))
         if isinstance(value, Mapping):
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [load(inner, f"{field}[{i}]", depth + 1) for i, inner in enumerate(value)]
-        if names_file(field, value):
-            return _load_file(value, field, directory or Path())
+        if (name := named_file(field, value)) is not None:
+            return {"name": name, "text": _text(name, field, directory)}
         return value
 
     return {key: load(value, str(key), 1) for key, value in scenario.items()}
 
 
-def names_file(field: str, value: Any) -> TypeGuard[str]:
-    """Return whether a field of this path and value names a file."""
-    return field.endswith(FILES) and isinstance(value, str) and value != "none"
+def named_file(field: str, value: Any) -> str | None:
+    """Return the file that a field of this path and value names, if it names one."""
+    is_class = TRANSPORT.fullmatch(field.removesuffix(".controller")) is not None
+    if is_class and controllers.is_name(value):
+        return str(value.rpartition(":")[0])
+    is_file = field.endswith(FILES) and isinstance(value, str) and value != "none"
+    return value if is_file else None
 
 
 def _shortened(field: str) -> str:
@@ -97,10 +111,10 @@ def _in_one_line(message: str) -> str:
     return "".join(signs)
 
 
-def _load_file(name: str, field: str, directory: Path) -> dict[str, str]:
+def _text(name: str, field: str, directory: Path) -> str:
     path = directory / name
     try:
-        return {"name": name, "text": files.read_text(path, files.MOST_DATA)}
+        return files.read_text(path, files.MOST_DATA)
     except OSError as error:
         hint = did_you_mean(path.name, _beside(path)) if error.errno == errno.ENOENT else ""
         told = f"{field}: cannot read `{path}`: {error.strerror}{hint}"
@@ -214,7 +228,9 @@ def _nested(path: Sequence[str], value: Any) -> Scenario:
 def find(scenario: Mapping[str, Any], name: str) -> str:
     """Return the path of the one field that `name` can mean, such as `workload.load` for `load`."""
     shown = json.loads(_core.show(*apart(scenario)))
-    known = set(_paths(shown)) | set(_paths(scenario))
+    # A class's own parameters stand beside the others.
+    paths = {*_paths(shown), *_paths(scenario)}
+    known = {path.replace(".parameters.", ".") for path in paths}
     if name in known:
         return name
     places = sorted(path for path in known if path.endswith(f".{name}"))
@@ -259,6 +275,9 @@ def expand(
 
 def labels_of(values: Sequence[Any]) -> list[Any]:
     """Return what tells values apart in a column of a table, which has values of one kind."""
+    classes = {value.rpartition(":")[2] for value in values if controllers.is_name(value)}
+    if len(classes) == sum(map(controllers.is_name, values)):
+        values = [v.rpartition(":")[2] if controllers.is_name(v) else v for v in values]
     kinds = {type(value) for value in values}
     if kinds <= {str} or kinds <= {bool} or kinds <= {int}:
         return list(values)
@@ -341,10 +360,9 @@ def schema() -> dict[str, Any]:
     fields fit each other is for `check`.
     """
     made: dict[str, Any] = json.loads(_core.schema())
+    # Beside the fields of a controller of Python's stand its class's own, and its name is enough.
+    transports = made["definitions"]["transport"]["anyOf"]
+    of_class = next(one for one in transports if one.get("title") == controllers.KIND)
+    of_class["additionalProperties"] = True
+    transports.append({"type": "string", "pattern": controllers.NAME.pattern})
     return made
-
-
-def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Return the nearest of `names` as the end of an error message, or nothing."""
-    near = difflib.get_close_matches(given, list(names), n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""

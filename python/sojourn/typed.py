@@ -8,13 +8,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from sojourn import files
-from sojourn.scenario import TOO_DEEP, FileError, did_you_mean
+from sojourn.scenario import TOO_DEEP, FileError
+from sojourn.wording import did_you_mean, said
 
 T = TypeVar("T")
 
@@ -24,40 +25,7 @@ def typed(form: type[T], value: object, where: str) -> T:
     try:
         return TypeAdapter(form).validate_python(value)
     except ValidationError as error:
-        raise FileError(f"{where}: {_said(error, form)}") from None
-
-
-WORDS = {
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "dataclass_type": "must be a table",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "too_short": "must have at least {min_length} of what it holds",
-    "too_long": "must have at most {max_length} of what it holds",
-}
-"""What is wrong in the words of a user's file instead of Python's, by pydantic's name for it."""
-
-
-UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
-
-
-def _said(error: ValidationError, form: type[Any]) -> str:
-    """Say what is wrong first of all: a name that is misspelt, for it is what is missing too."""
-    wrongs = error.errors(include_url=False)
-    wrong = next((one for one in wrongs if one["type"] in UNKNOWN), wrongs[0])
-    place = ".".join(map(str, wrong["loc"]))
-    if wrong["type"] in UNKNOWN:
-        names = vars(form).get("__annotations__", ()) if len(wrong["loc"]) == 1 else ()
-        return f"{place}: unknown key{did_you_mean(place, names)}"
-    if wrong["type"] == "missing":
-        return f"there is no `{place}`"
-    text = WORDS.get(wrong["type"], wrong["msg"]).format(**wrong.get("ctx", {}))
-    text = text.removeprefix("Value error, ").replace("Input should be", "must be")
-    given = repr(wrong["input"])
-    # Of a whole table the text says enough.
-    shown = "" if isinstance(wrong["input"], dict) else f", not {given[:60]}"
-    return ": ".join(filter(None, [place, text + shown]))
+        raise FileError(f"{where}: {said(error, form)}") from None
 
 
 def read_json(file: Path, form: type[T], most: int = files.MOST_DATA) -> T:

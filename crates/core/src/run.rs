@@ -276,6 +276,12 @@ impl Scenario {
         [parts, threads]: [u32; 2],
         watch: &Watch,
     ) -> Result<Results, Problem> {
+        for (field, transport) in self.all_transports() {
+            if matches!(transport, transport::Config::python(it) if it.controller.maker.is_none()) {
+                let message = "is written in Python, and runs from there only";
+                return Err(Problem::new(format!("{field}.controller"), message));
+            }
+        }
         let cut = self.cut(graph);
         let parts = match &cut {
             Some(cut) if parts > 1 => Part::deal(graph, cut, parts),

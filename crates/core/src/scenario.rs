@@ -12,6 +12,7 @@ use crate::parameters::{
     Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
 };
 use crate::transport::Priorities;
+use crate::transport::python;
 use crate::units::Time;
 use crate::{
     demand, fluid, host, ideal, kernel, queue, record, router, topology, transport, workload,
@@ -245,6 +246,18 @@ impl Scenario {
         let most = self.transport.iter().map(|transport| ("transport".to_owned(), transport));
         let of_class = |(class, transport)| (format!("transports.{class}"), transport);
         most.chain(self.transports.iter().map(of_class))
+    }
+
+    /// The transports whose controllers are written in Python, and need a maker before a run; each with the
+    /// field that names it.
+    pub fn written_in_python(&mut self) -> impl Iterator<Item = (String, &mut python::Config)> {
+        let most = self.transport.iter_mut().map(|transport| ("transport".to_owned(), transport));
+        let of_class = |(class, transport)| (format!("transports.{class}"), transport);
+        let all = most.chain(self.transports.iter_mut().map(of_class));
+        all.filter_map(|(field, transport)| match transport {
+            transport::Config::python(config) => Some((field, config)),
+            _ => None,
+        })
     }
 
     /// Reads a scenario from JSON.

@@ -142,7 +142,7 @@ proptest! {
     fn whatever_a_controller_is_told_it_allows_a_packet_and_no_more_than_the_line(
         path in path(), story in prop::collection::vec(told(), 0..200),
     ) {
-        for name in transport::Config::NAMES {
+        for name in transport::Config::built_in() {
             let config = transport::Config::read(&json!(name)).unwrap();
             let mut controller = config.controller(&path);
             let mechanism = config.mechanism(&FORMAT);

@@ -270,7 +270,7 @@ fn check_rtts(results: &Results, scenario: &Value) {
 }
 
 fn transport(random: &mut Random, reliability: &Value) -> Value {
-    let kind = pick(random, transport::Config::NAMES);
+    let kind = pick(random, &transport::Config::built_in().collect::<Vec<_>>());
     let dctcp = json!({ "reliability": reliability });
     let mut transport = match kind {
         "d2tcp" | "pias" => json!({ "kind": kind, "dctcp": dctcp }),

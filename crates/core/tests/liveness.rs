@@ -16,13 +16,13 @@ fn longest_pause(values: &[f64]) -> usize {
 #[test]
 fn no_sender_is_silent_for_longer_than_its_time_out() {
     let mut silent = Vec::new();
-    for kind in Config::NAMES {
+    for kind in Config::built_in() {
         for recovery in ["selective_repeat", "rack", "new_reno", "reno"] {
             let reliability = json!({
                 "recovery": recovery, "handshake": true,
                 "initial_rto": "50 ms", "min_rto": "10 ms", "max_rto": "50 ms",
             });
-            let transport = match *kind {
+            let transport = match kind {
                 "d2tcp" | "pias" => {
                     json!({ "kind": kind, "dctcp": { "reliability": reliability } })
                 }

@@ -17,7 +17,7 @@ use sojourn_core::units::{Duration, Rate};
 
 /// Every transport that sends a lone flow of up to 100 packets at line rate from its first packet on.
 fn at_line_rate() -> Vec<Value> {
-    let start = |name: &&str| match *name {
+    let start = |name: &'static str| match name {
         "constant_rate" | "dcqcn" => vec![json!({ "kind": name })],
         "timely" | "patched_timely" => ["per_packet", "per_burst"]
             .map(|pacing| json!({ "kind": name, "segments": { "pacing": pacing } }))
@@ -49,7 +49,7 @@ fn at_line_rate() -> Vec<Value> {
             panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
         }
     };
-    transport::Config::NAMES.iter().flat_map(start).collect()
+    transport::Config::built_in().flat_map(start).collect()
 }
 
 /// Every topology, small, and the number of its last host. At these rates a byte lasts a whole number of
@@ -280,7 +280,7 @@ fn nobody_beats_srpt_on_one_bottleneck() {
         let srpt = mean_fct(json!({ "model": "srpt" }));
         let sharing = mean_fct(json!({ "model": "processor_sharing" }));
         assert!(srpt <= sharing, "{srpt} {sharing}");
-        for transport in transport::Config::NAMES {
+        for transport in transport::Config::built_in() {
             let transport = at_a_gigabit(transport);
             let workload = json!({ "deadlines": deadlines(&transport) });
             let fct = mean_fct(json!({ "transport": transport, "workload": workload }));
@@ -308,7 +308,7 @@ fn every_scheme_sees_the_same_flows() {
         (columns.flow, columns.source, columns.target, columns.size_bytes, starts)
     };
     let expected = offered(json!({ "model": "srpt" }));
-    for transport in transport::Config::NAMES {
+    for transport in transport::Config::built_in() {
         let workload = json!({ "deadlines": deadlines(&json!(transport)) });
         let scheme = json!({ "transport": transport, "workload": workload });
         assert_eq!(offered(scheme), expected, "{transport}");
@@ -365,8 +365,8 @@ fn assert_scales(scenario: &Value, tolerance: f64, what: &str) {
 #[test]
 fn twice_the_rates_and_half_the_delays_halve_every_time() {
     let base = crowd(30, 7_919);
-    for transport in transport::Config::NAMES {
-        let router = match *transport {
+    for transport in transport::Config::built_in() {
+        let router = match transport {
             // These laws know times of their own, such as seconds cubed; and PCP has a test of its own.
             "cubic" | "pcp" | "xcp" => continue,
             "d3" | "pdq" | "rcp" => json!(transport),
@@ -375,7 +375,7 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
         let scheme = json!({ "transport": at_a_gigabit(transport), "router": router });
         let scenario = with(&base, scheme);
         // Gaps at rates that a law computes are rounded to a picosecond, and its feedback amplifies that.
-        let tolerance = match *transport {
+        let tolerance = match transport {
             "constant_rate" | "dctcp" => 1e-14,
             // First come, first served: who comes first may hang on a picosecond.
             "d3" => 5e-2,

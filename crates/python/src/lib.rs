@@ -1,5 +1,7 @@
 //! The binding: a few functions over text and columns, nothing to decide.
 
+mod controllers;
+
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyArray1};
@@ -78,8 +80,10 @@ fn run<'py>(
             PyValueError::new_err(message)
         })?;
     let watch = Arc::clone(&watch.0);
-    let run = || read(scenario, texts)?.run_on(threads, &watch);
-    let results = py.detach(run).map_err(to_python)?;
+    let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
+    let failure = controllers::provide(py, &mut scenario, &watch)?;
+    let results = py.detach(|| scenario.run_on(threads, &watch));
+    let results = results.map_err(|problem| failure.explain(py, to_python(problem)))?;
     results_dict(py, results)
 }
 
@@ -250,6 +254,8 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
 /// The compiled core of Sojourn.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::controllers::{Ack, Allowance, Loss, Opened, Path};
     #[pymodule_export]
     use super::{
         ScenarioError, Watch, check, estimate, parts, run, run_fluid, schema, show, trace,

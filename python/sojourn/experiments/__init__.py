@@ -13,7 +13,7 @@ from types import ModuleType
 from sojourn import places
 from sojourn._core import ScenarioError
 from sojourn.figure import Figure
-from sojourn.scenario import did_you_mean
+from sojourn.wording import did_you_mean
 
 
 def discover(*folders: Path) -> dict[str, Figure]:

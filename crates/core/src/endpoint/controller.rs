@@ -7,6 +7,8 @@ use crate::units::{Bytes, Duration, Rate, Time};
 /// What a flow may know of its way when it starts.
 #[derive(Clone, Debug)]
 pub struct Path {
+    /// The flow's number in the workload.
+    pub flow: u64,
     /// Line rate of its host's link.
     pub line_rate: Rate,
     /// A full packet there and its ACK back, over an empty network.
@@ -56,6 +58,7 @@ impl Path {
     /// The way of a flow without end over one link, that nothing else is known of.
     pub fn new(line_rate: Rate, base_rtt: Duration, format: Format) -> Self {
         Self {
+            flow: 0,
             line_rate,
             base_rtt,
             hops: 1,

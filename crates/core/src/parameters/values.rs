@@ -114,6 +114,28 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
 }
 
+/// What is large, and seldom there.
+impl<T: Parameter> Parameter for Box<T> {
+    fn allowed() -> String {
+        T::allowed()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        T::read(value).map(Self::new)
+    }
+    fn read_over(default: Self, value: &Value) -> Result<Self, Problem> {
+        T::read_over(*default, value).map(Self::new)
+    }
+    fn show(&self) -> Value {
+        (**self).show()
+    }
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value {
+        T::schema(default.map(|default| &**default), definitions)
+    }
+    fn entries() -> Vec<Entry> {
+        T::entries()
+    }
+}
+
 /// Values by names that the scenario chooses.
 impl<T: Parameter> Parameter for BTreeMap<String, T> {
     fn allowed() -> String {

@@ -142,6 +142,7 @@ impl Simulation<'_> {
         let routes = &self.network.routes;
         let time_alone = |size| routes.alone(graph, there, format, size).total();
         let path = Path {
+            flow: spec.id,
             line_rate: routes.line_rate(graph, there),
             base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
             hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,

@@ -23,6 +23,7 @@ pub mod pcp;
 pub mod pdq;
 pub mod pfabric;
 pub mod pias;
+pub mod python;
 pub mod quick_start;
 pub mod rcp;
 pub mod scalable_tcp;
@@ -41,8 +42,16 @@ crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, quick_start, rcp,
-        scalable_tcp, swift, tcp, timely, vegas, xcp,
+        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quick_start,
+        rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
+    }
+}
+
+impl Config {
+    /// The names of the transports that are whole by themselves: Python's are so with a class that a
+    /// scenario names.
+    pub fn built_in() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().copied().filter(|name| *name != "python")
     }
 }
 
@@ -56,7 +65,7 @@ pub trait Transport {
 
     /// The queue at switches that it was designed for; a scenario may choose another.
     fn queue(&self) -> queue::Config {
-        queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
+        unlimited()
     }
 
     /// The controller that it needs at every port, if it needs one.
@@ -92,8 +101,13 @@ pub trait Transport {
 
     /// The queue at hosts' own ports; a scenario may choose another.
     fn host_queue(&self) -> queue::Config {
-        queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
+        unlimited()
     }
+}
+
+/// First in, first out, whatever comes.
+fn unlimited() -> queue::Config {
+    queue::Config::drop_tail(queue::drop_tail::Config { capacity: None })
 }
 
 /// What priorities a transport's packets have; 0 goes first.

@@ -1,0 +1,620 @@
+//! Controllers that are written in Python, as the core knows controllers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use pyo3::{intern, pyclass, pymethods};
+use sojourn_core::endpoint::{self, Controller, Sign};
+use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::scenario::Scenario;
+use sojourn_core::transport::python;
+use sojourn_core::units::{Bytes, Duration, Rate, Time};
+use sojourn_core::watch::Watch;
+
+/// What a flow may know of its way when it starts.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct Path(endpoint::Path);
+
+#[pymethods]
+impl Path {
+    /// The flow's number in the workload.
+    #[getter]
+    fn flow(&self) -> u64 {
+        self.0.flow
+    }
+    /// Line rate of its host's link, in bits a second.
+    #[getter]
+    fn line_rate_bps(&self) -> f64 {
+        self.0.line_rate.bps()
+    }
+    /// A full packet there and its ACK back, over an empty network, in seconds.
+    #[getter]
+    fn base_rtt_s(&self) -> f64 {
+        self.0.base_rtt.seconds()
+    }
+    /// Links on the way there.
+    #[getter]
+    fn hops(&self) -> u32 {
+        self.0.hops
+    }
+    /// Payload of a full packet, in bytes.
+    #[getter]
+    fn payload_bytes(&self) -> u64 {
+        self.0.format.payload.0
+    }
+    /// What a full packet is on the wire, in bytes.
+    #[getter]
+    fn packet_bytes(&self) -> u64 {
+        self.0.format.full().0
+    }
+    /// Other flows in progress at the sending host.
+    #[getter]
+    fn others(&self) -> u32 {
+        self.0.others
+    }
+    /// A starting rate that the workload asks for, in bits a second.
+    #[getter]
+    fn initial_rate_bps(&self) -> Option<f64> {
+        self.0.initial_rate.map(Rate::bps)
+    }
+    /// Payload to transfer, in bytes; none for a flow without end.
+    #[getter]
+    fn size_bytes(&self) -> Option<u64> {
+        self.0.size.map(|size| size.0)
+    }
+    /// When the flow starts, in seconds.
+    #[getter]
+    fn start_s(&self) -> f64 {
+        self.0.start.seconds()
+    }
+    /// When it should be over, in seconds, if it has a deadline.
+    #[getter]
+    fn deadline_s(&self) -> Option<f64> {
+        (self.0.deadline < Time::NEVER).then(|| self.0.deadline.seconds())
+    }
+    /// A seed of its own, for controllers that draw random numbers.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.seed
+    }
+}
+
+/// The end of a handshake.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct Opened(endpoint::Opened);
+
+#[pymethods]
+impl Opened {
+    /// When it came, in seconds.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.0.now.seconds()
+    }
+    /// How long the last attempt took, in seconds.
+    #[getter]
+    fn rtt_s(&self) -> f64 {
+        self.0.rtt.seconds()
+    }
+    /// Whether it took more than one attempt.
+    #[getter]
+    fn syn_was_lost(&self) -> bool {
+        self.0.syn_was_lost
+    }
+}
+
+/// An acknowledgement. It is one object for all ACKs, and holds until the next one.
+#[pyclass(module = "sojourn._core")]
+pub(crate) struct Ack(endpoint::Ack);
+
+#[pymethods]
+impl Ack {
+    /// When it came, in seconds.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.0.now.seconds()
+    }
+    /// The same in picoseconds, exactly.
+    #[getter]
+    fn now_ps(&self) -> u64 {
+        self.0.now.0
+    }
+    /// Payload that is now known to be received and was not before, in bytes.
+    #[getter]
+    fn acked_bytes(&self) -> u64 {
+        self.0.bytes.0
+    }
+    /// By how many segments the cumulative acknowledgement moved.
+    #[getter]
+    fn advanced(&self) -> u32 {
+        self.0.advanced
+    }
+    /// Segments that are now known to be received and were not before, in order or not.
+    #[getter]
+    fn delivered(&self) -> u32 {
+        self.0.delivered
+    }
+    /// The round-trip time that the host measured, in seconds.
+    #[getter]
+    fn rtt_s(&self) -> f64 {
+        self.0.rtt.seconds()
+    }
+    /// The same in picoseconds, exactly.
+    #[getter]
+    fn rtt_ps(&self) -> u64 {
+        self.0.rtt.0
+    }
+    /// Whether it tells of a mark.
+    #[getter]
+    fn marked(&self) -> bool {
+        self.0.marked
+    }
+    /// How long the packet took to the receiver, in seconds by the hosts' clocks, if the class
+    /// `tells_delay`.
+    #[getter]
+    fn one_way_delay_s(&self) -> f64 {
+        f64::from(self.0.feedback)
+    }
+    /// When the packet was sent that it answers, in seconds.
+    #[getter]
+    fn sent_at_s(&self) -> f64 {
+        self.0.sent_at.seconds()
+    }
+    /// All segments before this one have been received.
+    #[getter]
+    fn cumulative(&self) -> u32 {
+        self.0.cumulative
+    }
+    /// The next segment never sent before.
+    #[getter]
+    fn next(&self) -> u32 {
+        self.0.next
+    }
+    /// Whether a gap is being repaired.
+    #[getter]
+    fn is_recovering(&self) -> bool {
+        self.0.is_recovering
+    }
+    /// Segments that it shows to be lost.
+    #[getter]
+    fn lost(&self) -> u32 {
+        self.0.lost
+    }
+    /// Payload that is still in flight, as far as the sender knows, in bytes.
+    #[getter]
+    fn in_flight_bytes(&self) -> u64 {
+        self.0.in_flight.0
+    }
+}
+
+/// A loss, or a mark that means the same.
+#[pyclass(frozen, module = "sojourn._core")]
+pub(crate) struct Loss(endpoint::Loss);
+
+#[pymethods]
+impl Loss {
+    /// When it was noticed, in seconds.
+    #[getter]
+    fn now_s(&self) -> f64 {
+        self.0.now.seconds()
+    }
+    /// The same in picoseconds, exactly.
+    #[getter]
+    fn now_ps(&self) -> u64 {
+        self.0.now.0
+    }
+    /// Payload sent and not yet acknowledged, lost or not, in bytes.
+    #[getter]
+    fn flight_bytes(&self) -> u64 {
+        self.0.flight.0
+    }
+    /// How it was noticed: `gap`, `timeout` or `mark`.
+    #[getter]
+    fn sign(&self, py: Python<'_>) -> Py<PyString> {
+        let sign = match self.0.sign {
+            Sign::Gap => intern!(py, "gap"),
+            Sign::Timeout => intern!(py, "timeout"),
+            Sign::Mark => intern!(py, "mark"),
+        };
+        sign.clone().unbind()
+    }
+}
+
+/// How much may be sent: what is in flight stays within the window, and leaves no faster than the rate.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub(crate) struct Allowance {
+    window_bytes: f64,
+    rate_bps: Option<f64>,
+    gives_up: bool,
+}
+
+#[pymethods]
+impl Allowance {
+    #[new]
+    #[pyo3(signature = (window_bytes=f64::INFINITY, rate_bps=None, *, gives_up=false))]
+    fn new(window_bytes: f64, rate_bps: Option<f64>, gives_up: bool) -> Self {
+        Self { window_bytes, rate_bps, gives_up }
+    }
+}
+
+/// Gives every class of Python's that a scenario names someone who makes its controllers.
+pub(crate) fn provide(
+    py: Python<'_>,
+    scenario: &mut Scenario,
+    watch: &Arc<Watch>,
+) -> PyResult<Arc<Failure>> {
+    let failure = Arc::new(Failure { watch: Arc::clone(watch), first: Mutex::default() });
+    for (field, config) in scenario.written_in_python() {
+        let class = Class::open(py, &field, config, &failure)?;
+        config.controller.maker = Some(Arc::new(Maker(Arc::new(class))));
+    }
+    Ok(failure)
+}
+
+/// What went wrong first in a controller; it stops the run.
+pub(crate) struct Failure {
+    watch: Arc<Watch>,
+    first: Mutex<Option<PyErr>>,
+}
+
+impl Failure {
+    /// The error of a run that has ended with this problem: that of the controller, if it is one's.
+    pub(crate) fn explain(&self, py: Python<'_>, problem: PyErr) -> PyErr {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cause) = first.take() {
+            problem.set_cause(py, Some(cause));
+        }
+        problem
+    }
+}
+
+/// What a class answers to.
+struct Class {
+    /// Makes an instance.
+    make: Py<PyAny>,
+    /// Says what went wrong in a line.
+    tell: Py<PyAny>,
+    field: String,
+    is_paced: bool,
+    /// Names of the events that it wants to hear of.
+    hears: BTreeSet<String>,
+    gauges: OnceLock<Vec<&'static str>>,
+    ack: Py<Ack>,
+    failure: Arc<Failure>,
+}
+
+impl Class {
+    fn open(
+        py: Python<'_>,
+        field: &str,
+        config: &python::Config,
+        failure: &Arc<Failure>,
+    ) -> PyResult<Self> {
+        let module = py.import("sojourn.controllers")?;
+        let file = &config.controller.file;
+        let parameters = config.parameters.show().to_string();
+        let opened = module.call_method1("opened", (&file.name, &*file.text, parameters))?;
+        let (make, hears) = opened.extract()?;
+        Ok(Self {
+            make,
+            tell: module.getattr("told")?.unbind(),
+            field: format!("{field}.controller"),
+            is_paced: config.burst.is_some(),
+            hears,
+            gauges: OnceLock::new(),
+            ack: Py::new(py, Ack(NO_ACK))?,
+            failure: Arc::clone(failure),
+        })
+    }
+
+    /// Something went wrong with a flow: the run stops and says what.
+    fn fail(&self, py: Python<'_>, flow: u64, now: Time, error: PyErr) {
+        let mut first = self.failure.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_some() {
+            return;
+        }
+        let told = self.tell.call1(py, (error.value(py),));
+        let told = told.map_or_else(|_| error.to_string(), |told| told.to_string());
+        let message = format!("flow {flow} at {} s: {told}", now.seconds());
+        self.failure.watch.stop(&Problem::new(self.field.as_str(), message).to_string());
+        *first = Some(error);
+    }
+}
+
+/// An ACK that tells nothing, in the place of the first.
+const NO_ACK: endpoint::Ack = endpoint::Ack {
+    now: Time::ZERO,
+    bytes: Bytes::ZERO,
+    advanced: 0,
+    delivered: 0,
+    rtt: Duration::ZERO,
+    marked: false,
+    feedback: 0.0,
+    sent_at: Time::ZERO,
+    is_of_probe: false,
+    cumulative: 0,
+    next: 0,
+    is_recovering: false,
+    lost: 0,
+    in_flight: Bytes::ZERO,
+};
+
+struct Maker(Arc<Class>);
+
+impl python::Maker for Maker {
+    fn controller(&self, path: &endpoint::Path) -> Box<dyn Controller> {
+        let mut written = Written {
+            class: Arc::clone(&self.0),
+            flow: path.flow,
+            line_rate: path.line_rate,
+            methods: None,
+            allowance: SILENCE.0,
+            wakes: SILENCE.1,
+        };
+        let opened = Python::attach(|py| {
+            let methods = Methods::open(py, &self.0, path)?;
+            let answered = written.answer(py, &methods, path.start)?;
+            Ok((methods, answered))
+        });
+        let answered = opened.map(|(methods, answered)| {
+            written.methods = Some(methods);
+            answered
+        });
+        written.keep(path.start, answered);
+        Box::new(written)
+    }
+}
+
+/// What is called of an instance; none of the events that its class does not want to hear of.
+struct Methods {
+    on_open: Option<Py<PyAny>>,
+    on_ack: Option<Py<PyAny>>,
+    on_loss: Option<Py<PyAny>>,
+    on_notification: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
+    on_timer: Option<Py<PyAny>>,
+    next_timer: Option<Py<PyAny>>,
+    gauges: Option<Py<PyAny>>,
+    allowance: Py<PyAny>,
+}
+
+impl Methods {
+    /// Those of a new instance, which has been told of its way.
+    fn open(py: Python<'_>, class: &Class, path: &endpoint::Path) -> PyResult<Self> {
+        let instance = class.make.bind(py).call0()?;
+        instance.call_method1(intern!(py, "on_start"), (Path(path.clone()),))?;
+        let method = |name: &str| {
+            let wanted = class.hears.contains(name);
+            wanted.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
+        };
+        Ok(Self {
+            on_open: method("on_open")?,
+            on_ack: method("on_ack")?,
+            on_loss: method("on_loss")?,
+            on_notification: method("on_notification")?,
+            on_sent: method("on_sent")?,
+            on_timer: method("on_timer")?,
+            next_timer: method("next_timer")?,
+            gauges: method("gauges")?,
+            allowance: instance.getattr(intern!(py, "allowance"))?.unbind(),
+        })
+    }
+}
+
+/// The controller of one flow.
+struct Written {
+    class: Arc<Class>,
+    flow: u64,
+    line_rate: Rate,
+    /// None after a failure: it is silent until the run has stopped.
+    methods: Option<Methods>,
+    /// What the instance answered after the last event.
+    allowance: endpoint::Allowance,
+    wakes: Time,
+}
+
+/// What an instance allows, and when it wants to be woken.
+type Answer = (endpoint::Allowance, Time);
+
+/// What is left of a controller that has failed.
+const SILENCE: Answer = (
+    endpoint::Allowance { window: Bytes::ZERO, rate: None, probe: None, gives_up: false },
+    Time::NEVER,
+);
+
+impl Written {
+    /// Tells the instance of an event, if it wants to hear of it, and asks what it allows then.
+    fn tell(
+        &mut self,
+        now: Time,
+        which: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        event: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+    ) {
+        let Some(methods) = &self.methods else { return };
+        let Some(method) = which(methods) else { return };
+        let answered = Python::attach(|py| {
+            event(py, method)?;
+            self.answer(py, methods, now)
+        });
+        self.keep(now, answered);
+    }
+
+    /// Asks the instance what it allows, and when it wants to be woken.
+    fn answer(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Answer> {
+        let allowance = self.read(&methods.allowance.bind(py).call0()?)?;
+        let Some(next_timer) = &methods.next_timer else { return Ok((allowance, Time::NEVER)) };
+        let wakes = match next_timer.bind(py).call0()?.extract::<Option<f64>>()? {
+            None => Time::NEVER,
+            Some(seconds) => later_than(now, seconds)?,
+        };
+        Ok((allowance, wakes))
+    }
+
+    /// Keeps the answer, or falls silent if something went wrong.
+    fn keep(&mut self, now: Time, answered: PyResult<Answer>) {
+        (self.allowance, self.wakes) = answered.unwrap_or_else(|error| {
+            Python::attach(|py| self.class.fail(py, self.flow, now, error));
+            self.methods = None;
+            SILENCE
+        });
+    }
+
+    /// Reads an allowance: an `Allowance`, or a number that is a window in bytes.
+    fn read(&self, answer: &Bound<'_, PyAny>) -> PyResult<endpoint::Allowance> {
+        if answer.is_instance_of::<PyFloat>() || answer.is_instance_of::<PyInt>() {
+            let window = amount("allowance: a window", "bytes", answer.extract()?)?;
+            return Ok(endpoint::Allowance::window(window));
+        }
+        let Ok(answer) = answer.cast::<Allowance>() else {
+            let kind = answer.get_type().name()?;
+            let message = format!("allowance: a window in bytes or an Allowance, not {kind}");
+            return Err(PyTypeError::new_err(message));
+        };
+        let given = answer.get();
+        let window = amount("allowance: window_bytes", "bytes", given.window_bytes)?;
+        let rate = given.rate_bps.map(|rate| amount("allowance: rate_bps", "bits a second", rate));
+        let rate = rate.transpose()?;
+        if rate.is_some() && !self.class.is_paced {
+            let message = "allowance: a rate needs a class that says how many packets leave at once, \
+                           such as burst = 1";
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(endpoint::Allowance {
+            window: Bytes(window as u64),
+            rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
+            probe: None,
+            gives_up: given.gives_up,
+        })
+    }
+
+    fn read_gauges(
+        &self,
+        py: Python<'_>,
+        gauges: &Py<PyAny>,
+    ) -> PyResult<Vec<(&'static str, f64)>> {
+        let answer = gauges.bind(py).call0()?;
+        let table: &Bound<'_, PyDict> = answer.cast()?;
+        let values: Vec<(String, f64)> = table
+            .iter()
+            .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
+            .collect::<PyResult<_>>()?;
+        let names = self
+            .class
+            .gauges
+            .get_or_init(|| values.iter().map(|(name, _)| lasting(name)).collect());
+        if !names.iter().copied().eq(values.iter().map(|(name, _)| name.as_str())) {
+            let message =
+                format!("gauges: always the same names in the same order: {}", names.join(", "));
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(names.iter().copied().zip(values.iter().map(|(_, value)| *value)).collect())
+    }
+}
+
+/// A number of something that there can be.
+fn amount(what: &str, unit: &str, number: f64) -> PyResult<f64> {
+    if number >= 0.0 {
+        return Ok(number);
+    }
+    Err(PyValueError::new_err(format!("{what} must be zero or more {unit}, not {number}")))
+}
+
+/// A time to be woken at: later than the present.
+fn later_than(now: Time, seconds: f64) -> PyResult<Time> {
+    // Of seconds up to 2000 a float knows every picosecond.
+    let time = Time((seconds * 1e12).round() as u64);
+    if time > now {
+        return Ok(time);
+    }
+    let message =
+        format!("next_timer: must be later than now, {} s, or None, not {seconds}", now.seconds());
+    Err(PyValueError::new_err(message))
+}
+
+/// A name for as long as the process lasts: gauges are few, and the same for all flows of a class.
+fn lasting(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    names.insert(name);
+    name
+}
+
+impl Controller for Written {
+    fn on_open(&mut self, opened: &endpoint::Opened) {
+        self.tell(
+            opened.now,
+            |methods| methods.on_open.as_ref(),
+            |py, on_open| on_open.call1(py, (Opened(*opened),)),
+        );
+    }
+
+    fn on_ack(&mut self, ack: &endpoint::Ack) {
+        let class = Arc::clone(&self.class);
+        self.tell(
+            ack.now,
+            |methods| methods.on_ack.as_ref(),
+            |py, on_ack| {
+                class.ack.borrow_mut(py).0 = *ack;
+                on_ack.call1(py, (&class.ack,))
+            },
+        );
+    }
+
+    fn on_loss(&mut self, loss: &endpoint::Loss) {
+        self.tell(
+            loss.now,
+            |methods| methods.on_loss.as_ref(),
+            |py, on_loss| on_loss.call1(py, (Loss(*loss),)),
+        );
+    }
+
+    fn on_notification(&mut self, now: Time) {
+        self.tell(
+            now,
+            |methods| methods.on_notification.as_ref(),
+            |py, on_notification| on_notification.call1(py, (now.seconds(),)),
+        );
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: Bytes) {
+        self.tell(
+            now,
+            |methods| methods.on_sent.as_ref(),
+            |py, on_sent| on_sent.call1(py, (now.seconds(), bytes.0)),
+        );
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.tell(
+            now,
+            |methods| methods.on_timer.as_ref(),
+            |py, on_timer| on_timer.call1(py, (now.seconds(),)),
+        );
+    }
+
+    fn next_timer(&self) -> Time {
+        self.wakes
+    }
+
+    fn allowance(&self) -> endpoint::Allowance {
+        self.allowance
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let Some(gauges) = self.methods.as_ref().and_then(|methods| methods.gauges.as_ref()) else {
+            return Vec::new();
+        };
+        Python::attach(|py| {
+            self.read_gauges(py, gauges).unwrap_or_else(|error| {
+                self.class.fail(py, self.flow, Time::ZERO, error);
+                Vec::new()
+            })
+        })
+    }
+}

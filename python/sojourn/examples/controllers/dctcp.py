@@ -1,0 +1,57 @@
+"""DCTCP, as `transport = "dctcp"` is it: RFC 8257."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+import sojourn
+
+
+class Dctcp(sojourn.Controller):
+    """Cuts its window in proportion to the share of marked packets."""
+
+    ecn = True
+    queue = "ecn_threshold"
+    host_queue = "ecn_threshold"
+
+    gain: Annotated[float, Field(gt=0, le=1)] = 1 / 16
+    """Weight of the last window in the average of the marked share."""
+
+    def on_start(self, path: sojourn.Path) -> None:
+        self.packet = float(path.payload_bytes)
+        self.window = 10 * self.packet
+        self.slow_start_ends = float("inf")
+        self.alpha = 1.0
+        self.acked = self.marked = 0
+        self.window_ends = self.reduced_until = 0
+
+    def on_ack(self, ack: sojourn.Ack) -> None:
+        acked, is_marked, cumulative = ack.acked_bytes, ack.marked, ack.cumulative
+        self.acked += acked
+        if is_marked:
+            self.marked += acked
+        if cumulative >= self.window_ends:
+            share = self.marked / self.acked if self.acked else 0.0
+            self.alpha += self.gain * (share - self.alpha)
+            self.acked = self.marked = 0
+            self.window_ends = ack.next
+        is_reduced = cumulative < self.reduced_until
+        if is_marked and not is_reduced:
+            self.window = max(self.window * (1.0 - self.alpha / 2.0), self.packet)
+            self.slow_start_ends = self.window
+            self.reduced_until = ack.next + 1
+        elif not is_reduced and not ack.is_recovering:
+            if self.window < self.slow_start_ends:
+                self.window += acked
+            else:
+                self.window += self.packet * acked / self.window
+
+    def on_loss(self, loss: sojourn.Loss) -> None:
+        self.slow_start_ends = max(loss.flight_bytes / 2.0, 2.0 * self.packet)
+        self.window = self.packet if loss.sign == "timeout" else self.slow_start_ends
+
+    def allowance(self) -> float:
+        return self.window
+
+    def gauges(self) -> dict[str, float]:
+        return {"window_bytes": self.window, "alpha": self.alpha}
