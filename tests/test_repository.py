@@ -60,6 +60,7 @@ LAYERS = (
     "cache",
     "fluid",
     "cluster",
+    "processes",
     "run",
     "metrics",
     "convergence",

@@ -58,6 +58,14 @@ LIVE_FLOWS = {
     "time_limit": "400 us",
 }
 
+ACKS = {
+    "topology": {"kind": "link", "rate": "10 Gbps", "delay": "10 us"},
+    "workload": {"kind": "long_lived", "flows": 10},
+    "time_limit": "1 s",
+}
+
+CONTROLLERS = Path(__file__).parent / "examples" / "controllers"
+
 SCENARIOS: dict[str, dict[str, Any]] = {
     "W1": {
         **DUMBBELL,
@@ -139,6 +147,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "workload": {"kind": "long_lived", "flows": 10_000},
         "time_limit": "1 s",
     },
+    "W10": {
+        **ACKS,
+        "name": "W10: a controller in Python that does nothing, 10 long flows on one link of 10 Gb/s",
+        "transport": f"{CONTROLLERS / 'constant_window.py'}:ConstantWindow",
+    },
+    "W10-Reno": {
+        **ACKS,
+        "name": "W10: the same under TCP Reno in Python",
+        "transport": f"{CONTROLLERS / 'reno.py'}:Reno",
+    },
     "W14": {
         "name": "W14: permutation of 1 MB flows on a fat-tree of 8192 hosts",
         "topology": {"kind": "fat_tree", "k": 32, "rate": "100 Gbps", "delay": "1 us"},
@@ -168,12 +186,12 @@ def measure_one(
 ) -> dict[str, Any]:
     """Measure one scenario in a process of its own."""
     from sojourn import _core  # noqa: PLC0415 - the measuring process has no package
+    from sojourn.scenario import with_files  # noqa: PLC0415
 
-    _core.check(json.dumps(scenario))
+    text = json.dumps(with_files(scenario))
+    _core.check(text)
     command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats), str(threads)]
-    process = subprocess.run(
-        command, input=json.dumps(scenario), capture_output=True, text=True, check=False
-    )
+    process = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if process.returncode != 0:
         raise RuntimeError(f"{name} failed:\n{process.stderr}")
     return {"name": name, "about": scenario["name"], **json.loads(process.stdout)}
@@ -254,6 +272,8 @@ def main(library: str, repeats: int, threads: int) -> None:
     assert spec is not None, "a loader was given"
     core: Any = importlib.util.module_from_spec(spec)
     loader.exec_module(core)
+    # Controllers in Python import the package, and that is to have the same.
+    sys.modules["sojourn._core"] = core
     scenario = sys.stdin.read()
     before = peak_memory()
     times, alone = [], []

@@ -11,12 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn import _core, completion, files, places, scenario, wording
+from sojourn import _core, completion, controllers, files, places, scenario, wording
 from sojourn._core import ScenarioError
 from sojourn.cache import default_cache
 from sojourn.cluster import ClusterError
@@ -63,6 +64,16 @@ ScaleName = Annotated[
 ]
 
 
+@dataclass
+class _Wanted:
+    """What the options of the command itself ask for."""
+
+    traceback: bool = False
+
+
+_wanted = _Wanted()
+
+
 def main() -> None:
     """Run the command line, and exit with its status."""
     # Names of files may hold bytes, and texts signs, that the terminal's encoding has not.
@@ -83,6 +94,8 @@ def invoke(arguments: list[str]) -> int:
         status = int(done.code or 0)
     except ScenarioError as error:
         message = str(error)
+        if _wanted.traceback:
+            print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
     except OSError as error:
         message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except typer.TyperException as error:
@@ -109,7 +122,10 @@ def _about(path: Path) -> Iterator[None]:
     except (FileError, ClusterError):
         raise
     except ScenarioError as error:
-        raise FileError(f"{path}: {error}") from None
+        told = FileError(f"{path}: {error}")
+        for note in getattr(error, "__notes__", ()):
+            told.add_note(note)
+        raise told from None
 
 
 def _checked_out(out: Path | None) -> None:
@@ -147,8 +163,13 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Show the way to an error in a controller of your own."),
+    ] = False,
 ) -> None:
     """Take the options of the command itself."""
+    _wanted.traceback = traceback
 
 
 @app.command()
@@ -430,13 +451,21 @@ def _figure_directory(scale: str) -> Path:
 def parts(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="KIND", help="A family or a part.", autocompletion=completion.parts),
+        typer.Argument(
+            metavar="KIND",
+            help="A family, a part, or a controller as my.py:Mine.",
+            autocompletion=completion.parts,
+        ),
     ] = None,
 ) -> None:
     """Show the parts that scenarios are made of, with every parameter."""
     from sojourn import screen
 
     families = scenario.parts()
+    if controllers.is_name(kind):
+        name = str(kind)
+        text = files.read_text(Path(name.rpartition(":")[0]), files.MOST_SETTINGS)
+        families, kind = {"transport": [controllers.part(name, text)]}, "transport"
     shown = screen.parts_text(families, kind)
     if not shown:
         names = [part["name"] for members in families.values() for part in members]
@@ -579,7 +608,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="W1 to W4, W5-TCP, W5-RCP, W6 to W9, W14, W15, W15-few.",
+            help="W1 to W4, W5-TCP, W5-RCP, W6 to W10, W10-Reno, W14, W15, W15-few.",
             autocompletion=completion.benchmarks,
         ),
     ] = None,

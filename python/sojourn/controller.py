@@ -94,8 +94,8 @@ class Controller:
     def on_notification(self, now_s: float) -> None:
         """Hear of a congestion notification, where `marks` is `notify`."""
 
-    def on_sent(self, now_s: float, payload_bytes: int) -> None:
-        """Hear that a data packet has been sent."""
+    def on_sent(self, now_s: float, packet_bytes: int) -> None:
+        """Hear that a data packet has been sent, of so many bytes on the wire."""
 
     def on_timer(self, now_s: float) -> None:
         """Hear that the time has come which `next_timer` gave."""

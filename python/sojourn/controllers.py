@@ -16,7 +16,7 @@ import linecache
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -59,16 +59,16 @@ def is_name(value: object) -> bool:
 def as_transport(value: object, load: Callable[[str], str]) -> object:
     """Return what a scenario says of a transport, with a class of Python's as the core reads it.
 
-    That may be a name such as `gentle.py:Gentle`, an instance, or a table of kind `python`; `load`
-    reads a file. Anything else is returned as it is.
+    That may be a name such as `gentle.py:Gentle`, by itself or as a table's `kind`, an instance, or
+    a table of kind `python`; `load` reads a file. Anything else is returned as it is.
     """
     if isinstance(value, Controller):
         return _of_instance(value)
-    if is_name(value):
-        value = {"kind": KIND, "controller": value}
-    if not (isinstance(value, Mapping) and value.get("kind") == KIND):
+    table = dict(value) if isinstance(value, Mapping) else {"kind": value}
+    if is_name(table.get("kind")):
+        table |= {"kind": KIND, "controller": table["kind"]}
+    if table.get("kind") != KIND:
         return value
-    table = dict(value)
     if is_name(table.get("controller")):
         name = str(table["controller"])
         table["controller"] = {"name": name, "text": load(name.rpartition(":")[0])}
@@ -78,6 +78,13 @@ def as_transport(value: object, load: Callable[[str], str]) -> object:
     if is_whole or not (isinstance(source, Mapping) and isinstance(source.get("text"), str)):
         return table
     return _resolved(table, source["name"], source["text"])
+
+
+def are_in(scenario: Mapping[str, Any]) -> bool:
+    """Return whether a scenario has controllers written in Python."""
+    others = scenario.get("transports")
+    transports = [scenario.get("transport"), *(others.values() if isinstance(others, dict) else ())]
+    return any(isinstance(one, Mapping) and one.get("kind") == KIND for one in transports)
 
 
 def _of_instance(controller: Controller) -> Table:
@@ -208,21 +215,49 @@ def told(error: BaseException) -> str:
     return f"{places[-1] if places else ''}{kind}: {error}"
 
 
+def traced(error: BaseException) -> str:
+    """Return the traceback of what went wrong in a controller."""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
 _PACKAGE = Path(__file__).parent
 
 
-def parameters_of(name: str, text: str) -> Iterator[tuple[str, str, Any, str]]:
-    """Yield the name, the type, the default and the meaning of each parameter of a class."""
+def part(name: str, text: str) -> dict[str, Any]:
+    """Return a class with its parameters, as the catalogue has parts."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - a quarter of a second
+
     kind = class_of(name, text)
-    about = _meanings(text)
-    defaults = _checked(kind, {})
-    for field in dataclasses.fields(kind):
-        annotation = field.type if isinstance(field.type, str) else _type_name(field.type)
-        yield field.name, annotation, defaults[field.name], about.get(field.name, "")
+    defaults, about = _checked(kind, {}), _meanings(text)
+    forms = TypeAdapter(kind).json_schema().get("properties", {})
+    parameters = [
+        {
+            "name": field,
+            "allowed": _allowed(forms[field]),
+            "default": default,
+            "about": about.get(field, ""),
+        }
+        for field, default in defaults.items()
+    ]
+    return {"name": name, "about": inspect.getdoc(kind) or "", "parameters": parameters}
 
 
-def _type_name(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+TYPES = {"number": "a number", "integer": "a whole number", "string": "a text"}
+BOUNDS = {
+    "exclusiveMinimum": "above",
+    "minimum": "at least",
+    "exclusiveMaximum": "below",
+    "maximum": "at most",
+}
+
+
+def _allowed(form: Mapping[str, Any]) -> str:
+    """Say what may be given, by its JSON schema."""
+    if "enum" in form:
+        return f"one of {', '.join(map(json.dumps, form['enum']))}"
+    kind = "true or false" if form.get("type") == "boolean" else TYPES.get(form.get("type", ""))
+    bounds = [f"{words} {form[key]:g}" for key, words in BOUNDS.items() if key in form]
+    return ", ".join([kind or json.dumps(form.get("type", "any")), *bounds])
 
 
 def _meanings(text: str) -> dict[str, str]:

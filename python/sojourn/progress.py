@@ -8,7 +8,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,13 +25,26 @@ EVERY_S = 20.0
 """How often a line is written where there is no bar."""
 
 
+class Watch(Protocol):
+    """Who watches a run, from this process or from another."""
+
+    def stop(self, reason: str = "") -> None:
+        """Ask the run to stop, and say why."""
+
+    def is_stopped(self) -> bool:
+        """Tell whether a stop was asked for."""
+
+    def progress(self) -> tuple[float, int, int]:
+        """Tell simulated seconds, flows that have ended and packet-hops."""
+
+
 @dataclass
 class Course:
     """One run, as it is looked at from outside."""
 
     needs: Mapping[str, Any]
     """What the core estimates that it needs."""
-    watch: _core.Watch = field(default_factory=_core.Watch)
+    watch: Watch = field(default_factory=_core.Watch)
     is_over: bool = False
 
     def share(self) -> float:

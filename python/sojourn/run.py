@@ -16,11 +16,12 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn import _core, controllers, processes
 from sojourn import cache as store
 from sojourn._core import ScenarioError
 from sojourn.cluster import remote_work, remote_workers
 from sojourn.memory import amount, budget, guard
+from sojourn.processes import Crew, FarWatch
 from sojourn.progress import Course, shown
 from sojourn.results import Result, Run
 from sojourn.scenario import Labels, apart, check, together, with_files
@@ -91,13 +92,21 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
         if cache is not None:
             store.prepare(cache)
         workers = threads or min(os.cpu_count() or 1, most)
+        calls_python = any(controllers.are_in(given[name]) for name in missing)
+        crew = Crew() if calls_python and min(workers, len(missing)) > 1 else None
         courses = {
-            name: Course(json.loads(_core.estimate(*one, max(1, workers // len(missing)))))
+            name: Course(
+                json.loads(_core.estimate(*one, max(1, workers // len(missing)))),
+                FarWatch() if crew else _core.Watch(),
+            )
             for name, one in missing.items()
         }
-        shares = _Shares(workers, len(missing), may_use, keeps=cache is None)
+        shares = _Shares(workers, len(missing), may_use, crew, keeps=cache is None)
         _announce(courses.values(), workers, may_use, what)
-        with _executor(cluster, min(workers, len(missing))) as pool:
+        with (
+            crew or contextlib.nullcontext(),
+            _executor(cluster, min(workers, len(missing))) as pool,
+        ):
             if cluster is None:
                 futures = {
                     pool.submit(shares.simulate, *one, courses[name]): name
@@ -155,6 +164,11 @@ def simulate_alone(
         return simulate(text, texts, watch)
 
 
+def serve() -> None:
+    """Run the scenarios that come on the standard input, for whoever has started this process."""
+    processes.serve(simulate_alone)
+
+
 def simulate(text: str, texts: Sequence[str], watch: _core.Watch, threads: int = 1) -> Result:
     """Run one scenario given as JSON with the `texts` of its files, and note what it took.
 
@@ -184,7 +198,10 @@ class _Shares:
     with the run, unless it `keeps` them.
     """
 
-    def __init__(self, threads: int, runs: int, may_use: int, *, keeps: bool) -> None:
+    def __init__(
+        self, threads: int, runs: int, may_use: int, crew: Crew | None, *, keeps: bool
+    ) -> None:
+        self._crew = crew
         self._changed = threading.Condition()
         self._idle, self._to_start, self._running = threads, runs, 0
         self._left, self._keeps = float(may_use), keeps
@@ -201,6 +218,9 @@ class _Shares:
             self._running += 1
             self._left -= needs["bytes"]
         try:
+            if self._crew is not None and isinstance(watch, FarWatch):
+                return self._crew.simulate(text, texts, watch)
+            assert isinstance(watch, _core.Watch), "only runs in this process are watched from here"
             return simulate(text, texts, watch, share)
         finally:
             with self._changed:

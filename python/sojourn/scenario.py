@@ -94,8 +94,8 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
 
 def named_file(field: str, value: Any) -> str | None:
     """Return the file that a field of this path and value names, if it names one."""
-    is_class = TRANSPORT.fullmatch(field.removesuffix(".controller")) is not None
-    if is_class and controllers.is_name(value):
+    transport = field.removesuffix(".controller").removesuffix(".kind")
+    if TRANSPORT.fullmatch(transport) and controllers.is_name(value):
         return str(value.rpartition(":")[0])
     is_file = field.endswith(FILES) and isinstance(value, str) and value != "none"
     return value if is_file else None
@@ -364,5 +364,6 @@ def schema() -> dict[str, Any]:
     transports = made["definitions"]["transport"]["anyOf"]
     of_class = next(one for one in transports if one.get("title") == controllers.KIND)
     of_class["additionalProperties"] = True
-    transports.append({"type": "string", "pattern": controllers.NAME.pattern})
+    by_name = {"type": "string", "pattern": controllers.NAME.pattern}
+    transports += [by_name, {"properties": {"kind": by_name}, "required": ["kind"]}]
     return made

@@ -9,10 +9,13 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 use pyo3::{intern, pyclass, pymethods};
 use sojourn_core::endpoint::{self, Controller, Sign};
 use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::run::Results;
 use sojourn_core::scenario::Scenario;
 use sojourn_core::transport::python;
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::watch::Watch;
+
+use super::to_python;
 
 /// What a flow may know of its way when it starts.
 #[pyclass(frozen, module = "sojourn._core")]
@@ -256,17 +259,24 @@ pub(crate) fn provide(
 /// What went wrong first in a controller; it stops the run.
 pub(crate) struct Failure {
     watch: Arc<Watch>,
-    first: Mutex<Option<PyErr>>,
+    first: Mutex<Option<(Problem, PyErr)>>,
 }
 
 impl Failure {
-    /// The error of a run that has ended with this problem: that of the controller, if it is one's.
-    pub(crate) fn explain(&self, py: Python<'_>, problem: PyErr) -> PyErr {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cause) = first.take() {
-            problem.set_cause(py, Some(cause));
-        }
-        problem
+    /// What a run is worth that has ended so: an error if a controller has failed, however late the run was
+    /// to stop.
+    pub(crate) fn judge(
+        &self,
+        py: Python<'_>,
+        results: Result<Results, Problem>,
+    ) -> Result<Results, PyErr> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((problem, cause)) = first else { return results.map_err(to_python) };
+        let problem = to_python(problem);
+        let traced = py.import("sojourn.controllers")?.getattr("traced")?;
+        let note = traced.call1((cause.into_value(py),))?;
+        problem.value(py).call_method1("add_note", (note,))?;
+        Err(problem)
     }
 }
 
@@ -315,11 +325,11 @@ impl Class {
         if first.is_some() {
             return;
         }
-        let told = self.tell.call1(py, (error.value(py),));
+        let told = self.tell.call1(py, (error.clone_ref(py).into_value(py),));
         let told = told.map_or_else(|_| error.to_string(), |told| told.to_string());
         let message = format!("flow {flow} at {} s: {told}", now.seconds());
-        self.failure.watch.stop(&Problem::new(self.field.as_str(), message).to_string());
-        *first = Some(error);
+        self.failure.watch.stop(&message);
+        *first = Some((Problem::new(self.field.as_str(), message), error));
     }
 }
 

@@ -83,8 +83,7 @@ fn run<'py>(
     let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
     let failure = controllers::provide(py, &mut scenario, &watch)?;
     let results = py.detach(|| scenario.run_on(threads, &watch));
-    let results = results.map_err(|problem| failure.explain(py, to_python(problem)))?;
-    results_dict(py, results)
+    results_dict(py, failure.judge(py, results)?)
 }
 
 /// Returns the scenario with every default filled in, as JSON, without building anything of it.
