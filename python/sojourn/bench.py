@@ -149,7 +149,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "W10": {
         **ACKS,
-        "name": "W10: a controller in Python that does nothing, 10 long flows on one link of 10 Gb/s",
+        "name": "W10: an idle controller in Python, 10 long flows on one link of 10 Gb/s",
         "transport": f"{CONTROLLERS / 'constant_window.py'}:ConstantWindow",
     },
     "W10-Reno": {
