@@ -89,6 +89,7 @@ LAYERS = (
     "bench",
     "plan",
     "screen",
+    "notebook",
     "completion",
     "cli",
 )

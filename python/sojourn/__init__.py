@@ -26,10 +26,12 @@ if TYPE_CHECKING:
         said,
     )
     from sojourn.figure import Figure, Labelled, Paper, Scale
+    from sojourn.notebook import Comparison, comparison
 
 __all__ = [
     "Ack",
     "Allowance",
+    "Comparison",
     "Controller",
     "Figure",
     "Fluid",
@@ -53,6 +55,7 @@ __all__ = [
     "between",
     "calls",
     "check",
+    "comparison",
     "convergence",
     "equals",
     "every",
@@ -90,11 +93,24 @@ MODULES = (
 )
 
 
+OWNERS = dict.fromkeys(("Figure", "Labelled", "Paper", "Scale"), "figure") | dict.fromkeys(
+    ("Comparison", "comparison"), "notebook"
+)
+"""Where what is neither here nor a claim is defined."""
+
+
+def _shown(result: Result) -> str:
+    return str(importlib.import_module("sojourn.notebook").of_result(result))
+
+
+Result.shown = staticmethod(_shown)
+
+
 def __getattr__(name: str) -> Any:
     """Load what draws and computes statistics only when it is asked for: that takes a second."""
     if name in MODULES:
         return importlib.import_module(f"sojourn.{name}")
     if name in __all__:
-        module = "figure" if name in ("Figure", "Labelled", "Paper", "Scale") else "claims"
+        module = OWNERS.get(name, "claims")
         return getattr(importlib.import_module(f"sojourn.{module}"), name)
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")

@@ -37,6 +37,7 @@ LOOKS = {
     "dcqcn": Look(GREEN, "s"),
     "timely": Look(RED, "^"),
     "patched timely": Look(ORANGE, "D"),
+    "swift": Look(ORANGE, "D"),
     "tcp": Look(PURPLE, "v"),
     "slow start": Look(SKY, "."),
     "highspeed tcp": Look(BLUE, "o"),

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -97,7 +98,7 @@ def same_scale(panels: Any) -> None:
     for axes in rows.flat:
         axes.set_ylim(limits[:, 0].min(), limits[:, 1].max())
         if axes.get_yscale() == "log":
-            _name_minor_ticks(axes)
+            _name_minor_ticks(axes.yaxis)
     for axes in rows[:, 1:].flat:
         axes.set_ylabel("")
     for axes in rows[:-1].flat:
@@ -272,6 +273,7 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
     if log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(_plain_numbers())
+        _name_minor_ticks(axes.xaxis)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel(with_unit(label, unit))
     axes.set_ylabel("fraction of flows")
@@ -469,7 +471,10 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
         reach = np.zeros(len(at))
         if "low" in part.columns and part["low"].is_not_nan().any():
             reach = np.nan_to_num(part["high"].to_numpy() * scale - heights)
-            axes.errorbar(at, heights, yerr=reach, fmt="none", ecolor="#222222", capsize=2)
+            # What is never negative has no interval below zero.
+            below = np.where(heights >= 0, np.minimum(reach, heights), reach)
+            bars: Any = {"fmt": "none", "ecolor": "#222222", "capsize": 2}
+            axes.errorbar(at, heights, yerr=[below, reach], **bars)
         for x, height, top in zip(at, heights, heights + reach, strict=True) if values else ():
             given: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
             axes.annotate(values.format(height), (x, top), fontsize=8, **given)
@@ -551,7 +556,7 @@ def _scale(axes: Axes, *, log: bool) -> None:
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain_numbers())
-        _name_minor_ticks(axes)
+        _name_minor_ticks(axes.yaxis)
     elif np.isfinite(axes.dataLim.ymax):
         bottom, top = axes.get_ylim()
         bottom, highest = min(0.0, bottom), axes.dataLim.ymax
@@ -559,10 +564,10 @@ def _scale(axes: Axes, *, log: bool) -> None:
         axes.set_ylim(bottom, max(top, highest + 0.04 * (highest - bottom)))
 
 
-def _name_minor_ticks(axes: Axes) -> None:
+def _name_minor_ticks(axis: Axis) -> None:
     """Name minor ticks too where less than a decade may hold no power of ten to read values off."""
-    bottom, top = axes.get_ylim()
-    axes.yaxis.set_minor_formatter(_plain_numbers() if top < 10 * bottom else NullFormatter())
+    least, most = axis.get_view_interval()
+    axis.set_minor_formatter(_plain_numbers() if most < 10 * least else NullFormatter())
 
 
 def _plain_numbers() -> FuncFormatter:

@@ -2,12 +2,13 @@
 
 import functools
 import hashlib
+import html
 import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -61,6 +62,9 @@ class Result:
 
     summary: dict[str, Any]
     """Scenario, seed, version, counts, links, load, and what the run took."""
+
+    shown: ClassVar[Callable[["Result"], str] | None] = None
+    """What a notebook shows of it, as HTML; those know it who draw."""
 
     def __init__(
         self,
@@ -126,6 +130,9 @@ class Result:
     def threads(self) -> int:
         """How many threads the run used."""
         return int(self.summary.get("engine", {}).get("threads", 1))
+
+    def _repr_html_(self) -> str | None:
+        return Result.shown(self) if Result.shown is not None else None
 
     def verify(self) -> None:
         """Raise `FileError` if the tables on disk, if any, are not what was written."""
@@ -285,6 +292,11 @@ class Run:
 
     labels: Labels
     result: Result
+
+    def _repr_html_(self) -> str | None:
+        labels = ", ".join(f"{name} = {value}" for name, value in self.labels.items())
+        shown = self.result._repr_html_()
+        return None if shown is None else f"<b>{html.escape(labels)}</b>{shown}"
 
 
 def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
