@@ -13,10 +13,12 @@ CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 
+COMPILE := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
+  --no-annotate --custom-compile-command "make lock"
 CAMPAIGN = SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) cargo test --quiet --package sojourn-core
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python check build wheel figures report bench docs fuzz fuzz-input torture lock clean
+.PHONY: help demo test test-rust test-python check build wheel figures report bench docs site fuzz fuzz-input torture lock clean
 
 help: ## list what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,9 +90,13 @@ torture: COUNT ?= 100
 torture: build ## kill sweeps that share a cache COUNT times
 	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_kills.py
 
+site: build ## write guide and reference as pages into site/
+	$(PIP) -r requirements-site.lock
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
-	uv pip compile pyproject.toml --group tools --universal --python-version 3.11 --upgrade \
-	  --generate-hashes --no-annotate --custom-compile-command "make lock" -o requirements.lock
+	$(COMPILE) pyproject.toml --group tools -o requirements.lock
+	$(COMPILE) --group site -c requirements.lock -o requirements-site.lock
 
 clean: ## remove everything that was made
-	rm -rf $(VENV) results report dist target python/sojourn/*.so
+	rm -rf $(VENV) results report dist site target python/sojourn/*.so

@@ -1,0 +1,40 @@
+"""The guide: its commands run, in order, and its controllers are controllers."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sojourn import cli, controllers, places
+
+ROOT = places.checkout() or Path()
+TUTORIAL = ROOT / "docs" / "tutorial.md"
+FLOWS = "flows = 1000"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_first_hour_runs_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = TUTORIAL.read_text(encoding="utf-8")
+    (own,) = blocks(text, "python")
+    for command in "".join(blocks(text, "sh")).splitlines():
+        if "gentle.py" in command:
+            Path("gentle.py").write_text(own)
+        assert cli.invoke(shlex.split(command)[1:]) == 0, command
+        if command == "sojourn new":
+            first = Path("scenario.toml").read_text()
+            assert FLOWS in first
+            Path("scenario.toml").write_text(first.replace(FLOWS, "flows = 15"))
+    assert "Gentle's flows" in capsys.readouterr().out
+
+
+def test_the_recipe_is_a_controller() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    own = controllers.part("gentle.py:Gentle", blocks(text, "python")[0])
+    assert [parameter["name"] for parameter in own["parameters"]] == ["factor"]
