@@ -7,7 +7,6 @@ back a result. What is no longer wanted is killed, whatever the code of a contro
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -72,8 +71,12 @@ class Crew:
             # Each is taken by one thread, and lists are safe to share.
             process = self._idle.pop()
         except IndexError:
+            # Of a session of its own: Ctrl-C is for who asks, and that kills it.
             process = subprocess.Popen(
-                [sys.executable, "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                [sys.executable, "-c", COMMAND],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
             )
         watch.process = process
         try:
@@ -120,8 +123,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def serve(work: Any) -> None:
     """Answer requests on the standard input by `work(text, texts, watch)`, until it is closed."""
-    # Ctrl-C is for who asks: that kills this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # What controllers print is not to lie among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
