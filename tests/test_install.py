@@ -159,3 +159,13 @@ def test_only_what_ships_with_the_package_is_recorded(
     assert re.fullmatch(
         r"sojourn: --record: .*t1\.py does not ship with Sojourn\n", capsys.readouterr().err
     )
+
+
+def test_a_controller_of_ones_own_works_there(sojourn: Sojourn) -> None:
+    sojourn("examples", "own_controller")
+    scenario = Path("own_controller.toml")
+    scenario.write_text(scenario.read_text().replace("flows = 1000", "flows = 20"))
+    # In processes of their own, which have to find the package too.
+    shown = sojourn("compare", str(scenario), "--vary", "gain=0.1,0.2", "--threads", "2")
+    assert "gain" in shown
+    assert "above" in sojourn("parts", "controllers/gentle.py:Gentle")
