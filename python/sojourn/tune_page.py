@@ -101,15 +101,15 @@ def _found(tuned: Tuned) -> list[str]:
         )
         over = max(_relative(tuned, nearest).items(), key=lambda item: item[1])[0]
         value = float(np.mean(nearest.measured[over.measure.text]))
-        told = f"{over.measure.text} is {shown(over.measure, value)} there"
-        return [f"no trial keeps the bounds; trial {nearest.number} is nearest ({told})"]
+        there = f"{over.measure.text} is {shown(over.measure, value)} there"
+        return [f"no trial keeps the bounds; trial {nearest.number} is nearest ({there})"]
     if not tuned.gains:
         return ["no trial is better than the scenario as it is"]
     lines = []
     for number in dict.fromkeys(gain.trial for gain in tuned.gains):
         gains = [gain for gain in tuned.gains if gain.trial == number]
-        told = [_told(gain, goal) for gain, goal in zip(gains, tuned.goals, strict=True)]
-        lines.append(f"trial {number} on {gains[0].seeds} fresh seeds: {'; '.join(told)}")
+        told = "; ".join(_told(*each) for each in zip(gains, tuned.goals, strict=True))
+        lines.append(f"trial {number} on {gains[0].seeds} fresh seeds: {told}")
     return lines
 
 

@@ -1,7 +1,7 @@
 """The picture of a search: its history, the front of two goals, and what each parameter does."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ def draw(tuned: Tuned, stem: Path) -> None:
     first = next(iter(shares.values()), {})
     space = sorted(tuned.space, key=lambda one: -first.get(one.path, 0.0))[:MOST_PARAMETERS]
     panels = [
-        *(partial(_history, tuned=tuned, goal=goal) for goal in tuned.goals),
         *([partial(_front, tuned=tuned)] if len(tuned.goals) > 1 else []),
+        *(partial(_history, tuned=tuned, goal=goal) for goal in tuned.goals),
         *([partial(_importances, shares=shares)] if shares else []),
         *(partial(_effect, tuned=tuned, parameter=one) for one in space),
     ]
@@ -48,19 +48,32 @@ def draw(tuned: Tuned, stem: Path) -> None:
             panel(axes)
         for axes in every[len(panels) :]:
             axes.set_axis_off()
-        picture.suptitle(_worth(tuned), fontsize=10, x=0.01, ha="left")
-        handles, names = every[0].get_legend_handles_labels()
-        picture.legend(handles, names, loc="outside upper left", ncols=6, frameon=False)
+        style: Any = {"ncols": 6, "frameon": False, "alignment": "left"}
+        handles, names = _legend(every)
+        style |= {"title": _worth(tuned), "title_fontsize": 10}
+        picture.legend(handles, names, loc="outside upper left", **style)
         plot.save(picture, stem)
 
 
 def _worth(tuned: Tuned) -> str:
     """Say what the search was worth: that comes from other seeds than all that is drawn."""
-    if len(tuned.goals) > 1 or tuned.gain is None:
-        return f"{len(tuned.done)} trials"
+    if len(tuned.goals) > 1:
+        return f"{len(tuned.front)} of {len(tuned.done)} trials are on the front"
+    if tuned.gain is None:
+        return f"none of {len(tuned.done)} trials is better than the scenario as it is"
     gain = tuned.gain
     ratio = f"{gain.value:.3g} ({gain.low:.3g} to {gain.high:.3g})"
     return f"trial {gain.trial} on {gain.seeds} fresh seeds: {ratio} of the scenario as it is"
+
+
+def _legend(panels: Iterable[Any]) -> tuple[list[Any], list[str]]:
+    """Return what marks mean, each once, of the panels that have no legend of their own."""
+    known: dict[str, Any] = {}
+    for axes in panels:
+        if axes.get_legend() is None:
+            handles, names = axes.get_legend_handles_labels()
+            known = dict(zip(names, handles, strict=True)) | known
+    return list(known.values()), list(known)
 
 
 def _history(axes: Any, tuned: Tuned, goal: Goal) -> None:
@@ -99,12 +112,18 @@ def _front(axes: Any, tuned: Tuned) -> None:
     _marks(axes, tuned, lambda trial: at(trial)[0], lambda trial: at(trial)[1])
     front = [at(trial) for trial in tuned.front]
     if front:
-        axes.step(*zip(*front, strict=True), where="post", color=ORANGE, label="front")
-        axes.scatter(*zip(*front, strict=True), **{**BEST, "s": 90})
+        axes.step(*zip(*front, strict=True), where="post", color=ORANGE)
+        axes.scatter(*zip(*front, strict=True), label="front: none is better in both", **BEST)
     axes.scatter(*at(tuned.done[0]), marker="D", s=60, color=BLACK, zorder=6)
-    axes.annotate("as it is", at(tuned.done[0]), xytext=(7, 5), textcoords="offset points",
-                  fontsize=8, bbox=plot.SHEET, zorder=7)  # fmt: skip
-    axes.set_title("the front: none is better in both", fontsize=10)
+    names = {trial.number: str(trial.number) for trial in tuned.front} | {0: "as it is"}
+    style: Any = {"textcoords": "offset points", "fontsize": 8, "zorder": 7, "bbox": plot.SHEET}
+    for number, name in names.items():
+        # On the side of the better values there is nothing else.
+        shifts = [6 if goal.maximise == (number > 0) else -6 for goal in tuned.goals]
+        sides = {"ha": "left" if shifts[0] > 0 else "right", "va": "center"}
+        axes.annotate(
+            name, at(tuned.done[number]), xytext=(shifts[0], 1.5 * shifts[1]), **sides, **style
+        )
     for goal, (_, label), name in zip(tuned.goals, scales, ("x", "y"), strict=True):
         _name(axes, goal, label, name)
 
@@ -124,10 +143,9 @@ def _importances(axes: Any, shares: dict[str, dict[str, float]]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_xlim(0, 115)
     axes.grid(visible=False, axis="y")
-    axes.set_title("how much each parameter matters", fontsize=10)
-    axes.set_xlabel("share in being among the best (%)")
+    axes.set_xlabel("what being among the best is due to (%)")
     if len(shares) > 1:
-        axes.legend(loc="lower right", fontsize=7)
+        plot.legend(axes, columns=1)
 
 
 def _effect(axes: Any, tuned: Tuned, parameter: Parameter) -> None:
