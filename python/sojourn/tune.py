@@ -195,7 +195,7 @@ def _batch(so_far: Tuned, seeds: int, at_once: int, options: Mapping[str, Any]) 
         trials.append(
             Trial(number, at, {**raw, **{k: v for k, v in rounded.items() if v is not None}})
         )
-    what = f"{options['what']}, trials {count} to {number} of {so_far.wanted - 1}"
+    what = f"{options['what']}, trials {count} to {number}"
     return _judged(before, trials, seeds, {**options, "what": what})
 
 

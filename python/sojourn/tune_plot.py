@@ -62,8 +62,8 @@ def _worth(tuned: Tuned) -> str:
     if tuned.gain is None:
         return f"none of {len(tuned.done)} trials is better than the scenario as it is"
     gain = tuned.gain
-    ratio = f"{gain.value:.3g} ({gain.low:.3g} to {gain.high:.3g})"
-    return f"trial {gain.trial} on {gain.seeds} fresh seeds: {ratio} of the scenario as it is"
+    ratio = f"{gain.value:.3g} ({gain.low:.3g} to {gain.high:.3g}) of the scenario as it is"
+    return f"{gain.measure} of trial {gain.trial}: {ratio}, on {gain.seeds} fresh seeds"
 
 
 def _legend(panels: Iterable[Any]) -> tuple[list[Any], list[str]]:
@@ -137,7 +137,7 @@ def _importances(axes: Any, shares: dict[str, dict[str, float]]) -> None:
         at = np.arange(len(names)) + 0.3 - height * (place + 0.5)
         bars = axes.barh(
             at, [100 * share[name] for name in names], 0.9 * height,
-            color=(BLUE, ORANGE)[place], label=goal,
+            color=(BLUE, ORANGE)[place], label=goal if len(shares) > 1 else None,
         )  # fmt: skip
         axes.bar_label(bars, fmt="%.0f %%", fontsize=8, padding=2)
     axes.set_yticks(range(len(names)), names)
