@@ -71,9 +71,15 @@ def _values(tuned: Tuned, trial: Trial) -> dict[str, float]:
     return means | {goal.measure.text: tuned.value(trial, goal) for goal in tuned.goals}
 
 
+def ratio(value: float) -> str:
+    """Write a ratio with three digits, also where the last are zeros."""
+    return f"{value:#.3g}".rstrip(".")
+
+
 def with_interval(gain: Gain) -> str:
     """Write a ratio to the scenario as it is, with its 95 % interval."""
-    return f"{gain.value:.3g} of it ({gain.low:.3g} to {gain.high:.3g})"
+    value, low, high = (ratio(one) for one in (gain.value, gain.low, gain.high))
+    return f"{value} of it ({low} to {high})"
 
 
 def sentences(tuned: Tuned) -> list[str]:

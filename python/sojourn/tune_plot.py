@@ -14,6 +14,7 @@ from sojourn.looks import BLACK, BLUE, GREY, ORANGE, RED
 from sojourn.objectives import Goal, Measure
 from sojourn.ranges import Parameter, Range
 from sojourn.trials import DONE, REFUSED, Trial, Tuned
+from sojourn.tune_page import ratio
 
 MOST_PARAMETERS = 6
 """How many parameters have a panel; those that matter most."""
@@ -62,8 +63,11 @@ def _worth(tuned: Tuned) -> str:
     if tuned.gain is None:
         return f"none of {len(tuned.done)} trials is better than the scenario as it is"
     gain = tuned.gain
-    ratio = f"{gain.value:.3g} ({gain.low:.3g} to {gain.high:.3g}) of the scenario as it is"
-    return f"{gain.measure} of trial {gain.trial}: {ratio}, on {gain.seeds} fresh seeds"
+    told = f"{ratio(gain.value)} ({ratio(gain.low)} to {ratio(gain.high)})"
+    return (
+        f"{gain.measure} of trial {gain.trial} on {gain.seeds} fresh seeds:"
+        f" {told} of that of the scenario as it is"
+    )
 
 
 def _legend(panels: Iterable[Any]) -> tuple[list[Any], list[str]]:
@@ -129,7 +133,7 @@ def _front(axes: Any, tuned: Tuned) -> None:
 
 
 def _importances(axes: Any, shares: dict[str, dict[str, float]]) -> None:
-    """Draw which share of being among the best is due to each parameter."""
+    """Draw which share of being in the better half is due to each parameter."""
     first = next(iter(shares.values()))
     names = sorted(first, key=lambda path: first[path])[-2 * MOST_PARAMETERS :]
     height = 0.6 / len(shares)
@@ -143,7 +147,7 @@ def _importances(axes: Any, shares: dict[str, dict[str, float]]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_xlim(0, 115)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("what being among the best is due to (%)")
+    axes.set_xlabel("what being in the better half is due to (%)")
     if len(shares) > 1:
         plot.legend(axes, columns=1)
 
