@@ -123,6 +123,7 @@ def test_a_value_in_another_unit_is_in_the_range_and_one_outside_is_not() -> Non
         ("--parameter=transport.gain", "expected NAME=RANGE"),
         ("--parameter=transport.gian=0.1:1", "did you mean `gain`?"),
         ("--parameter=transport.gain=0.1:7", "must be above 0 and at most 1, not 7"),
+        ("--parameter=seed=1:5", "the seed is chance, and no parameter"),
         ("--parameter=transport.gain=1:0.1", "the range must rise: 1 is not below 0.1"),
         ("--parameter=transport.gain=0:1:log", "must begin above 0, not at 0"),
         ("--parameter=transport.gain=0.1", "expected a range or a list of values"),
@@ -232,6 +233,58 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
     ran.clear()
     tune.search(SMALL, space, journal=journal, again=True, **options)
     assert ran == list(range(1, 12))
+
+
+def test_a_torn_last_line_is_forgotten_and_what_is_no_search_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "trials.journal"
+    options: dict[str, Any] = {"minimise": GOAL, "trials": 5, "seeds": 1, "journal": journal}
+    space = {"transport.gain": "0.01:1"}
+    whole = tune.search(SMALL, space, **options)
+    content = journal.read_bytes()
+    for length in (len(content) - 30, len(content) - 1, 100, 0):
+        journal.write_bytes(content[:length])
+        assert space_of(tune.search(SMALL, space, **options)) == space_of(whole)
+    for text in ("no search\n", "{}\n", '{"op_code": 99}\n'):
+        journal.write_text(text, encoding="utf-8")
+        with pytest.raises(ScenarioError, match="is not what a search wrote"):
+            tune.search(SMALL, space, **options)
+
+
+def test_trials_that_two_commands_added_at_once_count_once(tmp_path: Path) -> None:
+    journal = tmp_path / "trials.journal"
+    options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "journal": journal}
+    space = {"transport.gain": "0.01:1"}
+    first = tune.search(SMALL, space, trials=3, **options)
+    begun = replace(first, done=())
+    other = proposals.Journal(journal, tune._name(begun, 1, 8), begun)
+    for trial in first.done[1:]:
+        other.add(trial, first)
+    again = tune.search(SMALL, space, trials=5, **options)
+    assert [one.number for one in again.done] == list(range(5))
+    assert space_of(again) == space_of(tune.search(SMALL, space, trials=5, minimise=GOAL, seeds=1))
+
+
+def test_without_the_extra_a_line_says_how_to_have_it(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    given = ["tune", str(scenario_file), "--parameter", "transport.gain=0.1:1"]
+    assert cli.invoke([*given, "--minimise", GOAL]) == 2
+    assert "tuning needs the extra `tune`: pip install 'sojourn[tune]'" in capsys.readouterr().err
+
+
+def test_the_parameter_that_decides_matters_more() -> None:
+    random = np.random.default_rng(8)
+    space = tuple(ranges.read(path, "0.0:1.0") for path in ("decides", "idle"))
+    made = []
+    for number, (decides, idle) in enumerate(random.uniform(0, 1, (40, 2))):
+        at = {"decides": decides, "idle": idle}
+        made.append(Trial(number, at, at, {"mean fct": [1 + decides]}))
+    tuned = replace(tuned_of(made, "mean fct"), space=space)
+    shares = proposals.importances(tuned)["mean fct"]
+    assert shares["decides"] > 0.8
+    assert sum(shares.values()) == pytest.approx(1)
+    assert proposals.importances(replace(tuned, done=tuned.done[:10])) == {}
 
 
 def trial_of(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FEW = 20
 """Of fewer trials it is not told how much each parameter matters: that would be chance."""
 
-NOTES = ("at", "measured", "ended", "why", "at_least")
+NOTES = ("number", "at", "measured", "ended", "why", "at_least")
 """What is kept of a trial beside what Optuna knows of it."""
 
 
@@ -101,35 +101,54 @@ class Journal:
         from optuna.storages import JournalStorage  # noqa: PLC0415
         from optuna.storages.journal import JournalFileBackend  # noqa: PLC0415
 
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with _quiet():
-                storage = JournalStorage(JournalFileBackend(str(file)))
-                if again and name in optuna.get_all_study_names(storage):
-                    optuna.delete_study(study_name=name, storage=storage)
-                self._study: Study = optuna.create_study(
-                    storage=storage,
-                    study_name=name,
-                    directions=_directions(so_far),
-                    load_if_exists=True,
-                )
-        except OSError as error:
-            raise FileError(f"{file}: cannot be used: {error.strerror}") from None
-        except (ValueError, KeyError):
-            raise FileError(f"{file}: is no file of a search; remove it, or give `--out`") from None
+        self._file = file
+        with _quiet(), self._told():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _drop_torn_line(file)
+            storage = JournalStorage(JournalFileBackend(str(file)))
+            if again and name in optuna.get_all_study_names(storage):
+                optuna.delete_study(study_name=name, storage=storage)
+            self._study: Study = optuna.create_study(
+                storage=storage,
+                study_name=name,
+                directions=_directions(so_far),
+                load_if_exists=True,
+            )
 
     def trials(self) -> tuple[Trial, ...]:
         """Return the trials that are over, in order."""
-        found = []
-        for number, one in enumerate(self._study.get_trials(deepcopy=False)):
-            known = {name: one.user_attrs[name] for name in NOTES}
-            found.append(Trial(number, places=dict(one.params), **known))
-        return tuple(found)
+        found: dict[int, Trial] = {}
+        with self._told():
+            for one in self._study.get_trials(deepcopy=False):
+                noted = {name: one.user_attrs[name] for name in NOTES}
+                # If two commands search the same at once, each adds the same trials.
+                found.setdefault(noted["number"], Trial(places=dict(one.params), **noted))
+        return tuple(found[number] for number in sorted(found))
 
     def add(self, trial: Trial, so_far: Tuned) -> None:
         """Keep one more trial."""
-        with _quiet():
+        with _quiet(), self._told():
             self._study.add_trial(_frozen(trial, so_far))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Name the file in what goes wrong with it."""
+        try:
+            yield
+        except OSError as error:
+            raise FileError(f"{self._file}: cannot be used: {error.strerror}") from None
+        except (AssertionError, KeyError, TypeError, ValueError):
+            message = "is not what a search wrote; remove it, or give another `--out`"
+            raise FileError(f"{self._file}: {message}") from None
+
+
+def _drop_torn_line(file: Path) -> None:
+    """Cut off what a full disk, or an end in the middle of writing, has left of a last line."""
+    if file.exists():
+        content = file.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            file.write_bytes(whole)
 
 
 def _known(so_far: Tuned) -> "list[FrozenTrial]":

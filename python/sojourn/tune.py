@@ -109,6 +109,8 @@ def _begun(base: Scenario, given: Mapping[str, str | Sequence[Any]], wanted: int
     for name, spec in given.items():
         try:
             path = find(base, name)
+            if path == "seed":
+                raise ScenarioError("the seed is chance, and no parameter; `--seeds N` runs N")
             if path.startswith("queue.") and shown["queue"] == "none":
                 implied = {"queue.kind": _designed_queue(base)}
             space.append(ranges.read(path, spec))

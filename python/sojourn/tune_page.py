@@ -22,6 +22,9 @@ from sojourn.validation_page import Rows
 AS_IT_IS = "as it is"
 """What the first trial is called."""
 
+OF_WORKLOAD = ("workload.", "topology", "packet.")
+"""How the paths of parameters begin that flows may depend on; they never do on others."""
+
 
 def shown(measure: Measure, value: float) -> str:
     """Write a value of a measure with three digits and its unit."""
@@ -89,6 +92,9 @@ def sentences(tuned: Tuned) -> list[str]:
     told = [f"{count} {ended}" for ended, count in counts.items() if count]
     runs = sum(one.seeds for one in tuned.done)
     lines.append(", ".join([f"{len(tuned.done)} trials in {runs} runs", *told]))
+    others = [one.path for one in tuned.space if one.path.startswith(OF_WORKLOAD)]
+    if others:
+        lines.append(f"{', '.join(others)} may change the flows: then ratios are by seed only")
     refused = next((one for one in tuned.done if one.ended == REFUSED), None)
     if refused is not None:
         lines.append(f"refused was, for one, trial {refused.number}: {refused.why}")
