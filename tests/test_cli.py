@@ -19,7 +19,18 @@ from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
-    *("run", "compare", "explain", "figure", "report", "parts", "schema", "examples", "new"),
+    *(
+        "run",
+        "compare",
+        "explain",
+        "tune",
+        "figure",
+        "report",
+        "parts",
+        "schema",
+        "examples",
+        "new",
+    ),
     *("check", "trace", "validate", "bench"),
 )
 

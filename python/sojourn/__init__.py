@@ -12,7 +12,18 @@ from sojourn.run import over_seeds, run, run_many, sweep
 from sojourn.scenario import check, expand, override, parts, read, schema
 
 if TYPE_CHECKING:
-    from sojourn import accounts, calls, convergence, looks, metrics, pairs, plot, steady, theory
+    from sojourn import (
+        accounts,
+        calls,
+        convergence,
+        looks,
+        metrics,
+        pairs,
+        plot,
+        steady,
+        theory,
+        tune,
+    )
     from sojourn.claims import (
         Verdict,
         all_at_least,
@@ -77,6 +88,7 @@ __all__ = [
     "steady",
     "sweep",
     "theory",
+    "tune",
 ]
 
 
@@ -90,6 +102,7 @@ MODULES = (
     "plot",
     "steady",
     "theory",
+    "tune",
 )
 
 

@@ -307,13 +307,19 @@ def parse_variations(texts: Iterable[str]) -> dict[str, list[Any]]:
 
 def parse_variation(text: str) -> tuple[str, list[Any]]:
     """Read `load=0.2,0.8` into its name and values; values are TOML, or else plain words."""
-    name, equals, values = text.partition("=")
-    items = [item.strip() for item in _split(values)]
-    if not (equals and name.strip() and all(items)):
+    name, equals, listed = text.partition("=")
+    values = split_values(listed)
+    if not (equals and name.strip() and values):
         raise ScenarioError(f"--vary {text}: expected NAME=VALUE,VALUE, such as load=0.2,0.8")
     if name.strip() == "seed":
         raise ScenarioError(f"--vary {text}: expected no seeds; `--seeds N` runs N of them")
-    return name.strip(), [_parse_value(item) for item in items]
+    return name.strip(), values
+
+
+def split_values(text: str) -> list[Any]:
+    """Read values between commas, TOML or else plain words; none if one of them is missing."""
+    items = [item.strip() for item in _split(text)]
+    return [_parse_value(item) for item in items] if all(items) else []
 
 
 def _split(values: str) -> Iterator[str]:
