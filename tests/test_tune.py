@@ -123,6 +123,7 @@ def test_a_value_in_another_unit_is_in_the_range_and_one_outside_is_not() -> Non
         ("--parameter=transport.gain", "expected NAME=RANGE"),
         ("--parameter=transport.gian=0.1:1", "did you mean `gain`?"),
         ("--parameter=transport.gain=0.1:7", "must be above 0 and at most 1, not 7"),
+        ("--parameter=rate=1 Gbps:2 Gbps", "`topology.rate` is given twice"),
         ("--parameter=seed=1:5", "the seed is chance, and no parameter"),
         ("--parameter=transport.gain=1:0.1", "the range must rise: 1 is not below 0.1"),
         ("--parameter=transport.gain=0:1:log", "must begin above 0, not at 0"),
