@@ -394,6 +394,17 @@ def test_what_no_scenario_can_be_is_refused_and_the_search_goes_on() -> None:
     assert tuned.best is not None
 
 
+def test_a_trial_that_leaves_nothing_to_measure_is_refused(tmp_path: Path) -> None:
+    space = {"warm_up": ["0 s", "1 s"]}
+    options: dict[str, Any] = {"minimise": GOAL, "seeds": 2, "journal": tmp_path / "journal"}
+    tuned = tune.search(SMALL, space, trials=9, **options)
+    empty = tuned.trials.filter(warm_up="1 s")
+    assert empty.height > 0
+    assert set(empty["ended"]) == {REFUSED}
+    assert empty["why"].str.contains("mean slowdown: there is nothing to measure").all()
+    assert space_of(tune.search(SMALL, space, trials=9, **options)) == space_of(tuned)
+
+
 def test_a_queue_that_a_transport_is_designed_with_can_be_tuned() -> None:
     tuned = tune.search(
         SMALL, {"queue.threshold": "5 KB:200 KB"}, minimise="mean queue", trials=3, seeds=1

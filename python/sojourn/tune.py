@@ -197,13 +197,15 @@ def _batch(so_far: Tuned, seeds: int, at_once: int, options: Mapping[str, Any]) 
     for number in range(count, min(begin + at_once, so_far.wanted)):
         raw = places[number - begin]
         at = {one.path: one.value(raw[one.path]) for one in so_far.space}
-        # Where it is once it is rounded.
-        rounded = {one.path: one.place(at[one.path]) for one in so_far.space}
-        trials.append(
-            Trial(number, at, {**raw, **{k: v for k, v in rounded.items() if v is not None}})
-        )
+        trials.append(Trial(number, at, _rounded(so_far, at, raw)))
     what = f"{options['what']}, trials {count} to {number}"
     return _judged(before, trials, seeds, {**options, "what": what})
+
+
+def _rounded(so_far: Tuned, at: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where values of few digits are; an end in whole bytes may lie outside of itself."""
+    places = {one.path: one.place(at[one.path]) for one in so_far.space}
+    return {path: raw[path] if place is None else place for path, place in places.items()}
 
 
 def _first(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Trial:
@@ -233,7 +235,8 @@ def _judged(
         for trial in judged:
             missing = [name for name, values in trial.measured.items() if np.isnan(values).any()]
             if missing:
-                over.append(replace(trial, ended=REFUSED, why=f"{missing[0]}: nothing to measure"))
+                why = f"{missing[0]}: there is nothing to measure it of"
+                over.append(replace(trial, ended=REFUSED, why=why, measured={}))
             elif some.stop < seeds and surely_worse(
                 trial, so_far.front, so_far.goals, so_far.bounds
             ):
