@@ -241,9 +241,12 @@ def test_a_disk_that_is_full_is_told_in_one_line(  # noqa: PLR0913, PLR0917
     assert not list(cache.glob("*"))
 
 
+SEARCH = ["--parameter", "gain=0.1:1", "--minimise", "mean fct", "--trials", "1"]
+
 WRITERS = [
     (["run", "scenario.toml", "--out", "out"], "out"),
     (["compare", "scenario.toml", "--vary", "load=0.2", "--out", "out"], "out"),
+    (["tune", "scenario.toml", *SEARCH, "--out", "out"], "out"),
     (["trace", "scenario.toml", "--out", "flows.csv"], "flows.csv"),
     (["examples", "dctcp_dumbbell"], "dctcp_dumbbell.toml"),
     (["new", "first.toml"], "first.toml"),
@@ -261,7 +264,7 @@ def test_what_a_full_disk_does_not_take_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(scenario_file.parent)
-    if given[0] == "compare":  # which writes into the cache first
+    if given[0] in ("compare", "tune"):  # which writes into the cache first
         assert cli.invoke([*given[:-1], "before"]) == 0
         capsys.readouterr()
     with full_disk():

@@ -19,19 +19,8 @@ from sojourn import bench, cli, screen
 
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
-    *(
-        "run",
-        "compare",
-        "explain",
-        "tune",
-        "figure",
-        "report",
-        "parts",
-        "schema",
-        "examples",
-        "new",
-    ),
-    *("check", "trace", "validate", "bench"),
+    *("run", "compare", "explain", "tune", "figure", "report", "parts", "schema"),
+    *("examples", "new", "check", "trace", "validate", "bench"),
 )
 
 

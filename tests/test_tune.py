@@ -123,6 +123,7 @@ def test_a_value_in_another_unit_is_in_the_range_and_one_outside_is_not() -> Non
         ("--parameter=transport.gain", "expected NAME=RANGE"),
         ("--parameter=transport.gian=0.1:1", "did you mean `gain`?"),
         ("--parameter=transport.gain=0.1:7", "must be above 0 and at most 1, not 7"),
+        ("--parameter=rate=1 Gbps:2 Gbps", "`topology.rate` is given twice"),
         ("--parameter=seed=1:5", "the seed is chance, and no parameter"),
         ("--parameter=transport.gain=1:0.1", "the range must rise: 1 is not below 0.1"),
         ("--parameter=transport.gain=0:1:log", "must begin above 0, not at 0"),
@@ -391,6 +392,17 @@ def test_what_no_scenario_can_be_is_refused_and_the_search_goes_on() -> None:
     assert refused["why"].str.contains("threshold").all()
     assert refused[GOAL].null_count() == refused.height
     assert tuned.best is not None
+
+
+def test_a_trial_that_leaves_nothing_to_measure_is_refused(tmp_path: Path) -> None:
+    space = {"warm_up": ["0 s", "1 s"]}
+    options: dict[str, Any] = {"minimise": GOAL, "seeds": 2, "journal": tmp_path / "journal"}
+    tuned = tune.search(SMALL, space, trials=9, **options)
+    empty = tuned.trials.filter(warm_up="1 s")
+    assert empty.height > 0
+    assert set(empty["ended"]) == {REFUSED}
+    assert empty["why"].str.contains("mean slowdown: there is nothing to measure").all()
+    assert space_of(tune.search(SMALL, space, trials=9, **options)) == space_of(tuned)
 
 
 def test_a_queue_that_a_transport_is_designed_with_can_be_tuned() -> None:

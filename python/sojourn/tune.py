@@ -10,7 +10,6 @@ it had not been, with the trials on disk and the runs in the cache.
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import _core, metrics, objectives, pairs, proposals, ranges
+from sojourn import metrics, objectives, pairs, proposals, ranges
 from sojourn._core import ScenarioError
 from sojourn.objectives import LEAST, Goal
 from sojourn.ranges import Parameter
 from sojourn.run import key, run, run_many
-from sojourn.scenario import Scenario, apart, check, find, override, with_files
+from sojourn.scenario import Scenario, check, find, override, with_files
 from sojourn.trials import REFUSED, STOPPED, Gain, Held, Trial, Tuned, surely_worse
 
 FRESH_SEEDS = 5
@@ -104,46 +103,52 @@ def _begun(base: Scenario, given: Mapping[str, str | Sequence[Any]], wanted: int
     if not given:
         raise ScenarioError(f"--parameter: wants one or more, as NAME={ranges.FORMS}")
     shown = check(base)
-    space: list[Parameter] = []
+    space: dict[str, Parameter] = {}
     implied: dict[str, Any] = {}
     for name, spec in given.items():
         try:
             path = find(base, name)
             if path == "seed":
                 raise ScenarioError("the seed is chance, and no parameter; `--seeds N` runs N")
+            if path in space:
+                raise ScenarioError(f"`{path}` is given twice")
             if path.startswith("queue.") and shown["queue"] == "none":
                 implied = {"queue.kind": _designed_queue(base)}
-            space.append(ranges.read(path, spec))
+            space[path] = ranges.read(path, spec)
         except ScenarioError as error:
             raise ScenarioError(f"--parameter {name}={spec}: {error}") from None
-    for parameter, (name, spec) in zip(space, given.items(), strict=True):
-        for place in range(len(parameter.ends())):
-            _check_end(base, implied, space, parameter, place, f"--parameter {name}={spec}")
-    return Tuned(base, tuple(space), implied, (), (), (), wanted)
+    begun = Tuned(base, tuple(space.values()), implied, (), (), (), wanted)
+    for parameter, (name, spec) in zip(begun.space, given.items(), strict=True):
+        if refusal := _refused_end(begun, parameter):
+            raise ScenarioError(f"--parameter {name}={spec}: {refusal}")
+    return begun
 
 
-def _check_end(  # noqa: PLR0913, PLR0917
-    base: Scenario,
-    implied: Mapping[str, Any],
-    space: Sequence[Parameter],
-    parameter: Parameter,
-    place: int,
-    told: str,
-) -> None:
-    """Refuse an end of a range that no scenario has.
+def _refused_end(begun: Tuned, parameter: Parameter) -> str:
+    """Say what is wrong with an end of a range that no scenario has; nothing if both are right.
 
     One that does not fit the scenario's other parameters may fit the ends of their own ranges.
     """
-    end = {parameter.path: parameter.ends()[place]}
-    others = [{}, *({one.path: one.ends()[at] for one in space} for at in (0, -1))]
-    errors = []
-    for changes in others:
-        try:
-            check(override(base, {**implied, **changes, **end}))
-            return
-        except ScenarioError as error:
-            errors.append(error)
-    raise ScenarioError(f"{told}: {errors[0]}")
+    others = [{}, *({one.path: one.ends()[place] for one in begun.space} for place in (0, -1))]
+    for end in parameter.ends():
+        refusals = []
+        for changes in others:
+            at = {**begun.implied, **changes, parameter.path: end}
+            refusals.append(_refusal(override(begun.scenario, at)))
+            if not refusals[-1]:
+                break
+        if all(refusals):
+            return refusals[0]
+    return ""
+
+
+def _refusal(scenario: Scenario) -> str:
+    """Say what is wrong with a scenario; nothing if it is right."""
+    try:
+        check(scenario)
+    except ScenarioError as error:
+        return str(error)
+    return ""
 
 
 def _designed_queue(base: Scenario) -> str:
@@ -156,7 +161,7 @@ def _designed_queue(base: Scenario) -> str:
 
 def _defaults(so_far: Tuned) -> Trial:
     """Return the scenario as it is as the first trial; it may lie outside of the ranges."""
-    shown = json.loads(_core.show(*apart(so_far.scenario)))
+    shown = check(so_far.scenario)
     at = {one.path: _shown_at(shown, one.path) for one in so_far.space}
     places = {one.path: one.place(at[one.path]) for one in so_far.space}
     return Trial(0, at, {} if None in places.values() else places)
@@ -192,13 +197,15 @@ def _batch(so_far: Tuned, seeds: int, at_once: int, options: Mapping[str, Any]) 
     for number in range(count, min(begin + at_once, so_far.wanted)):
         raw = places[number - begin]
         at = {one.path: one.value(raw[one.path]) for one in so_far.space}
-        # Where it is once it is rounded.
-        rounded = {one.path: one.place(at[one.path]) for one in so_far.space}
-        trials.append(
-            Trial(number, at, {**raw, **{k: v for k, v in rounded.items() if v is not None}})
-        )
+        trials.append(Trial(number, at, _rounded(so_far, at, raw)))
     what = f"{options['what']}, trials {count} to {number}"
     return _judged(before, trials, seeds, {**options, "what": what})
+
+
+def _rounded(so_far: Tuned, at: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where values of few digits are; an end in whole bytes may lie outside of itself."""
+    places = {one.path: one.place(at[one.path]) for one in so_far.space}
+    return {path: raw[path] if place is None else place for path, place in places.items()}
 
 
 def _first(so_far: Tuned, seeds: int, options: Mapping[str, Any]) -> Trial:
@@ -217,11 +224,10 @@ def _judged(
     over: list[Trial] = []
     going: list[Trial] = []
     for trial in trials:
-        try:
-            check(so_far.scenario_of(trial))
+        if refusal := _refusal(so_far.scenario_of(trial)):
+            over.append(replace(trial, ended=REFUSED, why=refusal))
+        else:
             going.append(trial)
-        except ScenarioError as error:
-            over.append(replace(trial, ended=REFUSED, why=str(error)))
     # Of one seed there is no interval.
     first = min(2, seeds)
     for some in (range(first), *(range(seed, seed + 1) for seed in range(first, seeds))):
@@ -229,7 +235,8 @@ def _judged(
         for trial in judged:
             missing = [name for name, values in trial.measured.items() if np.isnan(values).any()]
             if missing:
-                over.append(replace(trial, ended=REFUSED, why=f"{missing[0]}: nothing to measure"))
+                why = f"{missing[0]}: there is nothing to measure it of"
+                over.append(replace(trial, ended=REFUSED, why=why, measured={}))
             elif some.stop < seeds and surely_worse(
                 trial, so_far.front, so_far.goals, so_far.bounds
             ):
