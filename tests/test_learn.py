@@ -21,8 +21,7 @@ parallel_test = pytest.importorskip("pettingzoo.test", reason="the extra `rl` is
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from sojourn import episode, learn  # noqa: E402
-
-Array = learn.Array
+from sojourn.task import Array  # noqa: E402
 
 LEARNER = {"source": 0, "target": 3, "size": "200 KB", "class": "learner"}
 
@@ -228,6 +227,23 @@ def test_functions_of_ones_own_see_intervals() -> None:
     environment.close()
 
 
+def test_the_example_of_the_documentation_runs() -> None:
+    lines = [line[4:] for line in str(learn.__doc__).splitlines() if line.startswith("    ")]
+    names: dict[str, Any] = {}
+    exec("\n".join(lines), names)
+    assert names["terminated"]
+    assert names["info"]["completion_s"] > 8e-3
+
+
+def test_an_error_of_ones_own_function_ends_nothing_but_the_step() -> None:
+    environment = learn.Environment(ENDLESS, reward=lambda interval: 1 / interval.timeouts)
+    environment.reset(seed=1)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            environment.step(number(0.0))
+    environment.close()
+
+
 def test_to_reset_or_to_forget_an_environment_ends_its_run() -> None:
     environment = learn.Environment(SCENARIO, "learner")
     for _ in range(3):
@@ -342,7 +358,7 @@ CALLS = {
         (SCENARIO, 1, {}, "agent: its class has more than 1 flow"),
         (SCENARIO, "learner", {"action": "widow"}, "did you mean `window`?"),
         (SCENARIO, "learner", {"factor": 1.0}, "factor: must be a number above 1"),
-        (SCENARIO, "learner", {"interval": 0.0}, "interval: must be above 0"),
+        (SCENARIO, "learner", {"interval": 0.0}, "interval: must be 0.01 or more"),
         (SCENARIO, "learner", {"history": 0}, "history: must be 1 or more"),
         (SCENARIO, "learner", {"mechanism": {"enc": True}}, "did you mean `ecn`?"),
         ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),

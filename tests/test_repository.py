@@ -63,6 +63,7 @@ LAYERS = (
     "run",
     "episode",
     "agent",
+    "task",
     "learn",
     "metrics",
     "convergence",

@@ -85,6 +85,11 @@ class Interval:
         return self.throughput_bps / most_bps
 
     @property
+    def lost_share(self) -> float:
+        """Packets lost as a share of those that were lost or acknowledged."""
+        return self.losses / max(self.losses + self.acked_bytes / self.payload_bytes, 1.0)
+
+    @property
     def queueing(self) -> float:
         """The round-trip time beyond the base RTT, in base RTTs."""
         return self.rtt_s / self.base_rtt_s - 1.0
