@@ -266,6 +266,33 @@ def test_a_program_ends_with_an_episode_in_progress() -> None:
     assert (run.stdout, run.stderr) == ("begun\n", "")
 
 
+def test_a_step_without_end_can_be_interrupted() -> None:
+    stopped = {**LEARNER, "size": "none", "stop": "1 ms"}
+    parts = [{"kind": "flows", "flows": [stopped]}, {"kind": "long_lived"}]
+    endless = {
+        **SCENARIO,
+        "workload": {"kind": "mixed", "parts": parts},
+        "time_limit": "1000 s",
+    }
+    program = (
+        "import signal, threading\n"
+        "from sojourn import learn\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"environment = learn.Environment({endless!r}, 'learner')\n"
+        "environment.reset(seed=1)\n"
+        "threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()\n"
+        "try:\n"
+        "    while True:\n"
+        "        environment.step([0.0])\n"
+        "except KeyboardInterrupt:\n"
+        "    print(threading.active_count())\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert (run.stdout, run.stderr) == ("1\n", "")
+
+
 def test_environments_stand_side_by_side() -> None:
     environments = [learn.Environment(SCENARIO, "learner") for _ in range(3)]
     alone, _, _ = played(environments[0], 5)
@@ -363,6 +390,7 @@ CALLS = {
         (SCENARIO, "learner", {"mechanism": {"enc": True}}, "did you mean `ecn`?"),
         ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),
         ({**SCENARIO, "transport": "rcp"}, "learner", {}, "transport"),
+        ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: must be packet, not"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from sojourn import _core
 from sojourn._core import ScenarioError
+from sojourn.run import LOOKS_S
 from sojourn.scenario import apart
 
 AT_ONCE_S = 1e-9
@@ -151,7 +152,6 @@ class Episode:
         self._watch = _core.Watch()
         self._problem: BaseException | None = None
         self._is_wanted = True
-        # Of queues the one that is faster than a lock and its condition, and can be interrupted.
         self._go: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stands: queue.SimpleQueue[None] = queue.SimpleQueue()
         # A daemon, for who forgets to close an environment should still see the program end.
@@ -181,7 +181,8 @@ class Episode:
 
     def _wait(self) -> None:
         try:
-            self._stands.get()
+            while not self._has_stopped():
+                pass
         except BaseException:
             self.end()
             raise
@@ -191,6 +192,14 @@ class Episode:
         for agent in self.agents.values():
             # Of a flow that has stopped, nobody wakes the sender.
             agent.is_over |= agent.wakes_s < self.now_s
+
+    def _has_stopped(self) -> bool:
+        """Wait a while for the run to stand still; an interrupt is heard of only in between."""
+        try:
+            self._stands.get(timeout=LOOKS_S)
+        except queue.Empty:
+            return False
+        return True
 
     def _run(self) -> None:
         try:

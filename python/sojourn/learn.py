@@ -101,6 +101,8 @@ class _Stage:
             **dict.fromkeys(classes, self.task.transport()),
         }
         self._scenario = check({**self._scenario, "transports": transports})
+        if self._scenario["model"] != "packet":
+            raise ScenarioError(f"model: must be packet, not {self._scenario['model']}")
         self.classes = classes
 
     def begin(self, flows: int, seed: int) -> Episode:
