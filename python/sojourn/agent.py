@@ -23,7 +23,15 @@ class Agent(sojourn.Controller):
     """Whether it sets a rate instead of a window."""
 
     def on_start(self, path: sojourn.Path) -> None:
-        self.path, self.flow = path, path.flow
+        self.flow = path.flow
+        self.fixed = {
+            "flow": path.flow,
+            "start_s": path.start_s,
+            "base_rtt_s": path.base_rtt_s,
+            "line_rate_bps": path.line_rate_bps,
+            "packet_bytes": path.packet_bytes,
+            "payload_bytes": path.payload_bytes,
+        }
         self.packet, self.base_rtt_s = path.payload_bytes, path.base_rtt_s
         self.packet_bits = 8.0 * path.packet_bytes
         self.left = path.size_bytes
@@ -93,25 +101,22 @@ class Agent(sojourn.Controller):
             times = [time - middle for time in self.times]
             if spread := sum(map(mul, times, times)):
                 gradient = sum(map(mul, times, self.rtts)) / spread
-        interval = Interval(
-            self.flow,
-            self.path.start_s,
-            self.begin_s,
-            min(now_s, self.over_s),
-            len(self.rtts),
-            self.acked,
-            self.marked,
-            self.lost,
-            self.timeouts,
-            self.rtt_s,
-            gradient,
-            self.in_flight,
-            self.allowed,
-            self.left,
-            self.base_rtt_s,
-            self.path.line_rate_bps,
-            self.path.packet_bytes,
-            self.packet,
+        interval = Interval.of(
+            {
+                **self.fixed,
+                "begin_s": self.begin_s,
+                "end_s": min(now_s, self.over_s),
+                "acks": len(self.rtts),
+                "acked_bytes": self.acked,
+                "marks": self.marked,
+                "losses": self.lost,
+                "timeouts": self.timeouts,
+                "rtt_s": self.rtt_s,
+                "rtt_gradient": gradient,
+                "in_flight_bytes": self.in_flight,
+                "allowed_packets": self.allowed,
+                "left_bytes": self.left,
+            }
         )
         self.begin(now_s)
         return interval

@@ -28,7 +28,7 @@ MORE = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Interval:
     """What an agent's sender saw from one turn to the next: a monitor interval."""
 
@@ -68,6 +68,13 @@ class Interval:
     """What a full packet is on the wire, in bytes."""
     payload_bytes: int
     """Payload of a full packet, in bytes."""
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "Interval":
+        """Return one with all these fields, at once: set one by one they take a tenth of a step."""
+        interval = object.__new__(cls)
+        object.__setattr__(interval, "__dict__", fields)
+        return interval
 
     @property
     def duration_s(self) -> float:
