@@ -215,6 +215,7 @@ def allowance(self): return 1e4 * self.gain * self.steps
         ({"gian": 0.1}, "transport.gian: unknown key; did you mean `gain`?"),
         ({"gain": "0.1"}, "transport.gain: must be a valid number, not '0.1'"),
         ({"steps": 1.5}, "transport.steps: must be a valid integer"),
+        ({"parameters": {"gian": 0.1}}, "transport.gian: unknown key"),
     ],
 )
 def test_a_parameter_is_checked_like_any_other(
@@ -238,6 +239,32 @@ def test_parameters_are_varied_and_listed_like_any_other(
     shown = capsys.readouterr().out
     assert "How fast." in shown
     assert "a whole number" in shown
+
+
+def test_what_a_class_says_of_the_mechanism_can_be_said_otherwise(
+    write: Callable[[str], str],
+) -> None:
+    own = write("ecn = True\nburst = 2\nreliability = {'handshake': True}\n" + PARAMETERS.strip())
+    given = {"controller": own, "parameters": {"gain": 0.2}, "reliability": {"min_rto": "1 ms"}}
+    shown = sojourn.check(ONE | {"transport": {"kind": "python", "burst": 4} | given})["transport"]
+    assert (shown["ecn"], shown["burst"], shown["parameters"]["gain"]) == (True, 4, 0.2)
+    reliability = shown["reliability"]
+    assert (reliability["handshake"], reliability["min_rto"]) == (True, "1 ms")
+    # Of two that are wrong, which one is told by its field.
+    others = {"transport": "tcp", "transports": {"mine": {"kind": own, "gain": "x"}}}
+    with pytest.raises(ScenarioError, match=r"^transports.mine.gain: must be a valid number"):
+        sojourn.check(CROWD | others)
+
+
+def test_a_run_of_several_threads_has_one(write: Callable[[str], str]) -> None:
+    base = {
+        "topology": {"kind": "fat_tree", "k": 8},
+        "workload": {"kind": "permutation", "size": "10 KB"},
+        "engine": "windows",
+        "transport": write(PARAMETERS),
+    }
+    assert sojourn.run(base, threads=2).threads == 1
+    assert sojourn.run(base | {"transport": "dctcp"}, threads=2).threads == 2
 
 
 def test_an_instance_is_a_transport(

@@ -56,14 +56,14 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and NAME.match(value) is not None
 
 
-def as_transport(value: object, load: Callable[[str], str]) -> object:
-    """Return what a scenario says of a transport, with a class of Python's as the core reads it.
+def as_transport(value: object, field: str, load: Callable[[str], str]) -> object:
+    """Return what a scenario says in a field of a transport, with a class as the core reads it.
 
     That may be a name such as `gentle.py:Gentle`, by itself or as a table's `kind`, an instance, or
     a table of kind `python`; `load` reads a file. Anything else is returned as it is.
     """
     if isinstance(value, Controller):
-        return _of_instance(value)
+        return _of_instance(value, field)
     table = dict(value) if isinstance(value, Mapping) else {"kind": value}
     if is_name(table.get("kind")):
         table |= {"kind": KIND, "controller": table["kind"]}
@@ -74,10 +74,10 @@ def as_transport(value: object, load: Callable[[str], str]) -> object:
         table["controller"] = {"name": name, "text": load(name.rpartition(":")[0])}
     source = table.get("controller")
     # What is as the core has shown it is not checked again: to open a result runs nothing.
-    is_whole = "parameters" in table and table.keys() <= OWN_FIELDS
+    is_whole = table.keys() == OWN_FIELDS
     if is_whole or not (isinstance(source, Mapping) and isinstance(source.get("text"), str)):
         return table
-    return _resolved(table, source["name"], source["text"])
+    return _resolved(table, field)
 
 
 def are_in(scenario: Mapping[str, Any]) -> bool:
@@ -87,7 +87,7 @@ def are_in(scenario: Mapping[str, Any]) -> bool:
     return any(isinstance(one, Mapping) and one.get("kind") == KIND for one in transports)
 
 
-def _of_instance(controller: Controller) -> Table:
+def _of_instance(controller: Controller, field: str) -> Table:
     """Return the transport of an instance, whose class lies in a file."""
     kind = type(controller)
     try:
@@ -96,31 +96,30 @@ def _of_instance(controller: Controller) -> Table:
     except (OSError, TypeError):
         hint = "in a notebook a cell that begins with `%%writefile` makes one"
         raise ScenarioError(
-            f"transport: the class {kind.__name__} lies in no file, so no other process could read"
+            f"{field}: the class {kind.__name__} lies in no file, so no other process could read"
             f" it; {hint}"
         ) from None
-    name = f"{file.name}:{kind.__name__}"
-    given = {field.name: getattr(controller, field.name) for field in dataclasses.fields(kind)}
-    return _resolved(
-        {"kind": KIND, "controller": {"name": name, "text": text}, **given}, name, text
-    )
+    source = {"name": f"{file.name}:{kind.__name__}", "text": text}
+    given = {one.name: getattr(controller, one.name) for one in dataclasses.fields(kind)}
+    return _resolved({"kind": KIND, "controller": source, **given}, field)
 
 
-def _resolved(table: Mapping[str, Any], name: str, text: str) -> Table:
+def _resolved(table: Mapping[str, Any], field: str) -> Table:
     """Return the transport with all parameters, and what its class says of the mechanism."""
-    kind = class_of(name, text)
+    source = table["controller"]
+    kind = class_of(source["name"], source["text"])
     flat = {key: value for key, value in table.items() if key not in OWN_FIELDS}
     given = {**table.get("parameters", {}), **flat}
-    by_class = {field: getattr(kind, says) for says, field in MECHANISM.items()}
+    by_class = {name: getattr(kind, says) for says, name in MECHANISM.items()}
     own = {key: value for key, value in table.items() if key in OWN_FIELDS}
     if isinstance(own.get("reliability"), Mapping):
         own["reliability"] = {**by_class["reliability"], **own["reliability"]}
     by_class["burst"] = "none" if by_class["burst"] is None else by_class["burst"]
-    return {**by_class, **own, "parameters": _checked(kind, given)}
+    return {**by_class, **own, "parameters": _checked(kind, given, field)}
 
 
-def _checked(kind: type[Controller], given: Mapping[str, Any]) -> Table:
-    """Return all parameters of a class, some of them given."""
+def _checked(kind: type[Controller], given: Mapping[str, Any], field: str) -> Table:
+    """Return all parameters of a class, some of them given in a field of a scenario."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a quarter of a second
     from pydantic_core import to_jsonable_python  # noqa: PLC0415
 
@@ -128,20 +127,22 @@ def _checked(kind: type[Controller], given: Mapping[str, Any]) -> Table:
         # As JSON, for there a text is no number, while a whole number is one.
         made = TypeAdapter(kind).validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
-        raise ScenarioError(f"transport.{said(error, kind)}") from None
+        raise ScenarioError(f"{field}.{said(error, kind)}") from None
     except (TypeError, ValueError) as error:
-        raise ScenarioError(f"transport: {error}") from None
-    values = {field.name: getattr(made, field.name) for field in dataclasses.fields(kind)}
+        raise ScenarioError(f"{field}: {error}") from None
+    values = {one.name: getattr(made, one.name) for one in dataclasses.fields(kind)}
     return dict(to_jsonable_python(values))
 
 
-def opened(name: str, text: str, parameters: str) -> tuple[Callable[[], Controller], set[str]]:
+def opened(
+    name: str, text: str, parameters: str, field: str
+) -> tuple[Callable[[], Controller], set[str]]:
     """Return what makes controllers of a class, and of which events they want to hear.
 
-    `parameters` are JSON. It is what the core asks for when a run begins.
+    `parameters` are JSON, given in a field. It is what the core asks for when a run begins.
     """
     kind = class_of(name, text)
-    values = _checked(kind, json.loads(parameters))
+    values = _checked(kind, json.loads(parameters), field)
     hears = {event for event in EVENTS if getattr(kind, event) is not getattr(Controller, event)}
     return functools.partial(kind, **values), hears
 
@@ -228,7 +229,7 @@ def part(name: str, text: str) -> dict[str, Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - a quarter of a second
 
     kind = class_of(name, text)
-    defaults, about = _checked(kind, {}), _meanings(text)
+    defaults, about = _checked(kind, {}, name), _meanings(text)
     forms = TypeAdapter(kind).json_schema().get("properties", {})
     parameters = [
         {

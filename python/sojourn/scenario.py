@@ -80,7 +80,9 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
         if depth > MOST_DEPTH:
             raise ScenarioError(_in_one_line(f"{_shortened(field)}: {TOO_DEEP}"))
         if TRANSPORT.fullmatch(field):
-            value = controllers.as_transport(value, lambda name: _text(name, field, directory))
+            value = controllers.as_transport(
+                value, field, lambda name: _text(name, field, directory)
+            )
         if isinstance(value, Mapping):
             return {key: load(inner, f"{field}.{key}", depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):

@@ -242,18 +242,22 @@ impl Allowance {
     }
 }
 
-/// Gives every class of Python's that a scenario names someone who makes its controllers.
+/// Gives every class of Python's that a scenario names someone who makes its controllers; and says whether
+/// there is one. Then a run has one thread: the interpreter would let no second one go on, and all flows are
+/// told of ACKs by one object.
 pub(crate) fn provide(
     py: Python<'_>,
     scenario: &mut Scenario,
     watch: &Arc<Watch>,
-) -> PyResult<Arc<Failure>> {
+) -> PyResult<(Arc<Failure>, bool)> {
     let failure = Arc::new(Failure { watch: Arc::clone(watch), first: Mutex::default() });
+    let mut calls_python = false;
     for (field, config) in scenario.written_in_python() {
         let class = Class::open(py, &field, config, &failure)?;
         config.controller.maker = Some(Arc::new(Maker(Arc::new(class))));
+        calls_python = true;
     }
-    Ok(failure)
+    Ok((failure, calls_python))
 }
 
 /// What went wrong first in a controller; it stops the run.
@@ -305,7 +309,7 @@ impl Class {
         let module = py.import("sojourn.controllers")?;
         let file = &config.controller.file;
         let parameters = config.parameters.show().to_string();
-        let opened = module.call_method1("opened", (&file.name, &*file.text, parameters))?;
+        let opened = module.call_method1("opened", (&file.name, &*file.text, parameters, field))?;
         let (make, hears) = opened.extract()?;
         Ok(Self {
             make,

@@ -81,7 +81,8 @@ fn run<'py>(
         })?;
     let watch = Arc::clone(&watch.0);
     let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
-    let failure = controllers::provide(py, &mut scenario, &watch)?;
+    let (failure, calls_python) = controllers::provide(py, &mut scenario, &watch)?;
+    let threads = if calls_python { 1 } else { threads };
     let results = py.detach(|| scenario.run_on(threads, &watch));
     results_dict(py, failure.judge(py, results)?)
 }
