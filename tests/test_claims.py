@@ -56,6 +56,20 @@ def judged(values: list[float], wanted: float = 1.0) -> Comparison:
     return part
 
 
+def test_what_is_not_judged_says_how_much_more_would_tell() -> None:
+    values = [0.5, 3.0, 2.0, 1.5, 2.5, 1.0, 2.0, 2.5]
+    few = judged(values, wanted=1.5)
+    assert few.held is None
+    assert few.sentence.endswith(f"; {few.more:.2g} times as many seeds or flows would tell")
+    assert judged(values * math.ceil(few.more), wanted=1.5).held
+    assert judged(values * int(few.more / 2), wanted=1.5).held is None
+    on_the_bound = judged(values, wanted=float(np.mean(values)))
+    assert on_the_bound.sentence.endswith(
+        "; no number of seeds or flows that is worth it would tell"
+    )
+    assert "would tell" not in judged(values, wanted=0.1).sentence
+
+
 def test_the_interval_of_a_mean_is_students() -> None:
     values = [-1.0, 2.0, 3.5]
     part = judged(values)

@@ -115,3 +115,15 @@ def test_every_command_in_the_first_scenario_is_one(directory: Path) -> None:
     assert {command.split()[0] for command in commands} == {"run", "compare", "parts", "check"}
     for command in commands:
         assert cli.invoke(command.replace("DIR", "out").split()) == 0
+
+
+def test_a_first_controller_is_a_transport(
+    capsys: pytest.CaptureFixture[str], directory: Path
+) -> None:
+    assert cli.invoke(["new"]) == cli.invoke(["new", "mine.py"]) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told == (
+        "written: mine.py; now `sojourn compare SCENARIO --vary transport=dctcp,mine.py:Gentle`"
+    )
+    changes = {"transport": "mine.py:Gentle"}
+    assert sojourn.check(sojourn.read("scenario.toml") | changes)["transport"]["kind"] == "python"

@@ -27,6 +27,10 @@ MOST_TOLD = 3
 """Comparisons that are told one by one, of those that decide a verdict."""
 
 
+MOST_WORTH = 100.0
+"""How many times as many seeds or flows are worth a verdict at most."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A number, what it must be at least and at most, and where it lies by what is known of it."""
@@ -73,7 +77,28 @@ class Comparison:
     def sentence(self) -> str:
         """The numbers in words."""
         known = "" if math.isnan(self.low) else f" ({self.low:.4g} to {self.high:.4g})"
-        return f"{self.what} is {self.value:.4g}{known}, {self.wanted} wanted"
+        would_tell = f"; {self._what_would_tell}" if known and self.held is None else ""
+        return f"{self.what} is {self.value:.4g}{known}, {self.wanted} wanted{would_tell}"
+
+    @property
+    def more(self) -> float:
+        """How many times as many seeds or flows leave it on one side of its bounds, as it stands.
+
+        An interval shrinks with the root of what it is made of.
+        """
+        bounds = [bound for bound in (self.least, self.most) if math.isfinite(bound)]
+        if min(self.low, *bounds) > 0:
+            low, high, value, *bounds = map(math.log, (self.low, self.high, self.value, *bounds))
+        else:
+            low, high, value = self.low, self.high, self.value
+        gap = min(abs(value - bound) for bound in bounds)
+        return ((high - low) / 2 / gap) ** 2 if gap else math.inf
+
+    @property
+    def _what_would_tell(self) -> str:
+        if self.more > MOST_WORTH:
+            return "no number of seeds or flows that is worth it would tell"
+        return f"{max(self.more, 1.1):.2g} times as many seeds or flows would tell"
 
 
 @dataclass(frozen=True)

@@ -579,11 +579,10 @@ def new(
         "scenario.toml"
     ),
 ) -> None:
-    """Write a first scenario, with comments on what to change."""
+    """Write a first scenario, or a first controller in Python as FILE.py, to change."""
     from sojourn import first_steps
 
-    first_steps.write_first(path)
-    print(f"written: {path}; now `sojourn run {path}`")
+    print(f"written: {path}; now `{first_steps.write_first(path)}`")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from sojourn.scenario import FileError, named_file, parse
 from sojourn.wording import did_you_mean
 
 FIRST = places.PACKAGE / "first_scenario.toml"
+FIRST_CONTROLLER = places.EXAMPLES / "controllers" / "gentle.py"
 
 
 def examples() -> dict[str, Path]:
@@ -38,9 +39,16 @@ def copy_example(name: str, out: Path | None = None) -> list[Path]:
     return _write({file: source.read_text(encoding="utf-8") for file, source in copies.items()})
 
 
-def write_first(out: Path) -> list[Path]:
-    """Write a commented first scenario."""
-    return _write({out: FIRST.read_text(encoding="utf-8").replace("FILE.toml", str(out))})
+def write_first(out: Path) -> str:
+    """Write a commented first scenario, or a controller if `out` ends in `.py`.
+
+    Returns the command that is next.
+    """
+    if out.suffix == ".py":
+        _write({out: FIRST_CONTROLLER.read_text(encoding="utf-8")})
+        return f"sojourn compare SCENARIO --vary transport=dctcp,{out}:Gentle"
+    _write({out: FIRST.read_text(encoding="utf-8").replace("FILE.toml", str(out))})
+    return f"sojourn run {out}"
 
 
 def _write(texts: Mapping[Path, str]) -> list[Path]:

@@ -19,7 +19,7 @@ figure = Figure(
     scales={
         "smoke": {"seeds": 1, "length": "20 ms"},
         "quick": {"seeds": 6, "length": "150 ms"},
-        "paper": {"seeds": 12, "length": "150 ms"},
+        "paper": {"seeds": 32, "length": "150 ms"},
     },
     deviations=(
         "beta is 0.8, as documented. Segments have 64 KB, as in all the authors' fluid scripts of "
