@@ -361,6 +361,7 @@ fn required(part: &str) -> Value {
         "exponential" | "pareto" => json!({ "mean": "10 KB" }),
         "bounded_pareto" | "uniform" => json!({ "min": "1 KB", "max": "2 KB" }),
         "empirical" => json!({ "table": "web_search" }),
+        "python" => json!({ "controller": { "name": "gentle.py:Gentle", "text": "" } }),
         _ => json!({}),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyDict, PyFloat, PyInt};
 use pyo3::{intern, pyclass, pymethods};
 use sojourn_core::endpoint::{self, Controller, Sign};
 use sojourn_core::parameters::{Parameter, Problem};
@@ -17,211 +17,129 @@ use sojourn_core::watch::Watch;
 
 use super::to_python;
 
-/// What a flow may know of its way when it starts.
-#[pyclass(frozen, module = "sojourn._core")]
-pub(crate) struct Path(endpoint::Path);
+/// Declares what controllers are told: a class of Python's over a struct of the core's, with read-only
+/// attributes.
+macro_rules! told {
+    (
+        $(#[doc = $about:literal])+
+        $(#[$option:meta])?
+        $name:ident { $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $read:expr; )+ }
+    ) => {
+        $(#[doc = $about])+
+        #[pyclass(module = "sojourn._core" $(, $option)?)]
+        pub(crate) struct $name(endpoint::$name);
 
-#[pymethods]
-impl Path {
-    /// The flow's number in the workload.
-    #[getter]
-    fn flow(&self) -> u64 {
-        self.0.flow
-    }
-    /// Line rate of its host's link, in bits a second.
-    #[getter]
-    fn line_rate_bps(&self) -> f64 {
-        self.0.line_rate.bps()
-    }
-    /// A full packet there and its ACK back, over an empty network, in seconds.
-    #[getter]
-    fn base_rtt_s(&self) -> f64 {
-        self.0.base_rtt.seconds()
-    }
-    /// Links on the way there.
-    #[getter]
-    fn hops(&self) -> u32 {
-        self.0.hops
-    }
-    /// Payload of a full packet, in bytes.
-    #[getter]
-    fn payload_bytes(&self) -> u64 {
-        self.0.format.payload.0
-    }
-    /// What a full packet is on the wire, in bytes.
-    #[getter]
-    fn packet_bytes(&self) -> u64 {
-        self.0.format.full().0
-    }
-    /// Other flows in progress at the sending host.
-    #[getter]
-    fn others(&self) -> u32 {
-        self.0.others
-    }
-    /// A starting rate that the workload asks for, in bits a second.
-    #[getter]
-    fn initial_rate_bps(&self) -> Option<f64> {
-        self.0.initial_rate.map(Rate::bps)
-    }
-    /// Payload to transfer, in bytes; none for a flow without end.
-    #[getter]
-    fn size_bytes(&self) -> Option<u64> {
-        self.0.size.map(|size| size.0)
-    }
-    /// When the flow starts, in seconds.
-    #[getter]
-    fn start_s(&self) -> f64 {
-        self.0.start.seconds()
-    }
-    /// When it should be over, in seconds, if it has a deadline.
-    #[getter]
-    fn deadline_s(&self) -> Option<f64> {
-        (self.0.deadline < Time::NEVER).then(|| self.0.deadline.seconds())
-    }
-    /// A seed of its own, for controllers that draw random numbers.
-    #[getter]
-    fn seed(&self) -> u64 {
-        self.0.seed
+        #[pymethods]
+        impl $name {
+            $(
+                $(#[doc = $doc])+
+                #[getter]
+                fn $field(&self) -> $type {
+                    let read: fn(&endpoint::$name) -> $type = $read;
+                    read(&self.0)
+                }
+            )+
+        }
+    };
+}
+
+told! {
+    /// What a flow may know of its way when it starts.
+    #[frozen]
+    Path {
+        /// The flow's number in the workload.
+        flow: u64 = |path| path.flow;
+        /// Line rate of its host's link, in bits a second.
+        line_rate_bps: f64 = |path| path.line_rate.bps();
+        /// A full packet there and its ACK back, over an empty network, in seconds.
+        base_rtt_s: f64 = |path| path.base_rtt.seconds();
+        /// Links on the way there.
+        hops: u32 = |path| path.hops;
+        /// Payload of a full packet, in bytes.
+        payload_bytes: u64 = |path| path.format.payload.0;
+        /// What a full packet is on the wire, in bytes.
+        packet_bytes: u64 = |path| path.format.full().0;
+        /// Other flows in progress at the sending host.
+        others: u32 = |path| path.others;
+        /// A starting rate that the workload asks for, in bits a second.
+        initial_rate_bps: Option<f64> = |path| path.initial_rate.map(Rate::bps);
+        /// Payload to transfer, in bytes; none for a flow without end.
+        size_bytes: Option<u64> = |path| path.size.map(|size| size.0);
+        /// When the flow starts, in seconds.
+        start_s: f64 = |path| path.start.seconds();
+        /// When it should be over, in seconds, if it has a deadline.
+        deadline_s: Option<f64> = |path| (path.deadline < Time::NEVER).then(|| path.deadline.seconds());
+        /// A seed of its own, for controllers that draw random numbers.
+        seed: u64 = |path| path.seed;
     }
 }
 
-/// The end of a handshake.
-#[pyclass(frozen, module = "sojourn._core")]
-pub(crate) struct Opened(endpoint::Opened);
-
-#[pymethods]
-impl Opened {
-    /// When it came, in seconds.
-    #[getter]
-    fn now_s(&self) -> f64 {
-        self.0.now.seconds()
-    }
-    /// How long the last attempt took, in seconds.
-    #[getter]
-    fn rtt_s(&self) -> f64 {
-        self.0.rtt.seconds()
-    }
-    /// Whether it took more than one attempt.
-    #[getter]
-    fn syn_was_lost(&self) -> bool {
-        self.0.syn_was_lost
+told! {
+    /// The end of a handshake.
+    #[frozen]
+    Opened {
+        /// When it came, in seconds.
+        now_s: f64 = |opened| opened.now.seconds();
+        /// How long the last attempt took, in seconds.
+        rtt_s: f64 = |opened| opened.rtt.seconds();
+        /// Whether it took more than one attempt.
+        syn_was_lost: bool = |opened| opened.syn_was_lost;
     }
 }
 
-/// An acknowledgement. It is one object for all ACKs, and holds until the next one.
-#[pyclass(module = "sojourn._core")]
-pub(crate) struct Ack(endpoint::Ack);
-
-#[pymethods]
-impl Ack {
-    /// When it came, in seconds.
-    #[getter]
-    fn now_s(&self) -> f64 {
-        self.0.now.seconds()
-    }
-    /// The same in picoseconds, exactly.
-    #[getter]
-    fn now_ps(&self) -> u64 {
-        self.0.now.0
-    }
-    /// Payload that is now known to be received and was not before, in bytes.
-    #[getter]
-    fn acked_bytes(&self) -> u64 {
-        self.0.bytes.0
-    }
-    /// By how many segments the cumulative acknowledgement moved.
-    #[getter]
-    fn advanced(&self) -> u32 {
-        self.0.advanced
-    }
-    /// Segments that are now known to be received and were not before, in order or not.
-    #[getter]
-    fn delivered(&self) -> u32 {
-        self.0.delivered
-    }
-    /// The round-trip time that the host measured, in seconds.
-    #[getter]
-    fn rtt_s(&self) -> f64 {
-        self.0.rtt.seconds()
-    }
-    /// The same in picoseconds, exactly.
-    #[getter]
-    fn rtt_ps(&self) -> u64 {
-        self.0.rtt.0
-    }
-    /// Whether it tells of a mark.
-    #[getter]
-    fn marked(&self) -> bool {
-        self.0.marked
-    }
-    /// How long the packet took to the receiver, in seconds by the hosts' clocks, if the class
-    /// `tells_delay`.
-    #[getter]
-    fn one_way_delay_s(&self) -> f64 {
-        f64::from(self.0.feedback)
-    }
-    /// When the packet was sent that it answers, in seconds.
-    #[getter]
-    fn sent_at_s(&self) -> f64 {
-        self.0.sent_at.seconds()
-    }
-    /// All segments before this one have been received.
-    #[getter]
-    fn cumulative(&self) -> u32 {
-        self.0.cumulative
-    }
-    /// The next segment never sent before.
-    #[getter]
-    fn next(&self) -> u32 {
-        self.0.next
-    }
-    /// Whether a gap is being repaired.
-    #[getter]
-    fn is_recovering(&self) -> bool {
-        self.0.is_recovering
-    }
-    /// Segments that it shows to be lost.
-    #[getter]
-    fn lost(&self) -> u32 {
-        self.0.lost
-    }
-    /// Payload that is still in flight, as far as the sender knows, in bytes.
-    #[getter]
-    fn in_flight_bytes(&self) -> u64 {
-        self.0.in_flight.0
+told! {
+    /// An acknowledgement. It is one object for all ACKs, and holds until the next one.
+    Ack {
+        /// When it came, in seconds.
+        now_s: f64 = |ack| ack.now.seconds();
+        /// The same in picoseconds, exactly.
+        now_ps: u64 = |ack| ack.now.0;
+        /// Payload that is now known to be received and was not before, in bytes.
+        acked_bytes: u64 = |ack| ack.bytes.0;
+        /// By how many segments the cumulative acknowledgement moved.
+        advanced: u32 = |ack| ack.advanced;
+        /// Segments that are now known to be received and were not before, in order or not.
+        delivered: u32 = |ack| ack.delivered;
+        /// The round-trip time that the host measured, in seconds.
+        rtt_s: f64 = |ack| ack.rtt.seconds();
+        /// The same in picoseconds, exactly.
+        rtt_ps: u64 = |ack| ack.rtt.0;
+        /// Whether it tells of a mark.
+        marked: bool = |ack| ack.marked;
+        /// How long the packet took to the receiver, in seconds by the hosts' clocks, if the class
+        /// `tells_delay`.
+        one_way_delay_s: f64 = |ack| f64::from(ack.feedback);
+        /// When the packet was sent that it answers, in seconds.
+        sent_at_s: f64 = |ack| ack.sent_at.seconds();
+        /// All segments before this one have been received.
+        cumulative: u32 = |ack| ack.cumulative;
+        /// The next segment never sent before.
+        next: u32 = |ack| ack.next;
+        /// Whether a gap is being repaired.
+        is_recovering: bool = |ack| ack.is_recovering;
+        /// Segments that it shows to be lost.
+        lost: u32 = |ack| ack.lost;
+        /// Payload that is still in flight, as far as the sender knows, in bytes.
+        in_flight_bytes: u64 = |ack| ack.in_flight.0;
     }
 }
 
-/// A loss, or a mark that means the same.
-#[pyclass(frozen, module = "sojourn._core")]
-pub(crate) struct Loss(endpoint::Loss);
-
-#[pymethods]
-impl Loss {
-    /// When it was noticed, in seconds.
-    #[getter]
-    fn now_s(&self) -> f64 {
-        self.0.now.seconds()
-    }
-    /// The same in picoseconds, exactly.
-    #[getter]
-    fn now_ps(&self) -> u64 {
-        self.0.now.0
-    }
-    /// Payload sent and not yet acknowledged, lost or not, in bytes.
-    #[getter]
-    fn flight_bytes(&self) -> u64 {
-        self.0.flight.0
-    }
-    /// How it was noticed: `gap`, `timeout` or `mark`.
-    #[getter]
-    fn sign(&self, py: Python<'_>) -> Py<PyString> {
-        let sign = match self.0.sign {
-            Sign::Gap => intern!(py, "gap"),
-            Sign::Timeout => intern!(py, "timeout"),
-            Sign::Mark => intern!(py, "mark"),
+told! {
+    /// A loss, or a mark that means the same.
+    #[frozen]
+    Loss {
+        /// When it was noticed, in seconds.
+        now_s: f64 = |loss| loss.now.seconds();
+        /// The same in picoseconds, exactly.
+        now_ps: u64 = |loss| loss.now.0;
+        /// Payload sent and not yet acknowledged, lost or not, in bytes.
+        flight_bytes: u64 = |loss| loss.flight.0;
+        /// How it was noticed: `gap`, `timeout` or `mark`.
+        sign: &'static str = |loss| match loss.sign {
+            Sign::Gap => "gap",
+            Sign::Timeout => "timeout",
+            Sign::Mark => "mark",
         };
-        sign.clone().unbind()
     }
 }
 
