@@ -30,8 +30,9 @@ figure = Figure(
         "The line is the first seed, the band holds all. Without noise, flows that start at the "
         "same moment from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as in the one published run. If "
         "one starts up to 0.1 ms later, the ratio of the last 50 ms is from 3.4 to 47 (20 runs, "
-        "median 9); with noise it is from 2.3 to 59 (12 seeds), and in the mean of 32 seeds 5.8 (4.2 "
-        "to 8.1): the published run is one of those that can be, and not the rule. So flows tend to drift apart "
+        "median 9); with noise it is from 2.3 to 59 (12 seeds), and in the mean of 32 seeds 5.8 "
+        "(4.2 to 8.1): the published run is one of those that can be, and not the rule. So flows "
+        "tend to drift apart "
         "further than in that run, with segments of 16 KB more so (median 40 over the same 20 "
         "starts); hyper increase, which the authors' simulator does not have, makes no difference "
         "(9).",
