@@ -188,6 +188,18 @@ def test_what_makes_no_sense_is_one_line(
     assert "\n" not in str(error.value)
 
 
+def test_a_file_that_is_cut_off_is_a_controller_or_one_line() -> None:
+    text = (OWN / "gentle.py").read_text()
+    lines = set()
+    for end in range(0, len(text), 11):
+        try:
+            controllers.part("gentle.py:Gentle", text[:end])
+        except ScenarioError as error:
+            assert "\n" not in str(error)
+            lines.add(str(error))
+    assert len(lines) > 5
+
+
 def test_the_way_to_an_error_is_shown_on_request(
     write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,7 +57,9 @@ def broken(drawn: random.Random, content: bytes, other: bytes) -> bytes:
 
 
 def test_a_broken_file_is_a_scenario_or_one_line(tmp_path: Path) -> None:
-    examples = {file.name: file.read_bytes() for file in places.EXAMPLES.iterdir()}
+    # But no Python: of what chance makes of a controller nobody knows what it does.
+    plain = (file for file in places.EXAMPLES.iterdir() if file.suffix in (".toml", ".csv"))
+    examples = {file.name: file.read_bytes() for file in plain}
     shutil.copytree(places.EXAMPLES, tmp_path / "examples")
     scenarios = [name for name in examples if name.endswith(".toml")]
     tables = {"own_sizes": ["own_sizes.csv"]}
