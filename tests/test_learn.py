@@ -256,6 +256,14 @@ def test_to_reset_or_to_forget_an_environment_ends_its_run() -> None:
     del environment
 
 
+def printed(program: str) -> tuple[str, str]:
+    """Run a program in a process of its own; return what it prints, and on the error output."""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    return run.stdout, run.stderr
+
+
 def test_a_program_ends_with_an_episode_in_progress() -> None:
     program = (
         "from sojourn import learn\n"
@@ -263,10 +271,7 @@ def test_a_program_ends_with_an_episode_in_progress() -> None:
         "environment.reset(seed=1)\n"
         "print('begun')\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
-    )
-    assert (run.stdout, run.stderr) == ("begun\n", "")
+    assert printed(program) == ("begun\n", "")
 
 
 def test_a_step_without_end_can_be_interrupted() -> None:
@@ -290,10 +295,7 @@ def test_a_step_without_end_can_be_interrupted() -> None:
         "except KeyboardInterrupt:\n"
         "    print(threading.active_count())\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
-    )
-    assert (run.stdout, run.stderr) == ("1\n", "")
+    assert printed(program) == ("1\n", "")
 
 
 def test_environments_stand_side_by_side() -> None:

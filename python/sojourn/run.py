@@ -92,7 +92,8 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
         if cache is not None:
             store.prepare(cache)
         workers = threads or min(os.cpu_count() or 1, most)
-        calls_python = any(controllers.are_in(given[name]) for name in missing)
+        # On a cluster each run is in a process anyway.
+        calls_python = cluster is None and any(controllers.are_in(given[name]) for name in missing)
         crew = Crew() if calls_python and min(workers, len(missing)) > 1 else None
         courses = {
             name: Course(
