@@ -5,7 +5,7 @@
 
 pub mod chain;
 
-use crate::units::{Duration, Time};
+use crate::units::Duration;
 
 /// Where a packet is on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,11 +69,6 @@ impl Journey {
     pub fn pass(&mut self, transmission: Duration, propagation: Duration) {
         self.0[0] += propagation;
         self.0[1] += transmission;
-    }
-
-    /// How long it has waited behind its own flow on its way there, past its host.
-    pub fn queue_own_there(&self) -> Duration {
-        self.0[LEGS[Leg::There as usize]]
     }
 
     /// All of it.
@@ -140,23 +135,6 @@ impl Account {
         self.receiver += receiver;
         self.rounds += 1;
     }
-}
-
-/// What a packet in the network carries beside it, as it goes from part to part of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Parcel {
-    /// The time stamp of the packet, which meanwhile carries the number of this.
-    pub stamp: Time,
-    /// The account of its sending, or of that which it answers.
-    pub account: Account,
-    /// Where it has been since.
-    pub journey: Journey,
-    /// How long the receiver held back the answer.
-    pub receiver: Duration,
-    /// Where it is.
-    pub leg: Leg,
-    /// When the packet's transmission started on the link that it is on.
-    pub starts: Time,
 }
 
 /// What a packet carried that has come to the end of its way.

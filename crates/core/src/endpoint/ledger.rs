@@ -1,6 +1,7 @@
 //! The account of a sending: what let it go, and not earlier (docs/design.md, "Accounts").
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::Allowance;
 use super::pacing::Pace;
@@ -15,15 +16,15 @@ pub struct Ledger {
     start: Time,
     /// How the flow was opened, once it was.
     opening: Option<Opening>,
-    /// The account of what would be sent at `since`.
-    account: Account,
+    /// The account of what would be sent at `since`: shared by all that one ACK lets go.
+    account: Arc<Account>,
     since: Time,
     /// Whether the window holds back what is next in line; otherwise its pace does, if anything.
     is_full: bool,
     /// What was known of its pace when that was last looked at.
     pace: Pace,
     /// Of each segment that is not acknowledged when it was last sent, and the account of that.
-    sent: VecDeque<(Time, Account)>,
+    sent: VecDeque<(Time, Arc<Account>)>,
     /// The first of them.
     first: u32,
     /// The pieces of its chain, if somebody asks about this flow.
@@ -36,7 +37,7 @@ impl Ledger {
         Self {
             start: now,
             opening: None,
-            account: Account::default(),
+            account: Arc::default(),
             since: now,
             is_full: false,
             pace: Pace::default(),
@@ -77,11 +78,12 @@ impl Ledger {
             self.is_full = false;
             match came {
                 Some(Arrival { account, journey, receiver }) => {
-                    self.account = *account;
-                    self.account.add_round(journey, receiver);
+                    let mut next = *account;
+                    next.add_round(journey, receiver);
                     if let Some(chain) = &mut self.chain {
-                        chain.add_round(&mut self.account, journey, receiver);
+                        chain.add_round(&mut next, journey, receiver);
                     }
+                    replace(&mut self.account, next);
                 }
                 // Only a probe for a lost tail goes whatever the window.
                 None if sender.wants_probe() => self.hold_back(Held::Timeout, now - self.since),
@@ -118,34 +120,49 @@ impl Ledger {
     }
 
     fn hold_back(&mut self, why: Held, lasted: Duration) {
-        self.account.hold(why, lasted);
-        if let Some(chain) = &mut self.chain {
-            chain.hold(&mut self.account, why, lasted);
-        }
+        hold(&mut self.account, &mut self.chain, why, lasted);
     }
 
     /// The account of a segment that is sent now. If it has been sent before, what came after that is
     /// recovery: from a time-out that is being recovered from, or else from what ACKs told.
-    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> &Account {
+    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> Arc<Account> {
         let place = (segment.sequence - self.first) as usize;
         if segment.is_retransmit {
             let (sent, account) = &mut self.sent[place];
             let why = if timed_out { Held::Timeout } else { Held::Gap };
-            account.hold(why, now - *sent);
-            if let Some(chain) = &mut self.chain {
-                chain.hold(account, why, now - *sent);
-            }
+            hold(account, &mut self.chain, why, now - *sent);
             *sent = now;
-            return account;
+            return Arc::clone(account);
         }
         assert!(self.since == now && place == self.sent.len(), "a sending out of turn");
-        self.sent.push_back((now, self.account));
-        &self.account
+        self.sent.push_back((now, Arc::clone(&self.account)));
+        Arc::clone(&self.account)
     }
 
     /// Notes what holds back the next segment, after all has been sent that may be.
     pub fn close(&mut self, sender: &Sender, allowance: Allowance) {
         self.is_full = sender.is_open() && !sender.has_data(allowance);
         self.pace = sender.pace_of_next(allowance);
+    }
+}
+
+/// What an account is of was held back so long.
+fn hold(account: &mut Arc<Account>, chain: &mut Option<Chain>, why: Held, lasted: Duration) {
+    if lasted == Duration::ZERO {
+        return;
+    }
+    let mut next = **account;
+    next.hold(why, lasted);
+    if let Some(chain) = chain {
+        chain.hold(&mut next, why, lasted);
+    }
+    replace(account, next);
+}
+
+/// Writes an account where the last one was, unless that is still on its way somewhere.
+fn replace(account: &mut Arc<Account>, next: Account) {
+    match Arc::get_mut(account) {
+        Some(place) => *place = next,
+        None => *account = Arc::new(next),
     }
 }

@@ -6,7 +6,6 @@
 use rustc_hash::FxHashMap;
 
 use super::journeys;
-use super::pauses::Pauses;
 use super::ring::Ring;
 use super::traffic::Class;
 use crate::account::Waits;
@@ -36,23 +35,52 @@ pub struct Exit {
     pub totals: Totals,
 }
 
-impl Totals {
-    /// Divides a wait that began with the totals `before`.
+/// How long packets waited, and what transmitters did meanwhile: sums of moments that are added when waits
+/// end and taken off when they begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    lasted: u64,
+    during: Totals,
+}
+
+impl Waited {
+    /// A wait begins.
+    pub fn begin(&mut self, at: Time, totals: &Totals) {
+        self.lasted = self.lasted.wrapping_sub(at.0);
+        self.during = self.during.with(totals, u64::wrapping_sub);
+    }
+
+    /// The wait ends.
+    pub fn end(&mut self, at: Time, totals: &Totals) {
+        self.lasted = self.lasted.wrapping_add(at.0);
+        self.during = self.during.with(totals, u64::wrapping_add);
+    }
+
+    /// Divides waits that have all ended.
     ///
     /// # Panics
     /// If the parts are more than the whole: then a port has lost count of what it did.
-    pub fn since(&self, before: &Self, wait: Duration) -> Waits {
-        let past = |of: fn(&Self) -> u64| of(self).wrapping_sub(of(before));
-        let (busy, control, own) = (past(|t| t.busy), past(|t| t.control), past(|t| t.own));
-        let paused = past(|t| t.paused);
+    pub fn divided(&self) -> Waits {
+        let Totals { busy, control, own, paused } = self.during;
         let (others, idle) = (
             busy.checked_sub(control.wrapping_add(own)),
-            wait.0.checked_sub(busy.wrapping_add(paused)),
+            self.lasted.checked_sub(busy.wrapping_add(paused)),
         );
         let (Some(others), Some(idle)) = (others, idle) else {
-            panic!("a wait of {wait} does not divide: {before:?} to {self:?}")
+            panic!("a wait does not divide: {self:?}")
         };
         [own, others, control, paused, idle].map(Duration)
+    }
+}
+
+impl Totals {
+    fn with(&self, other: &Self, by: fn(u64, u64) -> u64) -> Self {
+        Self {
+            busy: by(self.busy, other.busy),
+            control: by(self.control, other.control),
+            own: by(self.own, other.own),
+            paused: by(self.paused, other.paused),
+        }
     }
 }
 
@@ -77,42 +105,52 @@ struct Stay {
     sent: u64,
 }
 
-/// What a transmitter has done so far.
+/// The pauses of a class.
+#[derive(Clone, Copy, Debug, Default)]
+struct Paused {
+    /// Time spent idle for them.
+    idle: u64,
+    /// When the present one began.
+    since: Option<Time>,
+}
+
+/// What a transmitter has done so far. What every transmission touches stands first, in a line of memory.
+#[repr(C, align(64))]
 pub struct Doings {
     /// When the last transmission ends, and of what it is.
     free: Time,
     last: (FlowNumber, Kind),
     busy: u64,
     control: u64,
-    /// By class: idle for a pause.
-    paused: Box<[u64]>,
-    stays: FxHashMap<FlowNumber, Stay>,
     /// By what is on the wire, in order.
     exits: Ring<Exit>,
-    /// The packets that were let wait and are not yet written down elsewhere.
-    pub entries: Vec<Entry>,
+    stays: FxHashMap<FlowNumber, Stay>,
+    /// By class, of those up to the last that was ever paused.
+    paused: Vec<Paused>,
     /// Whether packets that are no answers get their time stamp here.
     pub stamps: bool,
+    /// The packet that was last let wait, until that is written down elsewhere.
+    pub entry: Option<Entry>,
 }
 
 impl Doings {
-    /// Of a port with so many classes, that has done nothing.
-    pub fn new(classes: usize, stamps: bool) -> Self {
+    /// Of a port that has done nothing.
+    pub fn new(stamps: bool) -> Self {
         Self {
             free: Time::ZERO,
             last: (FlowNumber::MAX, Kind::Pause),
             busy: 0,
             control: 0,
-            paused: vec![0; classes].into(),
-            stays: FxHashMap::default(),
             exits: Ring::default(),
-            entries: Vec::new(),
+            stays: FxHashMap::default(),
+            paused: Vec::new(),
             stamps,
+            entry: None,
         }
     }
 
     /// A packet of a class has to wait from now on.
-    pub fn enter(&mut self, packet: &Packet, class: Class, now: Time, pauses: &[Pauses]) {
+    pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) {
         let left = self.free.0.saturating_sub(now.0);
         let (flow, kind) = self.last;
         let busy = self.busy.wrapping_sub(left);
@@ -121,7 +159,7 @@ impl Doings {
             self.note(packet, now, Totals { busy, control, own: 0, paused: 0 });
             return;
         }
-        let paused = self.paused_by(class, now, pauses);
+        let paused = self.paused_by(class, now);
         let stay = self.stays.entry(packet.flow).or_insert(Stay { waiting: 0, class, sent: 0 });
         stay.waiting += 1;
         let is_own = flow == packet.flow && !kind.is_control();
@@ -132,7 +170,7 @@ impl Doings {
     fn note(&mut self, packet: &Packet, came: Time, totals: Totals) {
         if !packet.kind.is_frame() {
             let number = journeys::number(packet) as u32;
-            self.entries.push(Entry { number, came, totals });
+            self.entry = Some(Entry { number, came, totals });
         }
     }
 
@@ -155,9 +193,9 @@ impl Doings {
     }
 
     /// A transmission starts, that ends then.
-    pub fn start(&mut self, packet: &Packet, starts: Time, ends: Time, pauses: &[Pauses]) {
+    pub fn start(&mut self, packet: &Packet, starts: Time, ends: Time) {
         for class in 0..self.paused.len() {
-            self.paused[class] = self.paused_by(class as Class, starts, pauses);
+            self.paused[class].idle = self.paused_by(class as Class, starts);
         }
         let lasts = (ends - starts).0;
         let mut totals = Totals { busy: self.busy, control: self.control, own: 0, paused: 0 };
@@ -167,7 +205,8 @@ impl Doings {
             && let Some(stay) = self.part(packet.flow)
         {
             totals.own = stay.sent;
-            totals.paused = self.paused[usize::from(stay.class)];
+            totals.paused =
+                self.paused.get(usize::from(stay.class)).map_or(0, |paused| paused.idle);
             if let Some(stay) = self.stays.get_mut(&packet.flow) {
                 stay.sent = stay.sent.wrapping_add(lasts);
             }
@@ -177,17 +216,28 @@ impl Doings {
         self.exits.push(Exit { starts, totals });
     }
 
-    /// A class's pause ends.
-    pub fn resume(&mut self, class: Class, now: Time, pauses: &[Pauses]) {
-        self.paused[usize::from(class)] = self.paused_by(class, now, pauses);
+    /// A class is paused, unless it is already.
+    pub fn pause(&mut self, class: Class, now: Time) {
+        let class = usize::from(class);
+        if self.paused.len() <= class {
+            self.paused.resize(class + 1, Paused::default());
+        }
+        self.paused[class].since.get_or_insert(now);
     }
 
-    /// How long the transmitter has been idle for a pause of a class.
-    fn paused_by(&self, class: Class, now: Time, pauses: &[Pauses]) -> u64 {
-        let idle = pauses[usize::from(class)]
-            .since
-            .map_or(0, |since| now.0.saturating_sub(since.max(self.free).0));
-        self.paused[usize::from(class)] + idle
+    /// A class's pause ends, if one is on.
+    pub fn resume(&mut self, class: Class, now: Time) {
+        let idle = self.paused_by(class, now);
+        if let Some(paused) = self.paused.get_mut(usize::from(class)) {
+            *paused = Paused { idle, since: None };
+        }
+    }
+
+    /// How long the transmitter has been idle for pauses of a class.
+    fn paused_by(&self, class: Class, now: Time) -> u64 {
+        let Some(paused) = self.paused.get(usize::from(class)) else { return 0 };
+        let until_now = |since: Time| now.0.saturating_sub(since.max(self.free).0);
+        paused.idle + paused.since.map_or(0, until_now)
     }
 
     /// What was noted of the first packet on the wire, which leaves it.
@@ -218,55 +268,59 @@ mod tests {
     }
 
     /// How a wait divides, in nanoseconds: own, others, control, paused, idle.
-    fn parts(doings: &Doings, entered: Totals, wait: u64) -> [u64; 5] {
-        let last = doings.exits.len() - 1;
-        let exit = doings.exits.get(last).unwrap();
-        exit.totals.since(&entered, Duration::from_nanos(wait)).map(|part| part.0 / 1000)
+    fn parts(doings: &Doings, entry: Entry) -> [u64; 5] {
+        let Exit { starts, totals } = doings.exits.get(doings.exits.len() - 1).unwrap();
+        let mut waited = Waited::default();
+        waited.begin(entry.came, &entry.totals);
+        waited.end(*starts, totals);
+        waited.divided().map(|part| part.0 / 1000)
+    }
+
+    /// A packet has to wait from now on.
+    fn enter(doings: &mut Doings, packet: &Packet, class: Class, now: u64) -> Entry {
+        doings.enter(packet, class, at(now));
+        doings.entry.take().unwrap()
     }
 
     #[test]
     fn a_wait_divides_by_what_was_sent_meanwhile_whatever_came_first() {
-        let (mut doings, pauses) = (Doings::new(1, false), [Pauses::default()]);
+        let mut doings = Doings::new(false);
         let (one, other, ack) =
             (packet(Kind::Data, 1), packet(Kind::Data, 2), packet(Kind::Ack, 3));
         let start = |doings: &mut Doings, packet: &Packet, from, to| {
-            doings.start(packet, at(from), at(to), &pauses);
+            doings.start(packet, at(from), at(to));
         };
         // Another packet of flow 1 is being sent until 100 when one comes at 40; then one of flow 2, an
         // ACK, and after a moment in which nothing goes it.
         start(&mut doings, &one, 0, 100);
-        doings.enter(&one, 0, at(40), &pauses);
-        doings.enter(&other, 0, at(70), &pauses);
-        let [first, second] = [0, 1].map(|place| doings.entries[place].totals);
+        let first = enter(&mut doings, &one, 0, 40);
+        let second = enter(&mut doings, &other, 0, 70);
         start(&mut doings, &other, 100, 130);
-        assert_eq!(parts(&doings, second, 30), [0, 30, 0, 0, 0]);
+        assert_eq!(parts(&doings, second), [0, 30, 0, 0, 0]);
         start(&mut doings, &ack, 130, 135);
         start(&mut doings, &one, 142, 242);
-        assert_eq!(parts(&doings, first, 102), [60, 30, 5, 0, 7]);
+        assert_eq!(parts(&doings, first), [60, 30, 5, 0, 7]);
         assert!(doings.stays.is_empty(), "nobody waits");
     }
 
     #[test]
     fn a_pause_counts_from_when_the_transmitter_falls_idle_to_its_end() {
-        let (mut doings, mut pauses) = (Doings::new(2, false), [Pauses::default(); 2]);
+        let mut doings = Doings::new(false);
         let packet = packet(Kind::Data, 1);
-        doings.start(&packet, at(0), at(100), &pauses);
+        doings.start(&packet, at(0), at(100));
         // Class 1 is paused from 60 to 400 and from 450 on; a packet of it comes at 80, another at 300.
-        pauses[1].begin(at(60));
-        doings.enter(&packet, 1, at(80), &pauses);
+        doings.pause(1, at(60));
+        let first = enter(&mut doings, &packet, 1, 80);
         // Class 0 goes on meanwhile.
         let passing = Packet { flow: 2, ..packet };
-        doings.start(&passing, at(150), at(250), &pauses);
-        doings.enter(&packet, 1, at(300), &pauses);
-        let [first, second] = [0, 1].map(|place| doings.entries[place].totals);
-        doings.resume(1, at(400), &pauses);
-        pauses[1].end(at(400));
-        doings.start(&packet, at(400), at(500), &pauses);
-        assert_eq!(parts(&doings, first, 320), [20, 100, 0, 200, 0]);
-        pauses[1].begin(at(450));
-        doings.resume(1, at(700), &pauses);
-        pauses[1].end(at(700));
-        doings.start(&packet, at(700), at(800), &pauses);
-        assert_eq!(parts(&doings, second, 400), [100, 0, 0, 300, 0]);
+        doings.start(&passing, at(150), at(250));
+        let second = enter(&mut doings, &packet, 1, 300);
+        doings.resume(1, at(400));
+        doings.start(&packet, at(400), at(500));
+        assert_eq!(parts(&doings, first), [20, 100, 0, 200, 0]);
+        doings.pause(1, at(450));
+        doings.resume(1, at(700));
+        doings.start(&packet, at(700), at(800));
+        assert_eq!(parts(&doings, second), [100, 0, 0, 300, 0]);
     }
 }

@@ -4,68 +4,80 @@
 //! and in its place the packet has the number of its parcel until it comes to the end of its way.
 
 use std::hint::black_box;
+use std::sync::Arc;
 
-use super::doings::{Entry, Totals};
+use super::doings::{Entry, Waited};
 use super::port::Hop;
-use crate::account::{Account, Arrival, Journey, Leg, Parcel};
+use crate::account::{Account, Arrival, Journey, Leg};
 use crate::packet::Packet;
 use crate::units::{Duration, Time};
 
-/// What hops look at of a parcel, in the order in which they do: few lines of memory each.
-#[derive(Clone, Copy)]
+/// What hops look at of a parcel: one line of memory.
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Tag {
-    /// When its packet came to the port where it waits, if it does; else never.
-    came: Time,
-    /// What the port's transmitter had done by then.
-    totals: Totals,
+    /// On this leg, since the packet set out or was answered.
+    waited: Waited,
+    transmission: Duration,
+    propagation: Duration,
     leg: Leg,
-    journey: Journey,
+    waits: bool,
+}
+
+const _: () = assert!(size_of::<Tag>() == 64);
+
+/// The rest of a parcel, for the ends of legs.
+#[derive(Clone, Debug, Default)]
+struct Load {
+    /// The time stamp of the packet, which meanwhile carries the number of this.
     stamp: Time,
+    /// How long the receiver held back the answer.
     receiver: Duration,
+    /// Of its sending, or of that which it answers; with none, it was sent as the flow was opened.
+    account: Option<Arc<Account>>,
+    /// Where it has been on former legs.
+    journey: Journey,
+}
+
+/// What a packet carries from part to part of a run.
+#[derive(Debug)]
+pub struct Parcel {
+    tag: Tag,
+    load: Load,
+    /// When the packet's transmission started on the link that it is on.
+    pub starts: Time,
 }
 
 /// The parcels of the packets in the network, and of those that receivers have yet to answer.
 #[derive(Default)]
 pub struct Journeys {
     tags: Vec<Tag>,
-    accounts: Vec<Account>,
+    loads: Vec<Load>,
     free: Vec<u32>,
     /// The parcel of the packet that has just come to the end of its way, while nobody has taken it.
     came: Option<u32>,
 }
 
 impl Journeys {
-    /// A packet sets out, with the account of its sending.
-    pub fn send(&mut self, packet: &mut Packet, account: &Account) {
-        self.load(packet, account, &Journey::NONE, Duration::ZERO, Leg::Host);
+    /// A packet sets out, with the account of its sending, if it has one.
+    pub fn send(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
+        let load = Load { stamp: packet.sent_at, account, ..Load::default() };
+        self.add(packet, Tag::default(), load);
     }
 
     /// A packet comes from another part of the run with its parcel.
-    pub fn put(&mut self, packet: &mut Packet, parcel: &Parcel) {
-        let Parcel { stamp, account, journey, receiver, leg, .. } = parcel;
-        packet.sent_at = *stamp;
-        self.load(packet, account, journey, *receiver, *leg);
+    pub fn put(&mut self, packet: &mut Packet, parcel: Parcel) {
+        self.add(packet, parcel.tag, parcel.load);
     }
 
-    fn load(
-        &mut self,
-        packet: &mut Packet,
-        account: &Account,
-        journey: &Journey,
-        receiver: Duration,
-        leg: Leg,
-    ) {
-        let (stamp, journey) = (packet.sent_at, *journey);
-        let tag =
-            Tag { came: Time::NEVER, totals: Totals::default(), leg, journey, stamp, receiver };
+    fn add(&mut self, packet: &mut Packet, tag: Tag, load: Load) {
         let number = if let Some(number) = self.free.pop() {
             self.tags[number as usize] = tag;
-            self.accounts[number as usize] = *account;
+            self.loads[number as usize] = load;
             number
         } else {
             self.tags.push(tag);
-            self.accounts.push(*account);
+            self.loads.push(load);
             (self.tags.len() - 1) as u32
         };
         packet.sent_at = Time(u64::from(number));
@@ -74,63 +86,68 @@ impl Journeys {
     /// An answer sets out, with the parcel of the packet that has come and caused it.
     pub fn answer(&mut self, packet: &mut Packet) {
         let Some(number) = self.came.take() else {
-            self.send(packet, &Account::NONE);
+            self.send(packet, None);
             return;
         };
-        let tag = &mut self.tags[number as usize];
-        tag.stamp = packet.sent_at;
-        tag.leg = Leg::Back;
+        self.tags[number as usize].leg = Leg::Back;
+        self.loads[number as usize].stamp = packet.sent_at;
         packet.sent_at = Time(u64::from(number));
     }
 
-    /// These packets have come to ports and wait there.
-    pub fn enter(&mut self, entries: impl Iterator<Item = Entry>) {
-        for Entry { number, came, totals } in entries {
-            let tag = &mut self.tags[number as usize];
-            (tag.came, tag.totals) = (came, totals);
-        }
+    /// A packet has come to a port and waits there.
+    pub fn enter(&mut self, entry: &Entry) {
+        let tag = &mut self.tags[entry.number as usize];
+        tag.waited.begin(entry.came, &entry.totals);
+        tag.waits = true;
     }
 
     /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does.
     ///
     /// [`Routes::read_ahead`]: super::routes::Routes::read_ahead
     pub fn read_ahead(&self, packet: &Packet) {
-        if let Some(tag) = self.tags.get(number(packet)) {
-            black_box((tag.came, tag.journey.queue_own_there(), tag.receiver));
-        }
+        black_box(self.tags.get(number(packet)).map(|tag| tag.waits));
     }
 
     /// A packet has come to the end of a link.
     pub fn hop(&mut self, packet: &Packet, hop: &Hop) {
-        let tag = &mut self.tags[number(packet)];
+        let number = number(packet);
+        let tag = &mut self.tags[number];
         tag.leave(hop);
-        tag.journey.pass(hop.transmission, hop.propagation);
+        tag.transmission += hop.transmission;
+        tag.propagation += hop.propagation;
         if tag.leg == Leg::Host {
+            tag.end_leg(&mut self.loads[number].journey);
             tag.leg = Leg::There;
         }
         if hop.stamps && !packet.kind.is_answer() {
-            tag.stamp = hop.starts;
+            self.loads[number].stamp = hop.starts;
         }
     }
 
     /// A packet on the wire goes on elsewhere, with what is returned.
     pub fn ship(&mut self, packet: &Packet, hop: &Hop) -> Parcel {
-        self.tags[number(packet)].leave(hop);
-        self.take(packet, hop.starts)
+        let number = number(packet);
+        self.tags[number].leave(hop);
+        self.free.push(number as u32);
+        let load = std::mem::take(&mut self.loads[number]);
+        Parcel { tag: self.tags[number], load, starts: hop.starts }
     }
 
     /// A packet has come to the end of its way, and gets its time stamp back.
     pub fn land(&mut self, packet: &mut Packet) {
         let number = number(packet);
-        packet.sent_at = self.tags[number].stamp;
+        let load = &mut self.loads[number];
+        self.tags[number].end_leg(&mut load.journey);
+        packet.sent_at = load.stamp;
         self.came = Some(number as u32);
     }
 
     /// What the packet carried that has just come, while nobody has taken it.
     pub fn came(&self) -> Option<Arrival<'_>> {
         self.came.map(|number| {
-            let Tag { journey, receiver, .. } = &self.tags[number as usize];
-            Arrival { account: &self.accounts[number as usize], journey, receiver: *receiver }
+            let Load { account, journey, receiver, .. } = &self.loads[number as usize];
+            let account = account.as_deref().unwrap_or(&Account::NONE);
+            Arrival { account, journey, receiver: *receiver }
         })
     }
 
@@ -141,41 +158,43 @@ impl Journeys {
 
     /// Takes up what was kept, while its packet waited so long to be answered.
     pub fn take_up(&mut self, kept: u32, waited: Duration) {
-        self.tags[kept as usize].receiver += waited;
+        self.loads[kept as usize].receiver += waited;
         self.came = Some(kept);
     }
 
     /// Gives up what was kept.
     pub fn give_up(&mut self, kept: u32) {
+        self.loads[kept as usize].account = None;
         self.free.push(kept);
     }
 
     /// The packet that came last has been dealt with.
     pub fn clear(&mut self) {
-        self.free.extend(self.came.take());
-    }
-
-    /// Takes what a packet carries whose last transmission started then.
-    fn take(&mut self, packet: &Packet, starts: Time) -> Parcel {
-        let number = number(packet);
-        self.free.push(number as u32);
-        let Tag { stamp, journey, receiver, leg, .. } = self.tags[number];
-        Parcel { stamp, account: self.accounts[number], journey, receiver, leg, starts }
+        if let Some(number) = self.came.take() {
+            self.give_up(number);
+        }
     }
 
     /// A packet is lost, and what it carried.
     pub fn lose(&mut self, packet: &Packet) {
-        self.free.push(number(packet) as u32);
+        self.give_up(number(packet) as u32);
     }
 }
 
 impl Tag {
     /// Its packet has left the port where it may have waited.
     fn leave(&mut self, hop: &Hop) {
-        if self.came < Time::NEVER {
-            self.journey.wait(self.leg, &hop.totals.since(&self.totals, hop.starts - self.came));
-            self.came = Time::NEVER;
+        if self.waits {
+            self.waited.end(hop.starts, &hop.totals);
+            self.waits = false;
         }
+    }
+
+    /// Its packet has come to the end of a leg: puts that to the journey.
+    fn end_leg(&mut self, journey: &mut Journey) {
+        journey.wait(self.leg, &self.waited.divided());
+        journey.pass(self.transmission, self.propagation);
+        *self = Self { leg: self.leg, ..Self::default() };
     }
 }
 

@@ -15,6 +15,8 @@ pub mod traffic;
 pub mod transmitter;
 pub mod watchdog;
 
+use std::sync::Arc;
+
 use self::buffer::{Buffers, PAUSE_FRAME};
 use self::directory::{Directory, Place};
 use self::journeys::Journeys;
@@ -230,9 +232,9 @@ impl Network {
         self.journeys.as_ref().and_then(|journeys| journeys.came())
     }
 
-    /// A packet is to carry the account of its sending.
+    /// A packet is to carry the account of its sending, if it has one.
     #[inline(never)]
-    pub fn load(&mut self, packet: &mut Packet, account: &Account) {
+    pub fn load(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
         if let Some(journeys) = &mut self.journeys {
             journeys.send(packet, account);
         }
@@ -308,11 +310,24 @@ impl Network {
                 self.discard(packet, link, agenda);
                 None
             }
-            Handed::Waits(ends) => ends,
+            Handed::Waits(ends) => {
+                self.note_entry(link);
+                ends
+            }
             Handed::Queued => {
+                self.note_entry(link);
                 self.serve(link, agenda);
                 None
             }
+        }
+    }
+
+    /// Notes for its account that a packet waits from now on at a port.
+    fn note_entry(&mut self, link: LinkId) {
+        if let Some(journeys) = &mut self.journeys
+            && let Some(entry) = self.ports[link as usize].entry()
+        {
+            journeys.enter(&entry);
         }
     }
 
@@ -345,14 +360,13 @@ impl Network {
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
             self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
         }
-        self.lose(packet, link, agenda.now());
+        self.lose(packet, agenda.now());
     }
 
     /// A packet is lost, at a port or at the end of its link.
-    fn lose(&mut self, packet: &Packet, link: LinkId, now: Time) {
+    fn lose(&mut self, packet: &Packet, now: Time) {
         self.losses.push((packet.flow, now));
         if let Some(journeys) = &mut self.journeys {
-            journeys.enter(self.ports[link as usize].entries());
             journeys.lose(packet);
         }
     }
@@ -362,16 +376,14 @@ impl Network {
     #[inline(never)]
     fn is_lost(&mut self, packet: &Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
-        if let Some(journeys) = &mut self.journeys {
-            let hop = port.hop(now);
-            journeys.enter(port.entries());
-            if let Some(hop) = hop.filter(|_| !packet.kind.is_frame()) {
-                journeys.hop(packet, &hop);
-            }
+        if let Some(journeys) = &mut self.journeys
+            && let Some(hop) = port.hop(now).filter(|_| !packet.kind.is_frame())
+        {
+            journeys.hop(packet, &hop);
         }
         let is_lost = port.loses(packet);
         if is_lost {
-            self.lose(packet, link, now);
+            self.lose(packet, now);
         }
         is_lost
     }
@@ -415,7 +427,7 @@ impl Network {
         }
         let pauses = buffers.pauses(ingress);
         if !admitted {
-            self.lose(packet, link, now);
+            self.lose(packet, now);
         }
         if pauses {
             self.tell(Kind::Pause, ingress, agenda);

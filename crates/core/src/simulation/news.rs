@@ -5,11 +5,11 @@
 
 use super::Simulation;
 use super::halves::Heard;
-use crate::account::Parcel;
 use crate::agenda::Part;
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, Link, LinkId};
 use crate::network::Network;
+use crate::network::journeys::Parcel;
 use crate::network::routes::Way;
 use crate::network::transmitter::Flight;
 use crate::packet::FlowNumber;
@@ -87,8 +87,8 @@ impl Simulation<'_> {
             for (link, mut flight, parcel) in inbox.drain(..) {
                 let mut starts = Time::ZERO;
                 if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
-                    journeys.put(&mut flight.packet, &parcel);
                     starts = parcel.starts;
+                    journeys.put(&mut flight.packet, *parcel);
                 }
                 if self.network.ports[link as usize].load(flight, starts) {
                     self.agenda.push_arrival(link, flight.arrives);
@@ -106,9 +106,6 @@ impl Simulation<'_> {
         for (link, part) in links {
             let outbox = &mut outboxes[*part as usize];
             let Network { ports, journeys, .. } = &mut *network;
-            if let Some(journeys) = journeys {
-                journeys.enter(ports[*link as usize].entries());
-            }
             let starts = ports[*link as usize].unload(ends, |flight, hop| {
                 *next = flight.arrives.min(*next);
                 let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());

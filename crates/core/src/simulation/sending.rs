@@ -1,5 +1,7 @@
 //! The sending end of a flow: what it puts into the network, and what it makes of what comes back.
 
+use std::sync::Arc;
+
 use super::Simulation;
 use super::halves::Sending;
 use crate::account::{Account, Arrival};
@@ -63,12 +65,10 @@ impl Sending {
 
     /// The account of what is sent: none, but of data.
     #[inline(never)]
-    fn account(&mut self, output: Output, now: Time) -> &Account {
+    fn account(&mut self, output: Output, now: Time) -> Option<Arc<Account>> {
+        let Output::Segment(segment) = output else { return None };
         let timed_out = self.sender.has_timed_out();
-        match (&mut self.ledger, output) {
-            (Some(ledger), Output::Segment(segment)) => ledger.send(now, segment, timed_out),
-            _ => &Account::NONE,
-        }
+        self.ledger.as_mut().map(|ledger| ledger.send(now, segment, timed_out))
     }
 
     /// Notes for its account what holds back what is next.

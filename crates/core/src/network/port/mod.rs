@@ -114,13 +114,13 @@ pub struct Port {
     foretold: u32,
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
+    /// By class.
+    pauses: Box<[Pauses]>,
     router: Option<Box<dyn Router>>,
     /// What accounts need to know.
     doings: Option<Box<Doings>>,
     losses: Losses,
     random: Random,
-    /// By class.
-    pauses: Box<[Pauses]>,
 }
 
 impl Port {
@@ -137,7 +137,7 @@ impl Port {
         let Service { control_first, is_awaited, stamps, keeps_account } = service;
         let pauses = vec![Pauses::default(); behaviours.len()].into();
         // Packets with an account have their time stamps in it.
-        let doings = keeps_account.then(|| Box::new(Doings::new(behaviours.len(), stamps)));
+        let doings = keeps_account.then(|| Box::new(Doings::new(stamps)));
         let stamps = stamps && !keeps_account;
         let data = Store::new(behaviours);
         let (is_fifo, quiet_below) = match &data {
@@ -384,6 +384,9 @@ impl Port {
             Store::Classes(classes) => classes.pause(class, true),
             _ => self.is_paused = true,
         }
+        if let Some(doings) = &mut self.doings {
+            doings.pause(class, now);
+        }
         self.pauses[usize::from(class)].begin(now);
     }
 
@@ -396,7 +399,7 @@ impl Port {
             _ => self.is_paused = false,
         }
         if let Some(doings) = &mut self.doings {
-            doings.resume(class, now, &self.pauses);
+            doings.resume(class, now);
         }
         self.pauses[usize::from(class)].end(now);
     }

@@ -34,7 +34,7 @@ impl Port {
             router.on_depart(packet, view);
         }
         if let Some(doings) = &mut self.doings {
-            doings.start(packet, starts, ends, &self.pauses);
+            doings.start(packet, starts, ends);
         }
     }
 
@@ -42,7 +42,7 @@ impl Port {
     #[cold]
     pub(super) fn note_entry(&mut self, packet: &Packet, class: Class, now: Time) {
         if let Some(doings) = &mut self.doings {
-            doings.enter(packet, class, now, &self.pauses);
+            doings.enter(packet, class, now);
         }
     }
 
@@ -53,9 +53,9 @@ impl Port {
         }
     }
 
-    /// The packets that were let wait since this was last asked.
-    pub fn entries(&mut self) -> impl Iterator<Item = Entry> {
-        self.doings.as_mut().map(|doings| doings.entries.drain(..)).into_iter().flatten()
+    /// The packet that has just been let wait, if account is kept of it.
+    pub fn entry(&mut self) -> Option<Entry> {
+        self.doings.as_mut()?.entry.take()
     }
 
     /// How the packet came over the link that has come to its end now, if account is kept of it.
