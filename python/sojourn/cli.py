@@ -411,11 +411,11 @@ def _cache(fresh: bool) -> Path | None:
 
 @app.command()
 def figure(
-    name: Annotated[
-        str,
+    names: Annotated[
+        list[str],
         typer.Argument(
             metavar="ID",
-            help="A figure, a paper, or `all`.",
+            help="Figures, papers, or `all`.",
             autocompletion=completion.figures,
         ),
     ],
@@ -435,7 +435,7 @@ def figure(
     if scale not in SCALES:
         hint = wording.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
-    chosen = experiments.choose(experiments.discover(), name)
+    chosen = experiments.choose(experiments.discover(), names)
     if record:
         _checked_record(one.path for one in chosen)
     _checked_out(out)
