@@ -243,7 +243,7 @@ def compare(
         differences = accounts.differences(runs, by, against)
         divided = {"where the time went": parts, f"more than under {reference}": differences}
         for words, parts in divided.items():
-            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, size"):
+            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, "):
                 screen.console.print(screen.text_table(rows))
     for line in (*pairs_page.sentences(paired, by, differences), *pairs_page.notes(paired, by)):
         print(line)
