@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import sojourn
 from sojourn import (
     ScenarioError,
     accounts,
+    calls_plot,
     cli,
     compare,
     convergence,
@@ -322,6 +324,11 @@ def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
     assert answered.height < unanswered
 
 
+def test_a_server_that_answers_at_once_takes_no_time() -> None:
+    workload = {**RPC["workload"], "service": "0 s"}  # type: ignore[dict-item]
+    assert set(accounts.of_calls(sojourn.run(RPC | {"workload": workload}))["server"]) == {0.0}
+
+
 def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None:
     assert accounts.by_call(runs).is_empty(), "no calls"
     made = sweep(over_seeds([({}, RPC)], 2))
@@ -339,6 +346,38 @@ def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None
     said = explain.calls_told(table, [])
     share = mean("request", TOTAL) / mean("call", TOTAL)
     assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
+
+
+def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ("dctcp", "timely")
+    made = sweep(
+        over_seeds([({"transport": kind}, RPC | {"transport": kind}) for kind in kinds], 1)
+    )
+    table = accounts.by_call(made)
+    pictures: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    calls_plot.draw(table, ["transport"], screen.spent, tmp_path / "calls")
+    (panel,) = pictures[0].axes
+    assert panel.get_xlabel().endswith("(ms)")
+    spans: dict[float, list[float]] = {}
+    for bar in panel.patches:
+        ends = bar.get_x(), bar.get_x() + bar.get_width()
+        spans.setdefault(round(bar.get_y(), 6), []).extend(ends)
+    legs = [(min(ends), max(ends)) for _, ends in sorted(spans.items())]
+    said = {text.get_text() for text in panel.texts}
+    for kind, (request, server, response) in zip(kinds, (legs[:3], legs[3:]), strict=True):
+        of = table.filter(transport=kind, metric=TOTAL)
+        latency = 1e3 * metrics.at(of, leg="call")
+        assert request[0] == 0
+        assert (request[1], response[0]) == pytest.approx(server, abs=0.01 * latency)
+        assert response[1] == pytest.approx(latency, rel=0.01)
+        takes = {row["leg"]: screen.spent(row) for row in of.to_dicts()}
+        assert {f"{leg} {takes[leg]}" for leg in accounts.LEGS} <= said
+    colours = {bar.get_facecolor() for bar in panel.patches}
+    (legend,) = pictures[0].legends
+    assert {bar.get_facecolor() for bar in legend.get_patches()} == colours
 
 
 IDEALS = ("processor_sharing", "srpt", "max_min", "omniscient")
@@ -602,6 +641,9 @@ pattern = { outstanding = 1, calls = 20 }
     said = capsys.readouterr().out
     assert "calls: rpc" in said
     assert "% the server" in said
+    assert "calls.csv, calls.svg, calls.png" in said
+    assert "server 2 ms" in Path("out/calls.svg").read_text(encoding="utf-8")
+    assert Path("out/calls.png").exists()
     server = pl.read_csv("out/calls.csv").filter(leg="server", metric=TOTAL)
     assert server["value"].to_list() == pytest.approx([2e-3])
 

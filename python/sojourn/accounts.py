@@ -180,10 +180,9 @@ def by_size(
 
     A row is a combination of labels, a `size` (and a `class`, if any bucket is of one) and a
     `metric` (one of `PARTS`; `all`, their completion time; or what the same flows take `alone`), in
-    the columns of `metrics.across_seeds`, in seconds. The `buckets` are by default
-    `metrics.BUCKETS`, and the classes if there are several. Parts are those of `divided`: they add
-    up to `all`, or beyond `alone` to it if they are those of the `excess`. Empty if no flow has
-    finished.
+    the columns of `metrics.across_seeds`, in seconds. The `buckets` are by default those of
+    `metrics.sizes_and_classes`. Parts are those of `divided`: they add up to `all`, or beyond
+    `alone` to it if they are those of the `excess`. Empty if no flow has finished.
     """
     given = _told_apart(runs, buckets)
     rows = []
@@ -245,7 +244,8 @@ def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
         columns = [pl.col(column).alias(name) for name, column in every.items()]
         table = table.join(flows.select(columns), on=leg, how="inner", maintain_order="left")
     server = pl.col("latency_s") - pl.col("request_s") - pl.col("response_s")
-    return table.with_columns(server.alias(SERVER))
+    # Times are whole picoseconds; what is less is left by the subtraction.
+    return table.with_columns(server.round(12).alias(SERVER))
 
 
 def by_call(runs: Iterable[Run]) -> pl.DataFrame:

@@ -278,7 +278,7 @@ def explain(
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
     """Say why flows took as long as they did: where their time went, exactly."""
-    from sojourn import accounts, screen
+    from sojourn import accounts, calls_plot, screen
     from sojourn import compare as comparison
     from sojourn import explain as page
 
@@ -312,7 +312,8 @@ def explain(
         for rows in page.calls_shown(of_calls, labels, screen.spent):
             screen.console.print(screen.text_table(rows))
         files.write_text(out / "calls.csv", of_calls.write_csv())
-        written.append("calls.csv")
+        calls_plot.draw(of_calls, labels, screen.spent, out / "calls")
+        written += ["calls.csv", "calls.svg", "calls.png"]
     if labels:
         differences = accounts.differences(runs, labels[0])
         same = not differences.is_empty() and differences["same_flows"].all()
