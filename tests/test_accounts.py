@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ import sojourn
 from sojourn import (
     ScenarioError,
     accounts,
+    calls_plot,
     cli,
     compare,
     convergence,
@@ -162,6 +164,96 @@ def test_a_comparison_divides_times_and_differences_by_part(runs: list[sojourn.R
     assert f"and {100 * shares[most] / whole:.0f} % of what they lose is {most}" in said[0]
 
 
+def of_class(name: str, source: int, size: str) -> dict[str, object]:
+    return {"source": source, "target": 3 + source, "size": size, "class": name}
+
+
+TWO_CLASSES = BASE | {
+    "workload": {
+        "kind": "flows",
+        "flows": [
+            *(of_class("backup", source, "1 MB") for source in range(3)),
+            *(of_class("query", source, "10 KB") for source in range(3)),
+        ],
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def classes() -> list[sojourn.Run]:
+    """DCTCP and TIMELY on the same flows of two classes, which sizes tell apart too."""
+    kinds = ("dctcp", "timely")
+    labelled = [({"transport": kind}, TWO_CLASSES | {"transport": kind}) for kind in kinds]
+    return sweep(over_seeds(labelled, 1))
+
+
+def rows_of(table: pl.DataFrame, **labels: str) -> pl.DataFrame:
+    return table.filter(**labels).drop("size", "class")
+
+
+def test_what_is_told_of_sizes_is_told_of_classes(
+    runs: list[sojourn.Run], classes: list[sojourn.Run]
+) -> None:
+    by_size = accounts.by_size(classes, metrics.BUCKETS)
+    for table, of_sizes in (
+        (accounts.by_size(classes), by_size),
+        (
+            accounts.differences(classes, "transport"),
+            accounts.differences(classes, "transport", buckets=metrics.BUCKETS),
+        ),
+    ):
+        assert table.filter(pl.col("class") == "all").drop("class").equals(of_sizes)
+        for name, size in (("backup", "100 KB to 10 MB"), ("query", "≤ 100 KB")):
+            of_one = rows_of(table, **{"class": name})
+            assert of_one.height > len(PARTS)
+            assert of_one.equals(rows_of(table, size=size))
+    for run in classes:
+        flows = accounts.divided(run.result).filter(pl.col("class") == "query")
+        given = {"transport": run.labels["transport"], "class": "query", "metric": accounts.OTHERS}
+        assert metrics.at(accounts.by_size(classes), **given) == pytest.approx(
+            flows[accounts.OTHERS].mean()
+        )
+    assert "class" not in by_size.columns, "no bucket is of a class"
+    assert "class" not in accounts.by_size(runs).columns, "of one class"
+    assert "class" not in accounts.differences(runs, "transport").columns
+
+
+def test_the_words_of_classes_are_those_of_sizes(classes: list[sojourn.Run]) -> None:
+    said = explain.sentences(classes, ["transport"])
+    assert len(said) == 8, "two schemes, two sizes, two classes"
+    assert said[2] == said[1].replace("100 KB to 10 MB", "of class backup")
+    assert said[3] == said[0].replace("≤ 100 KB", "of class query")
+    # What a comparison says of all flows is not changed by classes.
+    paired = pairs.ratios(classes, by="transport", buckets=[metrics.ALL])
+    paired = paired.with_columns(low=2.0, high=3.0)
+    with_classes, without = (
+        pairs_page.sentences(paired, "transport", accounts.differences(classes, "transport", **of))
+        for of in ({}, {"buckets": metrics.BUCKETS})
+    )
+    assert with_classes == without
+    assert "% of what they lose is pace" in without[0]
+
+
+def test_a_comparison_with_accounts_tells_classes_apart(
+    classes: list[sojourn.Run], tmp_path: Path
+) -> None:
+    table, _ = compare.compare(TWO_CLASSES, {"transport": ["dctcp", "timely"]}, account=True)
+    _, parts = compare.divided(table)
+    means = accounts.by_size(classes)
+    assert parts.select(means.columns).equals(means)
+    titles = [rows.title for rows in explain.shown(parts, ["transport"], screen.spent, "parts, ")]
+    assert titles == [
+        "parts, size: all",
+        "parts, size: ≤ 100 KB",
+        "parts, size: 100 KB to 10 MB",
+        "parts, class: backup",
+        "parts, class: query",
+    ]
+    compare.draw(table, tmp_path / "both")
+    drawn = (tmp_path / "both.svg").read_text(encoding="utf-8")
+    assert all(f"<!-- {name} -->" in drawn for name in ("100 KB to 10 MB", "backup", "query"))
+
+
 def told(parts: dict[str, float], **ratio: float) -> str:
     """Return what a comparison says of a difference that has these parts."""
     labels = {"transport": "swift", "size": "≤ 100 KB"}
@@ -232,6 +324,11 @@ def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
     assert answered.height < unanswered
 
 
+def test_a_server_that_answers_at_once_takes_no_time() -> None:
+    workload = {**RPC["workload"], "service": "0 s"}  # type: ignore[dict-item]
+    assert set(accounts.of_calls(sojourn.run(RPC | {"workload": workload}))["server"]) == {0.0}
+
+
 def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None:
     assert accounts.by_call(runs).is_empty(), "no calls"
     made = sweep(over_seeds([({}, RPC)], 2))
@@ -249,6 +346,38 @@ def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None
     said = explain.calls_told(table, [])
     share = mean("request", TOTAL) / mean("call", TOTAL)
     assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
+
+
+def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = ("dctcp", "timely")
+    made = sweep(
+        over_seeds([({"transport": kind}, RPC | {"transport": kind}) for kind in kinds], 1)
+    )
+    table = accounts.by_call(made)
+    pictures: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
+    calls_plot.draw(table, ["transport"], screen.spent, tmp_path / "calls")
+    (panel,) = pictures[0].axes
+    assert panel.get_xlabel().endswith("(ms)")
+    spans: dict[float, list[float]] = {}
+    for bar in panel.patches:
+        ends = bar.get_x(), bar.get_x() + bar.get_width()
+        spans.setdefault(round(bar.get_y(), 6), []).extend(ends)
+    legs = [(min(ends), max(ends)) for _, ends in sorted(spans.items())]
+    said = {text.get_text() for text in panel.texts}
+    for kind, (request, server, response) in zip(kinds, (legs[:3], legs[3:]), strict=True):
+        of = table.filter(transport=kind, metric=TOTAL)
+        latency = 1e3 * metrics.at(of, leg="call")
+        assert request[0] == 0
+        assert (request[1], response[0]) == pytest.approx(server, abs=0.01 * latency)
+        assert response[1] == pytest.approx(latency, rel=0.01)
+        takes = {row["leg"]: screen.spent(row) for row in of.to_dicts()}
+        assert {f"{leg} {takes[leg]}" for leg in accounts.LEGS} <= said
+    colours = {bar.get_facecolor() for bar in panel.patches}
+    (legend,) = pictures[0].legends
+    assert {bar.get_facecolor() for bar in legend.get_patches()} == colours
 
 
 IDEALS = ("processor_sharing", "srpt", "max_min", "omniscient")
@@ -338,7 +467,9 @@ def test_the_sentence_names_what_costs_most(runs: list[sojourn.Run]) -> None:
     said = explain.sentences(runs, ["transport"])
     assert len(said) == 4, "two schemes, two sizes"
     assert said[0].startswith("dctcp: flows ≤ 100 KB take ")
-    assert "of the excess is queues: others (in ports that send packets of other flows)" in said[0]
+    most = "queues: others (in ports that send packets of other flows)"
+    assert f"of the excess is {most}, " in said[0]
+    assert said[0].endswith("% of it in switches on the way there")
 
 
 def test_one_flows_account_has_every_part_of_its_time(runs: list[sojourn.Run]) -> None:
@@ -510,6 +641,9 @@ pattern = { outstanding = 1, calls = 20 }
     said = capsys.readouterr().out
     assert "calls: rpc" in said
     assert "% the server" in said
+    assert "calls.csv, calls.svg, calls.png" in said
+    assert "server 2 ms" in Path("out/calls.svg").read_text(encoding="utf-8")
+    assert Path("out/calls.png").exists()
     server = pl.read_csv("out/calls.csv").filter(leg="server", metric=TOTAL)
     assert server["value"].to_list() == pytest.approx([2e-3])
 

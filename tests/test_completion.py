@@ -26,6 +26,7 @@ WANTED = [
     ("sojourn examples dctcp", ["dctcp_dumbbell"]),
     ("sojourn figure a1", ["a1"]),
     ("sojourn figure pf", ["pfabric13"]),
+    ("sojourn figure a1 pf", ["pfabric13"]),
     ("sojourn figure a1 --scale q", ["quick"]),
     ("sojourn figure a1 --sc", ["--scale"]),
     ("sojourn parts ecn", ["ecn_threshold"]),

@@ -40,9 +40,9 @@ def test_figures_are_found_without_a_list() -> None:
     figures = experiments.discover(EXPERIMENTS)
     assert list(figures) == ["t1"]
     assert figures["t1"].path == EXPERIMENTS / "tiny" / "t1.py"
-    assert experiments.choose(figures, "tiny") == experiments.choose(figures, "all")
+    assert experiments.choose(figures, ["tiny"]) == experiments.choose(figures, ["all"])
     with pytest.raises(ScenarioError, match=r"tniy: there is no such figure; did you mean `tiny`"):
-        experiments.choose(figures, "tniy")
+        experiments.choose(figures, ["t1", "tniy"])
 
 
 def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
@@ -74,7 +74,7 @@ RELAY = """
 import time
 from pathlib import Path
 
-from sojourn import Figure, metrics
+from sojourn import Figure, metrics, not_judged
 
 from .paper import base, paper
 
@@ -98,6 +98,11 @@ def draw(axes, table, published):
     while "NAME" == "r1" and not Path("begun_r2").exists():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@figure.claim("NAME comes once", scales=("smoke",))
+def once(table):
+    return not_judged("the test counts")
 """
 
 
@@ -134,6 +139,22 @@ def test_what_was_drawn_is_shown_also_when_the_next_figure_fails(
     assert "r1.svg  Relay r1" in printed.out
     assert "r2.py: transport: " in printed.err
     assert "did you mean `dctcp`?" in printed.err
+
+
+def test_several_figures_are_made_together_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relay(tmp_path, "base")
+    monkeypatch.chdir(tmp_path)
+    given = ["figure", "r2", "tiny", "r1", "--scale", "smoke"]
+    assert cli.invoke([*given, "--plan"]) == 0
+    planned = capsys.readouterr().out
+    assert re.findall(r"(?m)^ +(\w+) +\d", planned) == ["r2", "r1", "all"]
+    assert cli.invoke(given) == 0
+    printed = capsys.readouterr().out
+    assert re.findall(r"(\w+)\.svg", printed) == ["r2", "r1"]
+    assert re.findall(r"(\w+) comes once", printed) == ["r2", "r1"]
+    assert printed.endswith("0 held, 0 not held, 2 not judged\n")
 
 
 def test_a_scale_that_a_figure_does_not_have_is_an_error() -> None:

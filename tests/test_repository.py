@@ -95,6 +95,7 @@ LAYERS = (
     "explain",
     "compare",
     "waterfall",
+    "calls_plot",
     "bench",
     "plan",
     "screen",

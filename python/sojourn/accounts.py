@@ -171,29 +171,42 @@ EVERY = {TOTAL: "fct_s", ALONE: "ideal_fct_s", **{part: part for part in PARTS}}
 
 
 def by_size(
-    runs: Iterable[Run],
-    buckets: Iterable[Bucket] = metrics.BUCKETS,
+    runs: Sequence[Run],
+    buckets: Iterable[Bucket] | None = None,
     *,
     excess: bool = False,
 ) -> pl.DataFrame:
-    """Return what flows of each size spend on each part on average, over seeds.
+    """Return what flows of each size and class spend on each part on average, over seeds.
 
-    A row is a combination of labels, a `size` and a `metric` (one of `PARTS`; `all`, their
-    completion time; or what the same flows take `alone`), in the columns of
-    `metrics.across_seeds`, in seconds. Parts are those of `divided`: they add up to `all`, or
-    beyond `alone` to it if they are those of the `excess`. Empty if no flow has finished.
+    A row is a combination of labels, a `size` (and a `class`, if any bucket is of one) and a
+    `metric` (one of `PARTS`; `all`, their completion time; or what the same flows take `alone`), in
+    the columns of `metrics.across_seeds`, in seconds. The `buckets` are by default those of
+    `metrics.sizes_and_classes`. Parts are those of `divided`: they add up to `all`, or beyond
+    `alone` to it if they are those of the `excess`. Empty if no flow has finished.
     """
+    given = _told_apart(runs, buckets)
     rows = []
     for run in runs:
         flows = divided(run.result, excess=excess)
-        for bucket in buckets:
+        for bucket, where in given:
             part = flows.filter(*metrics.within(bucket))
             if not part.is_empty():
                 rows += [
-                    {**run.labels, "size": bucket.name, "metric": name, "value": value}
+                    {**run.labels, **where, "metric": name, "value": value}
                     for name, value in _means(part).items()
                 ]
     return _over_seeds(rows)
+
+
+def _told_apart(
+    runs: Iterable[Run], buckets: Iterable[Bucket] | None
+) -> list[tuple[Bucket, dict[str, str]]]:
+    """Return buckets with what tells them apart: the size, and the class if any is of one."""
+    if buckets is None:
+        buckets = metrics.sizes_and_classes(run.result for run in runs)
+    buckets = list(buckets)
+    columns = ("size", "class") if any(bucket.of_class for bucket in buckets) else ("size",)
+    return [(bucket, {name: bucket.where[name] for name in columns}) for bucket in buckets]
 
 
 def _over_seeds(rows: list[dict[str, Any]]) -> pl.DataFrame:
@@ -231,7 +244,8 @@ def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
         columns = [pl.col(column).alias(name) for name, column in every.items()]
         table = table.join(flows.select(columns), on=leg, how="inner", maintain_order="left")
     server = pl.col("latency_s") - pl.col("request_s") - pl.col("response_s")
-    return table.with_columns(server.alias(SERVER))
+    # Times are whole picoseconds; what is less is left by the subtraction.
+    return table.with_columns(server.round(12).alias(SERVER))
 
 
 def by_call(runs: Iterable[Run]) -> pl.DataFrame:
@@ -279,7 +293,7 @@ def differences(
     runs: Sequence[Run],
     by: str,
     against: Any = None,
-    buckets: Iterable[Bucket] = metrics.BUCKETS,
+    buckets: Iterable[Bucket] | None = None,
 ) -> pl.DataFrame:
     """Return how much more of each part flows have under other schemes, on the same flows.
 
@@ -298,17 +312,18 @@ def differences(
         return str({name: value for name, value in run.labels.items() if name != by})
 
     held_to = {others(run): run for run in runs if str(run.labels[by]) == reference}
+    given = _told_apart(runs, buckets)
     rows = []
     for run in runs:
         other = held_to.get(others(run))
         if other is None or other is run:
             continue
         sides, paired = _paired(run.result, other.result)
-        for bucket in buckets:
+        for bucket, where in given:
             ours, theirs = (flows.filter(*metrics.within(bucket)) for flows in sides)
             if ours.is_empty() or theirs.is_empty():
                 continue
-            here = {**run.labels, "size": bucket.name, "same_flows": paired}
+            here = {**run.labels, **where, "same_flows": paired}
             mine, reference_means = _means(ours), _means(theirs)
             for name in (TOTAL, *PARTS):
                 value, low, high = mine[name] - reference_means[name], math.nan, math.nan

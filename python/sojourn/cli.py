@@ -243,7 +243,7 @@ def compare(
         differences = accounts.differences(runs, by, against)
         divided = {"where the time went": parts, f"more than under {reference}": differences}
         for words, parts in divided.items():
-            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, size"):
+            for rows in page.shown(parts, comparison.labels(table), screen.spent, f"{words}, "):
                 screen.console.print(screen.text_table(rows))
     for line in (*pairs_page.sentences(paired, by, differences), *pairs_page.notes(paired, by)):
         print(line)
@@ -278,7 +278,7 @@ def explain(
     fresh: Annotated[bool, typer.Option(help="Run again what is known.")] = False,
 ) -> None:
     """Say why flows took as long as they did: where their time went, exactly."""
-    from sojourn import accounts, screen
+    from sojourn import accounts, calls_plot, screen
     from sojourn import compare as comparison
     from sojourn import explain as page
 
@@ -312,7 +312,8 @@ def explain(
         for rows in page.calls_shown(of_calls, labels, screen.spent):
             screen.console.print(screen.text_table(rows))
         files.write_text(out / "calls.csv", of_calls.write_csv())
-        written.append("calls.csv")
+        calls_plot.draw(of_calls, labels, screen.spent, out / "calls")
+        written += ["calls.csv", "calls.svg", "calls.png"]
     if labels:
         differences = accounts.differences(runs, labels[0])
         same = not differences.is_empty() and differences["same_flows"].all()
@@ -411,11 +412,11 @@ def _cache(fresh: bool) -> Path | None:
 
 @app.command()
 def figure(
-    name: Annotated[
-        str,
+    names: Annotated[
+        list[str],
         typer.Argument(
             metavar="ID",
-            help="A figure, a paper, or `all`.",
+            help="Figures, papers, or `all`.",
             autocompletion=completion.figures,
         ),
     ],
@@ -435,7 +436,7 @@ def figure(
     if scale not in SCALES:
         hint = wording.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
-    chosen = experiments.choose(experiments.discover(), name)
+    chosen = experiments.choose(experiments.discover(), names)
     if record:
         _checked_record(one.path for one in chosen)
     _checked_out(out)

@@ -24,6 +24,9 @@ COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least
 OF_TIME = "FCT: "
 """What the metrics begin with that are parts of the completion time, as in `FCT: pace`."""
 
+FLOWS = "size or class"
+"""Of which flows a stack of parts is."""
+
 MOST_RUNS = 100_000
 """The most runs of a comparison: more are surely a slip of the hand."""
 
@@ -67,17 +70,17 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
     By `size`, and by `class` where there is more than one. With `median`, medians over seeds. Of a
     single seed the means have the intervals of `convergence.within_run`. With `account`, runs keep
     accounts, and rows follow that begin with `OF_TIME`: how the mean time of finished flows divides
-    by size (`accounts.by_size`; always means, since medians of parts do not add up). The options
-    are those of `run_many`.
+    (`accounts.by_size`; always means, since medians of parts do not add up). The options are those
+    of `run_many`.
     """
-    buckets = tuple(buckets)
     base = {**base, "account": True} if account else base
     runs = run_all(base, variations, seeds, **options)
     varied = [name for name in runs[0].labels if name != "seed"]
     hurried = any(run.result.flows["deadline_s"].count() for run in runs)
     loaded = any(run.result.summary["load"] for run in runs)
+    buckets = (*buckets, *metrics.class_buckets(run.result for run in runs))
     tables = []
-    for bucket in (*buckets, *metrics.class_buckets(run.result for run in runs)):
+    for bucket in buckets:
         measured = metrics.measure(
             runs,
             **{
@@ -94,14 +97,13 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
         summary = metrics.across_seeds(measured, median=median)
         if seeds == 1:
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
-        every = metrics.ALL.name
-        size = pl.lit(bucket.name if bucket.of_class is None else every).alias("size")
-        of_class = pl.lit(bucket.of_class or every).alias("class")
-        tables.append(summary.with_columns(size, of_class).select(*varied, *COLUMNS))
+        where = {name: pl.lit(value) for name, value in bucket.where.items()}
+        tables.append(summary.with_columns(**where).select(*varied, *COLUMNS))
     parts = accounts.by_size(runs, buckets) if account else pl.DataFrame()
     if not parts.is_empty():
-        of_class = pl.lit(metrics.ALL.name).alias("class")
-        parts = parts.with_columns(of_class, metric=OF_TIME + pl.col("metric"))
+        if "class" not in parts.columns:
+            parts = parts.with_columns(pl.lit(metrics.ALL.name).alias("class"))
+        parts = parts.with_columns(metric=OF_TIME + pl.col("metric"))
         tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
 
@@ -109,8 +111,8 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
 def divided(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Divide a comparison's table: what is usual, and how times divide, as `accounts.by_size`."""
     of_time = pl.col("metric").str.starts_with(OF_TIME)
-    parts = table.filter(of_time).drop("class")
-    return table.filter(~of_time), parts.with_columns(pl.col("metric").str.strip_prefix(OF_TIME))
+    parts = table.filter(of_time).with_columns(pl.col("metric").str.strip_prefix(OF_TIME))
+    return table.filter(~of_time), parts
 
 
 def labels(table: pl.DataFrame) -> list[str]:
@@ -140,7 +142,8 @@ def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
 def draw(table: pl.DataFrame, stem: Path) -> None:
     """Draw mean and p99 slowdown of all flows against the first numeric variation, or as bars.
 
-    If the table has parts of times, a third panel stacks them, a bar a combination and size.
+    If the table has parts of times, a third panel stacks them: a bar a combination, by size and
+    class.
     """
     table, parts = divided(table)
     names = labels(table)
@@ -153,7 +156,7 @@ def draw(table: pl.DataFrame, stem: Path) -> None:
     size = None
     if not parts.is_empty():
         parts = _stacks(parts, names)
-        count = parts.select([*names, "size"]).n_unique()
+        count = parts.select([*names, FLOWS]).n_unique()
         size = 18.0, max(4.2, 1.2 + 0.25 * count)
     with plot.canvas(1, 2 if size is None else 3, size) as (picture, panels):
         for axes, metric in zip(panels, ("slowdown mean", "slowdown p99"), strict=False):
@@ -168,15 +171,19 @@ def draw(table: pl.DataFrame, stem: Path) -> None:
 
 
 def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return the parts that are drawn: by size, if there are flows of several sizes."""
-    sizes = parts["size"].unique().to_list()
-    every = parts["size"] == metrics.ALL.name
+    """Return the parts that are drawn, and of which `FLOWS`: of several sizes, and classes."""
+    size, of_class = pl.col("size"), pl.col("class")
+    every = metrics.ALL.name
     # Of one size are all flows: what is said of them is said of it.
-    sized = parts.filter(~every) if len(sizes) > 2 else parts.filter(every)
-    stacks = (
-        sized.select("size", *names).unique(maintain_order=True).sort("size", maintain_order=True)
+    several = parts["size"].n_unique() > 2
+    sized = (size != every) if several else (size == every)
+    parts = parts.filter(sized | (of_class != every)).with_columns(
+        pl.when(of_class == every).then(size).otherwise(of_class).alias(FLOWS)
     )
-    return sized.join(stacks.head(MOST_DRAWN), on=stacks.columns, how="semi", maintain_order="left")
+    stacks = (
+        parts.select(FLOWS, *names).unique(maintain_order=True).sort(FLOWS, maintain_order=True)
+    )
+    return parts.join(stacks.head(MOST_DRAWN), on=stacks.columns, how="semi", maintain_order="left")
 
 
 def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
@@ -184,9 +191,9 @@ def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
     heads = [name for name in explain.that_matter(parts) if name in accounts.PARTS]
     ticks: dict[float, str] = {}
     height = 0.0
-    for of_size in parts.partition_by("size", maintain_order=True):
-        axes.text(0, height - 0.45, of_size["size"][0], fontsize=9, fontweight="bold", va="bottom")
-        for stack in of_size.partition_by(names, maintain_order=True):
+    for of_some in parts.partition_by(FLOWS, maintain_order=True):
+        axes.text(0, height - 0.45, of_some[FLOWS][0], fontsize=9, fontweight="bold", va="bottom")
+        for stack in of_some.partition_by(names, maintain_order=True):
             values = dict(zip(stack["metric"], stack["value"], strict=True))
             ticks[height] = ", ".join(str(stack[name][0]) for name in names)
             left = 0.0

@@ -20,17 +20,24 @@ WHERE = {
     "back": "on the way back",
 }
 
+CALLS = "calls"
 
-def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, head: str = "size") -> list[Rows]:
-    """Return what `accounts.by_size` or `differences` says, a table a size; `show` writes seconds.
+OF_WHICH = (CALLS, "size", "class")
+"""The columns that tell which calls or flows a row is of, as far as a table has them."""
+
+
+def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, words: str = "") -> list[Rows]:
+    """Return what `accounts.by_size` or `differences` says, a table a size, and a class.
 
     Parts that are nowhere a hundredth of the time are left out, and sizes that have all flows.
+    `show` writes seconds; titles begin with the `words`.
     """
     if table.is_empty():
         return []
     heads = that_matter(table)
+    told = [name for name in OF_WHICH if name in table.columns]
     tables: list[Rows] = []
-    for part in table.partition_by("size", maintain_order=True):
+    for part in table.partition_by(told, maintain_order=True):
         rows = []
         for group in part.partition_by(labels, maintain_order=True) if labels else [part]:
             values = {row["metric"]: row for row in group.to_dicts()}
@@ -39,7 +46,8 @@ def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, head: str = "si
                 [*named, *(show(values[head]) if head in values else "-" for head in heads)]
             )
         if not (tables and rows == tables[0].rows):
-            tables.append(Rows(f"{head}: {part['size'][0]}", [*labels, *heads], rows))
+            of = next((name for name in told if part[name][0] != metrics.ALL.name), told[0])
+            tables.append(Rows(f"{words}{of}: {part[of][0]}", [*labels, *heads], rows))
     return tables
 
 
@@ -52,20 +60,22 @@ def that_matter(table: pl.DataFrame) -> list[str]:
 
 
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Return for each scheme and size what costs most beyond what a flow takes alone."""
+    """Return for each scheme, size and class what costs most beyond what a flow takes alone."""
+    table = accounts.by_size(runs, excess=True)
+    of = [name for name in OF_WHICH if name in table.columns]
+    buckets = metrics.sizes_and_classes(run.result for run in runs)
     told = []
-    for group in accounts.by_size(runs, excess=True).partition_by(
-        [*labels, "size"], maintain_order=True
-    ):
+    for group in table.partition_by([*labels, *of], maintain_order=True):
         values = dict(zip(group["metric"], group["value"], strict=True))
-        bucket = next(b for b in metrics.BUCKETS if b.name == group["size"][0])
+        bucket = next(b for b in buckets if all(b.where[name] == group[name][0] for name in of))
         if bucket is metrics.ALL:
             continue
         given = {label: group[label][0] for label in labels}
         mine = [run for run in runs if all(str(run.labels[k]) == str(v) for k, v in given.items())]
         largest = max(PARTS, key=lambda name: values[name])
         scheme = ", ".join(map(str, given.values()))
-        said = f"{scheme + ': ' if scheme else ''}flows {bucket.name} take "
+        of_class = "of class " if bucket.of_class else ""
+        said = f"{scheme + ': ' if scheme else ''}flows {of_class}{bucket.name} take "
         said += f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone"
         if values[largest] > 0:
             share = values[largest] / (values[TOTAL] - values[ALONE])
@@ -87,7 +97,7 @@ def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
 
 def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
     """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
-    return shown(table.rename({"kind": "size"}), [*labels, "leg"], show, "calls")
+    return shown(table.rename({"kind": CALLS}), [*labels, "leg"], show)
 
 
 def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:

@@ -32,6 +32,12 @@ class Bucket:
     up_to: float = math.inf
     of_class: str | None = None
 
+    @property
+    def where(self) -> dict[str, str]:
+        """The `size` and `class` that tell in tables which flows a row is of."""
+        size = self.name if self.of_class is None else ALL.name
+        return {"size": size, "class": self.of_class or ALL.name}
+
 
 class Statistic(NamedTuple):
     """A number, and whether unfinished flows make it a lower bound."""
@@ -85,6 +91,11 @@ def class_buckets(results: Iterable[Result]) -> tuple[Bucket, ...]:
     names = {name for result in results for name in judged(result)["class"].unique()}
     flows = [name for name in sorted(names) if not name.endswith((REQUEST, RESPONSE))]
     return tuple(Bucket(name, of_class=name) for name in flows if len(names) > 1)
+
+
+def sizes_and_classes(results: Iterable[Result]) -> tuple[Bucket, ...]:
+    """Return `BUCKETS`, and those of `class_buckets`."""
+    return (*BUCKETS, *class_buckets(results))
 
 
 def seconds(text: str) -> float:

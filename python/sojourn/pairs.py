@@ -94,9 +94,9 @@ def ratios(
         return pl.DataFrame()
     schemes = _distinct(run.labels[by] for run in runs)
     reference = reference_of(schemes, against)
-    given = metrics.BUCKETS if buckets is None else tuple(buckets)
     if buckets is None:
-        given += metrics.class_buckets(run.result for run in runs)
+        buckets = metrics.sizes_and_classes(run.result for run in runs)
+    given = tuple(buckets)
     rows = []
     for labels, group in _grouped(runs, by):
         found: dict[tuple[str, Bucket], list[_Pair]] = {}
@@ -243,7 +243,6 @@ def _rows(
     """Return a row for each metric, if there are flows."""
     if not any(pair.count or pair.unfinished or pair.unfinished_against for pair in pairs):
         return []
-    every = metrics.ALL.name
     counts = {
         name: sum(getattr(pair, name) for pair in pairs)
         for name in ("unfinished", "unfinished_against", "unfinished_both")
@@ -261,8 +260,7 @@ def _rows(
             {
                 **labels,
                 "against": reference,
-                "size": bucket.name if bucket.of_class is None else every,
-                "class": bucket.of_class or every,
+                **bucket.where,
                 "metric": metric,
                 "value": value,
                 "low": low,

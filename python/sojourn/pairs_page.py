@@ -74,19 +74,19 @@ class Parts:
 
     def __init__(self, labels: list[str], differences: pl.DataFrame | None) -> None:
         """Take what `accounts.differences` returned, if anything."""
-        self.labels = [*labels, "size"]
+        self.labels = [*labels, *WHERE]
         self.known: dict[tuple[str, ...], dict[str, float]] = {}
         for row in () if differences is None else differences.to_dicts():
             self.known.setdefault(self._key(row), {})[row["metric"]] = row["value"]
 
     def _key(self, row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row[name]) for name in self.labels)
+        return tuple(str(row.get(name, ALL.name)) for name in self.labels)
 
     def told(self, row: dict[str, Any]) -> str:
         """Say which part most of the difference is, if the two can be told apart."""
         known = dict(self.known.get(self._key(row), {}))
         whole = known.pop(TOTAL, 0.0)
-        if whole == 0 or row["class"] != ALL.name or row["low"] <= 1 <= row["high"]:
+        if whole == 0 or row["low"] <= 1 <= row["high"]:
             return ""
         shares = {name: value / whole for name, value in known.items()}
         most, least = (choose(shares, key=lambda name: shares[name]) for choose in (max, min))

@@ -547,6 +547,11 @@ def _parts(table: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
         yield str(part[by][0]), part
 
 
+def unit_of_time(longest_s: float) -> str:
+    """Return the unit for an axis of times up to this one."""
+    return "s" if longest_s >= 1 else "ms" if longest_s >= 1e-3 else "us"
+
+
 def with_unit(label: str, unit: str) -> str:
     """Return an axis label with its unit."""
     return f"{label} ({unit.replace('us', 'µs')})" if unit else label

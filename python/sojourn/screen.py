@@ -184,10 +184,9 @@ def _load_notes(result: Result) -> list[str]:
 
 def unsure_within(result: Result) -> list[str]:
     """Return a line for each mean of a run that is not converged for some size or class."""
-    buckets = (*metrics.BUCKETS, *metrics.class_buckets([result]))
     rows = [
         metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
-        for bucket in buckets
+        for bucket in metrics.sizes_and_classes([result])
     ]
     return unsure(pl.concat(rows), ["flows"], "more time or seeds, or the median")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sojourn import accounts, looks, plot
@@ -129,7 +130,7 @@ def draw(chains: Sequence[Chain], stem: Path) -> None:
     A dashed line shows what the flow would take alone, a mark what was lost.
     """
     longest_s = max(chain.fct_s for chain in chains)
-    unit = "s" if longest_s >= 1 else "ms" if longest_s >= 1e-3 else "us"
+    unit = plot.unit_of_time(longest_s)
     size = (2.5 + 5.5 * len(chains), 4.8)
     with plot.canvas(1, len(chains), size, salt="waterfall") as (picture, axes):
         panels = np.atleast_1d(axes)
@@ -152,23 +153,7 @@ def draw(chains: Sequence[Chain], stem: Path) -> None:
 def _waterfall(panel: Any, chain: Chain, by: float) -> None:
     rows = np.arange(chain.pieces.height)
     begins = chain.pieces["begins_s"].to_numpy() * by
-    left = begins
-    for part in PARTS:
-        widths = chain.pieces[part].to_numpy() * by
-        if widths.any():
-            # With an edge, that the shortest are seen too.
-            edge: dict[str, Any] = {"edgecolor": COLOURS[part], "linewidth": 0.8}
-            there = widths > 0
-            panel.barh(
-                rows[there],
-                widths[there],
-                0.9,
-                left=left[there],
-                color=COLOURS[part],
-                label=part,
-                **edge,
-            )
-            left = left + widths
+    lay(panel, rows, begins, chain.pieces.select(pl.col(*PARTS) * by))
     lost = np.flatnonzero(chain.pieces["reason"].is_in(REPAIRS).to_numpy())
     if len(lost):
         mark: dict[str, Any] = {"color": looks.BLACK, "markersize": 6, "label": LOST}
@@ -177,3 +162,22 @@ def _waterfall(panel: Any, chain: Chain, by: float) -> None:
     panel.axvline(alone, color=looks.BLACK, linestyle="--", linewidth=1, label=ALONE)
     panel.invert_yaxis()
     panel.set_yticks([])
+
+
+def lay(
+    axes: Any,
+    places: npt.NDArray[Any],
+    begins: npt.NDArray[np.float64],
+    widths: pl.DataFrame,
+    height: float = 0.9,
+) -> None:
+    """Draw a lying bar at each of the places from where it begins: `PARTS` one after the other."""
+    left = begins
+    for part in PARTS:
+        width = widths[part].to_numpy()
+        there = width > 0
+        if there.any():
+            # With an edge, that the shortest are seen too.
+            style: Any = {"color": COLOURS[part], "edgecolor": COLOURS[part], "linewidth": 0.8}
+            axes.barh(places[there], width[there], height, left[there], label=part, **style)
+            left = left + width

@@ -35,16 +35,21 @@ def discover(*folders: Path) -> dict[str, Figure]:
     return dict(sorted(figures.items(), key=lambda item: natural(item[0])))
 
 
-def choose(figures: Mapping[str, Figure], name: str) -> list[Figure]:
-    """Return the figures that `name` means: all, one id, or all of a paper."""
-    if name == "all":
-        return list(figures.values())
-    chosen = [figure for figure in figures.values() if name in (figure.id, figure.paper.key)]
-    if not chosen:
-        papers = {figure.paper.key for figure in figures.values()}
-        hint = did_you_mean(name, [*figures, *papers, "all"])
-        raise ScenarioError(f"{name}: there is no such figure{hint} (one of {_listed(figures)})")
-    return chosen
+def choose(figures: Mapping[str, Figure], names: Iterable[str]) -> list[Figure]:
+    """Return the figures that are meant, each once; a name is an id, the key of a paper, or `all`.
+
+    Raises `ScenarioError` for a name that means none.
+    """
+    chosen: dict[str, Figure] = {}
+    for name in names:
+        meant = [one for one in figures.values() if name in (one.id, one.paper.key, "all")]
+        if not meant:
+            papers = {figure.paper.key for figure in figures.values()}
+            hint = did_you_mean(name, [*figures, *papers, "all"])
+            listed = _listed(figures)
+            raise ScenarioError(f"{name}: there is no such figure{hint} (one of {listed})")
+        chosen |= {figure.id: figure for figure in meant}
+    return list(chosen.values())
 
 
 def natural(name: str) -> tuple[str, int, str]:
