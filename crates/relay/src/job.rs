@@ -1,0 +1,113 @@
+//! What is to be run, and what became of it, as JSON.
+
+mod flows;
+mod link;
+mod namespace;
+mod relay;
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
+use tun::Device;
+
+use link::Link;
+use namespace::of;
+use relay::{Carried, Way};
+
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// What is to be run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Job {
+    /// The link between the ends, there and back.
+    link: link::Config,
+    /// The size of a full packet, in bytes.
+    mtu: u16,
+    /// The congestion control, by the kernel's name for it.
+    congestion: String,
+    /// The run ends here at the latest, in seconds.
+    limit_s: f64,
+    /// The flows in order of their starts.
+    flows: Vec<flows::Wanted>,
+}
+
+/// How far a run is.
+#[derive(Serialize)]
+struct Progress {
+    now_s: f64,
+    finished: usize,
+}
+
+/// What became of a job.
+#[derive(Serialize)]
+struct Outcome {
+    /// By flow, in the order of the job.
+    flows: Vec<flows::Done>,
+    there: Carried,
+    back: Carried,
+    /// Segments that the sender sent again, SYNs among them; null if the kernel does not count them.
+    retransmits: Option<u64>,
+    /// How often its time-out fired.
+    timeouts: Option<u64>,
+}
+
+pub(crate) fn run() -> Result<(), String> {
+    let job: Job = serde_json::from_reader(io::stdin()).map_err(of("the job"))?;
+    prepare(2 * job.flows.len() as u64 + 50).map_err(of("the process"))?;
+    let sender = Arc::new(namespace::enter(SENDER, job.mtu)?);
+    let (receiver, listener) = thread::scope(|scope| scope.spawn(|| receiving_end(job.mtu)).join())
+        .map_err(|_| "the receiving end: has ended".to_owned())??;
+    let receiver = Arc::new(receiver);
+    let open = |from, to| Way::open(from, to, job.mtu, Link::new(job.link));
+    let there = open(Arc::clone(&sender), Arc::clone(&receiver));
+    let back = open(receiver, sender);
+
+    let sending = flows::Sending {
+        target: RECEIVER,
+        congestion: &job.congestion,
+        limit: Duration::from_secs_f64(job.limit_s),
+    };
+    let done = flows::run(&job.flows, &sending, &listener, |now, finished| {
+        // If nobody listens any more, the process ends with its parent anyway.
+        let _ = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+    });
+    write_line(&Outcome {
+        flows: done.map_err(of("a flow"))?,
+        there: there.carried(),
+        back: back.carried(),
+        retransmits: namespace::counter("RetransSegs"),
+        timeouts: namespace::counter("TCPTimeouts"),
+    })
+    .map_err(of("the outcome"))
+}
+
+/// Lets the process end with its parent, wake up in time, and open so many files.
+fn prepare(files: u64) -> nix::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    prctl::set_timerslack(1)?;
+    let (allowed, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, files.clamp(allowed, most), most)
+}
+
+/// The device and the listener of the other namespace, which the thread that calls this is left in.
+fn receiving_end(mtu: u16) -> Result<(Device, TcpListener), String> {
+    let device = namespace::enter(RECEIVER, mtu)?;
+    let listener = TcpListener::bind((RECEIVER, flows::PORT)).map_err(of("the listener"))?;
+    Ok((device, listener))
+}
+
+fn write_line(value: &impl Serialize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    writeln!(out)?;
+    out.flush()
+}
