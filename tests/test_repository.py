@@ -76,6 +76,8 @@ LAYERS = (
     "trials",
     "proposals",
     "tune",
+    "relay",
+    "real",
     "theory",
     "layout",
     "looks",
@@ -101,6 +103,7 @@ LAYERS = (
     "notebook",
     "tune_page",
     "tune_plot",
+    "real_page",
     "completion",
     "cli",
 )
