@@ -43,12 +43,13 @@ def program() -> Path:
 
 
 def _built(root: Path) -> Path:
-    made = Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / "release" / NAME
+    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    made = target / "release" / NAME
     if not made.exists():
-        print(f"{NAME}: is built, once; that takes a minute or two", file=sys.stderr)
-    command = ["cargo", "build", "--quiet", "--locked", "--release", "--package", NAME]
+        print(f"{NAME}: is built, once; that takes a minute", file=sys.stderr)
+    command = ["cargo", "build", "--quiet", "--locked", "--release", "--target-dir", str(target)]
     try:
-        subprocess.run(command, cwd=root, check=True)
+        subprocess.run(command, cwd=root / "crates" / "relay", check=True)
     except FileNotFoundError:
         raise ScenarioError(f"{NAME}: cannot be built without `cargo`") from None
     except subprocess.CalledProcessError:

@@ -7,7 +7,7 @@ mod relay;
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,11 +15,12 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
-use tun::Device;
+use tun_rs::SyncDevice;
 
+use flows::Flow;
 use link::Link;
 use namespace::of;
-use relay::{Carried, Way};
+use relay::Carried;
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -63,31 +64,41 @@ struct Outcome {
 pub(crate) fn run() -> Result<(), String> {
     let job: Job = serde_json::from_reader(io::stdin()).map_err(of("the job"))?;
     prepare(2 * job.flows.len() as u64 + 50).map_err(of("the process"))?;
-    let sender = Arc::new(namespace::enter(SENDER, job.mtu)?);
-    let (receiver, listener) = thread::scope(|scope| scope.spawn(|| receiving_end(job.mtu)).join())
-        .map_err(|_| "the receiving end: has ended".to_owned())??;
-    let receiver = Arc::new(receiver);
-    let open = |from, to| Way::open(from, to, job.mtu, Link::new(job.link));
-    let there = open(Arc::clone(&sender), Arc::clone(&receiver));
-    let back = open(receiver, sender);
+    let sender = namespace::enter(SENDER, job.mtu)?;
+    let end = thread::scope(|scope| scope.spawn(|| receiving_end(job.mtu)).join());
+    let (receiver, listener) = end.map_err(|_| "the receiving end: has ended")??;
 
-    let sending = flows::Sending {
-        target: RECEIVER,
-        congestion: &job.congestion,
-        limit: Duration::from_secs_f64(job.limit_s),
-    };
-    let done = flows::run(&job.flows, &sending, &listener, |now, finished| {
-        // If nobody listens any more, the process ends with its parent anyway.
-        let _ = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+    let stop = AtomicBool::new(false);
+    let links = [Link::new(job.link), Link::new(job.link)];
+    let (flows, carried) = thread::scope(|scope| {
+        let relay = scope.spawn(|| relay::run([&sender, &receiver], links, &stop));
+        let flows = job.run_flows(&listener);
+        stop.store(true, Ordering::Relaxed);
+        (flows, relay.join())
     });
+    let [there, back] = carried.map_err(|_| "the relay: has ended")?.map_err(of("the relay"))?;
     write_line(&Outcome {
-        flows: done.map_err(of("a flow"))?,
-        there: there.carried(),
-        back: back.carried(),
+        flows: flows.map_err(of("a flow"))?.iter().map(Flow::done).collect(),
+        there,
+        back,
         retransmits: namespace::counter("RetransSegs"),
         timeouts: namespace::counter("TCPTimeouts"),
     })
     .map_err(of("the outcome"))
+}
+
+impl Job {
+    fn run_flows(&self, listener: &TcpListener) -> io::Result<Vec<Flow>> {
+        let sending = flows::Sending {
+            target: RECEIVER,
+            congestion: &self.congestion,
+            limit: Duration::from_secs_f64(self.limit_s),
+        };
+        flows::run(&self.flows, &sending, listener, |now, finished| {
+            // If nobody listens any more, the process ends with its parent anyway.
+            let _ = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+        })
+    }
 }
 
 /// Lets the process end with its parent, wake up in time, and open so many files.
@@ -99,7 +110,7 @@ fn prepare(files: u64) -> nix::Result<()> {
 }
 
 /// The device and the listener of the other namespace, which the thread that calls this is left in.
-fn receiving_end(mtu: u16) -> Result<(Device, TcpListener), String> {
+fn receiving_end(mtu: u16) -> Result<(SyncDevice, TcpListener), String> {
     let device = namespace::enter(RECEIVER, mtu)?;
     let listener = TcpListener::bind((RECEIVER, flows::PORT)).map_err(of("the listener"))?;
     Ok((device, listener))

@@ -1,6 +1,6 @@
 //! The flows: a connection each, opened at its time, over which its bytes are sent and counted.
 //!
-//! They are left open to the end of the run, so that no FIN takes a place in the queue.
+//! It is left open to the end of the run, so that no FIN takes a place in the queue.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -49,7 +49,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) limit: Duration,
 }
 
-struct Flow {
+/// A flow on its way. Its connection is open as long as this is there.
+pub(crate) struct Flow {
     start: Duration,
     called: Duration,
     fct: Option<Duration>,
@@ -103,7 +104,8 @@ impl Flow {
         Ok(true)
     }
 
-    fn done(&self) -> Done {
+    /// What has become of it.
+    pub(crate) fn done(&self) -> Done {
         Done {
             late_s: self
                 .sender
@@ -122,7 +124,7 @@ pub(crate) fn run(
     sending: &Sending,
     listener: &TcpListener,
     mut tell: impl FnMut(Duration, usize),
-) -> io::Result<Vec<Done>> {
+) -> io::Result<Vec<Flow>> {
     let mut flows: Vec<_> = wanted.iter().map(Flow::new).collect();
     let mut flow_of_port = BTreeMap::new();
     let (zeros, mut buffer) = (vec![0; 1 << 20], vec![0; 1 << 20]);
@@ -173,7 +175,7 @@ pub(crate) fn run(
             tell(told, finished);
         }
     }
-    Ok(flows.iter().map(Flow::done).collect())
+    Ok(flows)
 }
 
 fn socket(congestion: &str) -> io::Result<Socket> {

@@ -5,14 +5,15 @@ use std::fmt::Display;
 use std::net::Ipv4Addr;
 use std::{fs, io};
 
-use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkHeader, LinkMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, unshare};
-use tun::Device;
+use tun_rs::{DeviceBuilder, SyncDevice};
 
 const NAME: &str = "sojourn";
 
@@ -36,7 +37,7 @@ pub(crate) fn of<E: Display>(what: &str) -> impl Fn(E) -> String {
 /// Puts this thread into a network namespace of its own, with a device that is the way out of it.
 ///
 /// Who may not do so directly, may in a user namespace; the process must then have one thread.
-pub(crate) fn enter(address: Ipv4Addr, mtu: u16) -> Result<Device, String> {
+pub(crate) fn enter(address: Ipv4Addr, mtu: u16) -> Result<SyncDevice, String> {
     unshare(CloneFlags::CLONE_NEWNET)
         .or_else(|_| unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET))
         .map_err(of("a network namespace"))?;
@@ -47,21 +48,36 @@ pub(crate) fn enter(address: Ipv4Addr, mtu: u16) -> Result<Device, String> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of(NO_IPV6)(error)),
         _ => (),
     }
-    let mut wanted = tun::Configuration::default();
-    wanted.tun_name(NAME).address(address).netmask((255, 255, 255, 0)).mtu(mtu).up();
-    let device = tun::create(&wanted).map_err(of("a device by /dev/net/tun"))?;
-    hand_down_one_by_one().map_err(of("the device"))?;
+    let device = DeviceBuilder::new().name(NAME).enable(false).build_sync();
+    let device = device.map_err(of("a device by /dev/net/tun"))?;
+    configure(address, mtu).map_err(of("the device"))?;
     Ok(device)
 }
 
-/// Lets TCP hand down single packets, not bursts that the device has to cut.
-fn hand_down_one_by_one() -> io::Result<()> {
+fn configure(address: Ipv4Addr, mtu: u16) -> io::Result<()> {
+    let index = if_nametoindex(NAME)?;
+    let mut own = AddressMessage::default();
+    own.header = AddressHeader { family: AddressFamily::Inet, prefix_len: 24, index, ..own.header };
+    own.attributes =
+        [AddressAttribute::Local, AddressAttribute::Address].map(|of| of(address.into())).into();
+    tell(RouteNetlinkMessage::NewAddress(own))?;
     let mut link = LinkMessage::default();
-    link.header.index = if_nametoindex(NAME)?;
-    // The relay empties the device's queue; it must hold what comes meanwhile.
-    link.attributes = vec![LinkAttribute::GsoMaxSegs(1), LinkAttribute::TxQueueLen(10_000)];
-    let mut message = NetlinkMessage::from(RouteNetlinkMessage::SetLink(link));
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK;
+    link.header =
+        LinkHeader { index, flags: LinkFlags::Up, change_mask: LinkFlags::Up, ..link.header };
+    link.attributes = vec![
+        LinkAttribute::Mtu(mtu.into()),
+        // TCP hands down single packets, not bursts that the device has to cut.
+        LinkAttribute::GsoMaxSegs(1),
+        // The relay empties the device's queue; it must hold what comes meanwhile.
+        LinkAttribute::TxQueueLen(10_000),
+    ];
+    tell(RouteNetlinkMessage::SetLink(link))
+}
+
+/// Tells the kernel, in this thread's namespace, what a network is to be.
+fn tell(what: RouteNetlinkMessage) -> io::Result<()> {
+    let mut message = NetlinkMessage::from(what);
+    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
     message.finalize();
     let mut buffer = vec![0; message.buffer_len()];
     message.serialize(&mut buffer);
