@@ -84,7 +84,7 @@ def sentences(measured: Measured) -> list[str]:
             " (as root the relay has real-time priority)"
         )
     if any(counts(measured)["drops"]):
-        told.append("where packets are dropped, single runs differ by 5 to 10 % for no reason")
+        told.append("where packets are dropped, single runs differ by 5 to 10 % by chance")
     topology, transport = (measured.ours.summary["scenario"][n] for n in ("topology", "transport"))
     if (topology["kind"], transport["kind"]) == ("link", "bbr"):
         told.append("on `link` ours is paced at the link's rate at most; on a dumbbell it is not")
