@@ -44,6 +44,7 @@ check: build ## formatting, lints, types, stubs, spelling, generated pages
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --all-targets $(RELAY) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet $(RELAY) --no-deps --document-private-items
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary

@@ -25,7 +25,7 @@ CONGESTION_CONTROLS = {"tcp": "reno", "cubic": "cubic", "bbr": "bbr"}
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
-MOST_BPS, MOST_S, MOST_FLOWS = 100e6, 600.0, 5000
+MOST_BPS, MOST_S, MOST_FLOWS = 100e6, 600.0, 4000
 """The largest rate, the longest run and the most flows: it runs in real time, on one machine."""
 
 LEAST_ACCESS = 10

@@ -72,7 +72,7 @@ pub(crate) fn run() -> Result<(), String> {
     let links = [Link::new(job.link), Link::new(job.link)];
     let (flows, carried) = thread::scope(|scope| {
         let relay = scope.spawn(|| relay::run([&sender, &receiver], links, &stop));
-        let flows = job.run_flows(&listener);
+        let flows = job.run_flows(&listener, || !relay.is_finished());
         stop.store(true, Ordering::Relaxed);
         (flows, relay.join())
     });
@@ -88,15 +88,20 @@ pub(crate) fn run() -> Result<(), String> {
 }
 
 impl Job {
-    fn run_flows(&self, listener: &TcpListener) -> io::Result<Vec<Flow>> {
+    /// Runs the flows as long as there `is_way`.
+    fn run_flows(
+        &self,
+        listener: &TcpListener,
+        is_way: impl Fn() -> bool,
+    ) -> io::Result<Vec<Flow>> {
         let sending = flows::Sending {
             target: RECEIVER,
             congestion: &self.congestion,
             limit: Duration::from_secs_f64(self.limit_s),
         };
         flows::run(&self.flows, &sending, listener, |now, finished| {
-            // If nobody listens any more, the process ends with its parent anyway.
-            let _ = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+            let told = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+            told.is_ok() && is_way()
         })
     }
 }
@@ -112,7 +117,7 @@ fn prepare(files: u64) -> nix::Result<()> {
 /// The device and the listener of the other namespace, which the thread that calls this is left in.
 fn receiving_end(mtu: u16) -> Result<(SyncDevice, TcpListener), String> {
     let device = namespace::enter(RECEIVER, mtu)?;
-    let listener = TcpListener::bind((RECEIVER, flows::PORT)).map_err(of("the listener"))?;
+    let listener = flows::listener(RECEIVER).map_err(of("the listener"))?;
     Ok((device, listener))
 }
 

@@ -3,7 +3,8 @@
 //! It is left open to the end of the run, so that no FIN takes a place in the queue.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,10 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use socket2::{Domain, Socket, Type};
 
 /// Where the receiving program listens.
-pub(crate) const PORT: u16 = 5000;
+const PORT: u16 = 5000;
+
+/// How many connections may wait to be taken: the most that the kernel allows as it comes.
+const MOST_AT_ONCE: i32 = 4096;
 
 /// How often it is told how far the flows are.
 const TELLS: Duration = Duration::from_millis(200);
@@ -75,14 +79,14 @@ impl Flow {
         }
     }
 
-    /// Sends as much as the kernel takes.
+    /// Sends as much as the kernel takes. What it gives up, after many time-outs, stays unfinished.
     fn send(&mut self, zeros: &[u8]) -> io::Result<()> {
         let Some(sender) = &mut self.sender else { return Ok(()) };
         while self.to_send > 0 {
             let most = zeros.len().min(self.to_send as usize);
             match sender.write(&zeros[..most]) {
                 Ok(bytes) => self.to_send -= bytes as u64,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => break,
                 Err(error) => return Err(error),
             }
         }
@@ -94,9 +98,9 @@ impl Flow {
         let Some(receiver) = &mut self.receiver else { return Ok(false) };
         while self.to_receive > 0 {
             match receiver.read(buffer) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Err(UnexpectedEof.into()),
                 Ok(bytes) => self.to_receive -= bytes as u64,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
@@ -118,18 +122,17 @@ impl Flow {
 
 /// Runs flows, which come in order of their starts, until all are finished or time is over.
 ///
-/// `tell` is told now and then how late it is, and how many have finished.
+/// Now and then `goes_on` is told how late it is and how many have finished, and decides.
 pub(crate) fn run(
     wanted: &[Wanted],
     sending: &Sending,
     listener: &TcpListener,
-    mut tell: impl FnMut(Duration, usize),
+    goes_on: impl Fn(Duration, usize) -> bool,
 ) -> io::Result<Vec<Flow>> {
     let mut flows: Vec<_> = wanted.iter().map(Flow::new).collect();
     let mut flow_of_port = BTreeMap::new();
     let (zeros, mut buffer) = (vec![0; 1 << 20], vec![0; 1 << 20]);
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    listener.set_nonblocking(true)?;
     epoll.add(listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
     let mut events = [EpollEvent::empty(); 64];
 
@@ -172,10 +175,20 @@ pub(crate) fn run(
         }
         if epoch.elapsed().saturating_sub(told) >= TELLS {
             told = epoch.elapsed();
-            tell(told, finished);
+            if !goes_on(told, finished) {
+                break;
+            }
         }
     }
     Ok(flows)
+}
+
+/// A listener for the receiving program.
+pub(crate) fn listener(address: Ipv4Addr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SocketAddrV4::new(address, PORT).into())?;
+    socket.listen(MOST_AT_ONCE)?;
+    Ok(socket.into())
 }
 
 fn socket(congestion: &str) -> io::Result<Socket> {
@@ -199,7 +212,7 @@ fn accept(listener: &TcpListener) -> io::Result<Option<(TcpStream, u16)>> {
             stream.set_nonblocking(true)?;
             Ok(Some((stream, from.port())))
         }
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == WouldBlock => Ok(None),
         Err(error) => Err(error),
     }
 }
