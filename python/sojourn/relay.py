@@ -43,7 +43,7 @@ def program() -> Path:
 
 
 def _built(root: Path) -> Path:
-    target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or root / "target").absolute()
     made = target / "release" / NAME
     if not made.exists():
         print(f"{NAME}: is built, once; that takes a minute", file=sys.stderr)
@@ -53,7 +53,7 @@ def _built(root: Path) -> Path:
     except FileNotFoundError:
         raise ScenarioError(f"{NAME}: cannot be built without `cargo`") from None
     except subprocess.CalledProcessError:
-        raise ScenarioError(f"{NAME}: cannot be built; `{' '.join(command)}` says why") from None
+        raise ScenarioError(f"{NAME}: cannot be built; why, stands above") from None
     return made
 
 
