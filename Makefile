@@ -8,7 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin
 
-CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CORE_SOURCES := $(shell find crates/core crates/python -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# A workspace of its own, whose output lies beside the other's.
+RELAY := --locked --manifest-path crates/relay/Cargo.toml --target-dir target
 # Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
@@ -29,16 +31,20 @@ demo: build ## run the published experiments at quick scale, and write report/in
 
 test: check test-rust test-python ## set up everything, and run every check and test
 
-test-rust: ## the simulator's tests
+test-rust: ## the simulator's tests, and the relay's
 	cargo test --quiet
+	cargo test --quiet $(RELAY)
 
 test-python: build ## the lab's tests, the examples, and every figure at smoke scale
 	$(BIN)/pytest --quiet
 
 check: build ## formatting, lints, types, stubs, spelling, generated pages
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path crates/relay/Cargo.toml
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --all-targets $(RELAY) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet $(RELAY) --no-deps --document-private-items
 	$(BIN)/ruff format --quiet --check
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary

@@ -20,7 +20,7 @@ from sojourn import bench, cli, screen
 HELP = Path(__file__).parent / "help.txt"
 COMMANDS = (
     *("run", "compare", "explain", "tune", "figure", "report", "parts", "schema"),
-    *("examples", "new", "check", "trace", "validate", "bench"),
+    *("examples", "new", "check", "trace", "validate", "real", "bench"),
 )
 
 

@@ -76,6 +76,8 @@ LAYERS = (
     "trials",
     "proposals",
     "tune",
+    "relay",
+    "real",
     "theory",
     "layout",
     "looks",
@@ -102,6 +104,7 @@ LAYERS = (
     "notebook",
     "tune_page",
     "tune_plot",
+    "real_page",
     "completion",
     "cli",
 )

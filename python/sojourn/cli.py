@@ -664,6 +664,30 @@ def validate(
 
 
 @app.command()
+def real(
+    path: ScenarioFile,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Runs at most, until the relay is in time in one.")
+    ] = 3,
+    out: Out = None,
+) -> None:
+    """Run a scenario's flows over the TCP of this machine's kernel, and compare."""
+    from sojourn import real as kernel
+    from sojourn import real_page, screen
+
+    with _about(path):
+        given = scenario.read(path)
+        out = out or Path("results") / "real" / path.stem
+        _checked_out(out)
+        measured = kernel.measure(given, repeats=repeats, what=path.name)
+    for rows in real_page.tables(measured):
+        screen.console.print(screen.text_table(rows))
+    for line in real_page.sentences(measured):
+        print(line)
+    print(f"written to {out}: {', '.join(real_page.write(measured, out))}")
+
+
+@app.command()
 def bench(
     names: Annotated[
         list[str] | None,

@@ -167,6 +167,14 @@ def _range(path: str, ends: Sequence[tuple[str, str]], *, log: bool) -> Range:
     return Range(path, least, most, log, whole, unit)
 
 
+def quantity(text: str) -> float:
+    """Return an amount with its unit in the smallest unit of its kind, such as picoseconds."""
+    match = QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not an amount with its unit: {text!r}")
+    return float(match[1]) * _scale(match[2])
+
+
 def _scale(unit: str) -> int:
     return next((units[unit] for units in UNITS.values() if unit in units), 1)
 

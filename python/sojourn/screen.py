@@ -55,7 +55,7 @@ def by_size_table(result: Result, column: str, show: Callable[[float], str], tit
     counts = _counted(rows)
     table = _table("size", *counts, *metrics.STATISTICS, title=title)
     for row in rows.to_dicts():
-        cells = [_cell(row, name, show) for name in metrics.STATISTICS]
+        cells = [cell(row, name, show) for name in metrics.STATISTICS]
         table.add_row(row["size"], *(number(row[name]) for name in counts), *cells)
     return table
 
@@ -71,8 +71,8 @@ def class_tables(result: Result) -> list[Table]:
     heads += [f"slowdown {name}" for name in of_slowdown]
     table = _table("class", *counts, *heads, title="by class")
     for row, slow in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
-        cells = [_cell(row, name, duration) for name in metrics.STATISTICS]
-        cells += [_cell(slow, name, "{:.2f}".format) for name in of_slowdown]
+        cells = [cell(row, name, duration) for name in metrics.STATISTICS]
+        cells += [cell(slow, name, "{:.2f}".format) for name in of_slowdown]
         table.add_row(Text(row["class"]), *(number(row[name]) for name in counts), *cells)
     return [table]
 
@@ -82,7 +82,8 @@ def _counted(rows: pl.DataFrame) -> list[str]:
     return ["flows", "unfinished", *(["terminated"] if rows["terminated"].sum() else [])]
 
 
-def _cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Write a statistic of a row of `metrics.by_size`, which may be a lower bound."""
     bound = "≥ " if name in row["at_least"].split(",") else ""
     return "-" if math.isnan(row[name]) else bound + show(row[name])
 
