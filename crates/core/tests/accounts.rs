@@ -307,3 +307,18 @@ fn a_victim_of_pause_frames_waits_for_pauses() {
     assert!((waits / share - 1.0).abs() < 0.2, "{waits} and {share}: {victim:?}");
     assert!(victim.get("flight_queue_idle_there_ps").is_none(), "{victim:?}");
 }
+
+#[test]
+fn a_paused_host_keeps_data_back_for_its_pauses_and_not_for_its_turn() {
+    // As before, but `c` sends more than its switch takes in, and is paused itself.
+    let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 200_000)];
+    let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
+    let told = accounts(&scenario);
+    let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
+    // Its port takes 208 ns for each of the other packets, and all else of its turn is pauses; the last of
+    // them goes on when its own last packet has left.
+    assert_eq!(victim["turn_sender_ps"], 199 * 208_000, "{victim:?}");
+    let paused_s = victim["turn_paused_host_ps"] as f64 / 1e12;
+    let share = paused_s / link(&run(&scenario), "c->s", "paused_s");
+    assert!((0.7..1.0).contains(&share), "{share}: {victim:?}");
+}

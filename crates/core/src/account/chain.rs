@@ -3,7 +3,7 @@
 //! Which sendings the packet that completes a flow will have come over is known in the end: until then every
 //! piece is kept, and each names the one before it.
 
-use super::{Account, Finish, Held, IN_NETWORK, Journey, Opening, PLACES};
+use super::{Account, Finish, Held, IN_NETWORK, Journey, Leg, Opening, PLACES};
 use crate::units::Duration;
 
 /// How many places a piece divides into.
@@ -26,7 +26,7 @@ impl Held {
     fn reason(self) -> u8 {
         match self {
             Self::Rate => 2,
-            Self::Turn => 3,
+            Self::Turn | Self::Paused => 3,
             Self::Gap => 4,
             Self::Timeout => 5,
         }
@@ -61,8 +61,12 @@ impl Chain {
     /// What is next in line was held back.
     pub fn hold(&mut self, account: &mut Account, why: Held, lasted: Duration) {
         if lasted > Duration::ZERO {
-            let none = Journey::default();
-            self.add(account, Piece::new(why.reason(), &none, Duration::ZERO, lasted));
+            let (mut at_port, mut at_sender) = (Journey::NONE, lasted);
+            if why == Held::Paused {
+                at_port.wait_paused(Leg::Host, lasted);
+                at_sender = Duration::ZERO;
+            }
+            self.add(account, Piece::new(why.reason(), &at_port, Duration::ZERO, at_sender));
         }
     }
 

@@ -65,6 +65,11 @@ impl Journey {
         self.0[from..from + WAITS].iter_mut().zip(waits).for_each(|(all, wait)| *all += *wait);
     }
 
+    /// Its port was paused, and did nothing.
+    pub fn wait_paused(&mut self, leg: Leg, lasted: Duration) {
+        self.wait(leg, &[Duration::ZERO, Duration::ZERO, Duration::ZERO, lasted, Duration::ZERO]);
+    }
+
     /// It was transmitted, and has come to the end of the wire.
     pub fn pass(&mut self, transmission: Duration, propagation: Duration) {
         self.0[0] += propagation;
@@ -96,14 +101,19 @@ pub enum Held {
     Gap,
     /// For a loss that a time-out told of.
     Timeout,
+    /// Until its host's port had sent, which a pause kept from it.
+    Paused,
 }
+
+/// How many of these there are.
+const HELD: usize = 5;
 
 /// Where the time went between the opening of a flow and a sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     window: Journey,
     receiver: Duration,
-    held: [Duration; 4],
+    held: [Duration; HELD],
     rounds: u32,
     /// The last piece of its chain, counted from 1, if chains are kept.
     piece: u32,
@@ -114,7 +124,7 @@ impl Account {
     pub const NONE: Self = Self {
         window: Journey::NONE,
         receiver: Duration::ZERO,
-        held: [Duration::ZERO; 4],
+        held: [Duration::ZERO; HELD],
         rounds: 0,
         piece: 0,
     };
@@ -167,7 +177,7 @@ pub struct Finish {
 }
 
 /// How many parts an account is divided into.
-pub const PARTS: usize = 2 * (IN_NETWORK + 1) + 4 + LEGS[2];
+pub const PARTS: usize = 2 * (IN_NETWORK + 1) + HELD + LEGS[2];
 
 /// A flow's completion time in parts, in the order of [`names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,10 +213,16 @@ pub fn names() -> impl Iterator<Item = String> {
     let of = |reason: &'static str, places: &'static [&str], more: &'static [&str]| {
         places.iter().chain(more).map(move |place| format!("{reason}_{place}"))
     };
-    let held = ["rate", "turn", "recovery_gap", "recovery_timeout"];
+    let held = [
+        "rate_sender",
+        "turn_sender",
+        "recovery_gap_sender",
+        "recovery_timeout_sender",
+        "turn_paused_host",
+    ];
     of("handshake", &PLACES, &["sender"])
         .chain(of("window", &PLACES, &["receiver"]))
-        .chain(held.into_iter().map(|reason| format!("{reason}_sender")))
+        .chain(held.map(str::to_owned))
         .chain(of("flight", &PLACES[..LEGS[2]], &[]))
 }
 

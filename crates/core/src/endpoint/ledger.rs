@@ -23,6 +23,9 @@ pub struct Ledger {
     is_full: bool,
     /// What was known of its pace when that was last looked at.
     pace: Pace,
+    /// The number of the port that was last sent to, and how long it had been paused by then, or when that
+    /// was last looked at.
+    port: (u32, Duration),
     /// Of each segment that is not acknowledged when it was last sent, and the account of that.
     sent: VecDeque<(Time, Arc<Account>)>,
     /// The first of them.
@@ -41,6 +44,7 @@ impl Ledger {
             since: now,
             is_full: false,
             pace: Pace::default(),
+            port: (u32::MAX, Duration::ZERO),
             sent: VecDeque::new(),
             first: 0,
             chain: keeps_chain.then(Chain::default),
@@ -57,14 +61,20 @@ impl Ledger {
         self.opening.unwrap_or_default()
     }
 
+    /// The number of the port that was last sent to.
+    pub fn port(&self) -> u32 {
+        self.port.0
+    }
+
     /// Looks at what the sender may do now, with what an ACK or a handshake's answer carried, if one has
-    /// just come.
+    /// just come, and how long its host's port has been `paused` in all.
     pub fn look(
         &mut self,
         now: Time,
         sender: &Sender,
         allowance: Allowance,
         came: Option<Arrival<'_>>,
+        paused: Duration,
     ) {
         if !sender.is_open() {
             return;
@@ -72,8 +82,9 @@ impl Ledger {
         if self.opening.is_none() {
             self.open(now, came);
         }
+        let lately = paused - std::mem::replace(&mut self.port.1, paused);
         if !self.is_full {
-            self.hold(now, sender);
+            self.hold(now, sender, lately);
         } else if sender.has_data(allowance) {
             self.is_full = false;
             match came {
@@ -104,28 +115,45 @@ impl Ledger {
     }
 
     /// Since it was last looked at its pace has held back what is next, if anything has: by the clock and by
-    /// the host's port. Of two that did the one that ceased last comes last.
-    fn hold(&mut self, now: Time, sender: &Sender) {
+    /// the host's port, which was `paused` so long. Of two that did the one that ceased last comes last.
+    fn hold(&mut self, now: Time, sender: &Sender, paused: Duration) {
         let until = |ceased: Time| ceased.min(now).max(self.since);
         let Pace { spaced, awaits_port } = self.pace;
         let free = if awaits_port { sender.pacing.port_free() } else { Time::ZERO };
-        let (first, ceased, last) = if free <= spaced {
-            (Held::Turn, until(free), Held::Rate)
+        if free <= spaced {
+            let ceased = until(free);
+            self.await_turn(ceased - self.since, paused);
+            self.hold_back(Held::Rate, now - ceased);
         } else {
-            (Held::Rate, until(spaced), Held::Turn)
-        };
-        self.hold_back(first, ceased - self.since);
-        self.hold_back(last, now - ceased);
+            let ceased = until(spaced);
+            self.hold_back(Held::Rate, ceased - self.since);
+            self.await_turn(now - ceased, paused);
+        }
         self.since = now;
+    }
+
+    /// The host's port had to send first, and could not while it was `paused`.
+    fn await_turn(&mut self, lasted: Duration, paused: Duration) {
+        let paused = paused.min(lasted);
+        self.hold_back(Held::Paused, paused);
+        self.hold_back(Held::Turn, lasted - paused);
     }
 
     fn hold_back(&mut self, why: Held, lasted: Duration) {
         hold(&mut self.account, &mut self.chain, why, lasted);
     }
 
-    /// The account of a segment that is sent now. If it has been sent before, what came after that is
-    /// recovery: from a time-out that is being recovered from, or else from what ACKs told.
-    pub fn send(&mut self, now: Time, segment: Segment, timed_out: bool) -> Arc<Account> {
+    /// The account of a segment that is sent now, to the port of this number, which has been paused so long.
+    /// If it has been sent before, what came after that is recovery: from a time-out that is being recovered
+    /// from, or else from what ACKs told.
+    pub fn send(
+        &mut self,
+        now: Time,
+        segment: Segment,
+        timed_out: bool,
+        port: (u32, Duration),
+    ) -> Arc<Account> {
+        self.port = port;
         let place = (segment.sequence - self.first) as usize;
         if segment.is_retransmit {
             let (sent, account) = &mut self.sent[place];

@@ -159,7 +159,7 @@ impl Doings {
             self.note(packet, now, Totals { busy, control, own: 0, paused: 0 });
             return;
         }
-        let paused = self.paused_by(class, now);
+        let paused = self.idle_for(class, now).0;
         let stay = self.stays.entry(packet.flow).or_insert(Stay { waiting: 0, class, sent: 0 });
         stay.waiting += 1;
         let is_own = flow == packet.flow && !kind.is_control();
@@ -195,7 +195,7 @@ impl Doings {
     /// A transmission starts, that ends then.
     pub fn start(&mut self, packet: &Packet, starts: Time, ends: Time) {
         for class in 0..self.paused.len() {
-            self.paused[class].idle = self.paused_by(class as Class, starts);
+            self.paused[class].idle = self.idle_for(class as Class, starts).0;
         }
         let lasts = (ends - starts).0;
         let mut totals = Totals { busy: self.busy, control: self.control, own: 0, paused: 0 };
@@ -227,17 +227,17 @@ impl Doings {
 
     /// A class's pause ends, if one is on.
     pub fn resume(&mut self, class: Class, now: Time) {
-        let idle = self.paused_by(class, now);
+        let idle = self.idle_for(class, now).0;
         if let Some(paused) = self.paused.get_mut(usize::from(class)) {
             *paused = Paused { idle, since: None };
         }
     }
 
     /// How long the transmitter has been idle for pauses of a class.
-    fn paused_by(&self, class: Class, now: Time) -> u64 {
-        let Some(paused) = self.paused.get(usize::from(class)) else { return 0 };
+    pub fn idle_for(&self, class: Class, now: Time) -> Duration {
+        let Some(paused) = self.paused.get(usize::from(class)) else { return Duration::ZERO };
         let until_now = |since: Time| now.0.saturating_sub(since.max(self.free).0);
-        paused.idle + paused.since.map_or(0, until_now)
+        Duration(paused.idle + paused.since.map_or(0, until_now))
     }
 
     /// What was noted of the first packet on the wire, which leaves it.

@@ -240,6 +240,14 @@ impl Network {
         }
     }
 
+    /// How long a host's port has been idle for pauses of a flow's class, if senders wait for their turn
+    /// there, and account is kept.
+    pub fn paused(&self, link: LinkId, flow: FlowNumber, now: Time) -> Duration {
+        let is_asked = self.is_paced && self.buffers.is_some();
+        let port = self.ports.get(link as usize).filter(|_| is_asked);
+        port.map_or(Duration::ZERO, |port| port.idle_for(self.traffic.of(flow), now))
+    }
+
     /// The packet that has landed last has been dealt with.
     #[inline(never)]
     pub fn clear(&mut self) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Simulation;
 use super::halves::Sending;
-use crate::account::{Account, Arrival};
+use crate::account::Account;
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
+use crate::network::Network;
 use crate::packet::{FlowNumber, Format, Kind, Packet};
 use crate::units::{Bytes, Time};
 
@@ -57,18 +58,28 @@ impl Sending {
     /// Notes for its account what may be sent now, and what has come that may have let it. Apart, as what
     /// follows, because senders without account should not pay for it.
     #[inline(never)]
-    fn look(&mut self, now: Time, allowance: Allowance, came: Option<Arrival<'_>>) {
+    fn look(&mut self, now: Time, allowance: Allowance, network: &Network) {
         if let Some(ledger) = &mut self.ledger {
-            ledger.look(now, &self.sender, allowance, came);
+            let paused = network.paused(ledger.port(), self.number, now);
+            ledger.look(now, &self.sender, allowance, network.came(), paused);
         }
     }
 
     /// The account of what is sent: none, but of data.
     #[inline(never)]
-    fn account(&mut self, output: Output, now: Time) -> Option<Arc<Account>> {
-        let Output::Segment(segment) = output else { return None };
-        let timed_out = self.sender.has_timed_out();
-        self.ledger.as_mut().map(|ledger| ledger.send(now, segment, timed_out))
+    fn account(
+        &mut self,
+        output: Output,
+        now: Time,
+        packet: &Packet,
+        network: &Network,
+    ) -> Option<Arc<Account>> {
+        let (Output::Segment(segment), Some(ledger)) = (output, &mut self.ledger) else {
+            return None;
+        };
+        let link = network.routes.link(packet.next_hop);
+        let port = (link, network.paused(link, self.number, now));
+        Some(ledger.send(now, segment, self.sender.has_timed_out(), port))
     }
 
     /// Notes for its account what holds back what is next.
@@ -149,7 +160,7 @@ impl Simulation<'_> {
         }
         let keeps_account = self.network.journeys.is_some();
         if keeps_account {
-            sending.look(now, allowance, self.network.came());
+            sending.look(now, allowance, &self.network);
         }
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
@@ -164,7 +175,8 @@ impl Simulation<'_> {
                 packet = packet.saying(sending.controller.header(&leaving));
             }
             if keeps_account {
-                self.network.load(&mut packet, sending.account(output, now));
+                let account = sending.account(output, now, &packet, &self.network);
+                self.network.load(&mut packet, account);
             }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.agenda);

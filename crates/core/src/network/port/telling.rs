@@ -46,6 +46,12 @@ impl Port {
         }
     }
 
+    /// How long the transmitter has been idle for pauses of a class, if account is kept. A port that is
+    /// paused is prompt if senders await their turn there, so that nothing is still to be caught up with.
+    pub fn idle_for(&self, class: Class, now: Time) -> Duration {
+        self.doings.as_ref().map_or(Duration::ZERO, |doings| doings.idle_for(class, now))
+    }
+
     /// The queue has dropped a packet that waited.
     pub fn note_reject(&mut self, packet: &Packet) {
         if let Some(doings) = &mut self.doings {
