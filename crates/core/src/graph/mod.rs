@@ -1,9 +1,11 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+mod failures;
 mod loss;
 mod paths;
 mod rate_trace;
 
+pub use failures::{Change, Failure, Turn};
 pub use loss::{Bursts, Loss, Victim};
 pub use paths::Paths;
 pub use rate_trace::RateTrace;

@@ -404,6 +404,11 @@ impl Buffers {
         ends
     }
 
+    /// The neighbour at the other end of `lane` may go on without being told: their link has failed.
+    pub fn forget_pause(&mut self, lane: LaneId) {
+        self.ingress[lane as usize].is_paused = false;
+    }
+
     /// What `lane` has in the shared pool, and from where on it is paused; `None` without pause frames.
     fn pooled(&self, lane: LaneId) -> Option<(u64, u64)> {
         let pause = self.pause.as_ref()?;
