@@ -1,5 +1,7 @@
 //! Cables that fail and come back at given times, and how a scenario says so.
 
+use std::collections::BTreeMap;
+
 use super::{Graph, LinkId};
 use crate::parameters::{Problem, did_you_mean};
 use crate::units::{Duration, Time};
@@ -69,12 +71,16 @@ impl Change {
         graph: &Graph,
     ) -> Result<Vec<Self>, Problem> {
         let mut changes = Vec::new();
+        if failures.is_empty() {
+            return Ok(changes);
+        }
+        let names = Names::new(graph);
         // By cable: the failures of it.
         let mut spans: Vec<(LinkId, &Failure, usize)> = Vec::new();
         for (number, failure) in failures.iter().enumerate() {
-            let cables = failure.cables(graph);
+            let cables = failure.cables(&names);
             let cables = cables.map_err(|problem| problem.within(&format!("[{number}]")))?;
-            for cable in cables {
+            for &cable in cables {
                 spans.push((cable, failure, number));
                 let mut add = |at, turn| changes.push(Self { at, cable, turn });
                 add(failure.fails, Turn::Fails);
@@ -104,36 +110,41 @@ impl Change {
     }
 }
 
-impl Failure {
-    /// The cables that fail, each by the first of its links.
-    fn cables(&self, graph: &Graph) -> Result<Vec<LinkId>, Problem> {
-        let cables = (0..graph.links.len() as LinkId).step_by(2);
-        if let Some(name) = &self.link {
-            let is_named = |cable: &LinkId| {
-                [*cable, cable ^ 1].map(|link| graph.link_name(link)).contains(name)
-            };
-            let found: Vec<LinkId> = cables.filter(is_named).collect();
-            if found.is_empty() {
-                let names: Vec<String> =
-                    (0..graph.links.len() as LinkId).map(|link| graph.link_name(link)).collect();
-                let hint = did_you_mean(name, names.iter().map(String::as_str));
-                let message =
-                    format!("there is no link `{name}`{hint} (links are named `from->to`)");
-                return Err(Problem::new("link", message));
+/// The cables of a network, each by the first of its links, by what scenarios call them.
+#[derive(Default)]
+struct Names {
+    /// By name of a link, either way.
+    links: BTreeMap<String, Vec<LinkId>>,
+    /// By name of a switch.
+    switches: BTreeMap<String, Vec<LinkId>>,
+}
+
+impl Names {
+    fn new(graph: &Graph) -> Self {
+        let mut names = Self::default();
+        for (id, link) in (0..).zip(&graph.links) {
+            names.links.entry(graph.link_name(id)).or_default().push(id & !1);
+            let node = &graph.nodes[link.from as usize];
+            if !node.is_host {
+                names.switches.entry(node.name.clone()).or_default().push(id & !1);
             }
-            return Ok(found);
         }
-        let name = self.switch.as_deref().unwrap_or_default();
-        let switches = || graph.nodes.iter().filter(|node| !node.is_host);
-        if !switches().any(|node| node.name == name) {
-            let hint = did_you_mean(name, switches().map(|node| node.name.as_str()));
-            return Err(Problem::new("switch", format!("there is no switch `{name}`{hint}")));
-        }
-        let is_its = |cable: &LinkId| {
-            let link = &graph.links[*cable as usize];
-            [link.from, link.to].iter().any(|node| graph.nodes[*node as usize].name == name)
+        names
+    }
+}
+
+impl Failure {
+    /// The cables that fail.
+    fn cables<'a>(&self, names: &'a Names) -> Result<&'a [LinkId], Problem> {
+        let (field, all, name, note) = match (&self.link, &self.switch) {
+            (None, Some(name)) => ("switch", &names.switches, name, ""),
+            (Some(name), _) => ("link", &names.links, name, " (links are named `from->to`)"),
+            (None, None) => unreachable!("a failure is checked when it is read"),
         };
-        Ok(cables.filter(is_its).collect())
+        all.get(name).map(Vec::as_slice).ok_or_else(|| {
+            let hint = did_you_mean(name, all.keys().map(String::as_str));
+            Problem::new(field, format!("there is no {field} `{name}`{hint}{note}"))
+        })
     }
 }
 
