@@ -67,10 +67,12 @@ impl Scenario {
     pub fn graph(&self) -> Result<Graph, Problem> {
         let graph = self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
         if matches!(self.model, Model::Ideal(_))
-            && graph.links.iter().any(|link| link.trace.is_some())
+            && let Some(link) =
+                graph.links.iter().find(|link| link.trace.is_some() || link.delays.is_some())
         {
-            let message = "must be left out: an ideal shares out rates that do not change";
-            return Err(Problem::new("topology.rate_trace", message));
+            let field = if link.trace.is_some() { "rate_trace" } else { "delay_trace" };
+            let message = "must be left out: an ideal shares out rates of links that do not change";
+            return Err(Problem::new(format!("topology.{field}"), message));
         }
         Ok(graph)
     }

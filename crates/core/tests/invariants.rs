@@ -115,6 +115,16 @@ fn rates(random: &mut Random) -> Value {
     json!({ "rate_trace": { "name": "rates", "text": text } })
 }
 
+/// A trace of delays.
+fn delays(random: &mut Random) -> Value {
+    let mut text = "time_s,delay_s\n".to_owned();
+    for half_ms in 0..=random.below(40) {
+        let delay = pick(random, &["0", "3e-7", "5e-5", "0.002"]);
+        writeln!(text, "{},{delay}", half_ms as f64 * 5e-4).unwrap();
+    }
+    json!({ "name": "delays", "text": text })
+}
+
 fn discipline(random: &mut Random) -> Value {
     let capacity = pick(random, &["2 KB", "4 packets", "30 KB", "none"]);
     let mark_at = pick(random, &["arrival", "departure"]);
@@ -407,6 +417,11 @@ fn scenario(seed: u64) -> Value {
         if is_lossy && scenario["switch"].get("pause").is_some() {
             scenario["switch"]["pause"]["classes"] = json!([scenario["traffic_classes"]["trace"]]);
         }
+    }
+    if ["link", "dumbbell"].contains(&scenario["topology"]["kind"].as_str().unwrap_or_default())
+        && random.below(4) == 0
+    {
+        scenario["topology"]["delay_trace"] = delays(random);
     }
     if random.below(3) == 0 {
         scenario["failures"] = failures(random, &scenario["topology"]);

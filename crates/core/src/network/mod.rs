@@ -388,7 +388,7 @@ impl Network {
     fn is_lost(&mut self, packet: &Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
         if let Some(journeys) = &mut self.journeys {
-            let hop = port.hop(now);
+            let hop = port.hop(packet.bytes, now);
             journeys.enter(port.entries());
             if let Some(hop) = hop.filter(|_| !packet.kind.is_frame()) {
                 journeys.hop(packet, &hop);

@@ -31,7 +31,7 @@ impl Port {
     pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
         self.settle(now);
         while let Some(flight) = self.transmitter.unload() {
-            let hop = self.hop(flight.arrives);
+            let hop = self.hop(flight.packet.bytes, flight.arrives);
             take(flight, hop);
         }
         let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
