@@ -86,6 +86,8 @@ def named(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif isinstance(value, Mapping):
             yield key, value.get("kind", key)
             yield from named(value)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            yield key, key
 
 
 def _examples(directory: Path) -> dict[tuple[str, str], list[Path]]:

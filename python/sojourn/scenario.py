@@ -29,7 +29,7 @@ MOST_DEPTH = 60
 TOO_DEEP = f"nested too deeply, at most {MOST_DEPTH} levels are allowed"
 
 
-FILES = (".file", "topology.losses", "topology.rate_trace")
+FILES = (".file", "topology.losses", "topology.rate_trace", "topology.delay_trace")
 """How the paths of fields end that name files."""
 
 TRANSPORT = re.compile(r"transport|transports\.[^.]+")

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::agenda::{Cut, Part};
 use crate::demand::{Context, Flows};
 use crate::flow::{Columns, FlowRecord, FlowSpec, Outcome};
-use crate::graph::{Graph, Link, LinkId};
+use crate::graph::{Change, Graph, Link, LinkId};
 use crate::host::Stamps;
 use crate::ideal::{self, Ideal, Setting};
 use crate::network::Network;
@@ -67,12 +67,20 @@ impl Scenario {
     pub fn graph(&self) -> Result<Graph, Problem> {
         let graph = self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
         if matches!(self.model, Model::Ideal(_))
-            && graph.links.iter().any(|link| link.trace.is_some())
+            && let Some(link) =
+                graph.links.iter().find(|link| link.trace.is_some() || link.delays.is_some())
         {
-            let message = "must be left out: an ideal shares out rates that do not change";
-            return Err(Problem::new("topology.rate_trace", message));
+            let field = if link.trace.is_some() { "rate_trace" } else { "delay_trace" };
+            let message = "must be left out: an ideal shares out rates of links that do not change";
+            return Err(Problem::new(format!("topology.{field}"), message));
         }
         Ok(graph)
+    }
+
+    /// What happens to the network's links, in order of time.
+    fn changes(&self, graph: &Graph) -> Result<Vec<Change>, Problem> {
+        let changes = Change::all(&self.failures, self.convergence, graph);
+        changes.map_err(|problem| problem.within("failures"))
     }
 
     /// Opens the workload.
@@ -121,6 +129,7 @@ impl Scenario {
         let graph = self.graph()?;
         self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
+        self.changes(&graph)?;
         if let Some(transport) = &self.transport {
             self.network(&graph, transport, &flows.classes, &Part::whole(&graph))?;
         }
@@ -259,13 +268,17 @@ impl Scenario {
         transport: &'a transport::Config,
     ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
-        let network = self.network(graph, transport, &flows.classes, &part)?;
+        let mut network = self.network(graph, transport, &flows.classes, &part)?;
+        let changes = self.changes(graph)?;
+        for link in changes.iter().flat_map(|change| [change.cable, change.cable ^ 1]) {
+            network.ports[link as usize].may_fail();
+        }
         let mut recorder = Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|p| p.within("samples"))?;
         recorder.chained.clone_from(&self.account_flows);
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
         let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
-        let setting = simulation::Setting { graph, cut, part, stacks, host, format, seed };
+        let setting = simulation::Setting { graph, cut, part, changes, stacks, host, format, seed };
         Ok(Simulation::new(setting, network, flows, recorder))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::graph::Failure;
 use crate::network::routes::Routing;
 use crate::network::{buffer, traffic};
 use crate::packet::Format;
@@ -13,7 +14,7 @@ use crate::parameters::{
 };
 use crate::transport::Priorities;
 use crate::transport::python;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use crate::{
     demand, fluid, host, ideal, kernel, queue, record, router, topology, transport, workload,
 };
@@ -114,6 +115,11 @@ crate::parameters! {
         pub host: host::Config = defaults();
         /// How packets spread over paths of equal cost.
         pub routing: Routing = Routing::FlowHash;
+        /// Cables that fail, and when they are back.
+        pub failures: Vec<Failure> = Vec::new();
+        /// How long after a cable has failed routes avoid it, and after its return take it again. The
+        /// default is what protection switching may take (ITU-T G.841).
+        pub convergence: Duration = Duration::from_millis(50);
         /// Sizes of packets on the wire.
         pub packet: Format = defaults();
         /// What to sample over time; none samples nothing.
@@ -136,6 +142,10 @@ crate::parameters! {
         }
         if !scenario.account_flows.is_empty() && !scenario.account {
             return Err(Problem::new("account_flows", "must be empty unless account = true"));
+        }
+        if matches!(scenario.model, Model::Ideal(_)) && !scenario.failures.is_empty() {
+            let message = "must be empty: an ideal shares out rates that do not change";
+            return Err(Problem::new("failures", message));
         }
         check_router(scenario)?;
         check_mixture(scenario)?;
@@ -313,6 +323,7 @@ pub fn catalogue() -> Value {
         ("switch", alone(table("switch", buffer::Config::ABOUT, buffer::Config::entries()))),
         ("host", alone(table("host", host::Config::ABOUT, host::Config::entries()))),
         ("rtt_noise", host::noise::Config::catalogue()),
+        ("failures", alone(table("failures", Failure::ABOUT, Failure::entries()))),
         ("packet", alone(table("packet", Format::ABOUT, Format::entries()))),
         ("samples", alone(table("samples", record::Config::ABOUT, record::Config::entries()))),
         ("model", ideal::Config::catalogue()),

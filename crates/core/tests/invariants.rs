@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use common::campaign::{self, Plan};
@@ -112,6 +113,16 @@ fn rates(random: &mut Random) -> Value {
         _ => return json!({}),
     }
     json!({ "rate_trace": { "name": "rates", "text": text } })
+}
+
+/// A trace of delays.
+fn delays(random: &mut Random) -> Value {
+    let mut text = "time_s,delay_s\n".to_owned();
+    for half_ms in 0..=random.below(40) {
+        let delay = pick(random, &["0", "3e-7", "5e-5", "0.002"]);
+        writeln!(text, "{},{delay}", half_ms as f64 * 5e-4).unwrap();
+    }
+    json!({ "name": "delays", "text": text })
 }
 
 fn discipline(random: &mut Random) -> Value {
@@ -257,10 +268,12 @@ fn check_rtts(results: &Results, scenario: &Value) {
     if host["rtt_noise"] == "none" && host["clock_granularity"] == "0 ns" {
         assert_eq!(told, exact, "a host measures what is not so");
     }
-    // Of sprayed packets and delayed answers it is not known which way they took, or how long they waited.
+    // Of packets that are sprayed or led another way, and of delayed answers, it is not known which way they
+    // took, or how long they waited.
     let reliability = scenario["transport"].get("dctcp").unwrap_or(&scenario["transport"]);
-    let is_known =
-        scenario["routing"] == "flow_hash" && reliability["reliability"]["delayed_ack"] == "none";
+    let is_known = scenario["routing"] == "flow_hash"
+        && scenario["failures"].is_null()
+        && reliability["reliability"]["delayed_ack"] == "none";
     let parts = ["forward_queueing", "reverse_queueing", "fixed"]
         .map(|part| of(&format!("rtt_{part}_s flow 0")));
     for (i, exact) in exact.iter().enumerate().filter(|_| is_known) {
@@ -405,7 +418,56 @@ fn scenario(seed: u64) -> Value {
             scenario["switch"]["pause"]["classes"] = json!([scenario["traffic_classes"]["trace"]]);
         }
     }
+    if ["link", "dumbbell"].contains(&scenario["topology"]["kind"].as_str().unwrap_or_default())
+        && random.below(4) == 0
+    {
+        scenario["topology"]["delay_trace"] = delays(random);
+    }
+    if random.below(3) == 0 {
+        scenario["failures"] = failures(random, &scenario["topology"]);
+        scenario["convergence"] = pick(random, &["0 s", "7 us", "300 us", "20 ms"]).into();
+    }
     scenario
+}
+
+/// Cables that fail once or twice and are back, or one time in ten are not; or all cables of a switch.
+fn failures(random: &mut Random, topology: &Value) -> Value {
+    let graph = topology::Config::read(topology).unwrap().graph(1).unwrap();
+    let span = |random: &mut Random, at: f64| {
+        let mean = pick(random, &[3e-6, 1e-4, 3e-3]);
+        at + 1e-9 + random.exponential(mean)
+    };
+    let mut failures = Vec::new();
+    let mut fail = |random: &mut Random, what: &str, name: &str| {
+        let mut at = 0.0;
+        for _ in 0..=random.below(2) {
+            let fails = span(random, at);
+            let returns = span(random, fails);
+            let ns = |at: f64| format!("{:.3} ns", at * 1e9);
+            failures.push(json!({ what: name, "fails": ns(fails), "returns": ns(returns) }));
+            at = returns;
+        }
+        if random.below(10) == 0
+            && let Some(last) = failures.last_mut()
+        {
+            last["returns"] = json!("none");
+        }
+    };
+    let switches: Vec<_> = graph.nodes.iter().filter(|node| !node.is_host).collect();
+    if random.below(4) == 0 && !switches.is_empty() {
+        let switch = pick(random, &switches);
+        fail(random, "switch", &switch.name);
+    } else {
+        let mut names = BTreeSet::new();
+        for _ in 0..=random.below(3) {
+            let cable = random.below(graph.links.len() as u64 / 2) as u32;
+            let name = graph.link_name(2 * cable);
+            if names.insert(name.clone()) {
+                fail(random, "link", &name);
+            }
+        }
+    }
+    json!(failures)
 }
 
 /// The name of one of a network's links.
@@ -461,7 +523,10 @@ fn check(seed: u64) {
             .any(|paced| transport["kind"] == *paced)
             || transport["segments"].is_object();
     let is_selective = recovery == "selective_repeat" || recovery == "rack";
-    if recovery == "go_back_n" || is_paced && !is_selective {
+    let is_cut_off = scenario["failures"].to_string().contains("none");
+    if is_cut_off {
+        // Flows may need what does not come back.
+    } else if recovery == "go_back_n" || is_paced && !is_selective {
         // Without congestion control, or with one that takes losses for impossible, a sender that does not
         // learn what has come may lose the same packets for ever where a buffer is tiny. Then it is
         // unfinished, but not stuck: it goes on sending.

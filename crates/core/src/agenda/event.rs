@@ -15,6 +15,8 @@ pub enum Event {
     Sample,
     /// Somebody looks for pauses that cannot end.
     Watch,
+    /// Links fail or come back, or routes follow.
+    Change,
     /// A transmitter becomes free while something waits for it.
     Ready(LinkId),
     /// A router's interval ends.

@@ -1,9 +1,13 @@
 //! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
 
+mod delay_trace;
+mod failures;
 mod loss;
 mod paths;
 mod rate_trace;
 
+pub use delay_trace::DelayTrace;
+pub use failures::{Change, Failure, Turn};
 pub use loss::{Bursts, Loss, Victim};
 pub use paths::Paths;
 pub use rate_trace::RateTrace;
@@ -39,10 +43,19 @@ pub struct Link {
     pub rate: Rate,
     /// How the rate changes, if it does.
     pub trace: Option<Arc<RateTrace>>,
-    /// Propagation delay.
+    /// Propagation delay; the shortest, if it changes.
     pub delay: Duration,
+    /// How the delay changes, if it does.
+    pub delays: Option<Arc<DelayTrace>>,
     /// Which packets are lost on the way.
     pub loss: Loss,
+}
+
+impl Link {
+    /// The longest that it ever delays.
+    pub fn longest_delay(&self) -> Duration {
+        self.delays.as_ref().map_or(self.delay, |trace| trace.longest())
+    }
 }
 
 /// What a load of 1 means on a topology.
@@ -105,7 +118,8 @@ impl Graph {
     /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
     /// `b`.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
-        let link = |from, to| Link { from, to, rate, trace: None, delay, loss: Loss::None };
+        let link =
+            |from, to| Link { from, to, rate, trace: None, delay, delays: None, loss: Loss::None };
         self.links.extend([link(a, b), link(b, a)]);
         self.links.len() as LinkId - 2
     }
@@ -117,6 +131,16 @@ impl Graph {
         let link = &mut self.links[link as usize];
         link.rate = trace.largest();
         link.trace = Some(Arc::new(trace));
+    }
+
+    /// Lets the delay of a cable change, both ways.
+    pub(crate) fn delay_by(&mut self, link: LinkId, trace: DelayTrace) {
+        let trace = Arc::new(trace);
+        for link in [link, link ^ 1] {
+            let link = &mut self.links[link as usize];
+            link.delay = trace.least();
+            link.delays = Some(Arc::clone(&trace));
+        }
     }
 
     /// A link's name: `from->to`.

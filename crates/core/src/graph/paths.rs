@@ -33,18 +33,25 @@ struct Towards {
 impl Paths {
     /// Prepares the paths of `graph`.
     pub fn new(graph: &Graph) -> Self {
+        Self::over(graph, |_| true)
+    }
+
+    /// Prepares the paths of `graph` over the links that `may_take` allows: both directions of a
+    /// cable, or neither.
+    pub fn over(graph: &Graph, may_take: impl Fn(LinkId) -> bool) -> Self {
         let mut first = vec![0; graph.nodes.len() + 1];
-        for link in &graph.links {
+        let links = || (0..).zip(&graph.links).filter(|(id, _)| may_take(*id));
+        for (_, link) in links() {
             first[link.from as usize + 1] += 1;
         }
         for node in 0..graph.nodes.len() {
             first[node + 1] += first[node];
         }
         let mut free = first.clone();
-        let mut outgoing = vec![(0, 0); graph.links.len()];
-        for (id, link) in graph.links.iter().enumerate() {
+        let mut outgoing = vec![(0, 0); first[graph.nodes.len()] as usize];
+        for (id, link) in links() {
             let slot = &mut free[link.from as usize];
-            outgoing[*slot as usize] = (id as LinkId, link.to);
+            outgoing[*slot as usize] = (id, link.to);
             *slot += 1;
         }
         Self {

@@ -99,7 +99,7 @@ impl Pause {
         let computed = || {
             let frames = lanes as u64 * PAUSE_FRAME.0;
             let frame = back.rate.transmit(Bytes(packet.0 + frames));
-            let spans = [frame, back.delay, self.reaction, link.delay];
+            let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
             let late = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
             link.rate.carries(Duration(late)).0.saturating_add(2 * packet.0)
         };
@@ -402,6 +402,11 @@ impl Buffers {
         let ends = is_low && ingress.is_paused;
         ingress.is_paused &= !ends;
         ends
+    }
+
+    /// The neighbour at the other end of `lane` may go on without being told: their link has failed.
+    pub fn forget_pause(&mut self, lane: LaneId) {
+        self.ingress[lane as usize].is_paused = false;
     }
 
     /// What `lane` has in the shared pool, and from where on it is paused; `None` without pause frames.

@@ -24,6 +24,8 @@ pub struct Counters {
     pub dropped: u64,
     /// Packets that were transmitted, and lost on the link.
     pub lost: u64,
+    /// Those among them that were lost because the link had failed.
+    pub cut_off: u64,
 }
 
 impl Counters {

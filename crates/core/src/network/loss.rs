@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counters::Counters;
 use super::port::Port;
 use crate::graph::{self, Graph, LinkId, Loss, Victim};
 use crate::packet::{Kind, Packet};
@@ -53,6 +54,28 @@ impl Losses {
             Self::Chosen(chosen) => chosen.take(packet),
         };
         is_lost && !is_protected
+    }
+}
+
+/// What a failure of the link does to what is on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outage {
+    is_down: bool,
+    /// So many packets were on the link when it failed or came back, and have yet to come to its end.
+    doomed: u64,
+}
+
+impl Outage {
+    /// The link fails or is back, with so many packets on it.
+    pub fn turn(&mut self, is_down: bool, on_wire: u64) {
+        *self = Self { is_down, doomed: on_wire };
+    }
+
+    /// Whether the packet that has come now is lost.
+    pub fn take(&mut self) -> bool {
+        let is_doomed = self.doomed > 0;
+        self.doomed -= u64::from(is_doomed);
+        is_doomed || self.is_down
     }
 }
 
@@ -113,8 +136,9 @@ impl Chosen {
 pub fn warnings(graph: &Graph, ports: &[Port]) -> Vec<String> {
     let of_link = |id: usize| {
         let Loss::Chosen(victims) = &graph.links[id].loss else { return None };
-        let (all, lost) = (victims.len(), ports[id].counters.lost);
-        let missed = all as u64 - lost;
+        let Counters { lost, cut_off, .. } = ports[id].counters;
+        let all = victims.len();
+        let missed = all as u64 - (lost - cut_off);
         let name = graph.link_name(id as LinkId);
         (missed > 0).then(|| {
             format!("{missed} of the {all} packets that {name} was to lose never came to its end")
@@ -165,6 +189,16 @@ mod tests {
         // Lengths are geometric.
         let variance = (1.0 - 0.2) / 0.2_f64.powi(2);
         assert_estimates(packets as f64 / bursts.len() as f64, 5.0, variance, bursts.len());
+    }
+
+    #[test]
+    fn what_is_on_a_link_when_it_fails_or_comes_back_is_lost_and_all_between() {
+        let mut outage = Outage::default();
+        assert!(!outage.take());
+        outage.turn(true, 2);
+        assert_eq!([(); 4].map(|()| outage.take()), [true; 4]);
+        outage.turn(false, 2);
+        assert_eq!([(); 4].map(|()| outage.take()), [true, true, false, false]);
     }
 
     #[test]

@@ -82,8 +82,8 @@ pub struct Network {
     /// Pause frames on their way; of a part of a run, those that were sent less those that have come, which
     /// wraps around zero.
     pub pause_frames: u64,
-    /// When the last of those that have come was obeyed.
-    pub last_obeyed: Time,
+    /// When the last of those that have come did so.
+    pub last_frame: Time,
     /// Packets that a queue has just dropped.
     rejects: Vec<Packet>,
     /// What packets carry beside them, if accounts are kept.
@@ -122,7 +122,7 @@ impl Network {
             losses: Vec::new(),
             departures: Vec::new(),
             pause_frames: 0,
-            last_obeyed: Time::ZERO,
+            last_frame: Time::ZERO,
             rejects: Vec::new(),
             journeys: None,
         }
@@ -147,12 +147,17 @@ impl Network {
             self.about[index] = about;
         }
         self.traffic.classify(flow, class);
+        self.lead(flow, name, there);
+        place
+    }
+
+    /// Packets of a flow of this class, which is in the network, may go by `there` from now on, and back.
+    pub fn lead(&mut self, flow: FlowNumber, name: &str, there: Way) {
         if self.weighs {
             for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].introduce(flow, name);
             }
         }
-        place
     }
 
     /// Whether anything in the network wants to know of all flows that pass.
@@ -160,10 +165,11 @@ impl Network {
         self.routers != Routers::None || self.weighs || self.traffic.numbers.len() > 1
     }
 
-    /// Forgets a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowNumber, there: Way) {
+    /// Forgets a flow that has ended, whose packets went by these ways there, and back.
+    pub fn dismiss(&mut self, flow: FlowNumber, ways: impl Iterator<Item = Way>) {
         if self.weighs {
-            for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
+            let ways = ways.flat_map(Way::both);
+            for link in ways.flat_map(|way| self.routes.links(way)).flatten() {
                 self.ports[*link as usize].dismiss(flow);
             }
         }
@@ -286,6 +292,25 @@ impl Network {
         }
     }
 
+    /// A link fails, or is back. With it its pauses end: no frame passes that could.
+    pub fn turn(&mut self, link: LinkId, is_down: bool, agenda: &mut Agenda) {
+        let now = agenda.now();
+        self.ports[link as usize].turn(is_down, now);
+        for lane in self.traffic.lanes.of(link) {
+            if self.ports[link as usize ^ 1].take_frame(lane, now) {
+                self.pause_frames = self.pause_frames.wrapping_sub(1);
+            }
+            if let Some(buffers) = &mut self.buffers {
+                buffers.forget_pause(lane);
+            }
+            let class = self.traffic.lanes.class(lane);
+            if self.ports[link as usize].pauses()[usize::from(class)].is_on() {
+                self.ports[link as usize].resume(class, now);
+                self.serve(link, agenda);
+            }
+        }
+    }
+
     /// A router's time has come.
     pub fn tick(&mut self, link: LinkId, agenda: &mut Agenda) {
         let port = &mut self.ports[link as usize];
@@ -385,15 +410,23 @@ impl Network {
     fn is_lost(&mut self, packet: &Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
         if let Some(journeys) = &mut self.journeys
-            && let Some(hop) = port.hop(now).filter(|_| !packet.kind.is_frame())
+            && let Some(hop) = port.hop(packet.bytes, now).filter(|_| !packet.kind.is_frame())
         {
             journeys.hop(packet, &hop);
         }
         let is_lost = port.loses(packet);
-        if is_lost {
+        if is_lost && packet.kind.is_frame() {
+            self.end_frame(now);
+        } else if is_lost {
             self.lose(packet, now);
         }
         is_lost
+    }
+
+    /// A pause frame has come to the end of its link.
+    fn end_frame(&mut self, now: Time) {
+        self.pause_frames = self.pause_frames.wrapping_sub(1);
+        self.last_frame = self.last_frame.max(now);
     }
 
     /// The lane by which a packet now at the port of `link` came into a shared buffer that counts it.
@@ -548,8 +581,7 @@ impl Network {
 
     /// Obeys a pause frame that has arrived.
     fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
-        self.pause_frames = self.pause_frames.wrapping_sub(1);
-        self.last_obeyed = self.last_obeyed.max(agenda.now());
+        self.end_frame(agenda.now());
         let (lanes, lane) = (self.traffic.lanes, frame.sequence);
         let (link, class) = (lanes.link(lane), lanes.class(lane));
         let port = &mut self.ports[link as usize];

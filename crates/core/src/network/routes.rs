@@ -2,7 +2,7 @@
 //!
 //! A packet follows its route by counting hops: no look-up and no table in the loop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
 use crate::alone::{Alone, alone, alone_spread};
@@ -28,7 +28,7 @@ crate::choices! {
 pub const END: LinkId = LinkId::MAX;
 
 /// The paths that one flow's packets take in one direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     first: u32,
     /// Length of each path with its [`END`].
@@ -58,6 +58,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// The packets that are yet to start take another way.
+    pub fn turn_to(&mut self, way: Way) {
+        self.way = way;
+    }
+
     /// Where the next packet starts.
     pub fn start(&mut self) -> u32 {
         let Way { first, stride, paths } = self.way;
@@ -84,12 +89,17 @@ pub struct Routes {
     routing: Routing,
     seed: u64,
     paths: Paths,
+    /// Those that avoid the cables that are known to be down, each by the first of its links, if any are.
+    detours: Option<Paths>,
+    down: BTreeSet<LinkId>,
+    /// How often that has changed.
+    changes: u32,
     hops: Vec<LinkId>,
     room: Room,
     /// What was written since it was last told, from where on and how long.
     news: Vec<(u32, u32)>,
-    /// Where the paths of a pair of hosts start, for spraying.
-    known: BTreeMap<(HostId, HostId), u32>,
+    /// Where the paths of a pair of hosts start, for spraying, and after how many changes that was so.
+    known: BTreeMap<(HostId, HostId), (u32, u32)>,
     /// Where there is room for a path there and back, by the length of either.
     free: BTreeMap<u32, Vec<u32>>,
     /// A path there and back that is being found.
@@ -148,6 +158,9 @@ impl Routes {
             routing,
             seed,
             paths: Paths::new(graph),
+            detours: None,
+            down: BTreeSet::new(),
+            changes: 0,
             hops: Vec::new(),
             room: Room { next: part * PAGE, left: PAGE, parts },
             news: Vec::new(),
@@ -174,26 +187,100 @@ impl Routes {
     /// # Panics
     /// If no path joins the hosts, which no topology lets happen.
     pub fn way(&mut self, source: HostId, target: HostId, flow: u64) -> Way {
-        let count = self.paths.count(source, target);
-        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
-        let hash = mix(self.seed ^ mix(flow));
-        let (spread, first) = if self.routing == Routing::FlowHash {
-            self.found.clear();
-            self.append(source, target, hash % count..hash % count + 1);
+        let (paths, first) = if self.routing == Routing::FlowHash {
+            self.find_one(source, target, flow);
             (1, self.place())
-        } else if let Some(first) = self.known.get(&(source, target)) {
-            (count, *first)
         } else {
-            self.found.clear();
-            self.append(source, target, 0..count);
-            let first = self.write();
-            self.known.insert((source, target), first);
-            (count, first)
+            self.all(source, target)
         };
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
-        let paths = spread as u32;
+        let paths = paths as u32;
         Way { first, stride, paths }
+    }
+
+    /// A cable is known to be down, or to be up again.
+    pub fn learn(&mut self, cable: LinkId, is_down: bool) {
+        if is_down {
+            self.down.insert(cable);
+        } else {
+            self.down.remove(&cable);
+        }
+    }
+
+    /// Finds ways anew after what was learnt; those of flows in progress are to be asked for
+    /// ([`renew`](Self::renew)).
+    pub fn converge(&mut self, graph: &Graph) {
+        let down = &self.down;
+        self.detours =
+            (!down.is_empty()).then(|| Paths::over(graph, |link| !down.contains(&(link & !1))));
+        self.changes += 1;
+    }
+
+    /// The way there that a flow is to take in place of `there`; none if that is as good as ever.
+    pub fn renew(&mut self, there: Way, source: HostId, target: HostId, flow: u64) -> Option<Way> {
+        if self.routing == Routing::FlowHash {
+            self.find_one(source, target, flow);
+            if self.is_at(there.first) {
+                return None;
+            }
+        }
+        let way = self.way(source, target, flow);
+        (way != there).then_some(way)
+    }
+
+    /// Finds the path of a flow and the way back: the one of all that its hash chooses, as long as that is
+    /// not known to be down; else one of the shortest that are left; and if none is, the first all the same.
+    fn find_one(&mut self, source: HostId, target: HostId, flow: u64) {
+        let hash = mix(self.seed ^ mix(flow));
+        let Self { paths, detours, down, found, .. } = self;
+        let count = paths.count(source, target);
+        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
+        found.clear();
+        paths.append(source, target, hash % count, found);
+        if let Some(detours) = detours
+            && found.iter().any(|link| down.contains(&(link & !1)))
+        {
+            let count = detours.count(source, target);
+            if count > 0 {
+                found.clear();
+                // By another hash: by the same, those of one path might all choose the same other.
+                detours.append(source, target, mix(hash) % count, found);
+            }
+        }
+        found.push(END);
+        self.mirror();
+    }
+
+    /// All paths between two hosts that are not known to be down, or all there are if each is: how many, and
+    /// where they stand.
+    fn all(&mut self, source: HostId, target: HostId) -> (u64, u32) {
+        let Self { paths, detours, found, .. } = self;
+        let up = detours.as_mut().and_then(|up| (up.count(source, target) > 0).then_some(up));
+        let paths = up.unwrap_or(paths);
+        let count = paths.count(source, target);
+        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
+        let known = self.known.get(&(source, target)).copied();
+        if let Some((first, changes)) = known
+            && changes == self.changes
+        {
+            return (count, first);
+        }
+        found.clear();
+        for choice in 0..count {
+            paths.append(source, target, choice, found);
+            found.push(END);
+        }
+        self.mirror();
+        let known = known.map(|(first, _)| first).filter(|first| self.is_at(*first));
+        let first = known.unwrap_or_else(|| self.write());
+        self.known.insert((source, target), (first, self.changes));
+        (count, first)
+    }
+
+    /// Whether what was found stands at `first`.
+    fn is_at(&self, first: u32) -> bool {
+        self.hops[first as usize..].starts_with(&self.found)
     }
 
     /// How a flow's packets are spread over the ways there and back.
@@ -221,22 +308,28 @@ impl Routes {
         graph.links[first as usize].rate
     }
 
-    /// What a flow of `size` spends its time on over an empty network.
-    pub fn alone(&self, graph: &Graph, way: Way, format: &Format, size: Bytes) -> Alone {
+    /// What a flow of `size` spends its time on over an empty network where it goes these ways.
+    pub fn alone(
+        &self,
+        graph: &Graph,
+        ways: impl Iterator<Item = Way>,
+        format: &Format,
+        size: Bytes,
+    ) -> Alone {
         let of_link = |link: &LinkId| {
             let Link { rate, delay, .. } = graph.links[*link as usize];
             (rate, delay)
         };
-        let paths: Vec<&[LinkId]> = self.links(way).collect();
+        let paths: Vec<&[LinkId]> = ways.flat_map(|way| self.links(way)).collect();
         if let [path] = paths[..] {
             return alone(path.iter().map(of_link), format, size);
         }
         let of_path = |path: &&[LinkId]| {
-            let hop = |(i, link): (usize, &LinkId)| {
+            let hop = |link: &LinkId| {
                 let (rate, delay) = of_link(link);
-                (rate, delay, paths.iter().all(|other| other[i] == *link))
+                (rate, delay, paths.iter().all(|other| other.contains(link)))
             };
-            let hops: Vec<_> = path.iter().enumerate().map(hop).collect();
+            let hops: Vec<_> = path.iter().map(hop).collect();
             alone_spread(&hops, format, size)
         };
         paths.iter().map(of_path).min_by_key(Alone::total).unwrap_or_default()
@@ -293,12 +386,8 @@ impl Routes {
         }
     }
 
-    /// Finds the chosen paths, then the same backwards.
-    fn append(&mut self, source: HostId, target: HostId, choices: std::ops::Range<u64>) {
-        for choice in choices {
-            self.paths.append(source, target, choice, &mut self.found);
-            self.found.push(END);
-        }
+    /// Puts the same paths backwards behind those that were found.
+    fn mirror(&mut self) {
         let end = self.found.len();
         let mut start = 0;
         while start < end {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::ring::Ring;
-use crate::graph::{Link, RateTrace};
+use crate::graph::{DelayTrace, Link, RateTrace};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::waiting::Backlog;
@@ -47,7 +47,6 @@ pub struct Transmitter {
     stamps: bool,
     /// Whether it matters who comes to the end of the link: to an account, or since it loses packets.
     pub is_watched: bool,
-    delay: Duration,
     durations: Durations,
 }
 
@@ -62,7 +61,6 @@ impl Transmitter {
             started: 0,
             stamps,
             is_watched,
-            delay: link.delay,
             durations: Durations::new(link),
         }
     }
@@ -80,23 +78,23 @@ impl Transmitter {
     /// Starts the transmission of the first packet that waits, if one does.
     pub fn start(&mut self, starts: Time) -> Option<Sent> {
         let Flight { arrives, packet } = self.line.get_mut(self.started as usize)?;
-        let ends = self.durations.end(packet.bytes, starts);
-        *arrives = ends + self.delay;
+        let crossing = self.durations.cross(packet.bytes, starts);
+        *arrives = crossing.arrives;
         packet.next_hop += 1;
         if self.stamps && !packet.kind.is_answer() {
             packet.sent_at = starts;
         }
-        Some(self.begin(ends))
+        Some(self.begin(crossing))
     }
 
     /// Starts the transmission of a packet that did not wait here.
     pub fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
-        let ends = self.durations.end(packet.bytes, starts);
+        let crossing = self.durations.cross(packet.bytes, starts);
         let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
         let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
-        let flight = Flight { arrives: ends + self.delay, packet: onward };
+        let flight = Flight { arrives: crossing.arrives, packet: onward };
         self.put(flight);
-        self.begin(ends)
+        self.begin(crossing)
     }
 
     /// Puts a packet behind those on the wire, and before those that wait.
@@ -108,9 +106,9 @@ impl Transmitter {
         }
     }
 
-    /// A transmission that ends then has started.
-    fn begin(&mut self, ends: Time) -> Sent {
-        let arrives_first = (self.started == 0).then_some(ends + self.delay);
+    /// A transmission has started.
+    fn begin(&mut self, Crossing { ends, arrives }: Crossing) -> Sent {
+        let arrives_first = (self.started == 0).then_some(arrives);
         self.busy_until = ends;
         self.started += 1;
         Sent { ends, arrives_first }
@@ -170,11 +168,15 @@ impl Transmitter {
     pub fn end(&mut self, bytes: u16, starts: Time) -> Time {
         self.durations.end(bytes, starts)
     }
+}
 
-    /// How long the wire delays.
-    pub fn delay(&self) -> Duration {
-        self.delay
-    }
+/// How a packet crosses the link.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
+    /// When its transmission ends.
+    ends: Time,
+    /// When it comes to the end of the link.
+    arrives: Time,
 }
 
 /// How long packets take. Remembers the last two sizes: divisions are slow, and sizes repeat.
@@ -183,36 +185,85 @@ struct Durations {
     pace: Box<Pace>,
     sizes: [u16; 2],
     known: [Duration; 2],
+    /// How long the wire delays, if that does not change.
+    delay: Duration,
 }
 
 /// How fast a link is.
 enum Pace {
     Constant(Rate),
-    Changing(Arc<RateTrace>),
+    Changing(Changing),
+}
+
+/// A link whose rate or delay changes.
+struct Changing {
+    rate: Rate,
+    rates: Option<Arc<RateTrace>>,
+    delay: Duration,
+    delays: Option<Arc<DelayTrace>>,
+    /// When the last packet arrives: no other may come before it.
+    arrives: Time,
+}
+
+impl Changing {
+    /// When a transmission of `bytes` ends that starts then.
+    fn end(&self, bytes: u16, starts: Time) -> Time {
+        let bytes = Bytes(u64::from(bytes));
+        let constant = || starts + self.rate.transmit(bytes);
+        self.rates.as_ref().map_or_else(constant, |trace| trace.transmit(bytes, starts))
+    }
+
+    fn cross(&mut self, bytes: u16, starts: Time) -> Crossing {
+        let ends = self.end(bytes, starts);
+        let delay = self.delays.as_ref().map_or(self.delay, |trace| trace.at(ends));
+        self.arrives = self.arrives.max(ends + delay);
+        Crossing { ends, arrives: self.arrives }
+    }
 }
 
 impl Durations {
     fn new(link: &Link) -> Self {
-        let changing = link.trace.as_ref().map(|trace| Pace::Changing(Arc::clone(trace)));
-        let pace = Box::new(changing.unwrap_or(Pace::Constant(link.rate)));
-        Self { pace, sizes: [0; 2], known: [Duration::ZERO; 2] }
+        let Link { rate, delay, .. } = *link;
+        let (rates, delays) = (link.trace.clone(), link.delays.clone());
+        let pace = if rates.is_none() && delays.is_none() {
+            Pace::Constant(rate)
+        } else {
+            Pace::Changing(Changing { rate, rates, delay, delays, arrives: Time::ZERO })
+        };
+        Self { pace: Box::new(pace), sizes: [0; 2], known: [Duration::ZERO; 2], delay }
     }
 
-    /// When a transmission of `bytes` ends that starts then.
-    fn end(&mut self, bytes: u16, starts: Time) -> Time {
+    /// How long a transmission of `bytes` takes, or what to ask on a link that changes: no size is remembered
+    /// there, so each comes to ask.
+    fn lasts(&mut self, bytes: u16) -> Result<Duration, &mut Changing> {
         if self.sizes[0] != bytes {
             self.sizes.swap(0, 1);
             self.known.swap(0, 1);
             if self.sizes[0] != bytes {
-                let of_packet = Bytes(u64::from(bytes));
-                match &*self.pace {
-                    Pace::Constant(rate) => self.known[0] = rate.transmit(of_packet),
-                    // No size is remembered: so each comes here.
-                    Pace::Changing(trace) => return trace.transmit(of_packet, starts),
+                match &mut *self.pace {
+                    Pace::Constant(rate) => self.known[0] = rate.transmit(Bytes(u64::from(bytes))),
+                    Pace::Changing(changing) => return Err(changing),
                 }
                 self.sizes[0] = bytes;
             }
         }
-        starts + self.known[0]
+        Ok(self.known[0])
+    }
+
+    /// When a transmission of `bytes` ends that starts then.
+    fn end(&mut self, bytes: u16, starts: Time) -> Time {
+        match self.lasts(bytes) {
+            Ok(lasts) => starts + lasts,
+            Err(changing) => changing.end(bytes, starts),
+        }
+    }
+
+    /// How a packet of `bytes` crosses the link whose transmission starts then.
+    fn cross(&mut self, bytes: u16, starts: Time) -> Crossing {
+        let delay = self.delay;
+        match self.lasts(bytes) {
+            Ok(lasts) => Crossing { ends: starts + lasts, arrives: starts + lasts + delay },
+            Err(changing) => changing.cross(bytes, starts),
+        }
     }
 }

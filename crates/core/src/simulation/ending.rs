@@ -86,11 +86,13 @@ impl Simulation<'_> {
             self.population.note(ended, -1);
             self.totals.ended = self.totals.ended.max(ended);
         }
-        let (routes, way) = (&self.network.routes, shared.there);
-        let of_size = |size| routes.alone(self.graph, way, &self.format, size);
+        let former = self.former.remove(&sending.number).unwrap_or_default();
+        let ways = || former.iter().copied().chain([shared.there]);
+        let routes = &self.network.routes;
+        let of_size = |size| routes.alone(self.graph, ways(), &self.format, size);
         let alone = spec.size.map(of_size).unwrap_or_default();
-        self.network.dismiss(sending.number, way);
-        self.network.routes.give_back(way);
+        self.network.dismiss(sending.number, ways());
+        ways().for_each(|way| self.network.routes.give_back(way));
         self.live -= 1;
         if self.part.has_others() {
             self.abroad.ended.push(sending.number);
@@ -122,7 +124,7 @@ impl Simulation<'_> {
         self.end_instant();
         self.population.count();
         self.totals.ended = match self.deadlocks.is_empty() {
-            true if self.is_over() => self.totals.ended.max(self.network.last_obeyed),
+            true if self.is_over() => self.totals.ended.max(self.network.last_frame),
             true => limit,
             false => self.agenda.now(),
         };

@@ -1,8 +1,9 @@
-//! The packet simulator: eight kinds of event, taken from one queue or in windows.
+//! The packet simulator: nine kinds of event, taken from one queue or in windows.
 //!
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
 
+mod changing;
 mod ending;
 mod halves;
 mod news;
@@ -16,7 +17,7 @@ mod stuck;
 mod threads;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 pub use self::stacks::Stacks;
 pub use self::threads::run_on_threads;
@@ -28,11 +29,12 @@ use crate::agenda::{Agenda, Cut, Event, Part};
 use crate::demand::Flows;
 use crate::endpoint::Memo;
 use crate::flow::{Columns, HostId};
-use crate::graph::{Graph, LinkId};
+use crate::graph::{Change, Graph, LinkId};
 use crate::host::{self, Clocks, Stamps};
 use crate::network::Network;
+use crate::network::routes::Way;
 use crate::network::watchdog::Deadlock;
-use crate::packet::{Format, Kind, Packet};
+use crate::packet::{FlowNumber, Format, Kind, Packet};
 use crate::parameters::Problem;
 use crate::record::Recorder;
 use crate::units::Time;
@@ -64,6 +66,8 @@ pub struct Setting<'a> {
     pub cut: Option<Cut>,
     /// Which part of the run this is.
     pub part: Part,
+    /// What happens to its links, in order of time.
+    pub changes: Vec<Change>,
     /// The transports.
     pub stacks: Stacks<'a>,
     /// How hosts measure.
@@ -94,6 +98,10 @@ pub struct Simulation<'a> {
     leaving: Vec<(Time, usize)>,
     population: Population,
     upcoming: Upcoming,
+    /// What is yet to happen to links.
+    changes: VecDeque<Change>,
+    /// The ways that flows in progress took before the present ones, if they have been led another way.
+    former: BTreeMap<FlowNumber, Vec<Way>>,
     /// Which part of the run this is, and what it has for the others.
     part: Part,
     abroad: Abroad,
@@ -123,7 +131,7 @@ impl<'a> Simulation<'a> {
         workload: Flows,
         recorder: Recorder,
     ) -> Self {
-        let Setting { graph, cut, part, stacks, host, format, seed } = setting;
+        let Setting { graph, cut, part, changes, stacks, host, format, seed } = setting;
         let abroad = Abroad::new(&part, graph, &mut network);
         Self {
             graph,
@@ -138,6 +146,8 @@ impl<'a> Simulation<'a> {
             population: Population::default(),
             live: 0,
             upcoming: Upcoming::new(workload, &part, graph),
+            changes: changes.into(),
+            former: BTreeMap::new(),
             abroad,
             part,
             sending: vec![0; graph.hosts.len()],
@@ -182,6 +192,9 @@ impl<'a> Simulation<'a> {
         }
         if let Some(period) = self.network.watchdog() {
             self.agenda.push(Time::ZERO + period, Event::Watch);
+        }
+        if let Some(first) = self.next_change() {
+            self.agenda.push(first, Event::Change);
         }
         let mut instant = Time::ZERO;
         while let Some((now, event)) = self.agenda.pop() {
@@ -234,6 +247,12 @@ impl<'a> Simulation<'a> {
             Event::Watch => {
                 if let Some(next) = windows::watch(&mut [&mut *self]) {
                     self.agenda.push(next, Event::Watch);
+                }
+            }
+            Event::Change => {
+                self.change();
+                if let Some(next) = self.next_change() {
+                    self.agenda.push(next, Event::Change);
                 }
             }
         }

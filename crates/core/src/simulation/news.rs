@@ -24,11 +24,13 @@ type Shipment = (LinkId, Flight, Option<Box<Parcel>>);
 #[derive(Default)]
 pub(super) struct News {
     /// Routes that were written, and where.
-    routes: Vec<(u32, Vec<LinkId>)>,
+    pub(super) routes: Vec<(u32, Vec<LinkId>)>,
     /// Flows that have started.
     pub(super) opened: Vec<Opened>,
     /// Flows whose senders have closed.
     pub(super) closed: Vec<FlowNumber>,
+    /// Flows that go another way there now.
+    pub(super) led: Vec<(FlowNumber, Way)>,
     /// Flows of which a packet was lost, and when.
     lost: Vec<(FlowNumber, Time)>,
     /// What receivers have answered of flows that are followed.
@@ -134,6 +136,9 @@ impl Simulation<'_> {
         for opened in &news.opened {
             self.adopt(opened);
         }
+        for (number, there) in &news.led {
+            self.lead(*number, *there);
+        }
         let place = |number: &FlowNumber| self.network.directory.place(*number).map(|p| p as usize);
         for number in &news.closed {
             if let Some(place) =
@@ -182,7 +187,8 @@ impl Simulation<'_> {
         self.flows.followed.retain(|of| *of != place);
         self.flows.receivers[place] = None;
         if let Some(shared) = self.flows.shared[place].take() {
-            self.network.dismiss(number, shared.there);
+            let former = self.former.remove(&number).unwrap_or_default();
+            self.network.dismiss(number, former.into_iter().chain([shared.there]));
         }
     }
 
@@ -198,7 +204,7 @@ impl Simulation<'_> {
             }
         }
         network.pause_frames = network.pause_frames.wrapping_add(other.network.pause_frames);
-        network.last_obeyed = network.last_obeyed.max(other.network.last_obeyed);
+        network.last_frame = network.last_frame.max(other.network.last_frame);
         for (number, place) in other.network.directory.all() {
             let own = network.directory.place(number);
             let own = own.unwrap_or_else(|| network.directory.join(number));

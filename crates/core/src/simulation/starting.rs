@@ -140,7 +140,7 @@ impl Simulation<'_> {
             return Err(Problem::new("workload", message));
         }
         let routes = &self.network.routes;
-        let time_alone = |size| routes.alone(graph, there, format, size).total();
+        let time_alone = |size| routes.alone(graph, [there].into_iter(), format, size).total();
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, there),

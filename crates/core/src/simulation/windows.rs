@@ -26,9 +26,10 @@ pub(super) struct Window {
 pub(super) struct Conductor<'a> {
     limit: Time,
     watch: &'a Watch,
-    /// When to take samples next, and when to look for deadlocks.
+    /// When to take samples next, when to look for deadlocks, and when something happens to a link.
     sample: Option<Time>,
     patrol: Option<Time>,
+    change: Option<Time>,
 }
 
 impl<'a> Conductor<'a> {
@@ -36,7 +37,7 @@ impl<'a> Conductor<'a> {
     pub(super) fn new(simulation: &Simulation<'_>, limit: Time, watch: &'a Watch) -> Self {
         let sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
         let patrol = simulation.network.watchdog().map(|period| Time::ZERO + period);
-        Self { limit, watch, sample, patrol }
+        Self { limit, watch, sample, patrol, change: simulation.next_change() }
     }
 
     /// Ends a window and gives the next; none if the run is over.
@@ -73,6 +74,11 @@ impl<'a> Conductor<'a> {
                 return Ok(None);
             }
         }
+        if self.change == Some(begins) {
+            change(parts, begins);
+            self.change = parts[0].next_change();
+            parts[0].totals.events += 1;
+        }
         parts[0].totals.windows += 1;
         let longest = parts[0].agenda.window();
         let after = Time(self.limit.0.saturating_add(1));
@@ -81,7 +87,7 @@ impl<'a> Conductor<'a> {
 
     /// When the next thing is to be done that belongs to no node.
     fn alarm(&self) -> Time {
-        self.sample.into_iter().chain(self.patrol).fold(Time::NEVER, Time::min)
+        [self.sample, self.patrol, self.change].into_iter().flatten().fold(Time::NEVER, Time::min)
     }
 }
 
@@ -112,6 +118,25 @@ fn exchange<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
             parts[to].part_from(&farewells);
         }
     }
+}
+
+/// Lets all parts do what happens to links now. Before, what has left one for another is handed over: it is
+/// on a link that may fail. After it they tell each other which flows go other ways.
+fn change<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>], now: Time) {
+    if parts.len() > 1 {
+        for part in &mut *parts {
+            part.unpack();
+            part.pack(now);
+        }
+        exchange(parts);
+        for part in &mut *parts {
+            part.unpack();
+        }
+    }
+    for part in &mut *parts {
+        part.change();
+    }
+    exchange(parts);
 }
 
 /// Ends the flows of which nothing is left to happen, in all parts.

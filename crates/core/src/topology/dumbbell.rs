@@ -1,6 +1,6 @@
 //! Senders and receivers on either side of one bottleneck.
 
-use super::{Bursts, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, some};
+use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, some};
 use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::random::Random;
 use crate::units::{Duration, Rate};
@@ -31,6 +31,10 @@ crate::parameters! {
         pub rate_trace: Option<File> = None;
         /// Propagation delay of the bottleneck, if it is not `delay`.
         pub bottleneck_delay: Option<Duration> = None;
+        /// Propagation delay of the bottleneck over time, both ways, instead of `bottleneck_delay`;
+        /// none for no change. A file as `delay_trace` of the topology `link` has, with the same
+        /// meaning.
+        pub delay_trace: Option<File> = None;
         /// Probability that the bottleneck loses a packet from left to right.
         pub loss: f64 = 0.0, where fraction;
         /// Losses of the bottleneck in bursts from left to right, instead of some at random; none for no
@@ -70,6 +74,9 @@ impl Topology for Config {
         graph.links[bottleneck + 1].loss = Loss::random(self.ack_loss);
         if let Some(file) = &self.rate_trace {
             graph.follow(bottleneck as LinkId, RateTrace::read("rate_trace", file)?);
+        }
+        if let Some(file) = &self.delay_trace {
+            graph.delay_by(bottleneck as LinkId, DelayTrace::read("delay_trace", file)?);
         }
         let mut random = Random::new(seed, "topology/delays");
         let spread = self.longest_delay.map_or(0.0, |longest| (longest - self.delay).seconds());

@@ -144,13 +144,14 @@ fn add_cable(
     let rate = moving("rate", row.required("rate")?)?;
     let delay: Duration = row.required("delay")?;
     let loss = loss(row, "")?.unwrap_or(Loss::None);
-    graph.links.push(Link { from, to, rate, trace: None, delay, loss: loss.clone() });
+    graph.links.push(Link { from, to, rate, trace: None, delay, delays: None, loss: loss.clone() });
     graph.links.push(Link {
         from: to,
         to: from,
         rate: moving("reverse_rate", row.value("reverse_rate")?.unwrap_or(rate))?,
         trace: None,
         delay: row.value("reverse_delay")?.unwrap_or(delay),
+        delays: None,
         loss: self::loss(row, "reverse_")?.unwrap_or(loss),
     });
     Ok(())

@@ -1,7 +1,7 @@
 //! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
 //! protocols.
 
-use super::{Bursts, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
+use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
 use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
 use crate::units::{Duration, Rate};
 
@@ -31,6 +31,14 @@ crate::parameters! {
         pub rate_trace: Option<File> = None;
         /// Propagation delay of the cable, one way.
         pub delay: Duration = Duration::from_micros(1);
+        /// Propagation delay over time, both ways, instead of `delay`; none for no change.
+        ///
+        /// A CSV file with the columns `time_s` (from 0 on) and `delay_s`: each delay holds until the
+        /// next, and the last for ever, for the packets whose transmission ends then. Where it falls,
+        /// packets do not overtake those before them, but come with the last of these. The time that
+        /// a flow takes alone is that with the shortest delay, and computed headrooms are for the
+        /// longest.
+        pub delay_trace: Option<File> = None;
         /// Probability that a packet is lost from left to right.
         pub loss: f64 = 0.0, where fraction;
         /// Every so many-th packet from left to right is lost, instead of some at random; none for
@@ -65,6 +73,9 @@ impl Topology for Config {
         graph.links[forward + 1].loss = Loss::random(self.ack_loss);
         if let Some(file) = &self.rate_trace {
             graph.follow(forward as LinkId, RateTrace::read("rate_trace", file)?);
+        }
+        if let Some(file) = &self.delay_trace {
+            graph.delay_by(forward as LinkId, DelayTrace::read("delay_trace", file)?);
         }
         graph.hosts_are_routers = true;
         graph.senders = Some(1);

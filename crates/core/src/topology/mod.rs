@@ -10,7 +10,7 @@ pub mod parking_lot;
 pub mod star;
 
 pub use crate::graph::{
-    Bursts, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
+    Bursts, DelayTrace, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
 };
 
 use crate::parameters::Problem;

@@ -6,7 +6,7 @@ mod wire;
 pub use self::telling::Hop;
 use super::counters::Counters;
 use super::doings::Doings;
-use super::loss::Losses;
+use super::loss::{Losses, Outage};
 use super::pauses::Pauses;
 use super::store::Store;
 use super::traffic::{Class, LaneId};
@@ -120,6 +120,7 @@ pub struct Port {
     /// What accounts need to know.
     doings: Option<Box<Doings>>,
     losses: Losses,
+    outage: Outage,
     random: Random,
 }
 
@@ -166,6 +167,7 @@ impl Port {
             router,
             doings,
             losses,
+            outage: Outage::default(),
             random,
             pauses,
         };

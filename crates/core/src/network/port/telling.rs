@@ -64,12 +64,12 @@ impl Port {
         self.doings.as_mut()?.entry.take()
     }
 
-    /// How the packet came over the link that has come to its end now, if account is kept of it.
-    pub fn hop(&mut self, now: Time) -> Option<Hop> {
-        let propagation = self.transmitter.delay();
+    /// How the packet of `bytes` came over the link that has come to its end now, if account is kept of it.
+    pub fn hop(&mut self, bytes: u16, now: Time) -> Option<Hop> {
         let doings = self.doings.as_mut()?;
         let Exit { starts, totals } = doings.exit();
-        let transmission = Duration((now - starts).0 - propagation.0);
+        let ends = self.transmitter.end(bytes, starts);
+        let (transmission, propagation) = (ends - starts, now - ends);
         Some(Hop { totals, starts, transmission, propagation, stamps: doings.stamps })
     }
 }

@@ -31,7 +31,7 @@ impl Port {
     pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
         self.settle(now);
         while let Some(flight) = self.transmitter.unload() {
-            let hop = self.hop(flight.arrives);
+            let hop = self.hop(flight.packet.bytes, flight.arrives);
             take(flight, hop);
         }
         let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
@@ -54,6 +54,7 @@ impl Port {
             self.transmitter.load(flight);
         }
         self.counters.lost += other.counters.lost;
+        self.counters.cut_off += other.counters.cut_off;
     }
 
     /// When the first packet on the wire comes to its end, if there is one.
@@ -66,11 +67,24 @@ impl Port {
         self.transmitter.is_watched
     }
 
-    /// Whether the packet that has just come to the end of the link is lost. Pause frames never are: a lost
-    /// one would stop the link for ever.
+    /// The link may fail.
+    pub fn may_fail(&mut self) {
+        self.transmitter.is_watched = true;
+    }
+
+    /// The link fails, or is back: all on it is lost.
+    pub fn turn(&mut self, is_down: bool, now: Time) {
+        self.settle(now);
+        self.outage.turn(is_down, self.transmitter.on_wire());
+    }
+
+    /// Whether the packet that has just come to the end of the link is lost. Pause frames are only if the
+    /// link has failed, which ends its pauses: another lost one would stop the link for ever.
     pub fn loses(&mut self, packet: &Packet) -> bool {
-        let is_lost = self.losses.take(packet);
+        let is_cut_off = self.outage.take();
+        let is_lost = is_cut_off || self.losses.take(packet);
         self.counters.lost += u64::from(is_lost);
+        self.counters.cut_off += u64::from(is_cut_off);
         is_lost
     }
 }
