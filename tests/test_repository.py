@@ -88,6 +88,7 @@ LAYERS = (
     "verdicts",
     "report",
     "documents",
+    "shares",
     "cases",
     "validate",
     "validation_page",
