@@ -132,7 +132,8 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
         )
         if verdict.held is not None
     ]
-    return Rows("verdicts", ["case", "run", "what", "verdict", "numbers"], rows)
+    held = sum(row[3] == "held" for row in rows)
+    return Rows(f"verdicts: {held} of {len(rows)} held", ["case", "run", "what", "verdict", "numbers"], rows)
 
 
 def _by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
