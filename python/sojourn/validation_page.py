@@ -133,7 +133,8 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
         if verdict.held is not None
     ]
     held = sum(row[3] == "held" for row in rows)
-    return Rows(f"verdicts: {held} of {len(rows)} held", ["case", "run", "what", "verdict", "numbers"], rows)
+    columns = ["case", "run", "what", "verdict", "numbers"]
+    return Rows(f"verdicts: {held} of {len(rows)} held", columns, rows)
 
 
 def _by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
