@@ -77,6 +77,7 @@ LAYERS = (
     "proposals",
     "tune",
     "theory",
+    "traces",
     "layout",
     "looks",
     "plot",
