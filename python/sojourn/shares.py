@@ -32,15 +32,16 @@ def read(file: Path) -> pl.DataFrame:
 
 def check(rows: pl.DataFrame, end_s: float, where: str) -> None:
     """Refuse periods of a run in which shares cannot be compared; `where` is said of them."""
-    for (since, until), period in rows.group_by(PERIOD, maintain_order=True):
+    for period in rows.partition_by(PERIOD):
+        since, until = period.select(PERIOD).row(0)
         if (problem := _problem(period, since, until, end_s)) is not None:
             raise FileError(f"{where}: the period {since:g} to {until:g} s {problem}")
 
 
-def _problem(period: pl.DataFrame, since: object, until: object, end_s: float) -> str | None:
-    if float(str(since)) >= float(str(until)):
+def _problem(period: pl.DataFrame, since: float, until: float, end_s: float) -> str | None:
+    if since >= until:
         return "ends before it begins"
-    if float(str(until)) > end_s:
+    if until > end_s:
         return f"ends after the run, at `end_s` = {end_s:g}"
     if period["flow"].is_duplicated().any():
         return "has a flow twice"

@@ -102,11 +102,12 @@ class Outcome:
     @property
     def periods(self) -> list[tuple[str, Verdict]]:
         """Whether flows have about the shares of each period that they have there."""
-        within, judged = self.replay.settings.share_within, []
-        for (since, until), flows in self.shares.group_by(shares.PERIOD, maintain_order=True):
-            worst = max(flows.to_dicts(), key=lambda row: abs(row["share"] - row["share_other"]))
-            said_of = _share_verdict(worst, len(self.replay.scenarios), within or 0)
-            judged.append((f"shares, {since:g} to {until:g} s", said_of))
+        within, judged = self.replay.settings.share_within or 0, []
+        for period in self.shares.partition_by(shares.PERIOD):
+            rows = period.to_dicts()
+            worst = max(rows, key=lambda row: abs(row["share"] - row["share_other"]))
+            verdict = _share_verdict(worst, len(self.replay.scenarios), within)
+            judged.append((f"shares, {worst['from_s']:g} to {worst['to_s']:g} s", verdict))
         return judged
 
     @property
