@@ -63,6 +63,22 @@ flows = [{ source = 0, target = 1, size = "10 KB" }]
 [cases.listed.runs.sharing]
 label = "processor sharing"
 scenario = { model = "processor_sharing", transport = "none" }
+
+[cases.long]
+title = "two that do not end"
+measured_s = [0.0005, 0.003]
+end_s = 0.005
+share_within = 0.4
+
+[cases.long.scenario.workload]
+kind = "flows"
+flows = [
+  { source = 0, target = 1, start = "0.5 ms", size = "1 GB" },
+  { source = 0, target = 1, start = "0.6 ms", size = "1 GB" },
+]
+
+[cases.long.runs.both]
+label = "both"
 """
 
 BINS = """case,run,low,high,flows,unfinished,mean,stderr,median,p99
@@ -75,6 +91,13 @@ listed,sharing,0,0,1,0,0.00001,0.0,0.00001,0.00002
 TOTALS = """case,run,flows,mean,utilisation
 one,dctcp,40,0.00002,0.2
 one,sharing,40,0.00002,
+"""
+
+SHARES = """case,run,from_s,to_s,flow,bytes
+long,both,0.001,0.002,0,600
+long,both,0.001,0.002,1,400
+long,both,0.002,0.005,0,500
+long,both,0.002,0.005,1,500
 """
 
 FLOWS = pl.DataFrame(
@@ -96,15 +119,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write(folder: Path, cases: str = CASES, bins: str = BINS) -> None:
+def write(folder: Path, cases: str = CASES, bins: str = BINS, shares: str = SHARES) -> None:
     (folder / "cases.toml").write_text(cases, encoding="utf-8")
     (folder / "bins.csv").write_text(bins, encoding="utf-8")
     (folder / "totals.csv").write_text(TOTALS, encoding="utf-8")
+    (folder / "shares.csv").write_text(shares, encoding="utf-8")
     FLOWS.write_parquet(folder / "one.parquet")
 
 
 def test_a_good_folder_is_read_and_replayed(folder: Path) -> None:
-    names = ["one.dctcp", "one.sharing", "listed.sharing"]
+    names = ["one.dctcp", "one.sharing", "listed.sharing", "long.both"]
     assert [replay.full_name for replay in read_cases(folder)] == names
     assert [replay.full_name for replay in read_cases(folder, quick=True)] == ["one.dctcp"]
     assert cli.invoke(["validate", "other", "--out", "out"]) == 0
@@ -195,6 +219,16 @@ def nothing_runs_that_is_refused(
             "[cases.one.scenario]\nscenario = 3\n[scenario]",
             "one.dctcp: scenario: unknown field",
         ),
+        ("share_within = 0.4", "", "long.both: share_within: is wanted for the rows of `long.both"),
+        ("share_within = 0.4", "share_within = 0", "share_within: must be greater than 0, not 0"),
+        ("share_within = 0.4", 'share_within = "x"', "share_within: must be a valid number"),
+        ("share_within", "shares_within", "unknown key; did you mean `share_within`?"),
+        ("within = 0.1", "share_within = 0.1", "is there without rows of `listed.sharing` in shar"),
+        (
+            'label = "both"',
+            'label = "b"\nscenario.model = "srpt"',
+            "shares are sampled, which wants",
+        ),
         # Other runs.
         ('like = "dctcp"', 'like = "sharing"', "goes round in a circle: one.sharing like one.shar"),
         ('like = "dctcp"', 'like = "dctpc"', "no run `one.dctpc`; did you mean `one.dctcp`?"),
@@ -262,6 +296,40 @@ def test_a_broken_table_is_told_with_its_column_and_row(
     assert expected in told
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (SHARES, "", "is no such table"),
+        ("bytes", "byte", "byte: unknown column; did you mean `bytes`?"),
+        (",bytes", "", "is no such table"),
+        ("0.001,0.002,0,600", "0.001,0.002,0,-1", "bytes, row 1: must be a whole number from 0"),
+        ("0.001,0.002,0,600", "0.001,0.002,0,", "bytes, row 1: must be a whole number from 0"),
+        ("0.001,0.002,0,600", "0.001,0.002,0.5,600", "flow, row 1: must be a whole number from 0"),
+        ("0.001,0.002,0,600", "nan,0.002,0,600", "from_s, row 1: must be a number from 0 to 1e+09"),
+        ("0.001,0.002,0,600", "0.001,1e10,0,600", "to_s, row 1: must be a number from 0 to 1e+09"),
+        (
+            "0.001,0.002,1,400",
+            "0.001,0.002,0,400",
+            "`long.both`: the period 0.001 to 0.002 s has a flow twice",
+        ),
+        ("0.001,0.002,1,400\n", "0.001,0.003,1,400\n", "0.001 to 0.002 s has one flow only"),
+        ("0.001,0.002", "0.002,0.001", "the period 0.002 to 0.001 s ends before it begins"),
+        ("0.002,0.005", "0.002,0.006", "0.006 s ends after the run, at `end_s` = 0.005"),
+        (",500", ",0", "the period 0.002 to 0.005 s has nothing that arrived"),
+        ("long,both", "long,boht", "bins.csv: has no rows of the run `long.both`"),
+        ("long,both,0.001", "long,boht,0.001", "no run `long.boht`; did you mean `long.both`?"),
+        ("long,both,0.001", "one,dctcp,0.001", "one.dctcp: share_within: is wanted for the rows"),
+        ("0.002,0.005,1", "0.002,0.005,7", "long.both: shares.csv: there is no flow 7, but 0 to 1"),
+    ],
+)
+def test_a_broken_table_of_shares_is_told_with_its_row_or_period(
+    old: str, new: str, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in SHARES
+    write(folder, shares=SHARES.replace(old, new))
+    assert expected in refused(["validate", "other"], capsys)
+
+
 def make_pipe(file: Path) -> None:
     os.mkfifo(file)
 
@@ -285,6 +353,7 @@ def cut(name: str, length: int) -> Break:
     [
         (lambda folder: (folder / "bins.csv").unlink(), "bins.csv: cannot be read: No such file"),
         (lambda folder: (folder / "totals.csv").unlink(), "totals.csv: cannot be read: No such"),
+        (lambda folder: (folder / "shares.csv").unlink(), "has no rows of the run `long.both`"),
         (
             lambda folder: (folder / "totals.csv").write_text(TOTALS + TOTALS.splitlines()[1]),
             "totals.csv: has two rows of the run `one.dctcp`",
@@ -413,7 +482,9 @@ def accepted_or_refused(folder: Path, *, quick: bool = False) -> None:
         assert read_cases(folder, quick=quick)
 
 
-@pytest.mark.parametrize("name", ["cases.toml", "bins.csv", "totals.csv", "one.parquet"])
+@pytest.mark.parametrize(
+    "name", ["cases.toml", "bins.csv", "totals.csv", "shares.csv", "one.parquet"]
+)
 def test_a_file_with_any_bytes_changed_is_accepted_or_refused(name: str, folder: Path) -> None:
     good = (folder / name).read_bytes()
     chance = random.Random(name)

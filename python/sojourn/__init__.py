@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         plot,
         steady,
         theory,
+        traces,
         tune,
     )
     from sojourn.claims import (
@@ -88,6 +89,7 @@ __all__ = [
     "steady",
     "sweep",
     "theory",
+    "traces",
     "tune",
 ]
 
@@ -102,6 +104,7 @@ MODULES = (
     "plot",
     "steady",
     "theory",
+    "traces",
     "tune",
 )
 

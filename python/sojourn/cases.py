@@ -19,6 +19,8 @@ A folder holds the other's results and `cases.toml`, which says what each run wa
   has as `alone_us`.
 * Beside it, `bins.csv` has the other's completion times by size and `totals.csv` its other numbers.
   Bins may overlap; `groups` gives those of `by = "group"` names, as in `small = [1, 68]`.
+* `shares.csv`, where flows are compared that do not end, has the bytes of each `flow` that arrived
+  `from_s` `to_s`; `share_within = 0.15` says how far apart shares may be in each period.
 
 A folder is read whole: what is wrong anywhere in it is told before anything runs.
 """
@@ -33,7 +35,7 @@ import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
 from pydantic import model_validator as checks
 
-from sojourn import places
+from sojourn import places, shares
 from sojourn._core import ScenarioError
 from sojourn.scenario import FileError, Scenario, check, override, parse, trace
 from sojourn.typed import TEXT, Column, read_csv, read_parquet, typed
@@ -106,6 +108,8 @@ class Settings(BaseModel):
     """The names of bins."""
     within: Within | None = None
     """Which share of the other's number ours may be apart; `None` is not judged."""
+    share_within: Share | None = None
+    """How far a flow's share of a period may be from that there: 0.15 are 15 points."""
     factor: dict[Literal["timeouts", "retransmits"], Annotated[float, Field(ge=1)]] = {}
     """Within which factor of the other's ours may be; fewer than one count as one."""
     adds_s: Seconds = 0.0
@@ -209,6 +213,8 @@ class Replay:
     """Every flow, and the other's completion times; `None` if the scenario lists its own."""
     bins: pl.DataFrame
     totals: Mapping[str, float | None]
+    shares: pl.DataFrame
+    """What arrived of flows in periods."""
     quick: bool
 
     @property
@@ -263,6 +269,8 @@ class Replay:
             link = [] if self.settings.link is None else [self.settings.link]
             interval = self.settings.sample_interval
             scenario["samples"] = {"interval": interval, "links": link, "queues": link}
+            if not self.shares.is_empty():
+                scenario["samples"]["flows"] = self.shares["flow"].unique().sort().to_list()
         return scenario
 
     @property
@@ -350,6 +358,7 @@ class _Folder:
     file: _File
     bins: pl.DataFrame
     totals: pl.DataFrame
+    shares: pl.DataFrame
     flows: Mapping[str, pl.DataFrame | None]
     """By case."""
 
@@ -361,6 +370,7 @@ class _Folder:
             file,
             _complete(read_csv(path / "bins.csv", BINS_COLUMNS)),
             read_csv(path / "totals.csv", TOTALS_COLUMNS),
+            shares.read(path / "shares.csv"),
             {name: _read_flows(path, case) for name, case in file.cases.items()},
         )
 
@@ -376,22 +386,25 @@ class _Folder:
         if flows is not None:
             flows = _sized(flows, settings.payload_bytes)
             flows = flows.filter(pl.col("start_us") < 1e6 * settings.end_s)
-        bins, totals = (
+        bins, totals, periods = (
             rows.filter(pl.col("case") == case, pl.col("run") == name).drop("case", "run")
-            for rows in (self.bins, self.totals)
+            for rows in (self.bins, self.totals, self.shares)
         )
         if totals.height > 1:
             raise FileError(f"{self.path / 'totals.csv'}: has two rows of the run `{case}.{name}`")
         numbers = dict.fromkeys(TOTALS) | (totals.to_dicts() or [{}])[0]
-        replay = Replay(case, name, settings, flows, bins, numbers, quick)
+        replay = Replay(case, name, settings, flows, bins, numbers, periods, quick)
         _check_bins(self.path / "bins.csv", replay)
+        where = f"{self.path / 'shares.csv'}: `{replay.full_name}`"
+        shares.check(periods, settings.end_s, where)
         _check_settings(place, replay)
         return replay
 
     def check_rows(self) -> None:
         """Refuse rows of runs that there are not."""
         known = [f"{case}.{run}" for case, run in self.runs()]
-        for file, table in (("bins.csv", self.bins), ("totals.csv", self.totals)):
+        tables = {"bins.csv": self.bins, "totals.csv": self.totals, "shares.csv": self.shares}
+        for file, table in tables.items():
             for case, run in table.select("case", "run").unique(maintain_order=True).rows():
                 if (name := f"{case}.{run}") not in known:
                     hint = did_you_mean(name, known)
@@ -454,7 +467,7 @@ def _read_flows(folder: Path, case: _Case) -> pl.DataFrame | None:
 def _check_bins(file: Path, replay: Replay) -> None:
     """Refuse bins that cannot be compared."""
     bins = replay.bins.select("low", "high")
-    if bins.is_empty():
+    if bins.is_empty() and replay.shares.is_empty():
         raise FileError(f"{file}: has no rows of the run `{replay.full_name}`")
     wrong = bins.filter((pl.col("low") > pl.col("high")) | bins.is_duplicated())
     for low, high in wrong.rows():
@@ -472,6 +485,11 @@ def _check_settings(place: str, replay: Replay) -> None:
                 if name not in names:
                     hint = did_you_mean(name, names)
                     raise FileError(f"{place}: within.{statistic}: there is no bin `{name}`{hint}")
+    if replay.shares.is_empty() != (settings.share_within is None):
+        problem = "is there without rows" if replay.shares.is_empty() else "is wanted for the rows"
+        raise FileError(f"{place}: share_within: {problem} of `{replay.full_name}` in shares.csv")
+    if not replay.shares.is_empty() and replay.is_ideal:
+        raise FileError(f"{place}: share_within: shares are sampled, which wants the packet model")
     needs_alone = replay.is_slowdown or (settings.until == "acked" and replay.is_ideal)
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
         what = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
@@ -497,6 +515,9 @@ def _check_scenario(file: Path, replay: Replay) -> None:
             since, until = replay.settings.measured_s
             if not _any_between(starts, since, until):
                 raise ScenarioError(f"measured_s: no flow arrives from {since:g} s to {until:g} s")
+        flows = len(starts) if replay.flows is None else replay.flows.height
+        for flow in replay.shares["flow"].filter(replay.shares["flow"] >= flows):
+            raise ScenarioError(f"shares.csv: there is no flow {flow}, but 0 to {flows - 1}")
     except ScenarioError as error:
         raise FileError(f"{file}: {replay.full_name}: {error}") from None
 

@@ -620,7 +620,7 @@ def validate(
         str,
         typer.Argument(
             metavar="CASES",
-            help="`ns2`, `yaps`, or a folder of your own.",
+            help="`ns2`, `yaps`, `linux`, or a folder of your own.",
             autocompletion=completion.cases,
         ),
     ],
@@ -655,10 +655,16 @@ def validate(
     for rows in validation_page.every_table(outcomes, abreast=screen.console.width // 42):
         screen.console.print(screen.text_table(rows))
     print(f"ours / {other} (difference ± two standard errors)")
-    files.write_text(out / "bins.csv", validation.bins_table(outcomes).write_csv())
-    files.write_text(out / "totals.csv", validation.totals_table(outcomes).write_csv())
+    tables = {
+        "bins.csv": validation.bins_table(outcomes),
+        "totals.csv": validation.totals_table(outcomes),
+        "shares.csv": validation.shares_table(outcomes),
+    }
+    tables = {name: table for name, table in tables.items() if not table.is_empty()}
+    for name, table in tables.items():
+        files.write_text(out / name, table.write_csv())
     drawn = validation_page.draw(outcomes, other, out / "validation")
-    print(f"written to {out}: {', '.join(['bins.csv', 'totals.csv', *drawn])}")
+    print(f"written to {out}: {', '.join([*tables, *drawn])}")
     if record:
         print(f"written to {validation_page.record(outcomes, other, folder)}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import metrics
+from sojourn import metrics, shares
 from sojourn.cases import BINS, TOTALS, Replay
 from sojourn.claims import Verdict, at_most, not_judged, said
 from sojourn.results import Result
@@ -33,6 +33,8 @@ class Outcome:
     ours: Mapping[str, float | None]
     theirs: Mapping[str, float | None]
     """The numbers of `TOTALS`."""
+    shares: pl.DataFrame
+    """Those of `shares.beside`."""
 
     @property
     def judged(self) -> pl.DataFrame:
@@ -98,6 +100,17 @@ class Outcome:
         )
 
     @property
+    def periods(self) -> list[tuple[str, Verdict]]:
+        """Whether flows have about the shares of each period that they have there."""
+        within, judged = self.replay.settings.share_within or 0, []
+        for period in self.shares.partition_by(shares.PERIOD):
+            rows = period.to_dicts()
+            worst = max(rows, key=lambda row: abs(row["share"] - row["share_other"]))
+            verdict = _share_verdict(worst, len(self.replay.scenarios), within)
+            judged.append((f"shares, {worst['from_s']:g} to {worst['to_s']:g} s", verdict))
+        return judged
+
+    @property
     def utilisation(self) -> Verdict:
         """Whether the link was used as much."""
         ours, theirs = self.ours["utilisation"], self.theirs["utilisation"]
@@ -108,6 +121,18 @@ class Outcome:
     def bin_name(self, row: Mapping[str, Any]) -> str:
         """Return the name of the bin of a row."""
         return self.replay.bin_name(row["low"], row["high"])
+
+
+def _share_verdict(row: Mapping[str, Any], runs: int, within: float) -> Verdict:
+    ours, lowest, highest, theirs = (
+        100 * row[name] for name in ("share", "lowest", "highest", "share_other")
+    )
+    of_runs = f" ({lowest:.0f} to {highest:.0f} in {runs} runs)" if runs > 1 else ""
+    sentence = (
+        f"{ours - theirs:+.1f} points at flow {row['flow']}: {ours:.0f} %{of_runs},"
+        f" {theirs:.0f} % there; {100 * within:g} allowed"
+    )
+    return said(bool(abs(ours - theirs) <= 100 * within), sentence)
 
 
 def apart(row: Mapping[str, Any]) -> str:
@@ -162,7 +187,8 @@ def _beside(replay: Replay, runs: Sequence[Result], begun: Sequence[Result]) -> 
         measured |= _mean([_link_totals(replay, *pair) for pair in pairs_of_runs])
     elif not replay.is_ideal:
         measured |= _mean([_network_totals(replay, run) for run in runs])
-    return Outcome(replay, pairs, measured, nothing | dict(totals))
+    periods = shares.beside(replay.shares, runs)
+    return Outcome(replay, pairs, measured, nothing | dict(totals), periods)
 
 
 def _mean(totals: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
@@ -230,6 +256,8 @@ def _measured(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
+    if replay.bins.is_empty():
+        return replay.bins.select(BINS)
     measured, time = _measured(replay, flows), pl.col("time")
     bins = [
         measured.filter(pl.col("key").is_between(low, high)).select(
@@ -309,12 +337,20 @@ def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
 
 def bins_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Return all bins of all runs in one table."""
-    return pl.concat(
-        one.bins.select(
-            pl.lit(one.replay.case).alias("case"), pl.lit(one.replay.name).alias("run"), pl.all()
-        )
-        for one in outcomes
+    return _of_runs((one.replay, one.bins) for one in outcomes)
+
+
+def shares_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
+    """Return all shares of all runs in one table."""
+    return _of_runs((one.replay, one.shares) for one in outcomes)
+
+
+def _of_runs(tables: Iterable[tuple[Replay, pl.DataFrame]]) -> pl.DataFrame:
+    named = (
+        table.select(pl.lit(replay.case).alias("case"), pl.lit(replay.name).alias("run"), pl.all())
+        for replay, table in tables
     )
+    return pl.concat(named, how="vertical_relaxed")
 
 
 def totals_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -30,7 +30,8 @@ class Rows:
 def every_table(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
     """Return all tables, with so many runs side by side where they are compared by size."""
     by_size = bin_rows(outcomes, max(abreast, 1))
-    return [*by_size, *total_rows(outcomes), verdict_rows(outcomes)]
+    by_period = share_rows(outcomes, max(abreast, 1))
+    return [*by_size, *by_period, *total_rows(outcomes), verdict_rows(outcomes)]
 
 
 def total_rows(outcomes: Sequence[Outcome]) -> list[Rows]:
@@ -84,8 +85,38 @@ def bin_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
             ]
             rows = [row for row in rows if {*row[2:]} != {"-"}]
             columns = ["", "flows", *(one.replay.settings.label for one in runs)]
-            tables.append(Rows(case[0].replay.settings.title, columns, rows))
+            if rows:
+                tables.append(Rows(case[0].replay.settings.title, columns, rows))
     return tables
+
+
+def share_rows(outcomes: Sequence[Outcome], abreast: int) -> list[Rows]:
+    """Return tables of each flow's share in each period, with so many runs side by side."""
+    tables = []
+    for case in _by_case([one for one in outcomes if not one.shares.is_empty()]):
+        for first in range(0, len(case), abreast):
+            runs = case[first : first + abreast]
+            of_runs = [{_period(row): row for row in one.shares.to_dicts()} for one in runs]
+            places = dict.fromkeys(place for of_run in of_runs for place in of_run)
+            rows = [
+                [*place, *(_share_cell(of_run.get(place)) for of_run in of_runs)]
+                for place in places
+            ]
+            columns = ["", "flow", *(one.replay.settings.label for one in runs)]
+            title = f"{case[0].replay.settings.title}: shares of what arrived, %"
+            tables.append(Rows(title, columns, rows))
+    return tables
+
+
+def _period(row: Mapping[str, Any]) -> tuple[str, str]:
+    return f"{row['from_s']:g} to {row['to_s']:g} s", f"{row['flow']}"
+
+
+def _share_cell(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    points = 100 * (row["share"] - row["share_other"])
+    return f"{_pair(row['share'], row['share_other'], 100, '{:.1f}')} ({points:+.1f})"
 
 
 def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
@@ -93,10 +124,17 @@ def verdict_rows(outcomes: Iterable[Outcome]) -> Rows:
     rows = [
         [one.replay.case, one.replay.settings.label, what, verdict.word, verdict.sentence]
         for one in outcomes
-        for what, verdict in (*one.completions, *one.counts, ("utilisation", one.utilisation))
+        for what, verdict in (
+            *one.completions,
+            *one.periods,
+            *one.counts,
+            ("utilisation", one.utilisation),
+        )
         if verdict.held is not None
     ]
-    return Rows("verdicts", ["case", "run", "what", "verdict", "numbers"], rows)
+    held = sum(row[3] == "held" for row in rows)
+    columns = ["case", "run", "what", "verdict", "numbers"]
+    return Rows(f"verdicts: {held} of {len(rows)} held", columns, rows)
 
 
 def _by_case(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
@@ -136,7 +174,8 @@ def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:
 
     Return the names of the files: none where no case goes by size.
     """
-    cases = [case for case in _by_case(outcomes) if case[0].replay.settings.by == "size"]
+    binned = [one for one in outcomes if not one.bins.is_empty()]
+    cases = [case for case in _by_case(binned) if case[0].replay.settings.by == "size"]
     if not cases:
         return []
     labels = list(dict.fromkeys(one.replay.settings.label for case in cases for one in case))
