@@ -22,9 +22,9 @@ def cellular(
     Packets of 1500 B may be delivered as a Poisson process has it, whose rate does a Brownian
     motion between nothing and the most, a step each 20 ms. A link whose rate is nothing is out, and
     stays so for a time that is exponential. In the beginning every rate is as likely. The defaults
-    are the paper's, which forecasts by this model and makes no traces of it: its links
-    are out a third of the time in the mean, which fewer changes (`volatility`) or shorter outages
-    (`escapes`) make less.
+    are the paper's as we recall them; it forecasts by this model and makes no traces of it. With
+    them a link is out a third of the time in the mean, which fewer changes (`volatility`) or
+    shorter outages (`escapes`) make less.
 
     Each line is the millisecond at which a packet may be delivered. The last one ends the trace,
     which Mahimahi and `rate_trace` then begin again: one that ends with an outage is shorter than
