@@ -69,7 +69,7 @@ fn linux(kind: &str) -> Value {
         "linear_syns": 4,
     } });
     let more = match kind {
-        "bbr" => json!({ "quanta": 6, "unpaced": 10 }),
+        "bbr" => json!({ "quanta": 6, "unpaced": 10, "policer": true }),
         "bbr3" => json!({ "unpaced": 10 }),
         "dctcp" => json!({}),
         "cubic" => json!({ "window": { "count_limit": ALL, "hystart": "linux" } }),

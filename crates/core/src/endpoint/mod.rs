@@ -14,6 +14,7 @@ pub mod hystart;
 pub mod ledger;
 pub mod mechanism;
 pub mod pacing;
+pub mod policer;
 pub mod prr;
 pub mod rack;
 pub mod ranges;

@@ -44,8 +44,8 @@ crate::parameters! {
         /// `recovery = "rack"`, `tail_probe = "200 ms"`, `proportional_reduction = true`, a `handshake` and
         /// `timestamps`, `initial_rto = "1 s"`, `min_rto` and `timer_granularity = "200 ms"`,
         /// `max_rto = "120 s"`, `forgiven_syns = 1` and `linear_syns = 4` under `reliability`, any
-        /// `window.count_limit`, `window.hystart = "linux"` in CUBIC, `quanta = 6` and `unpaced = 10` in BBR,
-        /// and 1448 B of `payload`, 52 B of `header` and an `ack` of 52 B.
+        /// `window.count_limit`, `window.hystart = "linux"` in CUBIC, `quanta = 6`, `unpaced = 10` and
+        /// `policer = true` in BBR, and 1448 B of `payload`, 52 B of `header` and an `ack` of 52 B.
         pub kernel: Option<Kernel> = None;
         /// What is added to every measured round-trip time; none adds nothing.
         pub rtt_noise: Option<noise::Config> = None;

@@ -6,10 +6,12 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
+use super::Network;
 use super::doings::{Entry, Waited};
 use super::port::Hop;
 use crate::account::{Account, Arrival, Journey, Leg};
-use crate::packet::Packet;
+use crate::graph::LinkId;
+use crate::packet::{FlowNumber, Packet};
 use crate::units::{Duration, Time};
 
 /// What hops look at of a parcel: one line of memory.
@@ -201,4 +203,53 @@ impl Tag {
 /// The number of a packet's parcel.
 pub fn number(packet: &Packet) -> usize {
     packet.sent_at.0 as usize
+}
+
+/// What the network does for accounts, if they are kept. Apart, because others should not pay for it.
+impl Network {
+    /// A packet that carries an account has come to the end of its way.
+    #[inline(never)]
+    pub fn land(&mut self, packet: &mut Packet) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.land(packet);
+        }
+    }
+
+    /// What the packet carried that has landed last, if it may tell what lets go.
+    pub fn came(&self) -> Option<Arrival<'_>> {
+        self.journeys.as_ref().and_then(|journeys| journeys.came())
+    }
+
+    /// A packet is to carry the account of its sending, if it has one.
+    #[inline(never)]
+    pub fn load(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.send(packet, account);
+        }
+    }
+
+    /// How long a host's port has been idle for pauses of a flow's class, if senders wait for their turn
+    /// there, and account is kept.
+    pub fn paused(&self, link: LinkId, flow: FlowNumber, now: Time) -> Duration {
+        let is_asked = self.is_paced && self.buffers.is_some();
+        let port = self.ports.get(link as usize).filter(|_| is_asked);
+        port.map_or(Duration::ZERO, |port| port.idle_for(self.traffic.of(flow), now))
+    }
+
+    /// The packet that has landed last has been dealt with.
+    #[inline(never)]
+    pub fn clear(&mut self) {
+        if let Some(journeys) = &mut self.journeys {
+            journeys.clear();
+        }
+    }
+
+    /// Notes for its account that a packet waits from now on at a port.
+    pub(super) fn note_entry(&mut self, link: LinkId) {
+        if let Some(journeys) = &mut self.journeys
+            && let Some(entry) = self.ports[link as usize].entry()
+        {
+            journeys.enter(&entry);
+        }
+    }
 }

@@ -15,8 +15,6 @@ pub mod traffic;
 pub mod transmitter;
 pub mod watchdog;
 
-use std::sync::Arc;
-
 use self::buffer::{Buffers, PAUSE_FRAME};
 use self::directory::{Directory, Place};
 use self::journeys::Journeys;
@@ -24,7 +22,6 @@ use self::port::{Handed, Port, Served};
 use self::routes::{END, Routes, Way};
 use self::traffic::{LaneId, Traffic};
 use self::transmitter::Sent;
-use crate::account::{Account, Arrival};
 use crate::agenda::{Agenda, Event};
 use crate::graph::{Graph, LinkId, NodeId};
 use crate::packet::{Flags, FlowNumber, Kind, Packed, Packet};
@@ -224,44 +221,6 @@ impl Network {
         }
     }
 
-    /// A packet that carries an account has come to the end of its way. Apart, because others should not pay
-    /// for it.
-    #[inline(never)]
-    pub fn land(&mut self, packet: &mut Packet) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.land(packet);
-        }
-    }
-
-    /// What the packet carried that has landed last, if it may tell what lets go.
-    pub fn came(&self) -> Option<Arrival<'_>> {
-        self.journeys.as_ref().and_then(|journeys| journeys.came())
-    }
-
-    /// A packet is to carry the account of its sending, if it has one.
-    #[inline(never)]
-    pub fn load(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.send(packet, account);
-        }
-    }
-
-    /// How long a host's port has been idle for pauses of a flow's class, if senders wait for their turn
-    /// there, and account is kept.
-    pub fn paused(&self, link: LinkId, flow: FlowNumber, now: Time) -> Duration {
-        let is_asked = self.is_paced && self.buffers.is_some();
-        let port = self.ports.get(link as usize).filter(|_| is_asked);
-        port.map_or(Duration::ZERO, |port| port.idle_for(self.traffic.of(flow), now))
-    }
-
-    /// The packet that has landed last has been dealt with.
-    #[inline(never)]
-    pub fn clear(&mut self) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.clear();
-        }
-    }
-
     /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
     /// keeps its flow waiting, if the port can tell; otherwise a [`Departure`] will. Where hosts are routers
     /// or senders do not pace, nobody waits.
@@ -352,15 +311,6 @@ impl Network {
                 self.serve(link, agenda);
                 None
             }
-        }
-    }
-
-    /// Notes for its account that a packet waits from now on at a port.
-    fn note_entry(&mut self, link: LinkId) {
-        if let Some(journeys) = &mut self.journeys
-            && let Some(entry) = self.ports[link as usize].entry()
-        {
-            journeys.enter(&entry);
         }
     }
 

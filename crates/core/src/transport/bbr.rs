@@ -5,14 +5,15 @@
 //! whether there is more. Its window is twice what the model says the path holds; so several flows, of
 //! which each has overestimated the bandwidth, keep about as much in the queue as on the wire.
 //!
-//! Left out: the allowance for aggregated ACKs, the detector of token-bucket policers, and windows of an
-//! even number of packets, which are for receivers that acknowledge every other one.
+//! Left out: the allowance for aggregated ACKs, and windows of an even number of packets, which are for
+//! receivers that acknowledge every other one.
 
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
 };
 use crate::endpoint::bottleneck::{Bottleneck, LeastRtt};
 use crate::endpoint::delivery::{Plateau, Sample};
+use crate::endpoint::policer::{Policer, Told};
 use crate::endpoint::throttle::{Stay, Throttle};
 use crate::packet::Format;
 use crate::parameters::{
@@ -56,6 +57,9 @@ crate::parameters! {
         pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
         /// Least window, in packets, which is that of the search for the round-trip time ([bbr16]: 4).
         pub min_window: u32 = 4, where positive;
+        /// Whether a rate that comes through twice while a fifth is lost is taken for a policer's, and held
+        /// for 48 round trips (Linux: it is; own choice: not, as [bbr16] does not tell of it).
+        pub policer: bool = false;
         /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
         /// How many packets leave at once (own choice: 1).
@@ -90,6 +94,7 @@ impl Config {
             mode: Mode::Startup,
             phase_from: path.start,
             conserves: false,
+            policer: Policer::default(),
             random: Random::new(path.seed, "transport/bbr"),
         }
     }
@@ -117,6 +122,8 @@ struct Bbr {
     phase_from: Time,
     /// In the first round trip of a repair no more leaves than has come.
     conserves: bool,
+    /// If one is looked for.
+    policer: Policer,
     random: Random,
 }
 
@@ -127,6 +134,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup => (startup_gain, startup_gain),
             Mode::Drain => (1.0 / startup_gain, startup_gain),
+            Mode::ProbeBw(_) if self.policer.rate().is_some() => (1.0, window_gain),
             Mode::ProbeBw(0) => (probe_gain, window_gain),
             Mode::ProbeBw(1) => (drain_gain, window_gain),
             Mode::ProbeBw(_) => (1.0, window_gain),
@@ -134,12 +142,22 @@ impl Bbr {
         }
     }
 
-    /// So many bandwidth-delay products, and what hosts hold.
+    /// The bandwidth to send at: what a policer lets through, or else the model's.
+    fn bandwidth(&self) -> f64 {
+        self.policer.rate().unwrap_or_else(|| self.model.bandwidth())
+    }
+
+    /// So many bandwidth-delay products of the model, and what hosts hold.
     fn in_flight(&self, gain: f64) -> f64 {
+        self.in_flight_at(self.model.bandwidth(), gain)
+    }
+
+    /// The same at another bandwidth.
+    fn in_flight_at(&self, bandwidth: f64, gain: f64) -> f64 {
         let rtt = self.model.rtt().seconds();
         // More packets, so that small windows grow at all while more is tried (Linux).
         let more = if matches!(self.mode, Mode::ProbeBw(0)) { 2.0 } else { 0.0 };
-        gain * self.model.bandwidth() * rtt + (self.config.quanta + more) * self.model.packet
+        gain * bandwidth * rtt + (self.config.quanta + more) * self.model.packet
     }
 
     fn learn(&mut self, sample: &Sample) {
@@ -151,6 +169,14 @@ impl Bbr {
                 model.plateau.on_round(model.bandwidth());
                 model.has_been_full = model.plateau.is_reached();
             }
+        }
+    }
+
+    /// Looks for a policer, in what an ACK or a time-out tells.
+    fn police(&mut self, told: &Told) {
+        let may_end = matches!(self.mode, Mode::ProbeBw(_));
+        if self.config.policer && self.policer.learn(told, may_end) {
+            self.enter_cycle(told.now);
         }
     }
 
@@ -232,18 +258,25 @@ impl Controller for Bbr {
             return;
         }
         let sample = self.model.on_ack(ack);
+        self.police(&Told {
+            now: ack.now,
+            came: ack.bytes,
+            lost: Bytes(u64::from(ack.lost) * self.model.packet as u64),
+            starts_round: sample.is_some_and(|sample| sample.starts_round),
+            is_limited: sample.is_some_and(|sample| sample.is_limited),
+        });
         if let Some(sample) = &sample {
             self.learn(sample);
         }
         self.advance(ack);
         self.watch_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
         let (pace, window) = self.gains();
-        self.model.pace(ack, pace * self.model.bandwidth(), self.config.margin);
+        self.model.pace(ack, pace * self.bandwidth(), self.config.margin);
         self.model.throttle.lose(ack);
         if self.conserves && self.model.throttle.is_repairing() {
             self.model.throttle.conserve(ack);
         } else {
-            self.model.open(ack, self.in_flight(window));
+            self.model.open(ack, self.in_flight_at(self.bandwidth(), window));
         }
         if self.is_paused() {
             self.model.throttle.bound(0.0);
@@ -257,7 +290,16 @@ impl Controller for Bbr {
                 self.conserves = true;
                 self.model.delivery.start_round();
             }
-            Sign::Timeout => self.model.plateau.restart(0.0),
+            Sign::Timeout => {
+                self.model.plateau.restart(0.0);
+                self.police(&Told {
+                    now: loss.now,
+                    came: Bytes::ZERO,
+                    lost: loss.flight,
+                    starts_round: true,
+                    is_limited: false,
+                });
+            }
             Sign::Mark => {}
         }
     }
