@@ -112,8 +112,8 @@ mod tests {
         Told { now, came, lost, starts_round: true, is_limited: false }
     }
 
-    /// Lets so many round trips pass, in each of which so much comes through and is lost; says whether holding
-    /// the rate has ended.
+    /// Lets so many round trips pass, in each of which so much comes through and is lost; says whether
+    /// holding the rate has ended.
     fn pass(policer: &mut Policer, from: u64, rounds: u64, came: u64, lost: u64) -> bool {
         (from..from + rounds).any(|round| policer.learn(&told(round, came, lost), true))
     }
