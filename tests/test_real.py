@@ -240,10 +240,9 @@ def live() -> Path:
 
 @pytest.mark.parametrize("transport", ["tcp", "cubic"])
 def test_flows_alone_take_as_long_over_the_kernel(transport: str, live: Path) -> None:
-    measured = real.measure(changed({"transport": transport}), repeats=1)
-    # Without real-time priority many packets are a little late, which matters less than a tenth.
-    if measured.attempt.worst_s > real.WORST_S:
-        pytest.skip(f"this machine stood still for {measured.attempt.worst_s:.3f} s")
+    measured = real.measure(changed({"transport": transport}))
+    if not measured.attempt.counts:
+        pytest.skip(f"{100 * measured.attempt.late_share:.1f} % of the packets were late")
     ours, kernel = (result.flows["fct_s"] for result in (measured.ours, measured.kernel))
     assert (kernel / ours).is_between(0.9, 1.1).all(), (ours, kernel)
 
