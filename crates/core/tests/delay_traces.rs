@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{flows, run, try_run, try_run_in_parts, with};
+use common::{at_once, run, told_by_all_engines, try_run, with};
 use serde_json::{Value, json};
-use sojourn_core::run::Results;
 
 /// A packet of 1000 B takes 1 ms to be sent; the wire delays it by 20 ms until 10 ms, then by 5 ms, and from
 /// 1 s on by 40 ms.
@@ -12,19 +11,8 @@ const DELAYS: &str = "time_s,delay_s\n0,0.02\n0.01,0.005\n1,0.04\n";
 
 /// A link whose sender sends all at once.
 fn scenario(start: f64, packets: u64) -> Value {
-    json!({
-        "topology": {
-            "kind": "link", "rate": "8 Mbps", "delay_trace": { "name": "delays", "text": DELAYS },
-        },
-        "packet": { "payload": "960 B", "header": "40 B" },
-        "transport": {
-            "kind": "tcp", "window": { "initial": 100 },
-            "reliability": { "handshake": false, "min_rto": "1 s" },
-        },
-        "queue": { "kind": "drop_tail", "capacity": "none" },
-        "workload": flows(&[(start, 0, 1, 960 * packets)]),
-        "time_limit": "10 s",
-    })
+    let link = json!({ "rate": "8 Mbps", "delay_trace": { "name": "delays", "text": DELAYS } });
+    at_once(&link, &[(start, 0, 1, 960 * packets)])
 }
 
 /// When all has come, and when the sender knows, in milliseconds.
@@ -81,15 +69,6 @@ fn all_ways_through_time_give_the_same() {
         "workload": common::flows(&flows),
         "account": true,
     });
-    let told = |engine: &str, parts| {
-        let results = try_run_in_parts(parts, &with(&scenario, json!({ "engine": engine })));
-        let Results { flows, account, summary, .. } = results.unwrap();
-        assert_eq!(summary["counts"]["finished"], json!(12));
-        assert_eq!(summary["counts"]["drops"], json!(0));
-        format!("{flows:?} {account:?} {}", summary["links"])
-    };
-    let by_events = told("events", [1, 1]);
-    for parts in [[1, 1], [3, 1], [2, 2]] {
-        assert!(by_events == told("windows", parts), "{parts:?}");
-    }
+    let counts = &told_by_all_engines(&scenario)["counts"];
+    assert_eq!((&counts["finished"], &counts["drops"]), (&json!(12), &json!(0)));
 }

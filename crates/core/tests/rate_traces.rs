@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{assert_near, flows, link, run, try_run, try_run_in_parts, with};
+use common::{assert_near, at_once, link, run, told_by_all_engines, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -12,19 +12,8 @@ const PAUSE: &str = "time_s,rate_bps\n0,8e6\n0.01,0\n0.015,8e7\n";
 
 /// A link of 1 ms with a trace from left to right, whose sender sends all at once.
 fn scenario(trace: &str, flow: (f64, u32, u32, u64)) -> Value {
-    json!({
-        "topology": {
-            "kind": "link", "delay": "1 ms", "rate_trace": { "name": "rates", "text": trace },
-        },
-        "packet": { "payload": "960 B", "header": "40 B" },
-        "transport": {
-            "kind": "tcp", "window": { "initial": 100 },
-            "reliability": { "handshake": false, "min_rto": "1 s" },
-        },
-        "queue": { "kind": "drop_tail", "capacity": "none" },
-        "workload": flows(&[flow]),
-        "time_limit": "10 s",
-    })
+    let link = json!({ "delay": "1 ms", "rate_trace": { "name": "rates", "text": trace } });
+    at_once(&link, &[flow])
 }
 
 fn fct_ms(results: &Results) -> f64 {
@@ -84,14 +73,5 @@ fn all_ways_through_time_give_the_same_over_a_trace() {
         "workload": common::flows(&flows),
         "account": true,
     });
-    let told = |engine: &str, parts| {
-        let results = try_run_in_parts(parts, &with(&scenario, json!({ "engine": engine })));
-        let Results { flows, account, summary, .. } = results.unwrap();
-        assert_eq!(summary["counts"]["finished"], json!(12));
-        format!("{flows:?} {account:?} {}", summary["links"])
-    };
-    let by_events = told("events", [1, 1]);
-    for parts in [[1, 1], [3, 1], [2, 2]] {
-        assert!(by_events == told("windows", parts), "{parts:?}");
-    }
+    assert_eq!(told_by_all_engines(&scenario)["counts"]["finished"], json!(12));
 }

@@ -57,6 +57,36 @@ pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
 }
 
+/// Flows over one link whose senders send all at once.
+pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "topology": with(&json!({ "kind": "link" }), link.clone()),
+        "packet": { "payload": "960 B", "header": "40 B" },
+        "transport": {
+            "kind": "tcp", "window": { "initial": 100 },
+            "reliability": { "handshake": false, "min_rto": "1 s" },
+        },
+        "queue": { "kind": "drop_tail", "capacity": "none" },
+        "workload": flows(rows),
+        "time_limit": "10 s",
+    })
+}
+
+/// The summary of a scenario's run by events. What it tells of its flows, their accounts and its links is the
+/// same in windows, and in parts on one thread and on two.
+pub fn told_by_all_engines(scenario: &Value) -> Value {
+    let told = |engine: &str, parts| {
+        let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
+        let Results { flows, account, summary, .. } = results.unwrap();
+        (format!("{flows:?} {account:?} {}", summary["links"]), summary)
+    };
+    let (by_events, summary) = told("events", [1, 1]);
+    for parts in [[1, 1], [3, 1], [2, 2]] {
+        assert!(by_events == told("windows", parts).0, "{parts:?}");
+    }
+    summary
+}
+
 /// A graph of links with other rates and delays back, if wanted.
 pub fn graph(rows: &str) -> Value {
     let text = format!("from,to,rate,delay,reverse_rate,reverse_delay\n{rows}");
