@@ -243,10 +243,16 @@ def test_a_disk_that_is_full_is_told_in_one_line(  # noqa: PLR0913, PLR0917
 
 SEARCH = ["--parameter", "gain=0.1:1", "--minimise", "mean fct", "--trials", "1"]
 
+FIGURE = ["figure", "d1", "--scale", "smoke", "--out"]
+
 WRITERS = [
     (["run", "scenario.toml", "--out", "out"], "out"),
     (["compare", "scenario.toml", "--vary", "load=0.2", "--out", "out"], "out"),
+    (["explain", "scenario.toml", "--out", "out"], "out"),
     (["tune", "scenario.toml", *SEARCH, "--out", "out"], "out"),
+    ([*FIGURE, "out"], "out"),
+    (["report", "--figures", "made", "--out", "page.html"], "page.html"),
+    (["validate", "yaps", "--only", "ws.omniscient", "--out", "out"], "out"),
     (["trace", "scenario.toml", "--out", "flows.csv"], "flows.csv"),
     (["examples", "dctcp_dumbbell"], "dctcp_dumbbell.toml"),
     (["new", "first.toml"], "first.toml"),
@@ -264,9 +270,17 @@ def test_what_a_full_disk_does_not_take_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(scenario_file.parent)
-    if given[0] in ("compare", "tune"):  # which writes into the cache first
+    if given[0] in {
+        "compare",
+        "explain",
+        "tune",
+        "figure",
+        "validate",
+    }:  # write into the cache first
         assert cli.invoke([*given[:-1], "before"]) == 0
-        capsys.readouterr()
+    elif given[0] == "report":
+        assert cli.invoke([*FIGURE, "made"]) == 0
+    capsys.readouterr()
     with full_disk():
         assert cli.invoke(given) == 2
     told = capsys.readouterr().err
@@ -300,6 +314,9 @@ def test_a_read_only_folder_is_told_in_one_line_before_anything_runs(
     # By names from here, for not all users see all folders above.
     monkeypatch.chdir(scenario_file.parent)
     monkeypatch.setenv("SOJOURN_CACHE", "cache")
+    if given[0] == "report":
+        assert cli.invoke([*FIGURE, "made"]) == 0
+        capsys.readouterr()
     module = importlib.import_module("sojourn.run")
     monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("something ran"))
     with read_only(scenario_file.parent):

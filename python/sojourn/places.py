@@ -1,5 +1,6 @@
 """Where things lie: what ships with the package, a user's own beside it, and the checkout."""
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -22,6 +23,8 @@ def folders(shipped: Path, start: Path | None = None) -> list[Path]:
     """
     start = (start or Path.cwd()).resolve()
     named = (folder / shipped.name for folder in (start, *start.parents))
-    own = next((folder for folder in named if folder.is_dir()), shipped)
+    # One may stand in a folder of which one may not see what is in it, or in those above it.
+    seen = (folder for folder in named if os.access(folder, os.X_OK))
+    own = next((folder for folder in seen if folder.is_dir()), shipped)
     # In a checkout the nearest is a link to what ships.
     return [shipped] if own.resolve() == shipped else [shipped, own]
