@@ -61,6 +61,73 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
     return written
 
 
+def test_a_monitor_counts_what_a_controller_would_count_by_itself(
+    write: Callable[[str], str],
+) -> None:
+    own = write(
+        """
+        ecn = True
+        queue = {"kind": "ecn_threshold", "threshold": "20 packets", "capacity": "60 packets"}
+
+        def on_start(self, path: sojourn.Path) -> None:
+            self.path, self.monitor = path, path.monitor()
+            self.wakes_s, self.total, self.ended_s = path.start_s + 1e-4, 0, None
+            self.forget()
+
+        def forget(self) -> None:
+            self.times, self.rtts = [], []
+            self.acked = self.marks = self.losses = self.timeouts = 0
+
+        def on_ack(self, ack: sojourn.Ack) -> None:
+            self.times.append(ack.now_s)
+            self.rtts.append(ack.rtt_s)
+            self.acked += ack.acked_bytes
+            self.marks += ack.marked
+            self.losses += ack.lost
+            self.in_flight = ack.in_flight_bytes
+
+        def on_loss(self, loss: sojourn.Loss) -> None:
+            self.timeouts += loss.sign == "timeout"
+
+        def on_timer(self, now_s: float) -> None:
+            import pytest, statistics
+            seen = self.monitor.close(now_s, 7.5)
+            self.total += self.acked
+            assert (seen.acks, seen.acked_bytes) == (len(self.rtts), self.acked)
+            assert (seen.marks, seen.losses) == (self.marks, self.losses)
+            assert (seen.timeouts, seen.allowed_packets) == (self.timeouts, 7.5)
+            assert (seen.end_s, seen.left_bytes) == (now_s, self.path.size_bytes - self.total)
+            if self.rtts:
+                assert seen.in_flight_bytes == self.in_flight
+                assert seen.rtt_s == pytest.approx(statistics.mean(self.rtts), rel=1e-12)
+            if len(set(self.times)) > 1:
+                slope = statistics.linear_regression(self.times, self.rtts).slope
+                assert seen.rtt_gradient == pytest.approx(slope, rel=1e-6, abs=1e-9)
+            self.forget()
+            self.wakes_s = now_s + 1e-4
+
+        def on_end(self, now_s: float) -> None:
+            assert self.ended_s is None, "it ends once"
+            self.total += self.acked
+            assert self.total == self.path.size_bytes
+            self.ended_s, self.wakes_s = now_s, None
+
+        def next_timer(self) -> float | None:
+            return self.wakes_s
+
+        def allowance(self) -> float:
+            return 60_000.0
+
+        def gauges(self) -> dict[str, float]:
+            return {"ended": self.ended_s or 0.0}
+        """
+    )
+    result = sojourn.run(CROWD | {"transport": own})
+    counts = result.summary["counts"]
+    assert counts["finished"] == 16
+    assert min(counts["marks"], counts["drops"], counts["timeouts"]) > 0
+
+
 @pytest.mark.parametrize(
     ("own", "built_in", "changes"),
     [

@@ -4,7 +4,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sojourn._core import VERSION as __version__
-from sojourn._core import Ack, Allowance, Loss, Opened, Path, ScenarioError
+from sojourn._core import (
+    Ack,
+    Allowance,
+    Interval,
+    Loss,
+    Monitor,
+    Opened,
+    Path,
+    ScenarioError,
+)
 from sojourn.controller import Controller
 from sojourn.fluid import Fluid, PhaseMargin, fluid
 from sojourn.results import Result, Run
@@ -47,8 +56,10 @@ __all__ = [
     "Controller",
     "Figure",
     "Fluid",
+    "Interval",
     "Labelled",
     "Loss",
+    "Monitor",
     "Opened",
     "Paper",
     "Path",

@@ -9,7 +9,9 @@ __all__ = [
     "VERSION",
     "Ack",
     "Allowance",
+    "Interval",
     "Loss",
+    "Monitor",
     "Opened",
     "Path",
     "ScenarioError",
@@ -101,6 +103,12 @@ class Path:
     @property
     def seed(self) -> int:
         """A seed of its own, for controllers that draw random numbers."""
+
+    def monitor(self) -> Monitor:
+        """Return what counts all that the flow's sender sees, from now on.
+
+        For controllers that act once in an interval, and then need no `on_ack`.
+        """
 
 @final
 class Opened:
@@ -228,6 +236,143 @@ class Allowance:
     @property
     def gives_up(self) -> bool:
         """Whether nothing more is sent."""
+
+@final
+class Monitor:
+    """Counts what a flow's sender sees, from one interval to the next.
+
+    A controller that acts once in an interval asks for one as it starts, `path.monitor()`, and
+    closes an interval whenever it wants to know: then it needs no `on_ack`, and costs little.
+    """
+
+    def close(self, now_s: float, allowed_packets: float = 0.0) -> Interval:
+        """End the interval now, begin the next, and return what happened in it.
+
+        What was allowed meanwhile only the controller knows; it is told on as it is given.
+        """
+
+@final
+class Interval:
+    """What a flow's sender saw from one moment to another: a monitor interval."""
+
+    def __new__(
+        cls,
+        flow: int,
+        start_s: float,
+        begin_s: float,
+        end_s: float,
+        acks: int,
+        acked_bytes: int,
+        marks: int,
+        losses: int,
+        timeouts: int,
+        rtt_s: float,
+        rtt_gradient: float,
+        in_flight_bytes: int,
+        allowed_packets: float,
+        left_bytes: int | None,
+        base_rtt_s: float,
+        line_rate_bps: float,
+        packet_bytes: int,
+        payload_bytes: int,
+    ) -> Interval: ...
+    def __getnewargs__(self) -> tuple[Any, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def flow(self) -> int:
+        """The flow's number in the workload."""
+
+    @property
+    def start_s(self) -> float:
+        """When the flow started, in seconds."""
+
+    @property
+    def begin_s(self) -> float:
+        """When it began, in seconds."""
+
+    @property
+    def end_s(self) -> float:
+        """When it ended, in seconds: when it was closed, or when the flow was over."""
+
+    @property
+    def acks(self) -> int:
+        """ACKs that came."""
+
+    @property
+    def acked_bytes(self) -> int:
+        """Payload that they told to be received and that was not known to be, in bytes."""
+
+    @property
+    def marks(self) -> int:
+        """How many of them told of a mark."""
+
+    @property
+    def losses(self) -> int:
+        """Packets that they showed to be lost."""
+
+    @property
+    def timeouts(self) -> int:
+        """Retransmission time-outs."""
+
+    @property
+    def rtt_s(self) -> float:
+        """Mean of the round-trip times that they measured; without any, the mean before."""
+
+    @property
+    def rtt_gradient(self) -> float:
+        """Slope of these over time, by linear regression, in seconds a second; or 0."""
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Payload in flight after the last ACK, in bytes."""
+
+    @property
+    def allowed_packets(self) -> float:
+        """What was allowed: full packets in flight, or, of a rate, each base RTT."""
+
+    @property
+    def left_bytes(self) -> int | None:
+        """Payload still to be acknowledged, in bytes; `None` for a flow without end."""
+
+    @property
+    def base_rtt_s(self) -> float:
+        """Round-trip time of a full packet over an empty network, in seconds."""
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Line rate of the sending host's link, in bits a second."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """What a full packet is on the wire, in bytes."""
+
+    @property
+    def payload_bytes(self) -> int:
+        """Payload of a full packet, in bytes."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long it was, in seconds; 0 if the flow was over as soon as it began."""
+
+    @property
+    def throughput_bps(self) -> float:
+        """Payload acknowledged, in bits a second."""
+
+    @property
+    def utilisation(self) -> float:
+        """The throughput as a share of what the line rate carries of payload."""
+
+    @property
+    def lost_share(self) -> float:
+        """Packets lost as a share of those that were lost or acknowledged."""
+
+    @property
+    def queueing(self) -> float:
+        """The round-trip time beyond the base RTT, in base RTTs."""
+
+    @property
+    def pipe_packets(self) -> float:
+        """Packets that the line rate sends in a base RTT."""
 
 def run(
     scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...

@@ -31,6 +31,7 @@ EVENTS = (
     "on_notification",
     "on_sent",
     "on_timer",
+    "on_end",
     "next_timer",
     "gauges",
 )
@@ -46,6 +47,9 @@ class Controller:
     may give; the class is made a dataclass of these. `Annotated[float, pydantic.Field(gt=0, le=1)]`
     bounds one, and a text below it says what it means. Each flow has an instance of its own, and
     what it is to remember it keeps in attributes.
+
+    One that acts once in an interval needs no `on_ack`: `self.monitor = path.monitor()` counts for
+    it, and `self.monitor.close(now_s)` in `on_timer` is what happened since the last time.
 
     Times are in seconds, sizes in bytes and rates in bits a second. An exception, or an answer that
     makes no sense, stops the run. So that a run is the same every time, random numbers have to come
@@ -100,8 +104,14 @@ class Controller:
     def on_timer(self, now_s: float) -> None:
         """Hear that the time has come which `next_timer` gave."""
 
+    def on_end(self, now_s: float) -> None:
+        """Hear that all of the flow has been acknowledged."""
+
     def next_timer(self) -> float | None:
-        """Return when to call `on_timer`, in seconds; asked after every event."""
+        """Return when to call `on_timer`, in seconds; asked after every event.
+
+        Other events come before timers, so after one that comes at that moment it may still be it.
+        """
         return None
 
     def allowance(self) -> float | Allowance:

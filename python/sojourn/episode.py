@@ -5,7 +5,6 @@ waits while the other goes on, so neither needs to guard what it reads of the ot
 a coroutine would switch stacks below the compiled core, which keeps account of them by thread.
 """
 
-import dataclasses
 import itertools
 import json
 import queue
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from sojourn import _core
-from sojourn._core import ScenarioError
+from sojourn._core import Interval, ScenarioError
 from sojourn.run import LOOKS_S
 from sojourn.scenario import apart
 
@@ -26,86 +25,6 @@ MORE = (
     "agent: its class has more than {} flow, and all flows of a class are agents; give one a class"
     " of its own, or take a ParallelEnvironment"
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Interval:
-    """What an agent's sender saw from one turn to the next: a monitor interval."""
-
-    flow: int
-    """The flow's number in the workload."""
-    start_s: float
-    """When the flow started, in seconds."""
-    begin_s: float
-    """When it began, in seconds."""
-    end_s: float
-    """When it ended, in seconds: at a turn, when the flow was over, or with the run."""
-    acks: int
-    """ACKs that came."""
-    acked_bytes: int
-    """Payload that they told to be received and that was not known to be, in bytes."""
-    marks: int
-    """How many of them told of a mark."""
-    losses: int
-    """Packets that they showed to be lost."""
-    timeouts: int
-    """Retransmission time-outs."""
-    rtt_s: float
-    """Mean of the round-trip times that they measured, in seconds; without any, the mean before."""
-    rtt_gradient: float
-    """Slope of these over time, by linear regression, in seconds a second; 0 for fewer than two."""
-    in_flight_bytes: int
-    """Payload in flight after the last ACK, in bytes."""
-    allowed_packets: float
-    """What was allowed: full packets in flight, or, if the agent sets a rate, each base RTT."""
-    left_bytes: int | None
-    """Payload still to be acknowledged, in bytes; `None` for a flow without end."""
-    base_rtt_s: float
-    """Round-trip time of a full packet over an empty network, in seconds."""
-    line_rate_bps: float
-    """Line rate of the sending host's link, in bits a second."""
-    packet_bytes: int
-    """What a full packet is on the wire, in bytes."""
-    payload_bytes: int
-    """Payload of a full packet, in bytes."""
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> "Interval":
-        """Return one with all these fields, at once: set one by one they take a tenth of a step."""
-        interval = object.__new__(cls)
-        object.__setattr__(interval, "__dict__", fields)
-        return interval
-
-    @property
-    def duration_s(self) -> float:
-        """How long it was, in seconds; 0 if the flow was over as soon as it began."""
-        return self.end_s - self.begin_s
-
-    @property
-    def throughput_bps(self) -> float:
-        """Payload acknowledged, in bits a second."""
-        return 8.0 * self.acked_bytes / self.duration_s if self.duration_s else 0.0
-
-    @property
-    def utilisation(self) -> float:
-        """The throughput as a share of what the line rate carries of payload."""
-        most_bps = self.line_rate_bps * self.payload_bytes / self.packet_bytes
-        return self.throughput_bps / most_bps
-
-    @property
-    def lost_share(self) -> float:
-        """Packets lost as a share of those that were lost or acknowledged."""
-        return self.losses / max(self.losses + self.acked_bytes / self.payload_bytes, 1.0)
-
-    @property
-    def queueing(self) -> float:
-        """The round-trip time beyond the base RTT, in base RTTs."""
-        return self.rtt_s / self.base_rtt_s - 1.0
-
-    @property
-    def pipe_packets(self) -> float:
-        """Packets that the line rate sends in a base RTT."""
-        return self.line_rate_bps * self.base_rtt_s / (8.0 * self.packet_bytes)
 
 
 class Agent(Protocol):

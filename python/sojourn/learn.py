@@ -37,8 +37,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from sojourn._core import ScenarioError
-from sojourn.episode import MORE, Episode, Interval
+from sojourn._core import Interval, ScenarioError
+from sojourn.episode import MORE, Episode
 from sojourn.scenario import check, trace, with_files
 from sojourn.task import (
     Array,

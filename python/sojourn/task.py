@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import files
-from sojourn._core import ScenarioError
+from sojourn._core import Interval, ScenarioError
 from sojourn.controllers import KIND, MECHANISM
-from sojourn.episode import Agent, Interval
+from sojourn.episode import Agent
 from sojourn.places import PACKAGE
 from sojourn.wording import did_you_mean
 

@@ -15,22 +15,28 @@ use sojourn_core::transport::python;
 use sojourn_core::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::watch::Watch;
 
+use super::monitor::{Monitor, SharedCounts};
 use super::to_python;
 
 /// Declares what controllers are told: a class of Python's over a struct of the core's, with read-only
-/// attributes.
+/// attributes, and what else it may keep and do.
 macro_rules! told {
     (
         $(#[doc = $about:literal])+
         $(#[$option:meta])?
-        $name:ident { $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $read:expr; )+ }
+        $name:ident $(with $kept:ty)? {
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $read:expr; )+
+        }
+        $($methods:tt)*
     ) => {
         $(#[doc = $about])+
         #[pyclass(module = "sojourn._core" $(, $option)?)]
-        pub(crate) struct $name(endpoint::$name);
+        pub(crate) struct $name(endpoint::$name $(, $kept)?);
 
         #[pymethods]
         impl $name {
+            $($methods)*
+
             $(
                 $(#[doc = $doc])+
                 #[getter]
@@ -46,7 +52,7 @@ macro_rules! told {
 told! {
     /// What a flow may know of its way when it starts.
     #[frozen]
-    Path {
+    Path with OnceLock<SharedCounts> {
         /// The flow's number in the workload.
         flow: u64 = |path| path.flow;
         /// Line rate of its host's link, in bits a second.
@@ -71,6 +77,12 @@ told! {
         deadline_s: Option<f64> = |path| (path.deadline < Time::NEVER).then(|| path.deadline.seconds());
         /// A seed of its own, for controllers that draw random numbers.
         seed: u64 = |path| path.seed;
+    }
+
+    /// Returns what counts all that the flow's sender sees, from now on: for controllers that act once in an
+    /// interval, and then need no `on_ack`.
+    fn monitor(&self) -> Monitor {
+        Monitor::new(&self.0, self.1.get_or_init(|| SharedCounts::new(&self.0)))
     }
 }
 
@@ -281,17 +293,19 @@ impl python::Maker for Maker {
             class: Arc::clone(&self.0),
             flow: path.flow,
             line_rate: path.line_rate,
+            left: path.size,
+            counts: None,
             methods: None,
             allowance: SILENCE.0,
             wakes: SILENCE.1,
         };
         let opened = Python::attach(|py| {
-            let methods = Methods::open(py, &self.0, path)?;
+            let (methods, counts) = Methods::open(py, &self.0, path)?;
             let answered = written.answer(py, &methods, path.start)?;
-            Ok((methods, answered))
+            Ok((methods, counts, answered))
         });
-        let answered = opened.map(|(methods, answered)| {
-            written.methods = Some(methods);
+        let answered = opened.map(|(methods, counts, answered)| {
+            (written.methods, written.counts) = (Some(methods), counts);
             answered
         });
         written.keep(path.start, answered);
@@ -307,31 +321,40 @@ struct Methods {
     on_notification: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
     on_timer: Option<Py<PyAny>>,
+    on_end: Option<Py<PyAny>>,
     next_timer: Option<Py<PyAny>>,
     gauges: Option<Py<PyAny>>,
     allowance: Py<PyAny>,
 }
 
 impl Methods {
-    /// Those of a new instance, which has been told of its way.
-    fn open(py: Python<'_>, class: &Class, path: &endpoint::Path) -> PyResult<Self> {
+    /// Those of a new instance, which has been told of its way; and what is to be counted, if it has asked
+    /// for that.
+    fn open(
+        py: Python<'_>,
+        class: &Class,
+        path: &endpoint::Path,
+    ) -> PyResult<(Self, Option<SharedCounts>)> {
         let instance = class.make.bind(py).call0()?;
-        instance.call_method1(intern!(py, "on_start"), (Path(path.clone()),))?;
+        let path = Bound::new(py, Path(path.clone(), OnceLock::new()))?;
+        instance.call_method1(intern!(py, "on_start"), (&path,))?;
         let method = |name: &str| {
             let wanted = class.hears.contains(name);
             wanted.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
         };
-        Ok(Self {
+        let methods = Self {
             on_open: method("on_open")?,
             on_ack: method("on_ack")?,
             on_loss: method("on_loss")?,
             on_notification: method("on_notification")?,
             on_sent: method("on_sent")?,
             on_timer: method("on_timer")?,
+            on_end: method("on_end")?,
             next_timer: method("next_timer")?,
             gauges: method("gauges")?,
             allowance: instance.getattr(intern!(py, "allowance"))?.unbind(),
-        })
+        };
+        Ok((methods, path.get().1.get().cloned()))
     }
 }
 
@@ -340,6 +363,10 @@ struct Written {
     class: Arc<Class>,
     flow: u64,
     line_rate: Rate,
+    /// Payload that is still to be acknowledged.
+    left: Option<Bytes>,
+    /// What a monitor counts.
+    counts: Option<SharedCounts>,
     /// None after a failure: it is silent until the run has stopped.
     methods: Option<Methods>,
     /// What the instance answered after the last event.
@@ -373,13 +400,13 @@ impl Written {
         self.keep(now, answered);
     }
 
-    /// Asks the instance what it allows, and when it wants to be woken.
+    /// Asks the instance what it allows, and when it wants to be woken: at `now` or later.
     fn answer(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Answer> {
         let allowance = self.read(&methods.allowance.bind(py).call0()?)?;
         let Some(next_timer) = &methods.next_timer else { return Ok((allowance, Time::NEVER)) };
         let wakes = match next_timer.bind(py).call0()?.extract::<Option<f64>>()? {
             None => Time::NEVER,
-            Some(seconds) => later_than(now, seconds)?,
+            Some(seconds) => not_before(now, seconds)?,
         };
         Ok((allowance, wakes))
     }
@@ -453,15 +480,15 @@ fn amount(what: &str, unit: &str, number: f64) -> PyResult<f64> {
     Err(PyValueError::new_err(format!("{what} must be zero or more {unit}, not {number}")))
 }
 
-/// A time to be woken at: later than the present.
-fn later_than(now: Time, seconds: f64) -> PyResult<Time> {
+/// A time to be woken at, which may be at the moment that has just come: other events come before timers.
+fn not_before(now: Time, seconds: f64) -> PyResult<Time> {
     // Of seconds up to 2000 a float knows every picosecond.
     let time = Time((seconds * 1e12).round() as u64);
-    if time > now {
+    if time >= now {
         return Ok(time);
     }
     let message =
-        format!("next_timer: must be later than now, {} s, or None, not {seconds}", now.seconds());
+        format!("next_timer: must not be before now, {} s, or None, not {seconds}", now.seconds());
     Err(PyValueError::new_err(message))
 }
 
@@ -487,6 +514,9 @@ impl Controller for Written {
     }
 
     fn on_ack(&mut self, ack: &endpoint::Ack) {
+        if let Some(counts) = &self.counts {
+            counts.lock().count(ack);
+        }
         let class = Arc::clone(&self.class);
         self.tell(
             ack.now,
@@ -496,9 +526,21 @@ impl Controller for Written {
                 on_ack.call1(py, (&class.ack,))
             },
         );
+        self.left = self.left.map(|left| left - ack.bytes);
+        if self.left == Some(Bytes::ZERO) {
+            self.left = None;
+            self.tell(
+                ack.now,
+                |methods| methods.on_end.as_ref(),
+                |py, on_end| on_end.call1(py, (ack.now.seconds(),)),
+            );
+        }
     }
 
     fn on_loss(&mut self, loss: &endpoint::Loss) {
+        if let Some(counts) = &self.counts {
+            counts.lock().timeouts += u64::from(loss.sign == Sign::Timeout);
+        }
         self.tell(
             loss.now,
             |methods| methods.on_loss.as_ref(),
@@ -528,6 +570,11 @@ impl Controller for Written {
             |methods| methods.on_timer.as_ref(),
             |py, on_timer| on_timer.call1(py, (now.seconds(),)),
         );
+        if self.wakes == now {
+            let message =
+                format!("next_timer: must be later than now, {} s, after on_timer", now.seconds());
+            self.keep(now, Err(PyValueError::new_err(message)));
+        }
     }
 
     fn next_timer(&self) -> Time {

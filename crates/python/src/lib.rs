@@ -1,6 +1,7 @@
 //! The binding: a few functions over text and columns, nothing to decide.
 
 mod controllers;
+mod monitor;
 
 use std::sync::Arc;
 
@@ -256,6 +257,8 @@ fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
 mod _core {
     #[pymodule_export]
     use super::controllers::{Ack, Allowance, Loss, Opened, Path};
+    #[pymodule_export]
+    use super::monitor::{Interval, Monitor};
     #[pymodule_export]
     use super::{
         ScenarioError, Watch, check, estimate, parts, run, run_fluid, schema, show, trace,
