@@ -17,7 +17,7 @@ from sojourn.cli.shared import (
     Threads,
     about,
     place,
-    sweeping,
+    run_options,
 )
 
 
@@ -58,7 +58,7 @@ def compare(
             median=median,
             account=account,
             what=path.name,
-            **sweeping(threads, cluster, memory, fresh),
+            **run_options(threads, cluster, memory, fresh),
         )
     screen.console.print(*screen.comparison_tables(table), sep="\n")
     for line in screen.comparison_notes(table, runs, median=median):

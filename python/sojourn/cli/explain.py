@@ -20,7 +20,7 @@ from sojourn.cli.shared import (
     Threads,
     about,
     place,
-    sweeping,
+    run_options,
 )
 from sojourn.results import Run
 
@@ -47,7 +47,7 @@ def explain(
         if flow is not None:
             base |= {"account_flows": [flow]}
         out = place(out, "explain", path.stem)
-        options = sweeping(threads, cluster, memory, fresh)
+        options = run_options(threads, cluster, memory, fresh)
         runs = compare.run_all(base, variations, seeds, what=path.name, **options)
         written = _all_flows(runs, out) if flow is None else _one_flow(runs, flow, out)
     print(f"written to {out}: {', '.join(written)}")

@@ -9,7 +9,7 @@ import typer
 
 from sojourn import completion, places, wording
 from sojourn._core import ScenarioError
-from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, about, checked_out, sweeping
+from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, about, checked_out, run_options
 
 if TYPE_CHECKING:
     from sojourn.figure import Figure, Made
@@ -48,7 +48,7 @@ def figure(
     if record:
         _check_record(chosen)
     out = _directory(scale) if out is None else checked_out(out)
-    options = sweeping(threads, cluster, memory, fresh)
+    options = run_options(threads, cluster, memory, fresh)
     if plan or scale == "paper":
         _show_plan(chosen, scale, options["cache"])
     if plan:

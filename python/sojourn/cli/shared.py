@@ -38,7 +38,7 @@ Seeds = Annotated[int, typer.Option(min=1, help="Runs of each combination.")]
 VARY = typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated.")
 
 
-def sweeping(
+def run_options(
     threads: int | None, cluster: str | None, memory: str | None, fresh: bool
 ) -> dict[str, Any]:
     """Return what these options mean to `run_many`."""

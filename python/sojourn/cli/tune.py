@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn import files, scenario
-from sojourn.cli.shared import Cluster, Memory, Out, ScenarioFile, Threads, about, place, sweeping
+from sojourn.cli.shared import (
+    Cluster,
+    Memory,
+    Out,
+    ScenarioFile,
+    Threads,
+    about,
+    place,
+    run_options,
+)
 
 if TYPE_CHECKING:
     from sojourn.trials import Tuned
@@ -66,7 +75,7 @@ def tune(
             again=fresh,
             tell=tell,
             what=path.name,
-            **sweeping(threads, cluster, memory, fresh),
+            **run_options(threads, cluster, memory, fresh),
         )
     screen.show([tune_page.table(tuned)])
     for line in tune_page.sentences(tuned):

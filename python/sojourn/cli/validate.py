@@ -6,7 +6,7 @@ import typer
 
 from sojourn import completion
 from sojourn._core import ScenarioError
-from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, place, sweeping
+from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, place, run_options
 
 
 def validate(
@@ -42,7 +42,7 @@ def validate(
     replays = read_cases(folder, quick=quick, only=only or ())
     other = simulator(folder)
     out = place(out, "validate", folder.resolve().name)
-    options = sweeping(threads, cluster, memory, fresh)
+    options = run_options(threads, cluster, memory, fresh)
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     screen.show(validation_page.every_table(outcomes, abreast=screen.console.width // 42))
     print(f"ours / {other} (difference ± two standard errors)")
