@@ -573,6 +573,9 @@ def test_explain_writes_tables_and_a_picture(
     assert "more than under dctcp, on the same flows" in capsys.readouterr().out
     names = {file.name for file in Path("both").iterdir()}
     assert names == {"account.csv", "account.svg", "account.png", "differences.csv"}
+    assert cli.invoke(["explain", "one.toml", "--vary", "transport=dctcp", "--out", "alone"]) == 0
+    assert "more than under" not in capsys.readouterr().out
+    assert not Path("alone/differences.csv").exists()
     assert cli.invoke(["explain", "one.toml", "--flow", "3"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "round trips of the window" in said

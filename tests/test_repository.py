@@ -112,14 +112,18 @@ LAYERS = (
 )
 
 
-MODULES = {file.stem: file for file in places.PACKAGE.glob("*.py")} | {
-    file.parent.name: file for file in places.PACKAGE.glob("*/__init__.py")
+MODULES = {file.stem: [file] for file in places.PACKAGE.glob("*.py")} | {
+    file.parent.name: sorted(file.parent.glob("*.py"))
+    for file in places.PACKAGE.glob("*/__init__.py")
 }
 
+CLI = {file.stem: file for file in MODULES["cli"] if not file.stem.startswith("__")}
+COMMANDS = set(CLI) - {"app", "shared"}
 
-def imported(module: str) -> set[str]:
-    """Return the modules of the package that a module imports, anywhere in it."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+def imported(file: Path) -> set[str]:
+    """Return the modules of the package that a file imports, anywhere in it."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "sojourn":
@@ -131,7 +135,20 @@ def imported(module: str) -> set[str]:
 
 @pytest.mark.parametrize("module", LAYERS[1:])
 def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
-    assert imported(module) <= set(LAYERS[: LAYERS.index(module)])
+    names = {name.partition(".")[0] for file in MODULES[module] for name in imported(file)}
+    assert names - {module} <= set(LAYERS[: LAYERS.index(module)])
+
+
+@pytest.mark.parametrize("name", CLI)
+def test_a_command_imports_no_other_command(name: str) -> None:
+    of_cli = {module for module in imported(CLI[name]) if module.partition(".")[0] == "cli"}
+    assert of_cli <= ({"cli.shared"} if name in COMMANDS else set())
+
+
+def test_every_command_is_listed() -> None:
+    assert {command.__module__ for command in cli.COMMANDS} == {
+        f"sojourn.cli.{name}" for name in COMMANDS
+    }
 
 
 def test_every_module_has_its_place() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn import looks, plot, waterfall
+from sojourn import files, looks, plot, waterfall
 from sojourn.accounts import CALL, LEGS, PARTS, SERVER, TOTAL
 
 STEP, THICKNESS = 0.28, 0.26
@@ -18,6 +18,15 @@ SEEN = 0.001
 
 SERVING: Any = {"color": "white", "edgecolor": looks.BLACK, "hatch": "//////", "linewidth": 0.8}
 """How a server's time is drawn, unlike any part."""
+
+
+def write(table: pl.DataFrame, labels: Sequence[str], show: Any, out: Path) -> list[str]:
+    """Write what `accounts.by_call` says, if anything, and its picture; return the files' names."""
+    if table.is_empty():
+        return []
+    files.write_text(out / "calls.csv", table.write_csv())
+    draw(table, labels, show, out / "calls")
+    return ["calls.csv", "calls.svg", "calls.png"]
 
 
 def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> None:

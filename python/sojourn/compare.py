@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import accounts, convergence, explain, looks, metrics, pairs, plot
+from sojourn import accounts, convergence, explain, files, looks, metrics, pairs, plot
 from sojourn._core import ScenarioError
 from sojourn.results import Run
 from sojourn.run import over_seeds, sweep
@@ -137,6 +137,13 @@ def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
         "deadlines met": metrics.deadlines_met(bucket),
         "terminated": metrics.terminated(bucket),
     }
+
+
+def write(table: pl.DataFrame, out: Path) -> list[str]:
+    """Write a comparison and its picture into a folder; return the files' names."""
+    files.write_text(out / "comparison.csv", table.write_csv())
+    draw(table, out / "comparison")
+    return ["comparison.csv", "comparison.svg", "comparison.png"]
 
 
 def draw(table: pl.DataFrame, stem: Path) -> None:

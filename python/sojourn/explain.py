@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn import accounts, looks, metrics, plot
+from sojourn import accounts, files, looks, metrics, plot
 from sojourn.accounts import ALONE, PARTS, TOTAL
 from sojourn.results import Result, Run
 from sojourn.validation_page import Rows
@@ -97,11 +97,15 @@ def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
 
 def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Rows]:
     """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
+    if table.is_empty():
+        return []
     return shown(table.rename({"kind": CALLS}), [*labels, "leg"], show)
 
 
 def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
     """Return for each scheme and kind of calls how they divide, and what costs most on the way."""
+    if table.is_empty():
+        return []
     told = []
     for group in table.partition_by([*labels, "kind"], maintain_order=True):
         values = {(row["leg"], row["metric"]): row["value"] for row in group.to_dicts()}
@@ -146,6 +150,21 @@ def of_flow(result: Result, number: int) -> Rows:
             rows.append([reason, place, f"{spent:.9f} s", f"{share:.1%}"])
     told = f"{row['fct_ps'] / 1e12:.12f} s, {row['rounds']} round trips of the window"
     return Rows(f"flow {number}: {told}", ["reason", "place", "time", "share"], rows)
+
+
+def write(runs: Iterable[Run], table: pl.DataFrame, labels: Sequence[str], out: Path) -> list[str]:
+    """Write what `accounts.by_size` says, and its picture; return the files' names."""
+    files.write_text(out / "account.csv", table.write_csv())
+    draw(runs, labels, out / "account")
+    return ["account.csv", "account.svg", "account.png"]
+
+
+def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
+    """Write what `accounts.differences` says, if anything; return the files' names."""
+    if table.is_empty():
+        return []
+    files.write_text(out / "differences.csv", table.write_csv())
+    return ["differences.csv"]
 
 
 def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:

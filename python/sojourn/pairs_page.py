@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from sojourn import plot
+from sojourn import files, plot
 from sojourn.accounts import TOTAL
 from sojourn.looks import look
 from sojourn.metrics import ALL
@@ -202,6 +202,15 @@ def _same(table: pl.DataFrame) -> str:
 
 def _labels(table: pl.DataFrame) -> list[str]:
     return [name for name in table.columns if name not in COLUMNS]
+
+
+def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
+    """Write ratios and their picture into a folder, if there are any; return the files' names."""
+    if table.is_empty():
+        return []
+    files.write_text(out / "pairs.csv", table.write_csv())
+    draw(table, by, out / "pairs")
+    return ["pairs.csv", "pairs.svg", "pairs.png"]
 
 
 def draw(table: pl.DataFrame, by: str, stem: Path) -> None:

@@ -444,6 +444,12 @@ def threads_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
     return Group(table, *(Text(row["about"], style="dim") for row in measured))
 
 
+def show(tables: Iterable[Rows]) -> None:
+    """Print tables of texts."""
+    for rows in tables:
+        console.print(text_table(rows))
+
+
 def text_table(rows: Rows) -> Table:
     """Return a table of texts; verdicts have their mark and colour."""
     table = _table(*rows.columns, title=rows.title)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from sojourn import _core, files, looks, places, plot
 from sojourn._core import ScenarioError
 from sojourn.scenario import FileError
-from sojourn.validate import Outcome, apart
+from sojourn.validate import Outcome, apart, bins_table, shares_table, totals_table
 
 Drawn = Sequence[tuple[Outcome, looks.Look]]
 
@@ -167,6 +167,19 @@ def _titled(one: Outcome, name: str) -> str:
     """Return the title of a column, with the unit of times."""
     is_time = name in ("mean", "median", "p99")
     return f"{name}, s" if is_time and not one.replay.is_slowdown else name
+
+
+def write(outcomes: Sequence[Outcome], simulator: str, out: Path) -> list[str]:
+    """Write tables that have rows, and the picture, into a folder; return the files' names."""
+    tables = {
+        "bins.csv": bins_table(outcomes),
+        "totals.csv": totals_table(outcomes),
+        "shares.csv": shares_table(outcomes),
+    }
+    tables = {name: table for name, table in tables.items() if not table.is_empty()}
+    for name, table in tables.items():
+        files.write_text(out / name, table.write_csv())
+    return [*tables, *draw(outcomes, simulator, out / "validation")]
 
 
 def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:

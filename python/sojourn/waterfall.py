@@ -3,7 +3,7 @@
 `result.chain` has it for the flows in `account_flows`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn import accounts, looks, plot
+from sojourn import accounts, files, looks, plot
 from sojourn._core import ScenarioError
 from sojourn.accounts import COLOURS, PARTS
 from sojourn.results import Result, Run
@@ -84,7 +84,12 @@ class Chain:
 
 
 def of_runs(runs: Sequence[Run], flow: int) -> list[Chain]:
-    """Return the chain of a flow under each scheme, in the first of its runs."""
+    """Return the chain of a flow under each scheme, in the first of its runs.
+
+    Raises `ScenarioError` if there is none: the flow has no account, or the run is of an ideal.
+    """
+    if any(accounts.is_ideal(run.result) for run in runs):
+        raise ScenarioError(f"--flow {flow}: an ideal divides no flow's time by cause")
     chains = {}
     for run in runs:
         scheme = ", ".join(str(value) for name, value in run.labels.items() if name != "seed")
@@ -118,10 +123,12 @@ def table(chain: Chain, show: Callable[[float], str]) -> Rows:
     return Rows(f"{chain.title}: {took}", ["at", "it", "for", "of which"], rows)
 
 
-def csv(chains: Iterable[Chain]) -> str:
-    """Return all pieces of chains as CSV."""
+def write(chains: Sequence[Chain], out: Path) -> list[str]:
+    """Write all pieces of chains and their picture into a folder; return the files' names."""
     titled = [chain.pieces.select(pl.lit(chain.title).alias("chain"), pl.all()) for chain in chains]
-    return pl.concat(titled).write_csv()
+    files.write_text(out / "chain.csv", pl.concat(titled).write_csv())
+    draw(chains, out / "chain")
+    return ["chain.csv", "chain.svg", "chain.png"]
 
 
 def draw(chains: Sequence[Chain], stem: Path) -> None:

@@ -1,0 +1,6 @@
+"""`python -m sojourn.cli` is `sojourn`."""
+
+from sojourn.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""`sojourn validate`."""
+
+from typing import Annotated
+
+import typer
+
+from sojourn import completion
+from sojourn._core import ScenarioError
+from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, place, run_options
+
+
+def validate(
+    cases: Annotated[
+        str,
+        typer.Argument(
+            metavar="CASES",
+            help="`ns2`, `yaps`, `linux`, or a folder of your own.",
+            autocompletion=completion.cases,
+        ),
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Run short, and compare flow by flow.")] = False,
+    out: Out = None,
+    threads: Threads = None,
+    cluster: Cluster = None,
+    memory: Memory = None,
+    fresh: Fresh = False,
+    record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
+) -> None:
+    """Replay what another simulator ran, and compare."""
+    from sojourn import screen, validation_page
+    from sojourn import validate as validation
+    from sojourn.cases import find_cases, read_cases, simulator
+
+    folder = find_cases(cases)
+    if record and (quick or only):
+        raise ScenarioError("--record: wants all runs at full length")
+    if record:
+        validation_page.section(folder)
+    replays = read_cases(folder, quick=quick, only=only or ())
+    other = simulator(folder)
+    out = place(out, "validate", folder.resolve().name)
+    options = run_options(threads, cluster, memory, fresh)
+    outcomes = validation.validate(replays, what=f"validate {cases}", **options)
+    screen.show(validation_page.every_table(outcomes, abreast=screen.console.width // 42))
+    print(f"ours / {other} (difference ± two standard errors)")
+    print(f"written to {out}: {', '.join(validation_page.write(outcomes, other, out))}")
+    if record:
+        print(f"written to {validation_page.record(outcomes, other, folder)}")

@@ -1,0 +1,94 @@
+"""Numbers of numbers: percentiles and means that may be lower bounds, intervals, fairness."""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Floats = npt.NDArray[np.float64]
+
+
+class Statistic(NamedTuple):
+    """A number, and whether unfinished flows make it a lower bound."""
+
+    value: float
+    at_least: bool = False
+
+
+STATISTICS = ("mean", "p50", "p95", "p99")
+
+
+def statistic_of(name: str, finished: Floats, unfinished: Floats) -> Statistic:
+    """Return `mean`, `max` or a percentile such as `p99`; `unfinished` holds lower bounds."""
+    if name == "mean":
+        return mean(finished, unfinished)
+    return percentile(finished, unfinished, share_of(name))
+
+
+def share_of(name: str) -> float:
+    """Return the share that a percentile such as `p99` speaks of; `max` speaks of all."""
+    share = re.fullmatch(r"p(\d+(?:\.\d+)?)", name)
+    if name != "max" and (share is None or float(share[1]) > 100):
+        raise ValueError(f"unknown statistic {name!r}: mean, max, or a percentile such as p99")
+    return 1.0 if share is None else float(share[1]) / 100
+
+
+def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
+    """Return the smallest value that a `share` of all flows do not exceed (nearest rank).
+
+    `unfinished` holds lower bounds. If larger values in their place would change the answer, the
+    answer is a lower bound itself.
+    """
+    count = len(finished) + len(unfinished)
+    if count == 0:
+        return Statistic(math.nan)
+    rank = max(math.ceil(share * count - 1e-9), 1) - 1
+    least = np.sort(np.concatenate([finished, unfinished]))[rank]
+    if rank >= len(finished):
+        return Statistic(float(least), at_least=True)
+    most = np.sort(finished)[rank]
+    return Statistic(float(least), at_least=bool(most != least))
+
+
+def mean(finished: Floats, unfinished: Floats) -> Statistic:
+    """Return the mean, a lower bound if any flow is unfinished."""
+    values = np.concatenate([finished, unfinished])
+    if len(values) == 0:
+        return Statistic(math.nan)
+    return Statistic(float(values.mean()), at_least=len(unfinished) > 0)
+
+
+def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean and its confidence interval; the bounds of a single value are NaN."""
+    data = np.asarray(list(values), dtype=np.float64)
+    centre = float(data.mean()) if len(data) else math.nan
+    if len(data) < 2:
+        return centre, math.nan, math.nan
+    error = float(data.std(ddof=1)) / math.sqrt(len(data))
+    reach = float(stats.t.ppf((1 + confidence) / 2, len(data) - 1)) * error
+    return centre, centre - reach, centre + reach
+
+
+def bootstrap_median(
+    values: Iterable[float], confidence: float = 0.95, resamples: int = 2000
+) -> tuple[float, float, float]:
+    """Return the median and its bootstrap interval, the same on every call."""
+    data = np.asarray(list(values), dtype=np.float64)
+    centre = float(np.median(data)) if len(data) else math.nan
+    if len(data) < 2:
+        return centre, math.nan, math.nan
+    draws = np.random.default_rng(0).choice(data, size=(resamples, len(data)))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(np.median(draws, axis=1), [tail, 1 - tail])
+    return centre, float(low), float(high)
+
+
+def jain(values: Iterable[float]) -> float:
+    """Return Jain's fairness index: 1 if all are equal, 1/n if one has everything."""
+    data = np.asarray(list(values), dtype=np.float64)
+    squares = float((data**2).sum())
+    return float(data.sum()) ** 2 / (len(data) * squares) if squares > 0 else math.nan
