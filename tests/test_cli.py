@@ -216,7 +216,7 @@ def test_what_the_terminal_cannot_show_is_written_otherwise(
     scenario_file: Path, directory: Path
 ) -> None:
     out = os.fsdecode(b"out\xff")
-    command = [sys.executable, "-m", "sojourn.cli", "run", str(scenario_file), "--out", out]
+    command = [sys.executable, "-m", "sojourn", "run", str(scenario_file), "--out", out]
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
     assert (done.returncode, done.stderr) == (0, "")
@@ -404,7 +404,7 @@ def test_the_help_is_as_documented(
 
 
 def test_a_reader_that_leaves_early_is_no_error(scenario_file: Path) -> None:
-    command = f"{sys.executable} -m sojourn.cli trace {scenario_file} | head -1"
+    command = f"{sys.executable} -m sojourn trace {scenario_file} | head -1"
     piped = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert piped.stderr == ""
 

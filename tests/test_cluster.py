@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 
 import sojourn
 from conftest import SCENARIO
-from sojourn import _core, cli, cluster
+from sojourn import _core, cli, cluster, places
 from sojourn.cluster import ClusterError, remote_workers
 from sojourn.run import simulate_alone
 from sojourn.scenario import as_json
@@ -137,7 +137,7 @@ def no_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def compare(scenario_file: Path, address: str, *options: str) -> Process:
     """Start a comparison on a cluster, as a user does."""
-    given = ["sojourn.cli", "compare", str(scenario_file), "--cluster", address, *options]
+    given = ["sojourn", "compare", str(scenario_file), "--cluster", address, *options]
     (scenario_file.parent / "here").mkdir(exist_ok=True)
     return Process(given, scenario_file.parent / "here")
 
@@ -162,6 +162,29 @@ def test_a_sweep_on_a_cluster_is_that_of_threads(
         assert_frame_equal(one.flows, other.flows)
         assert one.summary["counts"] == other.summary["counts"]
         assert one.summary["links"] == other.summary["links"]
+
+
+def test_a_controller_in_python_and_a_search_run_there_as_here(
+    two_workers: Cluster, tmp_path: Path
+) -> None:
+    # No worker has the file: its text travels.
+    mine = tmp_path / "mine.py"
+    gentle = places.EXAMPLES / "controllers" / "gentle.py"
+    mine.write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
+    base = sojourn.override(SCENARIO, {"workload.flows": 30}) | {"transport": f"{mine}:Gentle"}
+    scenarios = [sojourn.override(base, {"transport.target": target}) for target in (1.1, 2.0)]
+    remote = sojourn.run_many(scenarios, cluster=two_workers.address)
+    here = [sojourn.run(scenario) for scenario in scenarios]
+    assert not here[0].flows.equals(here[1].flows)
+    assert all(one.flows.equals(other.flows) for one, other in zip(remote, here, strict=True))
+    pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+    options: dict[str, Any] = {"minimise": "mean fct", "trials": 4, "seeds": 1}
+    there, local = (
+        sojourn.tune.search(base, {"transport.target": "1.1:2"}, cluster=address, **options)
+        for address in (two_workers.address, None)
+    )
+    assert there.trials.equals(local.trials)
+    assert there.gain == local.gain
 
 
 def test_a_sweep_outlives_a_worker_that_is_killed(two_workers: Cluster, cache: Path) -> None:

@@ -115,13 +115,14 @@ figure = Figure(paper, id="m1", title="One flow", scales={"smoke": {}})
 
 @figure.runs
 def runs(scale):
-    yield {"scheme": "TCP"}, {
-        "topology": {"kind": "link"},
-        "transport": "tcp",
-        "workload": {
-            "kind": "flows", "flows": [{"source": 0, "target": 1, "size": "10 KB"}]
-        },
-    }
+    for name, transport in (("TCP", "tcp"), ("mine", "gentle.py:Gentle")):
+        yield {"scheme": name}, {
+            "topology": {"kind": "link"},
+            "transport": transport,
+            "workload": {
+                "kind": "flows", "flows": [{"source": 0, "target": 1, "size": "10 KB"}]
+            },
+        }
 
 @figure.table
 def table(runs):
@@ -138,7 +139,12 @@ def test_own_figures_stand_beside_the_published_ones_and_can_use_them(sojourn: S
     own.mkdir(parents=True)
     (own / "paper.py").write_text(OWN_PAPER, encoding="utf-8")
     (own / "m1_one_flow.py").write_text(OWN_FIGURE, encoding="utf-8")
+    gentle = places.EXAMPLES / "controllers" / "gentle.py"
+    (own / "gentle.py").write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
     assert "m1.svg  One flow" in sojourn("figure", "m1", "--scale", "smoke", "--out", "made")
+    table = Path("made/m1.csv").read_text(encoding="utf-8")
+    assert "TCP," in table
+    assert "mine," in table
 
 
 @pytest.mark.parametrize("command", [["figure", "a1"], ["validate", "ns2"]])
@@ -169,3 +175,34 @@ def test_a_controller_of_ones_own_works_there(sojourn: Sojourn) -> None:
     shown = sojourn("compare", str(scenario), "--vary", "gain=0.1,0.2", "--threads", "2")
     assert "gain" in shown
     assert "above" in sojourn("parts", "controllers/gentle.py:Gentle")
+
+
+LEARNING = """
+from sojourn import learn
+
+scenario = {
+    "topology": {"kind": "dumbbell"},
+    "workload": {"kind": "flows", "flows": [{"source": 0, "target": 10, "size": "100 KB"}]},
+    "transport": "dctcp",
+}
+environment = learn.Environment(scenario)
+environment.reset(seed=1)
+is_over = False
+while not is_over:
+    *_, is_over, _, info = environment.step([0.5])
+print(info["completion_s"])
+"""
+
+
+def test_parameters_are_searched_for_and_flows_learn_there(
+    sojourn: Sojourn, installed: Path
+) -> None:
+    pytest.importorskip("optuna", reason="the extra `tune` is not installed")
+    pytest.importorskip("gymnasium", reason="the extra `rl` is not installed")
+    sojourn("examples", "dctcp_dumbbell")
+    goal = ["--minimise", "mean fct", "--parameter", "transport.gain=0.01:1:log"]
+    told = sojourn("tune", "dctcp_dumbbell.toml", *goal, "--trials", "2", "--seeds", "1")
+    assert "best.toml" in told
+    command = [str(installed / "bin" / "python"), "-c", LEARNING]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert 0.0 < float(printed) < 0.1

@@ -99,7 +99,7 @@ def test_a_run_that_grows_beyond_what_it_may_take_is_stopped_and_says_so(tmp_pat
     )
     needs = json.loads(_core.estimate(*apart(sojourn.read(tmp_path / "grows.toml"))))
     assert needs["bytes"] < 90e6
-    command = [sys.executable, "-m", "sojourn.cli", "run", "grows.toml", "--memory", "100 MB"]
+    command = [sys.executable, "-m", "sojourn", "run", "grows.toml", "--memory", "100 MB"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done
     last = done.stderr.splitlines()[-1]

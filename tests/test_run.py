@@ -170,7 +170,7 @@ def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
 ) -> None:
     seeds = 60
     given = ["compare", str(scenario_file), "--vary", "flows=5000", "--threads", "1"]
-    command = [sys.executable, "-m", "sojourn.cli", *given, "--seeds", str(seeds)]
+    command = [sys.executable, "-m", "sojourn", *given, "--seeds", str(seeds)]
     # A process group of its own, as a shell would give it: Ctrl-C is for the sweep alone.
     process = subprocess.Popen(
         command,

@@ -3,6 +3,10 @@
 import itertools
 import math
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -458,6 +462,32 @@ def test_the_command_tunes_a_class_of_python_and_writes_what_it_found(
     assert sojourn.run(scenario).flows["fct_s"].null_count() == 0
     for name in ("tune.svg", "tune.png"):
         assert (out / name).stat().st_size > 1000
+
+
+def test_a_command_that_is_killed_goes_on_where_it_was(
+    scenario_file: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
+    given += ["--minimise", "mean fct", "--trials", "16", "--seeds", "1", "--at-once", "2", "--out"]
+    killed, whole = scenario_file.parent / "killed", scenario_file.parent / "whole"
+    journal = killed / "trials.journal"
+    command = [sys.executable, "-m", "sojourn", *given, str(killed)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if journal.exists() and journal.read_bytes().count(b"\n") > 4:
+            process.kill()
+        time.sleep(0.01)
+    assert process.wait() == -signal.SIGKILL, "it was at work when it was killed"
+    known = len(list(cache.glob("*/summary.json")))
+    assert cli.invoke([*given, str(killed)]) == 0
+    assert "of 16 trials" in capsys.readouterr().err
+    after = len(list(cache.glob("*/summary.json")))
+    assert cli.invoke([*given, str(whole)]) == 0
+    # What a search that was never killed asks for is all there.
+    assert 0 < known < after == len(list(cache.glob("*/summary.json")))
+    one, other = (pl.read_parquet(out / "trials.parquet") for out in (killed, whole))
+    assert one.equals(other)
 
 
 def test_the_command_shows_a_front(

@@ -389,12 +389,12 @@ impl Written {
         &mut self,
         now: Time,
         which: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
-        event: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>,
+        event: impl FnOnce(Python<'_>, &Py<PyAny>, &Class) -> PyResult<Py<PyAny>>,
     ) {
         let Some(methods) = &self.methods else { return };
         let Some(method) = which(methods) else { return };
         let answered = Python::attach(|py| {
-            event(py, method)?;
+            event(py, method, &self.class)?;
             self.answer(py, methods, now)
         });
         self.keep(now, answered);
@@ -509,7 +509,7 @@ impl Controller for Written {
         self.tell(
             opened.now,
             |methods| methods.on_open.as_ref(),
-            |py, on_open| on_open.call1(py, (Opened(*opened),)),
+            |py, on_open, _| on_open.call1(py, (Opened(*opened),)),
         );
     }
 
@@ -517,11 +517,10 @@ impl Controller for Written {
         if let Some(counts) = &self.counts {
             counts.lock().count(ack);
         }
-        let class = Arc::clone(&self.class);
         self.tell(
             ack.now,
             |methods| methods.on_ack.as_ref(),
-            |py, on_ack| {
+            |py, on_ack, class| {
                 class.ack.borrow_mut(py).0 = *ack;
                 on_ack.call1(py, (&class.ack,))
             },
@@ -532,7 +531,7 @@ impl Controller for Written {
             self.tell(
                 ack.now,
                 |methods| methods.on_end.as_ref(),
-                |py, on_end| on_end.call1(py, (ack.now.seconds(),)),
+                |py, on_end, _| on_end.call1(py, (ack.now.seconds(),)),
             );
         }
     }
@@ -544,7 +543,7 @@ impl Controller for Written {
         self.tell(
             loss.now,
             |methods| methods.on_loss.as_ref(),
-            |py, on_loss| on_loss.call1(py, (Loss(*loss),)),
+            |py, on_loss, _| on_loss.call1(py, (Loss(*loss),)),
         );
     }
 
@@ -552,7 +551,7 @@ impl Controller for Written {
         self.tell(
             now,
             |methods| methods.on_notification.as_ref(),
-            |py, on_notification| on_notification.call1(py, (now.seconds(),)),
+            |py, on_notification, _| on_notification.call1(py, (now.seconds(),)),
         );
     }
 
@@ -560,7 +559,7 @@ impl Controller for Written {
         self.tell(
             now,
             |methods| methods.on_sent.as_ref(),
-            |py, on_sent| on_sent.call1(py, (now.seconds(), bytes.0)),
+            |py, on_sent, _| on_sent.call1(py, (now.seconds(), bytes.0)),
         );
     }
 
@@ -568,7 +567,7 @@ impl Controller for Written {
         self.tell(
             now,
             |methods| methods.on_timer.as_ref(),
-            |py, on_timer| on_timer.call1(py, (now.seconds(),)),
+            |py, on_timer, _| on_timer.call1(py, (now.seconds(),)),
         );
         if self.wakes == now {
             let message =

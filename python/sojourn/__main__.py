@@ -1,4 +1,4 @@
-"""`python -m sojourn.cli` is `sojourn`."""
+"""`python -m sojourn` is `sojourn`."""
 
 from sojourn.cli import main
 
