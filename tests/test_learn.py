@@ -1,11 +1,13 @@
 """Environments of reinforcement learning: what agents see and do, and that nothing else changes."""
 
+import importlib
 import itertools
 import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import polars as pl
 import pytest
 
 import sojourn
-from sojourn import ScenarioError
+from sojourn import ScenarioError, places
 
 gymnasium = pytest.importorskip("gymnasium", reason="the extra `rl` is not installed")
 parallel_test = pytest.importorskip("pettingzoo.test", reason="the extra `rl` is not installed")
@@ -428,3 +430,41 @@ def test_an_action_must_be_a_number() -> None:
     with pytest.raises(ScenarioError, match="action: must be a number from -1"):
         environment.step(number(float("nan")))
     environment.close()
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(places.EXAMPLES / "learning"))
+    yield importlib.import_module("train")
+    for name in ("train", "learnt"):
+        sys.modules.pop(name, None)
+
+
+def test_what_the_example_has_learnt_is_better_than_what_it_began_with(training: Any) -> None:
+    learnt = sys.modules["learnt"]
+    begun, found = (np.array(weights) for weights in (learnt.START, learnt.WEIGHTS))
+    gains = [training.cost(found, seed) - training.cost(begun, seed) for seed in range(1, 13)]
+    _, _, high = sojourn.metrics.t_interval(gains)
+    assert high < 0.0
+
+
+def test_a_round_of_the_example_goes_away_from_what_costs_more(training: Any) -> None:
+    begun = np.zeros(6)  # a window that never changes
+    with ThreadPoolExecutor(1) as pool:
+        after = training.improved(begun, [1], pool, np.random.default_rng(1))
+    assert training.cost(after, 1) < training.cost(begun, 1) - 0.05
+
+
+def test_a_learnt_policy_decides_as_a_controller_as_it_does_as_an_agent(training: Any) -> None:
+    learnt = sys.modules["learnt"]
+    scenario = sojourn.override(training.SCENARIO, {"workload.flows": 1})
+    environment = learn.Environment(
+        scenario, observe=learnt.seen, history=1, mechanism={"ecn": False}
+    )
+    observation, _ = environment.reset(seed=1)
+    is_over = False
+    while not is_over:
+        action = learnt.action(learnt.WEIGHTS, observation)
+        observation, _, is_over, _, info = environment.step([action])  # type: ignore[arg-type]
+    run = sojourn.run({**scenario, "transport": learnt.Learnt(), "seed": 1})
+    assert info["completion_s"] == pytest.approx(run.flows["acked_s"][0], rel=1e-3)

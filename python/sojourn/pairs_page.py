@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from sojourn import files, plot
 from sojourn.accounts import TOTAL
@@ -266,9 +266,10 @@ def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) 
     # Room on both sides of 1, and something to read values off.
     axes.set_xlim(min(low, 0.9), max(high, 1.11))
     low, high = axes.get_xlim()
+    # Powers of ten and their kin are too far apart where all is near 1.
     narrow = high < 3 * low
-    subs = tuple(np.arange(1, 10, 1.0)) if narrow else (1.0, 2.0, 3.0, 5.0)
-    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    places = MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)) if narrow else LogLocator(subs=(1, 2, 3, 5))
+    axes.xaxis.set_major_locator(places)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(len(cases) - 0.5, -0.5)

@@ -1,0 +1,95 @@
+"""Learns the policy of `learnt.py`: evolution strategies, with numpy alone.
+
+    python train.py
+
+All flows of `learnt_controller.toml` are agents with one policy, and what it costs is their mean
+completion time. Every round tries the policy with noise of both signs added to it, all on the same
+flows, and goes away from what did worse, by an estimate of the gradient from ranks (Salimans et
+al., 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement Learning"). Flows of
+other seeds then tell what was gained. It takes about a minute on two cores.
+"""
+
+import argparse
+from collections.abc import Iterable
+from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from learnt import START, action, seen
+from numpy.typing import NDArray
+
+import sojourn
+from sojourn import learn, metrics
+
+SCENARIO = sojourn.override(
+    sojourn.read(Path(__file__).parents[1] / "learnt_controller.toml"),
+    {"transport": "tcp", "workload.flows": 40},
+)
+"""Shorter than what is compared in the end; and agents do without its transport."""
+
+PAIRS, NOISE, STEP = 8, 0.1, 0.1
+"""Policies that are tried in a round, twice as many; how far away they are; and how far it goes."""
+
+HELD_OUT = range(1, 21)
+"""Seeds that the search does not see."""
+
+Numbers = NDArray[np.float64]
+
+
+def cost(policy: Numbers, seed: int) -> float:
+    """Return the logarithm of the mean completion time in base RTTs, if all flows have a policy."""
+    weights = tuple(map(float, policy))
+    environment = learn.ParallelEnvironment(
+        SCENARIO, observe=seen, history=1, mechanism={"ecn": False}
+    )
+    observations, _ = environment.reset(seed=seed)
+    total = 0.0
+    while environment.agents:
+        actions = {
+            name: np.array([action(weights, numbers)], np.float32)
+            for name, numbers in observations.items()
+        }
+        observations, rewards, *_ = environment.step(actions)
+        total -= sum(rewards.values())
+    return float(np.log(total / len(environment.possible_agents)))
+
+
+def costs(pool: Executor, policies: Iterable[Numbers], seeds: Iterable[int]) -> Numbers:
+    """Return what policies cost, a row each, with these seeds, a column each."""
+    tried = list(policies)
+    return np.array([list(pool.map(partial(cost, seed=seed), tried)) for seed in seeds]).T
+
+
+def improved(
+    policy: Numbers, seeds: Iterable[int], pool: Executor, random: np.random.Generator
+) -> Numbers:
+    """Return the policy after a round."""
+    directions = random.standard_normal((PAIRS, len(policy)))
+    noise = NOISE * np.concatenate([directions, -directions])
+    ranks = costs(pool, policy + noise, seeds).mean(axis=1).argsort().argsort() / (2 * PAIRS - 1)
+    uphill: Numbers = (ranks[:PAIRS] - ranks[PAIRS:]) @ directions / PAIRS
+    return policy - STEP * uphill
+
+
+def main() -> None:
+    """Search, and measure what was found."""
+    parser = argparse.ArgumentParser(description="Learn the policy of learnt.py.")
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    random, policy = np.random.default_rng(1), np.array(START)
+    # A fork of a process with threads, as polars has them, may hang.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for done in range(rounds):
+            print(f"\r{done} of {rounds} rounds", end="", flush=True)
+            policy = improved(policy, range(1000 + 3 * done, 1003 + 3 * done), pool, random)
+        policy = policy.round(3)
+        before, after = costs(pool, [np.array(START), policy], HELD_OUT)
+    mean, low, high = np.exp(metrics.t_interval(after - before))
+    print(f"\rWEIGHTS = {tuple(map(float, policy))}")
+    print(f"on fresh seeds flows take {mean:.3f} of the time ({low:.3f} to {high:.3f})")
+
+
+if __name__ == "__main__":
+    main()
