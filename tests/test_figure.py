@@ -472,3 +472,13 @@ def test_a_figure_tells_what_has_not_converged(made: Path) -> None:
     (note,) = json.loads((made / "t1.json").read_text(encoding="utf-8"))["notes"]
     assert note.startswith("not converged: ")
     assert f"Note: {note}" in html.unescape(write_report(made).read_text(encoding="utf-8"))
+
+
+def test_a_curve_over_time_is_of_one_run() -> None:
+    table = pl.DataFrame(
+        {"scheme": ["TCP"] * 4, "time_s": [0.0, 1.0, 0.0, 1.0], "value": [1.0, 2.0, 2.0, 3.0]}
+    )
+    with plot.canvas() as (_, axes):
+        plot.series(axes, table[:2])
+        with pytest.raises(ValueError, match="TCP: the times of a curve go back"):
+            plot.series(axes, table)

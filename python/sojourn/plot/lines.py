@@ -208,11 +208,16 @@ def series(  # noqa: PLR0913 - each names one thing to be seen
     log: bool = False,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw `value` over `time_s`, a curve for each `by`; `high` shades the peaks."""
+    """Draw `value` over `time_s`, a curve for each `by`; `high` shades the peaks.
+
+    Raises `ValueError` if the times of a curve go back: then it is of several runs.
+    """
     scale = UNITS[unit] if unit else 1.0
     for scheme, part in rows_of_each(table, by):
         style = look(drawn_as.get(scheme, scheme))
         times = part["time_s"].to_numpy() * UNITS[time_unit]
+        if (np.diff(times) < 0).any():
+            raise ValueError(f"{scheme}: the times of a curve go back; draw one run")
         values = part["value"].to_numpy() * scale
         axes.plot(times, values, color=style.colour, linewidth=0.9, label=scheme)
         if "high" in part.columns:

@@ -32,6 +32,7 @@ from .paper import (
     Setting,
     all_schemes,
     along_size,
+    first_seed,
     mean_of,
     over_time,
     paper,
@@ -71,8 +72,8 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     by_size, forms = table.filter(metric=BY_SIZE), table.filter(metric=FORMULA)
     plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
-    shown = table.filter(pl.col("metric") == ACTIVE, ~pl.col("scheme").is_in([SRPT, RCP_AS_XCP]))
-    plot.series(axes[1], shown.drop("high"), unit="", time_unit="s", label=ACTIVE)
+    active = first_seed(table, ACTIVE).filter(~pl.col("scheme").is_in([SRPT, RCP_AS_XCP]))
+    plot.series(axes[1], active.drop("high"), unit="", time_unit="s", label=ACTIVE)
     axes[1].set_ylim(bottom=0)
 
 
