@@ -68,7 +68,7 @@ class Process:
         return self._process.returncode, self.errors()
 
 
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until a condition holds, and return what it returned."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
