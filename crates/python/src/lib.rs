@@ -81,6 +81,8 @@ fn run<'py>(
         })?;
     let watch = Arc::clone(&watch.0);
     let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
+    #[cfg(feature = "quic")]
+    sojourn_quic::provide(&mut scenario);
     let (failure, calls_python) = controllers::provide(py, &mut scenario, &watch)?;
     let threads = if calls_python { 1 } else { threads };
     let results = py.detach(|| scenario.run_on(threads, &watch));
