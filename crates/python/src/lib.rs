@@ -267,5 +267,7 @@ mod _core {
     #[pymodule_export]
     const MOST_THREADS: u32 = super::MOST_THREADS;
     #[pymodule_export]
+    const HAS_QUIC: bool = cfg!(feature = "quic");
+    #[pymodule_export]
     const SOURCE_HASH: &str = env!("SOJOURN_SOURCE_HASH");
 }
