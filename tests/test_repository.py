@@ -20,7 +20,7 @@ def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> Non
     assert cli.invoke(["check", str(file)]) == 0
     scenario = sojourn.read(file)
     if ("transport", "quic") in named(scenario) and not _core.HAS_QUIC:
-        with pytest.raises(sojourn.ScenarioError, match="^transport: `quic` is not in this"):
+        with pytest.raises(sojourn.ScenarioError, match=r"^transport: `quic` is not in this"):
             sojourn.run(scenario)
         return
     result = sojourn.run(scenario)

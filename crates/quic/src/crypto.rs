@@ -51,9 +51,9 @@ impl PacketKey for NoKey {
 }
 
 impl HeaderKey for NoKey {
-    fn decrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+    fn decrypt(&self, _number_at: usize, _packet: &mut [u8]) {}
 
-    fn encrypt(&self, _pn_offset: usize, _packet: &mut [u8]) {}
+    fn encrypt(&self, _number_at: usize, _packet: &mut [u8]) {}
 
     fn sample_size(&self) -> usize {
         TAG

@@ -146,25 +146,43 @@ fn random(seed: u64) -> Value {
     if seed.is_multiple_of(5) {
         scenario["queue"] = json!({ "kind": "ecn_threshold", "threshold": "10 packets" });
     }
+    if seed.is_multiple_of(4) {
+        scenario["topology"] = json!({
+            "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2,
+            "host_rate": "1 Gbps", "fabric_rate": "500 Mbps",
+        });
+        scenario["failures"] = json!([{ "switch": "spine1", "fails": "5 ms", "returns": "60 ms" }]);
+        scenario["convergence"] = json!("10 ms");
+        scenario["routing"] = json!(["flow_hash", "spray_random"][(seed / 4 % 2) as usize]);
+    }
+    if seed.is_multiple_of(8) {
+        scenario["switch"] = json!({ "shared_buffer": "200 KB", "pause": {} });
+        scenario["queue"] = json!({ "kind": "drop_tail", "capacity": "none" });
+    }
     scenario
 }
 
 #[test]
 fn all_engines_agree_to_the_bit_and_so_do_two_runs() {
-    for seed in 1..=24 {
+    const KINDS: [&str; 4] = ["drops", "losses", "marks", "pauses"];
+    let mut met = [0; 4];
+    for seed in 1..=32 {
         let told = |engine: &str, parts| {
             let mut scenario = random(seed);
             scenario["engine"] = json!(engine);
             let results = run_in(parts, &scenario);
             assert_eq!(count(&results, "finished"), 12, "seed {seed}");
-            format!("{:?} {}", results.flows, results.summary["links"])
+            let counts = KINDS.map(|kind| count(&results, kind));
+            (format!("{:?} {}", results.flows, results.summary["links"]), counts)
         };
         let by_events = told("events", 1);
         assert!(told("events", 1) == by_events, "seed {seed}: twice");
         for parts in [1, 3] {
             assert!(told("windows", parts) == by_events, "seed {seed}: {parts}");
         }
+        met = std::array::from_fn(|kind| met[kind] + by_events.1[kind]);
     }
+    assert!(met.iter().all(|times| *times > 0), "{met:?} of {KINDS:?}");
 }
 
 #[test]
