@@ -1,5 +1,5 @@
-//! Simulated time in the library's own types, which have no other origin than the machine's clocks. No reading
-//! of these is ever used but as a beginning, from which spans of simulated time are counted.
+//! Simulated time in the library's own types, which have no other origin than the machine's clocks. No
+//! reading of these is ever used but as a beginning, from which spans of simulated time are counted.
 #![expect(clippy::disallowed_types, reason = "the library's types of time")]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
