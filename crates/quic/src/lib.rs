@@ -2,10 +2,10 @@
 //! simulated time.
 //!
 //! What it takes from outside is replaced: its clock by simulated time, its random numbers by ones that
-//! follow from the flow's seed, its cryptography by one that hides nothing (`crypto`). The rest is the library
-//! with its defaults, but for what [`Config`] says and two things: it does not search for larger packets, for
-//! the scenario says how large they are, and does not end idle connections, so that a flow outlives an outage
-//! as others do.
+//! follow from the flow's seed, its cryptography by one that hides nothing (`crypto`). The rest is the
+//! library with its defaults, but for what [`Config`] says and two things: it does not search for larger
+//! packets, for the scenario says how large they are, and does not end idle connections, so that a flow
+//! outlives an outage as others do.
 
 mod clock;
 mod crypto;

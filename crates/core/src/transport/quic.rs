@@ -13,9 +13,10 @@ use crate::parameters::{Parameter, Problem, positive, wrong};
 use crate::units::{Bytes, Duration};
 
 crate::choices! {
-    /// Whose law of congestion control a stack is to use.
+    /// The law of congestion control. The library's BBR is none of them, for it draws random numbers that nobody
+    /// can seed.
     pub enum Law {
-        /// CUBIC (RFC 9438 with the standard's constants), the library's default.
+        /// CUBIC (RFC 8312), the library's default.
         Cubic = "cubic",
         /// NewReno (RFC 9002 §7).
         NewReno = "new_reno",
