@@ -30,8 +30,8 @@ pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is. QUIC is
-/// no business of a kernel.
+/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is. QUIC
+/// is no business of a kernel.
 fn with_linux(given: &Value) -> Result<Value, Problem> {
     let kind = given.as_str().or(given["kind"].as_str());
     let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {

@@ -13,7 +13,7 @@ use crate::parameters::{Parameter, Problem, positive, wrong};
 use crate::units::{Bytes, Duration};
 
 crate::choices! {
-    /// The law of congestion control. The library's BBR is none of them, for it draws random numbers that nobody
+    /// The law of congestion control. The library's BBR is none of them: it draws random numbers that nobody
     /// can seed.
     pub enum Law {
         /// CUBIC (RFC 8312), the library's default.
