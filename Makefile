@@ -3,17 +3,21 @@
 PYTHON ?= python3
 SCALE ?= quick
 SEED ?= 1
+# What else to compile in: `quic`.
+FEATURES ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin
 
-CORE_SOURCES := $(shell find crates/core crates/python -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CORE_SOURCES := $(shell find crates/core crates/python crates/quic -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # A workspace of its own, whose output lies beside the other's.
 RELAY := --locked --manifest-path crates/relay/Cargo.toml --target-dir target
 # Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
 INSTALLED := $(VENV)/.installed
-BUILT := $(VENV)/.built
+# Another choice of features is another build.
+BUILT := $(VENV)/.built$(FEATURES:%=-%)
+WITH := $(if $(FEATURES),--features $(FEATURES))
 
 COMPILE := uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
   --no-annotate --custom-compile-command "make lock"
@@ -60,16 +64,17 @@ $(INSTALLED): requirements.lock
 	sed -n '/^maturin==/,/[^\]$$/p' $< > $(VENV)/maturin.lock
 	$(PIP) -r $(VENV)/maturin.lock
 # What takes longest, the compiler, goes on while packages are fetched; then `develop` has little to do.
-	$(MATURIN) build --release --quiet --interpreter $(BIN)/python --out $(VENV)/wheels & \
+	$(MATURIN) build --release --quiet $(WITH) --interpreter $(BIN)/python --out $(VENV)/wheels & \
 	  $(PIP) -r $<; fetched=$$?; wait $$! && exit $$fetched
 	touch $@
 
 $(BUILT): $(INSTALLED) pyproject.toml $(CORE_SOURCES)
-	$(MATURIN) develop --release --quiet
+	$(MATURIN) develop --release --quiet $(WITH)
+	rm -f $(VENV)/.built*
 	touch $@
 
 wheel: build ## pack what was compiled into dist/, to be installed anywhere with pip
-	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/maturin build --release --quiet $(WITH) --out dist
 
 figures: build ## make every figure again at SCALE=smoke|quick|paper
 	$(BIN)/sojourn figure all --scale $(SCALE)

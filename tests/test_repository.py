@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sojourn
-from sojourn import cli, experiments, places
+from sojourn import _core, cli, experiments, places
 from sojourn.documents import named
 
 EXAMPLES = sorted(places.EXAMPLES.glob("*.toml"))
@@ -18,7 +18,12 @@ FIGURES = experiments.discover(places.EXPERIMENTS)
 def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> None:
     assert file.read_text(encoding="utf-8").startswith("# ")
     assert cli.invoke(["check", str(file)]) == 0
-    result = sojourn.run(sojourn.read(file))
+    scenario = sojourn.read(file)
+    if ("transport", "quic") in named(scenario) and not _core.HAS_QUIC:
+        with pytest.raises(sojourn.ScenarioError, match=r"^transport: `quic` is not in this"):
+            sojourn.run(scenario)
+        return
+    result = sojourn.run(scenario)
     assert result.flows.height > 0
     slowdowns = result.flows["slowdown"].drop_nulls()
     # A picosecond of rounding is no broken invariant.

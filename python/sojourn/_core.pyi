@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, final
 
 __all__ = [
+    "HAS_QUIC",
     "MOST_THREADS",
     "SOURCE_HASH",
     "VERSION",
@@ -31,6 +32,9 @@ VERSION: Final[str]
 
 SOURCE_HASH: Final[str]
 """Hash of the simulator's source: part of every cache key."""
+
+HAS_QUIC: Final[bool]
+"""Whether flows may have the transport `quic`: its library is compiled in."""
 
 MOST_THREADS: Final[int]
 """The most threads that a run may be given."""

@@ -28,6 +28,8 @@ const SAMPLE: f64 = 60.0;
 const BESIDE_LIVE: f64 = 500.0;
 /// A row of an account, in the same places as a record.
 const ACCOUNT: f64 = 900.0;
+/// What a live flow has of a stack of its own, as measured of QUIC's.
+const OF_STACK: f64 = 31_000.0;
 /// What a live flow has of an account: its own, and those of some ten packets in flight.
 const OF_ACCOUNT: f64 = 6_000.0;
 /// What an ideal keeps of a flow until the end.
@@ -121,10 +123,11 @@ impl Scenario {
         let targets = offer.flows.min(graph.hosts.len() as f64);
         let network = nodes * (NODE + targets * NODE_AND_TARGET) + links * LINK;
         let (account, of_account) = if self.account { (ACCOUNT, OF_ACCOUNT) } else { (0.0, 0.0) };
+        let has_stack = self.transport.as_ref().is_some_and(|most| most.has_own_stack());
+        let of_stack = if has_stack { OF_STACK } else { 0.0 };
+        let of_live = BESIDE_LIVE + of_account + of_stack;
         let live = match self.model {
-            Model::Packet => {
-                live_flows * (Simulation::BYTES_PER_LIVE_FLOW as f64 + BESIDE_LIVE + of_account)
-            }
+            Model::Packet => live_flows * (Simulation::BYTES_PER_LIVE_FLOW as f64 + of_live),
             Model::Ideal(_) => offer.flows * OF_IDEAL,
         };
         let packet_hops = match self.model {

@@ -30,10 +30,13 @@ pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is.
+/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is. QUIC
+/// is no business of a kernel.
 fn with_linux(given: &Value) -> Result<Value, Problem> {
     let kind = given.as_str().or(given["kind"].as_str());
-    let Some(kind) = kind.filter(|kind| *kind != "none") else { return Ok(given.clone()) };
+    let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {
+        return Ok(given.clone());
+    };
     if !LINUX.contains(&kind) {
         let hint = did_you_mean(kind, LINUX);
         let names = LINUX.join(", ");

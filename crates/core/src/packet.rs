@@ -54,6 +54,8 @@ pub type FlowNumber = u32;
 pub enum Kind {
     /// Payload.
     Data,
+    /// Anything that a stack from elsewhere sends from a flow's source.
+    Datagram,
     /// Opens a flow.
     Syn,
     /// Answers a [`Syn`](Self::Syn).
@@ -68,6 +70,8 @@ pub enum Kind {
     Nack,
     /// DCQCN's congestion notification.
     Cnp,
+    /// Anything that a stack from elsewhere sends from a flow's target.
+    Return,
     /// Tells routers that the flow is over.
     Fin,
     /// PFC: stop sending data on the link that leads here.
@@ -79,12 +83,13 @@ pub enum Kind {
 impl Kind {
     /// Whether this is a control packet, which PFC never pauses and priority lets pass.
     pub fn is_control(self) -> bool {
-        self != Self::Data
+        !matches!(self, Self::Data | Self::Datagram)
     }
 
     /// Whether this is on its way back from a receiver.
     pub fn is_answer(self) -> bool {
-        matches!(self, Self::SynAck | Self::ProbeAck | Self::Ack | Self::Nack | Self::Cnp)
+        use Kind::{Ack, Cnp, Nack, ProbeAck, Return, SynAck};
+        matches!(self, SynAck | ProbeAck | Ack | Nack | Cnp | Return)
     }
 
     /// Whether this answers one packet of a flow in progress, so that it tells of a round trip.
@@ -428,7 +433,8 @@ pub struct Packet {
     pub flow: FlowNumber,
     /// Where it is on its way: index into the routes of the port that is to send it next.
     pub next_hop: u32,
-    /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Frames: the link meant.
+    /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Datagrams: how many its
+    /// sender has sent before. Frames: the link meant.
     pub sequence: u32,
     /// What else it says ([`header`](Self::header)).
     pub packed: Packed,

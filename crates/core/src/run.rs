@@ -282,6 +282,23 @@ impl Scenario {
         Ok(Simulation::new(setting, network, flows, recorder))
     }
 
+    /// Checks that what runs flows, but does not come with the core, has been given.
+    fn check_complete(&self) -> Result<(), Problem> {
+        for (field, transport) in self.all_transports() {
+            if matches!(transport, transport::Config::python(it) if it.controller.maker.is_none()) {
+                let message = "is written in Python, and runs from there only";
+                return Err(Problem::new(format!("{field}.controller"), message));
+            }
+            if transport.has_own_stack() && transport.stack().is_none() {
+                let name = transport.name();
+                let message =
+                    format!("`{name}` is not in this build: `make build FEATURES={name}`");
+                return Err(Problem::new(field, message));
+            }
+        }
+        Ok(())
+    }
+
     fn simulate(
         &self,
         graph: &Graph,
@@ -289,15 +306,12 @@ impl Scenario {
         [parts, threads]: [u32; 2],
         watch: &Watch,
     ) -> Result<Results, Problem> {
-        for (field, transport) in self.all_transports() {
-            if matches!(transport, transport::Config::python(it) if it.controller.maker.is_none()) {
-                let message = "is written in Python, and runs from there only";
-                return Err(Problem::new(format!("{field}.controller"), message));
-            }
-        }
+        self.check_complete()?;
+        // Both ends of such a flow are in one place.
+        let has_own_stack = self.all_transports().any(|(_, transport)| transport.has_own_stack());
         let cut = self.cut(graph);
         let parts = match &cut {
-            Some(cut) if parts > 1 => Part::deal(graph, cut, parts),
+            Some(cut) if parts > 1 && !has_own_stack => Part::deal(graph, cut, parts),
             _ => vec![Part::whole(graph)],
         };
         let (shares, count) = (parts.len(), parts.len().min(threads as usize));

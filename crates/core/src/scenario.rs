@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::graph::Failure;
+use crate::host::Stamps;
 use crate::network::routes::Routing;
 use crate::network::{buffer, traffic};
 use crate::packet::Format;
@@ -13,7 +14,7 @@ use crate::parameters::{
     Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
 };
 use crate::transport::Priorities;
-use crate::transport::python;
+use crate::transport::{python, quic};
 use crate::units::{Duration, Time};
 use crate::{
     demand, fluid, host, ideal, kernel, queue, record, router, topology, transport, workload,
@@ -220,6 +221,15 @@ fn check_transport(
 ) -> Result<(), Problem> {
     let Some(most) = &scenario.transport else { return Ok(()) };
     let name = transport.name();
+    if transport.has_own_stack() {
+        check_own_stack(scenario, name)?;
+    }
+    let (full, least) = (scenario.packet.full(), transport.least_packet());
+    if full < least {
+        let message =
+            format!("must make a full packet of {least} at least for `{name}`, not {full}");
+        return Err(Problem::new("packet.payload", message));
+    }
     if transport.needs_one_path() && scenario.routing != Routing::FlowHash {
         let message =
             format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
@@ -245,6 +255,31 @@ fn check_transport(
     Ok(())
 }
 
+/// What nobody can be told of a stack that comes from elsewhere.
+fn check_own_stack(scenario: &Scenario, name: &str) -> Result<(), Problem> {
+    let refuse = |field, message| {
+        Err(Problem::new(field, format!("{message}: `{name}` is a stack of its own")))
+    };
+    let host = &scenario.host;
+    if scenario.account {
+        return refuse("account", "must be false");
+    }
+    if scenario
+        .samples
+        .as_ref()
+        .is_some_and(|samples| samples.rtts || !samples.rtt_flows.is_empty())
+    {
+        return refuse("samples", "must ask for no round-trip times");
+    }
+    if host.stamps != Stamps::Handed
+        || host.clock_granularity > Duration::ZERO
+        || host.rtt_noise.is_some()
+    {
+        return refuse("host", "must measure round-trip times exactly");
+    }
+    Ok(())
+}
+
 impl Scenario {
     /// The controller in force at every port.
     pub(crate) fn router_in_force(&self) -> Option<router::Config> {
@@ -266,6 +301,15 @@ impl Scenario {
         let all = most.chain(self.transports.iter_mut().map(of_class));
         all.filter_map(|(field, transport)| match transport {
             transport::Config::python(config) => Some((field, config)),
+            _ => None,
+        })
+    }
+
+    /// The transports that need a library before a run.
+    pub fn of_libraries(&mut self) -> impl Iterator<Item = &mut quic::Config> {
+        let all = self.transport.iter_mut().chain(self.transports.values_mut());
+        all.filter_map(|transport| match transport {
+            transport::Config::quic(config) => Some(config),
             _ => None,
         })
     }

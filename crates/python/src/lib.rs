@@ -82,6 +82,8 @@ fn run<'py>(
         })?;
     let watch = Arc::clone(&watch.0);
     let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
+    #[cfg(feature = "quic")]
+    sojourn_quic::provide(&mut scenario);
     let (failure, calls_python) = controllers::provide(py, &mut scenario, &watch)?;
     let threads = if calls_python { 1 } else { threads };
     let results = py.detach(|| scenario.run_on(threads, &watch));
@@ -267,6 +269,8 @@ mod _core {
     const VERSION: &str = sojourn_core::VERSION;
     #[pymodule_export]
     const MOST_THREADS: u32 = super::MOST_THREADS;
+    #[pymodule_export]
+    const HAS_QUIC: bool = cfg!(feature = "quic");
     #[pymodule_export]
     const SOURCE_HASH: &str = env!("SOJOURN_SOURCE_HASH");
 }

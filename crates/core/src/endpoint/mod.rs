@@ -23,6 +23,7 @@ pub mod rtt;
 pub mod scoreboard;
 pub mod sender;
 pub mod sliding;
+pub mod stack;
 pub mod tail;
 pub mod throttle;
 pub mod train;
@@ -30,3 +31,4 @@ pub mod window;
 
 pub use controller::{Ack, Allowance, Beside, Controller, Leaving, Loss, Memo, Opened, Path, Sign};
 pub use mechanism::{Feedback, Mechanism, Recovery, Reliability, Timer};
+pub use stack::{Ecn, End, Outgoing, Stack, Unasked};

@@ -117,7 +117,7 @@ impl Chosen {
     /// Whether the packet that has come now is one of them.
     fn take(&mut self, packet: &Packet) -> bool {
         let (flow, segment) = match packet.kind {
-            Kind::Data => (packet.flow, packet.sequence + 1),
+            Kind::Data | Kind::Datagram => (packet.flow, packet.sequence + 1),
             Kind::Syn => (packet.flow, 0),
             _ => return false,
         };

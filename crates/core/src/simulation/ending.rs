@@ -107,14 +107,17 @@ impl Simulation<'_> {
         }
         // Of a flow that ends otherwise its sender does not learn that all has arrived.
         let acked = closed.filter(|_| outcome == Outcome::Finished);
+        let repairs = || (sending.sender.retransmits, sending.sender.timeouts);
+        let (retransmits, timeouts) =
+            sending.stack.as_ref().map_or_else(repairs, |end| end.repairs());
         self.recorder.records.push(&FlowRecord {
             outcome,
             fct: completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
             ideal_fct: alone.total(),
             delivered: Bytes(heard.delivered),
-            retransmits: sending.sender.retransmits,
-            timeouts: sending.sender.timeouts,
+            retransmits,
+            timeouts,
             spec,
         });
     }

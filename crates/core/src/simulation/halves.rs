@@ -4,12 +4,13 @@
 //! what both know was fixed when the flow started, and everything else travels in packets. So it does not
 //! matter which of two hosts is served first, as long as packets need some time between them.
 
+use super::outside::Datagrams;
 use super::places::Places;
 use crate::account::Finish;
-use crate::endpoint::Controller;
 use crate::endpoint::ledger::Ledger;
 use crate::endpoint::receiver::Receiver;
 use crate::endpoint::sender::Sender;
+use crate::endpoint::{Controller, End};
 use crate::flow::FlowSpec;
 use crate::network::routes::{Spread, Way};
 use crate::packet::FlowNumber;
@@ -34,6 +35,8 @@ pub(super) struct Sending {
     pub(super) sender: Sender,
     /// Its account, if one is kept.
     pub(super) ledger: Option<Box<Ledger>>,
+    /// What sends in place of controller and sender, if the flow's stack comes from elsewhere.
+    pub(super) stack: Option<Box<dyn End>>,
 }
 
 /// The receiving end of a flow. What every data packet touches stands first.
@@ -56,6 +59,8 @@ pub(super) struct Receiving {
     pub(super) completed: Time,
     /// What it has of the flow's account, if one is kept.
     pub(super) receipt: Option<Box<Receipt>>,
+    /// What receives in place of the receiver, if the flow's stack comes from elsewhere.
+    pub(super) stack: Option<Box<dyn End>>,
 }
 
 /// What a receiver has of its flow's account.
@@ -78,6 +83,8 @@ pub(super) struct Shared {
     pub(super) trace: Option<Box<Trace>>,
     /// What the receiver has said, if another part of the run has it.
     pub(super) far: Option<Box<Heard>>,
+    /// Its datagrams in the network, if its stack comes from elsewhere.
+    pub(super) datagrams: Option<Box<Datagrams>>,
 }
 
 /// What is to be known of a receiver when its flow ends.
@@ -91,12 +98,24 @@ pub(super) struct Heard {
     pub(super) finish: Option<Box<Finish>>,
 }
 
+impl Sending {
+    /// What its controller, or its own stack, has for traces over time.
+    pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.stack.as_ref().map_or_else(|| self.controller.gauges(), |end| end.gauges())
+    }
+}
+
 impl Receiving {
+    /// When it has something to say at the latest that it does not say now.
+    fn deadline(&self) -> Time {
+        self.stack.as_ref().map_or_else(|| self.receiver.deadline(), |end| end.deadline())
+    }
+
     /// What is to be known of it when its flow ends.
     pub(super) fn heard(&self) -> Heard {
         Heard {
             tally: self.tally,
-            is_silent: self.receiver.deadline() == Time::NEVER,
+            is_silent: self.deadline() == Time::NEVER,
             delivered: self.delivered,
             completed: self.completed,
             finish: self.receipt.as_ref().and_then(|receipt| receipt.finish.map(Box::new)),

@@ -7,6 +7,7 @@ mod changing;
 mod ending;
 mod halves;
 mod news;
+mod outside;
 mod places;
 mod receiving;
 mod sampling;
@@ -283,6 +284,8 @@ impl<'a> Simulation<'a> {
         let place = place as usize;
         match packet.kind {
             Kind::Data => self.receive(packet, place)?,
+            Kind::Datagram => self.receive_datagram(packet, place)?,
+            Kind::Return => self.hear_datagram(packet, place),
             Kind::Fin => self.take_leave(place),
             Kind::Syn => self.echo(packet, place, Kind::SynAck),
             Kind::Probe => self.echo(packet, place, Kind::ProbeAck),

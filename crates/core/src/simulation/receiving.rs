@@ -11,9 +11,8 @@ use crate::parameters::Problem;
 use crate::units::Time;
 
 impl Receiving {
-    /// Arranges for the receiver's next deadline, unless another comes before.
-    fn respond_by(&mut self, agenda: &mut Agenda) {
-        let deadline = self.receiver.deadline();
+    /// Arranges for a deadline, unless another comes before.
+    pub(super) fn respond_by(&mut self, deadline: Time, agenda: &mut Agenda) {
         if deadline < self.responds {
             self.responds = deadline.max(agenda.now());
             agenda.push(self.responds, Event::Respond(self.number));
@@ -44,7 +43,7 @@ impl Simulation<'_> {
         let Some(receiving) = &mut self.flows.receivers[place] else { return Ok(()) };
         receiving.tally.hear(now);
         let reply = receiving.receiver.on_data(now, packet);
-        receiving.respond_by(&mut self.agenda);
+        receiving.respond_by(receiving.receiver.deadline(), &mut self.agenda);
         let mut is_complete = false;
         if reply.is_new {
             receiving.delivered += u64::from(packet.bytes) - self.format.header.0;
@@ -90,6 +89,9 @@ impl Simulation<'_> {
             return;
         };
         receiving.responds = Time::NEVER;
+        if receiving.stack.is_some() {
+            return self.respond_by_stack(place);
+        }
         let reply = receiving.receiver.on_time(now);
         if reply.ack.is_some()
             && let (Some(receipt), Some(journeys)) =
@@ -98,7 +100,7 @@ impl Simulation<'_> {
         {
             journeys.take_up(kept, now - came);
         }
-        receiving.respond_by(&mut self.agenda);
+        receiving.respond_by(receiving.receiver.deadline(), &mut self.agenda);
         self.reply(number, place, reply);
         self.release_if_closed(place, Time::ZERO);
     }

@@ -1,6 +1,7 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
+use super::halves::Sending;
 use crate::graph::LinkId;
 use crate::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
@@ -36,7 +37,7 @@ impl Simulation<'_> {
                 let delivered = samples.probe(format!("delivered_bytes flow {id}"));
                 samples.push(now, delivered, receiving.delivered as f64);
             }
-            let gauges = flows.senders[place].as_ref().map(|sending| sending.controller.gauges());
+            let gauges = flows.senders[place].as_ref().map(Sending::gauges);
             for (name, value) in gauges.into_iter().flatten() {
                 let probe = samples.probe(format!("{name} flow {id}"));
                 samples.push(now, probe, value);

@@ -14,7 +14,7 @@ use crate::units::{Bytes, Time};
 
 impl Sending {
     /// Arranges for the sender to be woken at `deadline`, unless it will be before.
-    fn wake_by(&mut self, deadline: Time, agenda: &mut Agenda) {
+    pub(super) fn wake_by(&mut self, deadline: Time, agenda: &mut Agenda) {
         if deadline < self.wakes {
             self.wakes = deadline.max(agenda.now());
             agenda.push(self.wakes, Event::Wake(self.number));
@@ -102,6 +102,9 @@ impl Simulation<'_> {
             return;
         };
         sending.wakes = Time::NEVER;
+        if sending.stack.is_some() {
+            return self.wake_stack(place);
+        }
         if sending.stops <= now {
             sending.stops = Time::NEVER;
             sending.sender.stop();

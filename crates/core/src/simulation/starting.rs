@@ -159,6 +159,8 @@ impl Simulation<'_> {
         let keeps_account = self.network.journeys.is_some();
         let stack = self.stacks.of(spec.class);
         let trace = self.recorder.trace(spec.id);
+        let ends = stack.transport.stack().map(|outside| outside.connect(&path));
+        let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
         let sending = Sending {
             number,
             class: spec.class,
@@ -172,6 +174,7 @@ impl Simulation<'_> {
             // Of a flow without end there is nothing to divide.
             ledger: (keeps_account && spec.size.is_some())
                 .then(|| Box::new(Ledger::new(now, self.recorder.chained.contains(&spec.id)))),
+            stack: source,
         };
         let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
@@ -183,7 +186,12 @@ impl Simulation<'_> {
         if self.part.has_others() {
             self.abroad.news.opened.push(opened);
         }
-        self.pump(place);
+        if target.is_some() {
+            self.give(place, target);
+            self.send_datagrams(place);
+        } else {
+            self.pump(place);
+        }
         Ok(())
     }
 
@@ -221,12 +229,13 @@ impl Simulation<'_> {
             back: self.network.routes.spread(there, spec.id)[1],
             completed: Time::NEVER,
             receipt: self.network.journeys.as_ref().map(|_| Box::default()),
+            stack: None,
         };
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
         let receiving = is_target.then(receiving);
         let name = &self.upcoming.classes[usize::from(spec.class)];
         let place = self.network.introduce(number, about, spec.class, name, there) as usize;
-        let shared = Shared { spec, there, lost: 0, trace, far: None };
+        let shared = Shared { spec, there, lost: 0, trace, far: None, datagrams: None };
         self.flows.put(place, sending, receiving, shared);
         place
     }

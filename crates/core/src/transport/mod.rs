@@ -24,6 +24,7 @@ pub mod pdq;
 pub mod pfabric;
 pub mod pias;
 pub mod python;
+pub mod quic;
 pub mod quick_start;
 pub mod rcp;
 pub mod scalable_tcp;
@@ -35,23 +36,23 @@ pub mod xcp;
 
 pub use crate::endpoint::{
     Ack, Allowance, Beside, Controller, Feedback, Leaving, Loss, Mechanism, Memo, Opened, Path,
-    Recovery, Reliability, Sign,
+    Recovery, Reliability, Sign, Stack, Unasked,
 };
 
 crate::family! {
     /// Every transport, by the name a scenario gives it.
     pub enum Config as dyn Transport {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
-        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quick_start,
+        high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quic, quick_start,
         rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,
     }
 }
 
 impl Config {
     /// The names of the transports that are whole by themselves: Python's are so with a class that a
-    /// scenario names.
+    /// scenario names, and QUIC with a library.
     pub fn built_in() -> impl Iterator<Item = &'static str> {
-        Self::NAMES.iter().copied().filter(|name| *name != "python")
+        Self::NAMES.iter().copied().filter(|name| !["python", "quic"].contains(name))
     }
 }
 
@@ -96,6 +97,22 @@ pub trait Transport {
 
     /// How large the segments are that it sends and measures as one; none if it knows only packets.
     fn segment(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// How large a full packet must be on the wire.
+    fn least_packet(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
+    /// Whether a stack from elsewhere sends and receives in place of the sender and the receiver that others
+    /// share.
+    fn has_own_stack(&self) -> bool {
+        false
+    }
+
+    /// That stack, if it is there.
+    fn stack(&self) -> Option<&dyn Stack> {
         None
     }
 
