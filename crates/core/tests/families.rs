@@ -125,7 +125,7 @@ impl Flow<'_> {
             }
             Told::Loss(sign) => {
                 let flight = Bytes(1000 * u64::from(self.in_flight()));
-                self.controller.on_loss(&Loss { now, flight, sign });
+                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, sign });
             }
             Told::Notification => self.controller.on_notification(now),
             Told::Nothing => {}

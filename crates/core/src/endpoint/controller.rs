@@ -232,6 +232,8 @@ pub struct Loss {
     pub now: Time,
     /// Payload sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
     pub flight: Bytes,
+    /// Payload that a time-out newly takes for lost; zero for other signs, whose ACKs tell of it.
+    pub lost: Bytes,
     /// How it was noticed.
     pub sign: Sign,
 }

@@ -200,7 +200,12 @@ mod tests {
     }
 
     fn lose(flow: &mut dyn Controller) {
-        flow.on_loss(&Loss { now: Time::ZERO, flight: Bytes(960 * 40), sign: Sign::Gap });
+        flow.on_loss(&Loss {
+            now: Time::ZERO,
+            flight: Bytes(960 * 40),
+            lost: Bytes::ZERO,
+            sign: Sign::Gap,
+        });
     }
 
     /// A flow with a first flight of 40 packets of 1000 B, which take 1 ms.

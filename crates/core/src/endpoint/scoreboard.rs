@@ -37,7 +37,7 @@ pub struct Told {
 }
 
 /// The state of all segments of a flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scoreboard {
     recovery: Recovery,
     duplicate_acks: Option<u32>,
@@ -371,17 +371,21 @@ impl Scoreboard {
     }
 
     /// Nothing has been acknowledged for too long: all that was in flight is lost, but for what RACK finds
-    /// too young (RFC 8985 §6.3).
-    pub fn on_timeout(&mut self, now: Time) {
+    /// too young (RFC 8985 §6.3). Says how many segments were not known to be.
+    pub fn on_timeout(&mut self, now: Time) -> u32 {
         self.phase = Phase::TimedOut;
         self.recovery_ends = self.highest;
         self.owed = false;
         self.parts = 0;
         self.duplicates = 0;
         self.judges_at = Time::NEVER;
+        let before = self.lost.count();
         if self.recovery == Recovery::GoBackN {
+            let lost = self.flight_size();
             self.next = self.cumulative;
-        } else if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
+            return lost;
+        }
+        if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
             received.holes(*cumulative, self.next, |from, to| {
                 let is_lost = |at: &u32| at == cumulative || rack.is_overdue(*at, now);
                 (from..to).filter(is_lost).for_each(|at| {
@@ -393,6 +397,7 @@ impl Scoreboard {
             self.judged = self.next;
             self.declare_lost(self.cumulative, self.next);
         }
+        self.lost.count() - before
     }
 }
 
@@ -462,10 +467,11 @@ mod tests {
     fn a_time_out_declares_lost_what_has_not_come_and_later_news_take_it_back() {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
         board.on_ack(2, (5, 7), NOW);
-        board.on_timeout(NOW);
+        assert_eq!(board.on_timeout(NOW), 6, "2 to 4, and 7 to 9");
         assert_eq!(board.in_flight(), 0);
         assert_eq!(send(&mut board, 2), [2, 3]);
         assert_eq!(board.in_flight(), 2);
+        assert_eq!(board.clone().on_timeout(NOW), 2, "of the others it was known");
         // 8 and 9 were not lost after all.
         assert!(!board.on_ack(2, (8, 10), NOW).loss, "the time-out has been answered already");
         assert_eq!(send(&mut board, 3), [4, 7, 10]);

@@ -536,9 +536,14 @@ impl Sender {
     }
 
     fn reduce(&mut self, now: Time, flight: u32, sign: Sign, controller: &mut dyn Controller) {
+        self.mark_reduced();
+        controller.on_loss(&Loss { now, flight: self.bytes(flight), lost: Bytes::ZERO, sign });
+    }
+
+    /// Marks of what has been sent so far are answered.
+    fn mark_reduced(&mut self) {
         self.reduced_until = self.board.highest();
         self.owes_notice = self.answers_echo();
-        controller.on_loss(&Loss { now, flight: self.bytes(flight), sign });
     }
 
     /// Lets time pass: finds what is overdue, probes, or runs the time-out, if that is due.
@@ -570,12 +575,14 @@ impl Sender {
             return;
         }
         self.rtt.back_off();
-        self.board.on_timeout(now);
+        let lost = self.board.on_timeout(now);
         self.reduction = None;
         if let Some(tail) = &mut self.tail {
             tail.on_timeout();
         }
-        self.reduce(now, flight, Sign::Timeout, controller);
+        self.mark_reduced();
+        let (flight, lost) = (self.bytes(flight), self.bytes(lost));
+        controller.on_loss(&Loss { now, flight, lost, sign: Sign::Timeout });
     }
 
     /// How long until the time-out, for people who wonder why a flow is stuck.

@@ -204,7 +204,7 @@ mod tests {
     const PACKET: f64 = 960.0;
 
     fn loss(sign: Sign) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(9600), sign }
+        Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, sign }
     }
 
     fn assert_window(throttle: &Throttle, packets: f64) {

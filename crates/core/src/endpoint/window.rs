@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn loss(sign: Sign, packets: u64) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), sign }
+        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), lost: Bytes::ZERO, sign }
     }
 
     fn assert_window(flow: &dyn Controller, packets: f64) {

@@ -295,7 +295,7 @@ impl Controller for Bbr {
                 self.police(&Told {
                     now: loss.now,
                     came: Bytes::ZERO,
-                    lost: loss.flight,
+                    lost: loss.lost,
                     starts_round: true,
                     is_limited: false,
                 });
@@ -398,9 +398,27 @@ mod tests {
         // 99 Mb/s of payload in packets of 960 B, which are 1000 B on the wire.
         assert_eq!(before, Some(Rate(103_125_000)));
         for sign in [Sign::Gap, Sign::Timeout, Sign::Mark] {
-            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), sign });
+            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, sign });
             assert_eq!(rate(&mut bbr), before);
         }
+    }
+
+    #[test]
+    fn of_what_is_in_flight_at_a_time_out_only_what_it_takes_for_lost_tells_of_a_policer() {
+        // Ten packets come through between time-outs, and a hundred are in flight.
+        let held = |lost: u64| {
+            let mut bbr = bbr(1);
+            bbr.config.policer = true;
+            for round in 1..30 {
+                let now = at(10_000 * round);
+                bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
+                let (flight, lost, sign) = (Bytes(96_000), Bytes(960 * lost), Sign::Timeout);
+                bbr.on_loss(&Loss { now, flight, lost, sign });
+            }
+            bbr.policer.rate()
+        };
+        assert_eq!(held(1), None);
+        assert_eq!(held(5), Some(960e3), "ten packets in 10 ms");
     }
 
     #[test]

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn losses_halve_and_timeouts_start_again_from_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), lost: Bytes::ZERO, sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
         flow.on_loss(&loss(Sign::Timeout));

@@ -300,7 +300,8 @@ mod tests {
     #[test]
     fn a_time_out_begins_again_with_one_packet_and_five_with_probes() {
         let mut flow = flow(&json!({}));
-        let loss = Loss { now: Time::ZERO, flight: Bytes(14_600), sign: Sign::Timeout };
+        let loss =
+            Loss { now: Time::ZERO, flight: Bytes(14_600), lost: Bytes::ZERO, sign: Sign::Timeout };
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));
         assert_eq!(window(&*flow), 15, "one more with every ACK");

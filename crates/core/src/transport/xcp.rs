@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_time_outs_leave_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_window(&*flow, 5.0);
         flow.on_loss(&loss(Sign::Timeout));
