@@ -377,7 +377,8 @@ impl Packet {
         let (layout, packed) = match header {
             Header::Ack { block, feedback: 0.0 } => (BLOCK, Packed(block.0, block.1)),
             Header::Ack { block: (from, to), feedback } => {
-                let offset = u16::try_from(from.saturating_sub(self.sequence)).ok();
+                let beyond = from.checked_sub(self.sequence);
+                let offset = beyond.and_then(|beyond| u16::try_from(beyond).ok());
                 let length = (to - from).min(u32::from(u16::MAX)) as u16;
                 let near = offset.map_or(0, |offset| both(offset, length));
                 (FEEDBACK, Packed(near, feedback.to_bits()))

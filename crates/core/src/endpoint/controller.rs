@@ -90,6 +90,13 @@ pub trait Controller: Send {
     /// time-out.
     fn on_loss(&mut self, _loss: &Loss) {}
 
+    /// What the next loss costs may have to be given back; told only if that may be
+    /// ([`Reliability::undo`](super::Reliability::undo)).
+    fn remember(&mut self) {}
+
+    /// Nothing was lost: gives back what it has cost since it was to be remembered.
+    fn on_undo(&mut self) {}
+
     /// A congestion notification packet has come.
     fn on_notification(&mut self, _now: Time) {}
 

@@ -164,6 +164,14 @@ impl<L: Law> Controller for Starter<L> {
         }
     }
 
+    fn remember(&mut self) {
+        self.window.remember();
+    }
+
+    fn on_undo(&mut self) {
+        self.window.on_undo();
+    }
+
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
         if let Some(flying) = &mut self.flying {
             flying.sent += 1;

@@ -156,6 +156,17 @@ crate::parameters! {
         /// again to probe for a loss (RFC 8985 §7.2: 200 ms, as an ACK may be delayed; others wait 2 ms
         /// longer); none sends no such probes.
         pub tail_probe: Option<Duration> = None, where positive_if_given;
+        /// Whether a window that shrank is given back when nothing was lost: what an ACK acknowledges in order
+        /// left before anything was sent again, by the time stamp that it echoes (RFC 3522), or all that was
+        /// sent again has come twice (RFC 3708; with `duplicate_sack`). What is restored is what Linux
+        /// restores (own choice: not).
+        pub undo: bool = false;
+        /// Whether receivers report what comes again (D-SACK, RFC 2883; Linux: they do; own choice: not).
+        pub duplicate_sack: bool = false;
+        /// Whether the first ACK after a time-out lets new data go before more is sent again, and the time-out
+        /// is undone if something comes then that was not sent again (F-RTO, RFC 5682 §3; Linux: it does; own
+        /// choice: not). Needs `undo`.
+        pub frto: bool = false;
         /// Whether a window shrinks in proportion to what comes while a gap is repaired (RFC 6937), and not
         /// at once. Transports with a pace of their own have no use for it.
         pub proportional_reduction: bool = false;
@@ -195,8 +206,14 @@ crate::parameters! {
     }
     check |reliability: &Reliability| {
         let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));
+        if reliability.frto && !reliability.undo {
+            return Err(Problem::new("frto", "needs undo = true"));
+        }
         match reliability.recovery {
-            Recovery::SelectiveRepeat | Recovery::Rack => Ok(()),
+            Recovery::Rack => Ok(()),
+            _ if reliability.undo => Err(Problem::new("undo", "needs recovery = \"rack\"")),
+            Recovery::SelectiveRepeat => Ok(()),
+            _ if reliability.duplicate_sack => needs("duplicate_sack"),
             _ if reliability.tail_probe.is_some() => needs("tail_probe"),
             _ if reliability.proportional_reduction => needs("proportional_reduction"),
             Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => Ok(()),

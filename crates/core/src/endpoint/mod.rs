@@ -26,6 +26,7 @@ pub mod sliding;
 pub mod tail;
 pub mod throttle;
 pub mod train;
+pub mod undo;
 pub mod window;
 
 pub use controller::{Ack, Allowance, Beside, Controller, Leaving, Loss, Memo, Opened, Path, Sign};

@@ -55,15 +55,22 @@ impl Rack {
         self.order.push_back((now, sequence));
     }
 
-    /// The segments from `from` up to `to` have come, as is known now.
-    pub fn on_come(&mut self, from: u32, to: u32, now: Time) {
+    /// The segments from `from` up to `to` have come, as is known now by an ACK that echoes the time stamp
+    /// `echo`. Says which is the first of them that left once only.
+    pub fn on_come(&mut self, from: u32, to: u32, now: Time, echo: Time) -> Option<u32> {
+        let mut original = None;
         for sequence in from..to {
-            let Some(sent) = self.sent.get_mut((sequence - self.first) as usize) else { return };
+            let sent = self.sent.get_mut((sequence - self.first) as usize)?;
             sent.has_come = true;
             let Sent { at, is_copy, .. } = *sent;
+            if !is_copy {
+                original = original.or(Some(sequence));
+            }
             let rtt = now.since(at);
-            // An ACK that comes so soon answers what was sent before.
-            if is_copy && self.least_rtt.is_some_and(|least| rtt < least) {
+            // An ACK that echoes an earlier time, or comes so soon, answers what was sent before (RFC 8985
+            // §6.2 step 2).
+            let is_too_soon = self.least_rtt.is_some_and(|least| rtt < least);
+            if is_copy && (echo < at || is_too_soon) {
                 continue;
             }
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -71,6 +78,16 @@ impl Rack {
             self.latest = self.latest.max((at, sequence));
             self.has_reordered |= !is_copy && sequence < self.end;
             self.end = self.end.max(sequence + 1);
+        }
+        original
+    }
+
+    /// A segment that was taken for lost may still come.
+    pub fn take_back(&mut self, sequence: u32) {
+        let sent = self.sent[(sequence - self.first) as usize];
+        let place = self.order.partition_point(|known| *known < (sent.at, sequence));
+        if self.order.get(place) != Some(&(sent.at, sequence)) {
+            self.order.insert(place, (sent.at, sequence));
         }
     }
 
@@ -161,7 +178,7 @@ mod tests {
     fn what_was_overtaken_has_a_quarter_of_a_round_trip_more() {
         let mut rack = sent(10);
         assert_eq!(lost(&mut rack, 99, false), (vec![], Time::NEVER), "nothing has come");
-        rack.on_come(2, 3, at(2 + RTT));
+        rack.on_come(2, 3, at(2 + RTT), Time::NEVER);
         assert_eq!(lost(&mut rack, 102, false), (vec![], at(1 + RTT + 25)), "the last of both");
         assert_eq!(lost(&mut rack, 125, false), (vec![0], at(126)));
         assert_eq!(lost(&mut rack, 126, false), (vec![1], Time::NEVER));
@@ -171,11 +188,11 @@ mod tests {
     #[test]
     fn who_hurries_allows_nothing_unless_segments_have_been_reordered() {
         let mut rack = sent(10);
-        rack.on_come(2, 3, at(102));
+        rack.on_come(2, 3, at(102), Time::NEVER);
         assert_eq!(lost(&mut rack, 102, true), (vec![0, 1], Time::NEVER));
         let mut rack = sent(10);
-        rack.on_come(2, 3, at(102));
-        rack.on_come(0, 1, at(103));
+        rack.on_come(2, 3, at(102), Time::NEVER);
+        rack.on_come(0, 1, at(103), Time::NEVER);
         assert_eq!(lost(&mut rack, 104, true).0, NOTHING);
         assert_eq!(lost(&mut rack, 1 + 103 + 25, true).0, [1]);
     }
@@ -185,23 +202,23 @@ mod tests {
     #[test]
     fn a_repair_is_lost_when_what_left_after_it_has_come() {
         let mut rack = sent(4);
-        rack.on_come(1, 4, at(103));
+        rack.on_come(1, 4, at(103), Time::NEVER);
         assert_eq!(lost(&mut rack, 103, true).0, [0]);
         rack.on_sent(0, at(103));
         rack.on_sent(4, at(104));
         assert_eq!(lost(&mut rack, 180, true).0, NOTHING);
-        rack.on_come(4, 5, at(204));
+        rack.on_come(4, 5, at(204), Time::NEVER);
         assert_eq!(lost(&mut rack, 204, true).0, [0]);
     }
 
     #[test]
     fn an_ack_that_comes_too_soon_for_a_copy_says_nothing_of_it() {
         let mut rack = sent(3);
-        rack.on_come(0, 1, at(RTT));
+        rack.on_come(0, 1, at(RTT), Time::NEVER);
         rack.forget_before(1);
         rack.on_sent(1, at(150));
         // The first copy has come after all: it tells nothing of what left before the second.
-        rack.on_come(1, 2, at(160));
+        rack.on_come(1, 2, at(160), Time::NEVER);
         assert_eq!(lost(&mut rack, 400, true), (vec![], Time::NEVER));
         assert!(rack.is_overdue(2, at(102)) && !rack.is_overdue(2, at(101)));
     }

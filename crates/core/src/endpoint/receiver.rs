@@ -91,14 +91,15 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
         let notification = self.notes_mark(now, packet);
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
-            Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
+            Ordering::Less => (false, Some(self.answer(packet, self.again(packet)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
             Ordering::Greater if self.mechanism.reliability.recovery == Recovery::GoBackN => {
                 (false, self.report_gap(now, packet))
             }
             Ordering::Greater => {
                 let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
-                let block = self.early.run_of(packet.sequence).unwrap_or_default();
+                let run = || self.early.run_of(packet.sequence).unwrap_or_default();
+                let block = if is_new { run() } else { self.again(packet) };
                 (is_new, Some(self.answer(packet, block)))
             }
         };
@@ -128,6 +129,16 @@ impl Receiver {
                 None
             }
             _ => (wants_ack || had_gap).then(|| self.answer(packet, (0, 0))),
+        }
+    }
+
+    /// What an ACK reports of a segment that has come again: that segment (RFC 2883), or as much as of any
+    /// other.
+    fn again(&self, packet: &Packet) -> (u32, u32) {
+        if self.mechanism.reliability.duplicate_sack {
+            (packet.sequence, packet.sequence + 1)
+        } else {
+            self.early.run_of(packet.sequence).unwrap_or_default()
         }
     }
 

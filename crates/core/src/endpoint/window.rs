@@ -4,6 +4,7 @@
 //! distinguishes one TCP from another is its [`Law`].
 
 use super::hystart::{self, HyStart};
+use super::undo::Before;
 use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
@@ -95,6 +96,7 @@ pub struct Controlled<L> {
     hystart: Option<Box<HyStart>>,
     /// Nothing has been acknowledged since a time-out.
     timed_out: bool,
+    before: Before,
 }
 
 impl<L: Law> Controlled<L> {
@@ -112,6 +114,7 @@ impl<L: Law> Controlled<L> {
             slow_start_decrease: window.slow_start_decrease,
             hystart: window.hystart.map(|kind| Box::new(HyStart::new(kind))),
             timed_out: false,
+            before: Before::default(),
         }
     }
 
@@ -177,6 +180,15 @@ impl<L: Law> Controller for Controlled<L> {
             Sign::Mark => reduced.max(1.0),
             Sign::Timeout => 1.0,
         };
+    }
+
+    fn remember(&mut self) {
+        self.before = Before::new(self.window, self.ssthresh);
+    }
+
+    fn on_undo(&mut self) {
+        self.before.restore(&mut self.window, &mut self.ssthresh);
+        self.timed_out = false;
     }
 
     fn allowance(&self) -> Allowance {

@@ -304,6 +304,13 @@ impl Controller for Bbr {
         }
     }
 
+    fn on_undo(&mut self) {
+        // As Linux does it: what was held against the path is forgotten, and the window is back.
+        self.model.plateau.restart(0.0);
+        self.policer = Policer::default();
+        self.model.throttle.on_undo();
+    }
+
     fn allowance(&self) -> Allowance {
         self.model.throttle.allowance()
     }
