@@ -28,6 +28,8 @@ pub struct Answer {
     pub cumulative: u32,
     /// The run of segments beyond that which holds the one just received.
     pub block: (u32, u32),
+    /// How many runs a SACK option would tell of: those beyond the gap, and what came again.
+    pub runs: usize,
     /// When the earliest packet that this answers was sent.
     pub sent_at: Time,
     /// Whether to tell of a mark.
@@ -160,10 +162,12 @@ impl Receiver {
             (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
             (_, header) => header.feedback(),
         };
+        let reports_again = block.0 < block.1 && self.early.run_of(block.0) != Some(block);
         Answer {
             kind: Kind::Ack,
             cumulative: self.expected,
             block,
+            runs: self.early.len() + usize::from(reports_again),
             // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
             sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
             marked: self.tells_of_mark(packet),
@@ -227,6 +231,7 @@ impl Receiver {
             kind: Kind::Ack,
             cumulative: self.expected,
             block: (0, 0),
+            runs: 0,
             sent_at,
             marked: self.echoing,
             feedback,

@@ -106,11 +106,13 @@ impl Simulation<'_> {
     /// Sends what a flow's receiver has to say.
     fn reply(&mut self, number: FlowNumber, place: usize, reply: Reply) {
         if let Some(answer) = reply.ack {
-            let Answer { kind, cumulative, block, sent_at, marked, feedback } = answer;
+            let Answer { kind, cumulative, block, runs, sent_at, marked, feedback } = answer;
+            let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
+                bytes: control.bytes + self.format.sack_options(runs),
                 flags: Flags::NONE.with_if(Flags::MARKED, marked),
-                ..self.format.control(kind, number, sent_at)
+                ..control
             };
             let feedback = self.feedback(place, sent_at, feedback);
             self.send_back(place, plain.saying(Header::Ack { block, feedback }));

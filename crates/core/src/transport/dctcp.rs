@@ -181,7 +181,13 @@ mod tests {
         config.controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
-            Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) },
+            Format {
+                payload: Bytes(1000),
+                header: Bytes(40),
+                ack: Bytes(40),
+                syn: None,
+                sack: false,
+            },
         ))
     }
 
