@@ -157,8 +157,9 @@ mod tests {
         ) {
             let hops: Vec<_> =
                 hops.into_iter().map(|(rate, delay)| (Rate(rate), Duration(delay))).collect();
-            let format =
-                Format { payload: Bytes(payload), header: Bytes(header), ack: Bytes(40), syn: None, sack: false };
+            let ack = Bytes(40);
+            let (payload, header) = (Bytes(payload), Bytes(header));
+            let format = Format { payload, header, ack, syn: None, sack: false };
             let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
@@ -169,7 +170,8 @@ mod tests {
             size in 0_u64..40_000,
         ) {
             let hops: Vec<_> = rates.into_iter().map(|rate| (Rate(rate), Duration::ZERO)).collect();
-            let format = Format { payload: Bytes(7), header: Bytes(1), ack: Bytes(40), syn: None, sack: false };
+            let (payload, header, ack) = (Bytes(7), Bytes(1), Bytes(40));
+            let format = Format { payload, header, ack, syn: None, sack: false };
             let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }

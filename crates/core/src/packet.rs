@@ -142,6 +142,17 @@ impl Flags {
         Self(self.0 & 0x0f | layout << 4)
     }
 
+    /// How many marks an ACK counts, modulo 8 (`AccECN`'s field ACE); instead of all flags but the first.
+    pub fn count(self) -> u8 {
+        self.0 >> 1 & 7
+    }
+
+    /// These, counting so many marks.
+    #[must_use]
+    pub fn with_count(self, marks: u32) -> Self {
+        Self(self.0 & !0x0e | (marks as u8 & 7) << 1)
+    }
+
     /// Whether all of `other` are set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0

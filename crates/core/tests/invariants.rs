@@ -330,12 +330,8 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     transport
 }
 
-fn scenario(seed: u64) -> Value {
-    let random = &mut Random::new(seed, "scenario");
-    let (topology, hosts) = network(random);
-    let mut routing =
-        pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
-    let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
+/// How data is made reliable.
+fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
     let mut reliability = json!({
         "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
         "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
@@ -343,6 +339,7 @@ fn scenario(seed: u64) -> Value {
         "undo": random.below(2) == 0,
         "duplicate_sack": random.below(2) == 0,
         "frto": random.below(2) == 0,
+        "accurate_ecn": random.below(2) == 0,
         "quick_acks": pick(random, &[0, 5]),
         "forgiven_syns": random.below(2),
         "linear_syns": pick(random, &[0, 4]),
@@ -367,6 +364,16 @@ fn scenario(seed: u64) -> Value {
     if reliability["undo"] == false {
         reliability["frto"] = json!(false);
     }
+    reliability
+}
+
+fn scenario(seed: u64) -> Value {
+    let random = &mut Random::new(seed, "scenario");
+    let (topology, hosts) = network(random);
+    let mut routing =
+        pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
+    let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
+    let reliability = reliability(random, &duplicate_acks);
     let mut transport = transport(random, &reliability);
     if transport["kind"] == "pdq" || transport["kind"] == "fair_share" {
         routing = "flow_hash";

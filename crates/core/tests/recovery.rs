@@ -312,15 +312,17 @@ fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
 
 #[test]
 fn marks_slow_tcp_down_and_cost_no_packet() {
-    let results = run(&json!({
-        "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
-        "transport": { "kind": "tcp", "ecn": true },
-        "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
-        "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
-    }));
-    assert!(count(&results, "marks") > 20);
-    assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
-    // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
-    assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
-    assert!(link(&results, "left->right", "utilisation") > 0.9);
+    for accurate_ecn in [false, true] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
+            "transport": { "kind": "tcp", "ecn": true, "reliability": { "accurate_ecn": accurate_ecn } },
+            "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
+            "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
+        }));
+        assert!(count(&results, "marks") > 20);
+        assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
+        // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
+        assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
+        assert!(link(&results, "left->right", "utilisation") > 0.9);
+    }
 }

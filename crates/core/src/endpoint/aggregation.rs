@@ -1,4 +1,5 @@
-//! How many more acknowledgements come at a time than a bandwidth explains, as Linux's BBR tells (`tcp_bbr.c`).
+//! How many more acknowledgements come at a time than a bandwidth explains, as Linux's BBR tells
+//! (`tcp_bbr.c`).
 //!
 //! A receiver or a link that collects ACKs sends many at once and then none for a while; a window of the
 //! bandwidth-delay product would leave the sender idle meanwhile. So what has come beyond the bandwidth since

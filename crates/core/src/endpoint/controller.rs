@@ -224,7 +224,7 @@ pub struct Ack {
     pub cumulative: u32,
     /// The next segment never sent before.
     pub next: u32,
-    /// Whether a gap is being repaired.
+    /// Whether a gap is being repaired, or the window shrinks in proportion for a mark.
     pub is_recovering: bool,
     /// Segments that it shows to be lost.
     pub lost: u32,
@@ -253,6 +253,6 @@ pub enum Sign {
     /// Nothing was acknowledged for too long.
     Timeout,
     /// A router marked; nothing is lost. Only told where marks are answered as losses are
-    /// ([`Feedback::EchoUntilReduced`](super::Feedback::EchoUntilReduced)).
+    /// ([`Feedback::is_answered_as_loss`](super::Feedback::is_answered_as_loss)).
     Mark,
 }

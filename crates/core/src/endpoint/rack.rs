@@ -4,8 +4,8 @@
 //! took, and some more, for what may have been overtaken. So a repair that is lost itself is noticed a round
 //! trip later, and not by the time-out. An ACK costs the same however wide the window is.
 //!
-//! Left out: the wider allowance after duplicates that the receiver reports (§6.2 step 4), for receivers
-//! here report none.
+//! Deviation: the allowance for reordering is no more than the last round trip (§6.2 step 4: the smoothed
+//! one).
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,15 @@ pub struct Rack {
     end: u32,
     /// Whether a segment was ever overtaken.
     has_reordered: bool,
+    /// By how many quarters of a round trip more is allowed since duplicates were reported, for how many
+    /// repairs more, and from which segment on further reports count.
+    wider: u32,
+    keeps: u32,
+    round_ends: u32,
 }
+
+/// For so many repairs without reports of duplicates the allowance stays wide (RFC 8985 §6.2 step 4).
+const KEEPS: u32 = 16;
 
 impl Rack {
     /// A segment leaves.
@@ -91,6 +99,28 @@ impl Rack {
         }
     }
 
+    /// A segment was sent again that had only been overtaken.
+    pub fn on_overtaken(&mut self) {
+        self.has_reordered = true;
+    }
+
+    /// The receiver reports what has come twice, when all before `cumulative` and nothing from `next` on has:
+    /// once a round trip that allows for more reordering (RFC 8985 §6.2 step 4).
+    pub fn on_duplicate(&mut self, cumulative: u32, next: u32) {
+        if cumulative >= self.round_ends {
+            (self.round_ends, self.keeps) = (next, KEEPS);
+            self.wider += 1;
+        }
+    }
+
+    /// A repair is over.
+    pub fn on_repaired(&mut self) {
+        self.keeps = self.keeps.saturating_sub(1);
+        if self.keeps == 0 {
+            self.wider = 0;
+        }
+    }
+
     /// Everything before `cumulative` has come.
     pub fn forget_before(&mut self, cumulative: u32) {
         let count = (cumulative - self.first) as usize;
@@ -133,7 +163,8 @@ impl Rack {
         if hurries && !self.has_reordered {
             return Duration::ZERO;
         }
-        self.least_rtt.unwrap_or_default() / 4
+        let least = self.least_rtt.unwrap_or_default();
+        (least * u64::from(1 + self.wider) / 4).min(self.rtt)
     }
 
     fn is_on_its_way(&self, at: Time, sequence: u32) -> bool {
@@ -195,6 +226,29 @@ mod tests {
         rack.on_come(0, 1, at(103), Time::NEVER);
         assert_eq!(lost(&mut rack, 104, true).0, NOTHING);
         assert_eq!(lost(&mut rack, 1 + 103 + 25, true).0, [1]);
+    }
+
+    #[test]
+    fn reports_of_duplicates_widen_the_allowance_once_a_round_trip_and_for_sixteen_repairs() {
+        let mut rack = sent(20);
+        rack.on_come(0, 1, at(RTT), Time::NEVER);
+        // Of segment 1, when a later one has come.
+        let waits = |mut rack: Rack| {
+            rack.on_come(2, 3, at(102), Time::NEVER);
+            lost(&mut rack, 102, false).1
+        };
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 25));
+        rack.on_duplicate(0, 10);
+        rack.on_duplicate(9, 15);
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 50), "the second is of the same round trip");
+        rack.on_duplicate(10, 20);
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 75));
+        (20..30).for_each(|round| rack.on_duplicate(round, round + 1));
+        assert_eq!(waits(rack.clone()), at(1 + RTT + RTT), "a round trip at most");
+        (0..15).for_each(|_| rack.on_repaired());
+        assert_eq!(waits(rack.clone()), at(1 + RTT + RTT));
+        rack.on_repaired();
+        assert_eq!(waits(rack), at(1 + RTT + 25));
     }
 
     const NOTHING: [u32; 0] = [];

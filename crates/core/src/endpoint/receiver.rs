@@ -32,8 +32,8 @@ pub struct Answer {
     pub runs: usize,
     /// When the earliest packet that this answers was sent.
     pub sent_at: Time,
-    /// Whether to tell of a mark.
-    pub marked: bool,
+    /// Whether to tell of a mark, or what counts them.
+    pub flags: Flags,
     /// What routers wrote into the packets that this answers.
     pub feedback: f32,
 }
@@ -56,6 +56,8 @@ pub struct Receiver {
     expected: u32,
     /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
     echoing: bool,
+    /// Marked packets, if ACKs count them.
+    marks: u32,
     /// The tick at which to notify.
     notify_at: Time,
     mechanism: Arc<Mechanism>,
@@ -79,6 +81,7 @@ impl Receiver {
             early: Ranges::default(),
             reported: Time::NEVER,
             echoing: false,
+            marks: 0,
             notifies_from: Time::NEVER,
             notify_at: Time::NEVER,
         }
@@ -170,16 +173,18 @@ impl Receiver {
             runs: self.early.len() + usize::from(reports_again),
             // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
             sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
-            marked: self.tells_of_mark(packet),
+            flags: self.told_of_marks(packet.is_marked()),
             feedback,
         }
     }
 
-    fn tells_of_mark(&self, packet: &Packet) -> bool {
+    /// What an ACK tells of marks, which answers a packet that has one or none.
+    fn told_of_marks(&self, is_marked: bool) -> Flags {
         match self.mechanism.feedback {
-            Feedback::EchoUntilReduced => self.echoing,
+            Feedback::Count => Flags::NONE.with_count(self.marks),
+            Feedback::EchoUntilReduced => Flags::NONE.with_if(Flags::MARKED, self.echoing),
             Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
-                packet.is_marked()
+                Flags::NONE.with_if(Flags::MARKED, is_marked)
             }
         }
     }
@@ -189,6 +194,10 @@ impl Receiver {
         let marked = packet.is_marked();
         match self.mechanism.feedback {
             Feedback::Echo => false,
+            Feedback::Count => {
+                self.marks += u32::from(marked);
+                false
+            }
             Feedback::EchoUntilReduced => {
                 // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
                 self.echoing = marked || self.echoing && !packet.flags.has(Flags::REDUCED);
@@ -227,13 +236,15 @@ impl Receiver {
             self.notify_at = Time::NEVER;
         }
         let pending = self.pending.take_if(|pending| pending.until <= now);
+        // What waits was not marked.
+        let flags = self.told_of_marks(false);
         let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
             kind: Kind::Ack,
             cumulative: self.expected,
             block: (0, 0),
             runs: 0,
             sent_at,
-            marked: self.echoing,
+            flags,
             feedback,
         });
         Reply { ack, notification, is_new: false }
@@ -334,7 +345,7 @@ mod tests {
         let mut receiver = Receiver::new(&mechanism);
         let mut echoes = |sequence, flags| {
             let packet = data(&mechanism, 100, sequence, flags);
-            receiver.on_data(at(100), &packet).ack.unwrap().marked
+            receiver.on_data(at(100), &packet).ack.unwrap().flags.has(Flags::MARKED)
         };
         assert!(!echoes(0, Flags::NONE));
         assert!(echoes(1, Flags::MARKED));
@@ -347,11 +358,28 @@ mod tests {
     }
 
     #[test]
+    fn marks_are_counted_modulo_eight_if_that_is_asked_for() {
+        let reliability = Reliability { accurate_ecn: true, ..Reliability::internet() };
+        let mechanism = Arc::new(window::mechanism(&reliability, true));
+        let mut receiver = Receiver::new(&mechanism);
+        let mut count = |sequence, flags| {
+            let packet = data(&mechanism, 100, sequence, flags);
+            receiver.on_data(at(100), &packet).ack.unwrap().flags.count()
+        };
+        assert_eq!((count(0, Flags::NONE), count(1, Flags::MARKED)), (0, 1));
+        assert_eq!(count(2, Flags::NONE), 1, "and nothing is echoed");
+        let counts: Vec<_> = (3..12).map(|sequence| count(sequence, Flags::MARKED)).collect();
+        assert_eq!(counts, [2, 3, 4, 5, 6, 7, 0, 1, 2]);
+    }
+
+    #[test]
     fn a_marked_segment_is_not_delayed() {
         let mechanism = mechanism(Some(Duration::from_millis(40)));
         let mut receiver = Receiver::new(&mechanism);
         let packet = data(&mechanism, 100, 0, Flags::MARKED);
-        assert!(receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.marked));
+        assert!(
+            receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.flags.has(Flags::MARKED))
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ enum Phase {
 
 /// What an ACK has told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Told {
     /// Segments now known to be received that were not before.
     pub received: u32,
@@ -37,7 +38,7 @@ pub struct Told {
     /// Whether something has come that was sent before the repair or time-out and never again; only RACK
     /// knows.
     pub original: bool,
-    /// Whether it reports a run of segments of which all was known (with D-SACK: what came again).
+    /// Whether it reports what came again.
     pub duplicate: bool,
 }
 
@@ -46,6 +47,8 @@ pub struct Told {
 pub struct Scoreboard {
     recovery: Recovery,
     duplicate_acks: Option<u32>,
+    /// Whether receivers report what comes again.
+    hears_duplicates: bool,
     /// How many segments there are.
     total: u32,
     /// The receiver has everything before this.
@@ -83,6 +86,7 @@ impl Scoreboard {
         Self {
             recovery: reliability.recovery,
             duplicate_acks: reliability.duplicate_acks,
+            hears_duplicates: reliability.duplicate_sack,
             total,
             cumulative: 0,
             next: 0,
@@ -228,6 +232,9 @@ impl Scoreboard {
             self.phase = Phase::Open;
             self.duplicates = 0;
             self.tries_new = false;
+            if let Some(rack) = &mut self.rack {
+                rack.on_repaired();
+            }
         }
         told.advanced = advanced;
         told.loss = told.loss && self.begin_recovery();
@@ -272,13 +279,17 @@ impl Scoreboard {
             });
         }
         told.original = original.is_some_and(|sequence| sequence < self.recovery_ends);
-        told.duplicate = block.0 < block.1;
+        let mut is_known = block.0 < block.1;
         if from < to {
             self.lost.remove(from, to);
             let new = self.received.insert(from, to);
             told.received += new;
-            told.duplicate = new == 0;
+            is_known = new == 0;
             told.has_last |= told.received > 0 && to == self.total;
+        }
+        told.duplicate = is_known && self.hears_duplicates;
+        if let Some(rack) = self.rack.as_mut().filter(|_| told.duplicate) {
+            rack.on_duplicate(self.cumulative, self.next);
         }
         told.lost = if self.rack.is_none() { self.judge_gaps() } else { self.judge_times(now) };
         told.loss = told.lost > 0;
@@ -288,6 +299,7 @@ impl Scoreboard {
     /// What was taken for lost in a repair or at a time-out may still come, and the next loss is a new one.
     /// Says what RACK takes for lost nevertheless.
     pub fn undo(&mut self, now: Time) -> Told {
+        let was_repair = self.phase == Phase::Recovering;
         self.phase = Phase::Open;
         self.recovery_ends = self.cumulative;
         self.owed = false;
@@ -295,6 +307,9 @@ impl Scoreboard {
         if let Some(rack) = &mut self.rack {
             let lost = self.lost.runs().flat_map(|(from, to)| from..to);
             lost.for_each(|sequence| rack.take_back(sequence));
+            if was_repair {
+                rack.on_overtaken();
+            }
         }
         self.lost.remove(0, self.next);
         let lost = self.judge_times(now);

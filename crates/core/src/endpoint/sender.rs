@@ -92,6 +92,8 @@ pub struct Sender {
 
     /// Marks in ACKs up to this one have been answered.
     reduced_until: u32,
+    /// How many marks ACKs have told of, modulo 8, if they count them.
+    marks: u8,
     /// The receiver is still to be told so.
     owes_notice: bool,
 
@@ -139,6 +141,7 @@ impl Sender {
             undo: reliability.undo.then(|| Box::new(Undo::new(reliability.frto))),
             found_lost: 0,
             reduced_until: 0,
+            marks: 0,
             owes_notice: false,
             pacing: Pacing::new(now),
             probed: now,
@@ -435,14 +438,15 @@ impl Sender {
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
-    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`.
+    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`. Says whether it
+    /// tells of a mark.
     pub fn on_ack(
         &mut self,
         now: Time,
         packet: &Packet,
         rtt: Duration,
         controller: &mut dyn Controller,
-    ) {
+    ) -> bool {
         let header = packet.header();
         let block = match header {
             Header::Ack { block, .. } => block,
@@ -465,6 +469,7 @@ impl Sender {
         } else {
             self.board.on_ack(packet.sequence, block, now, self.echo_of(packet))
         };
+        let marked = self.tells_of_mark(packet, told);
         self.sample(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
         // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by
@@ -475,7 +480,7 @@ impl Sender {
         }
         if self.undo.is_some() {
             let was = (was_repairing, had_timed_out);
-            told = self.reconsider(now, packet, block, told, was, controller);
+            told = self.reconsider(now, packet, block, (told, marked), was, controller);
         }
         let has_probed_loss = self.tail.as_mut().is_some_and(|tail| {
             tail.on_ack(self.board.cumulative(), told.received + told.lost > 0)
@@ -484,8 +489,8 @@ impl Sender {
             self.repair(now, flight, controller);
         } else if has_probed_loss && self.board.is_in_order() {
             self.reduce(now, flight, Sign::Gap, controller);
-        } else if self.is_due_for_mark(packet) {
-            self.reduce(now, flight, Sign::Mark, controller);
+        } else if self.is_due_for_mark(marked) {
+            self.slow_down(now, flight, Sign::Mark, controller);
         }
         if told.received > 0 {
             self.watch_tail(now);
@@ -497,19 +502,20 @@ impl Sender {
             advanced: told.advanced,
             delivered: told.received,
             rtt,
-            marked: packet.is_marked(),
+            marked,
             feedback: header.feedback(),
             sent_at: packet.sent_at,
             is_of_probe: packet.kind == Kind::ProbeAck,
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
-            is_recovering: self.board.is_recovering(),
+            is_recovering: self.board.is_recovering() || self.reduction.is_some(),
             lost: told.lost + std::mem::take(&mut self.found_lost),
             in_flight: self.bytes(self.board.in_flight()),
         });
         if self.board.tries_new() && self.candidate(controller.allowance()).is_none() {
             self.trust_timeout();
         }
+        marked
     }
 
     /// The time stamp that an ACK echoes, or none.

@@ -1,10 +1,10 @@
 //! Which losses may turn out to be none, and what is given back then.
 //!
-//! Three things tell (RFC 4015 is about the first): an ACK that acknowledges something in order and echoes the
-//! time stamp of what left before anything was sent again (RFC 3522); reports of the receiver that all that
-//! was sent again has come twice (RFC 2883, RFC 3708); and, after a time-out, something that comes although it
-//! was never sent again (F-RTO, RFC 5682 §3). What follows is what Linux does (`tcp_input.c`), which undoes a
-//! reduction at once and whole.
+//! Three things tell (RFC 4015 is about the first): an ACK that acknowledges something in order and echoes
+//! the time stamp of what left before anything was sent again (RFC 3522); reports of the receiver that all
+//! that was sent again has come twice (RFC 2883, RFC 3708); and, after a time-out, something that comes
+//! although it was never sent again (F-RTO, RFC 5682 §3). What follows is what Linux does (`tcp_input.c`),
+//! which undoes a reduction at once and whole.
 //!
 //! Deviation: Linux waits with undoing a repair until nothing is on its way that was sent again.
 
@@ -50,9 +50,9 @@ impl Undo {
     /// A time-out comes, while a gap is repaired or while what the last time-out took for lost is. Says
     /// whether it is a loss of its own; otherwise what was before the first is to be restored.
     pub fn on_timeout(&mut self, cumulative: u32, is_repair: bool, has_timed_out: bool) -> bool {
-        let is_new = !is_repair && !(has_timed_out && self.is_stalled);
+        let is_new = !(is_repair || has_timed_out && self.is_stalled);
         // RFC 5682 §3.2: not if it ends another repair.
-        self.doubts = self.frto && (self.is_stalled || !is_repair && !has_timed_out);
+        self.doubts = self.frto && (self.is_stalled || !(is_repair || has_timed_out));
         self.is_stalled = true;
         if is_new {
             self.begin(cumulative);

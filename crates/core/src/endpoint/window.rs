@@ -70,7 +70,11 @@ pub enum SlowStart {
 pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
         ecn_capable: ecn,
-        feedback: Feedback::EchoUntilReduced,
+        feedback: if reliability.accurate_ecn {
+            Feedback::Count
+        } else {
+            Feedback::EchoUntilReduced
+        },
         shrinks_in_proportion: reliability.proportional_reduction,
         ..Mechanism::plain(reliability)
     }

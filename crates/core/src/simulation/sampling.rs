@@ -46,7 +46,7 @@ impl Simulation<'_> {
     }
 
     /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.
-    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration) {
+    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration, marked: bool) {
         let Self { graph, agenda, network, recorder, flows, .. } = self;
         let Some(shared) = &mut flows.shared[place] else { return };
         recorder.count_rtt(agenda.now(), shared.spec.class, rtt);
@@ -58,7 +58,7 @@ impl Simulation<'_> {
         };
         let now = agenda.now();
         if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {
-            recorder.keep_rtt(now, trace.probes, rtt, packet.is_marked(), &parts);
+            recorder.keep_rtt(now, trace.probes, rtt, marked, &parts);
         }
     }
 }

@@ -60,8 +60,9 @@ crate::parameters! {
         /// Whether a rate that comes through twice while a fifth is lost is taken for a policer's, and held
         /// for 48 round trips (Linux: it is; own choice: not, as [bbr16] does not tell of it).
         pub policer: bool = false;
-        /// Whether the window is larger by what ACKs have told at once of late beyond the bandwidth, of at most
-        /// 100 ms, once the pipe has been full (Linux: it is; own choice: not, as [bbr16] does not tell of it).
+        /// Whether the window is larger by what ACKs have told at once of late beyond the bandwidth, of at
+        /// most 100 ms, once the pipe has been full (Linux: it is; own choice: not, as [bbr16] does not tell
+        /// of it).
         pub aggregation: bool = false;
         /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
@@ -447,11 +448,13 @@ mod tests {
             let config = Config { aggregation, initial_window: 1000, ..defaults() };
             let mut bbr = Bbr { mode: Mode::ProbeBw(3), ..with(&config, 1) };
             bbr.model.has_been_full = true;
-            for ten_packets in 1..100 {
-                let now = at(768 * ten_packets);
-                bbr.on_sent(at(768 * ten_packets - 700), Bytes(1000));
-                let (bytes, rtt) = (Bytes(9600), Duration::from_micros(7680));
-                bbr.on_ack(&Ack { now, bytes, sent_at: now, rtt, ..ack(1, 2) });
+            for tenth in 0..100 {
+                let now = at(768 * tenth);
+                if tenth >= 10 {
+                    let (sent_at, rtt) = (at(768 * (tenth - 10)), Duration::from_micros(7680));
+                    bbr.on_ack(&Ack { now, bytes: Bytes(9600), sent_at, rtt, ..ack(1, 2) });
+                }
+                bbr.on_sent(now, Bytes(1000));
             }
             bbr.model.throttle.window() / 960.0
         };

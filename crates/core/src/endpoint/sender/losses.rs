@@ -1,36 +1,60 @@
-//! What a sender makes of losses, marks and time-outs: it repairs and slows down, and takes that back if nothing
-//! was lost.
+//! What a sender makes of losses, marks and time-outs: it repairs and slows down, and takes that back if
+//! nothing was lost.
 
 use super::{Sender, Stage};
 use crate::endpoint::prr::Reduction;
 use crate::endpoint::scoreboard::Told;
-use crate::endpoint::{Controller, Feedback, Loss, Sign};
-use crate::packet::Packet;
+use crate::endpoint::{Controller, Feedback, Loss, Recovery, Sign};
+use crate::packet::{Kind, Packet};
 use crate::units::{Bytes, Time};
 
 impl Sender {
-    /// Whether marks are answered once a window of data, and the receiver is told (RFC 3168).
+    /// Whether an ACK tells of a mark. One that counts them, and acknowledges so many packets that other ACKs
+    /// must have been lost, may tell of eight that are not seen, and is taken to (RFC 9768 §3.2.2.5).
+    pub(super) fn tells_of_mark(&mut self, packet: &Packet, told: Told) -> bool {
+        let counts = self.mechanism.feedback == Feedback::Count;
+        if !counts || !matches!(packet.kind, Kind::Ack | Kind::Nack) {
+            return packet.is_marked();
+        }
+        let recovery = self.mechanism.reliability.recovery;
+        let has_sack = matches!(recovery, Recovery::SelectiveRepeat | Recovery::Rack);
+        let known = std::mem::replace(&mut self.marks, packet.flags.count());
+        self.marks != known || has_sack && told.received >= 8
+    }
+
+    /// Whether the receiver is told that a mark has been answered (RFC 3168).
     fn answers_echo(&self) -> bool {
         self.mechanism.feedback == Feedback::EchoUntilReduced
     }
 
     /// Whether to answer a mark: once a window of data, and not while a loss is being repaired, which
     /// has been answered already (RFC 3168 §6.1.2).
-    pub(super) fn is_due_for_mark(&self, packet: &Packet) -> bool {
-        self.answers_echo()
-            && packet.is_marked()
+    pub(super) fn is_due_for_mark(&self, marked: bool) -> bool {
+        marked
+            && self.mechanism.feedback.is_answered_as_loss()
             && !self.board.is_recovering()
             && self.board.cumulative() > self.reduced_until
     }
 
-    /// A gap is to be repaired; what may be sent meanwhile shrinks at once, or in proportion.
+    /// A gap is to be repaired.
     pub(super) fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
         if let Some(undo) = &mut self.undo {
             undo.begin(self.board.cumulative());
             controller.remember();
         }
+        self.slow_down(now, flight, Sign::Gap, controller);
+    }
+
+    /// What may be sent shrinks for a loss or mark: at once, or in proportion.
+    pub(super) fn slow_down(
+        &mut self,
+        now: Time,
+        flight: u32,
+        sign: Sign,
+        controller: &mut dyn Controller,
+    ) {
         let before = controller.allowance().window;
-        self.reduce(now, flight, Sign::Gap, controller);
+        self.reduce(now, flight, sign, controller);
         if self.mechanism.shrinks_in_proportion {
             let segments = |window: Bytes| (window.0 / u64::from(self.full)) as u32;
             let target = controller.allowance().window;
@@ -38,9 +62,10 @@ impl Sender {
         }
     }
 
-    /// Lets the window of a repair follow what has come.
+    /// Lets the window of a repair follow what has come, and that of the round trip after a mark.
     pub(super) fn shrink(&mut self, told: Told) {
-        if !self.board.is_recovering() {
+        let is_over = self.board.cumulative() >= self.reduced_until;
+        if !self.board.is_recovering() && is_over {
             self.reduction = None;
         } else if let Some(reduction) = &mut self.reduction {
             let is_good = told.advanced > 0 && told.lost == 0;
@@ -111,25 +136,25 @@ impl Sender {
         controller.on_loss(&Loss { now, flight, lost, sign: Sign::Timeout });
     }
 
-    /// Takes back what the last loss has cost, if an ACK shows that it was none; says what has been told then.
-    /// A gap was being repaired or a time-out before it came, or neither.
+    /// Takes back what the last loss has cost, if an ACK shows that it was none; says what has been told
+    /// then. A gap was being repaired or a time-out before it came, or neither.
     pub(super) fn reconsider(
         &mut self,
         now: Time,
         packet: &Packet,
         block: (u32, u32),
-        told: Told,
+        (told, marked): (Told, bool),
         (was_repairing, had_timed_out): (bool, bool),
         controller: &mut dyn Controller,
     ) -> Told {
         let echo = self.echo_of(packet);
-        let answers_mark = self.answers_echo() && packet.is_marked();
+        let answers_mark = marked && self.mechanism.feedback.is_answered_as_loss();
         let Some(undo) = &mut self.undo else { return told };
         let has_advanced = told.advanced > 0;
         if has_advanced {
             undo.on_advance();
         }
-        if told.duplicate && self.mechanism.reliability.duplicate_sack {
+        if told.duplicate {
             undo.on_duplicate(block.1);
         }
         if answers_mark {
@@ -154,8 +179,8 @@ impl Sender {
         Told { lost, loss, ..told }
     }
 
-    /// The first ACK after a time-out in doubt lets new data go before more is sent again; if the next tells of
-    /// a gap, the time-out was right (RFC 5682 §3.1).
+    /// The first ACK after a time-out in doubt lets new data go before more is sent again; if the next tells
+    /// of a gap, the time-out was right (RFC 5682 §3.1).
     fn doubt_timeout(&mut self, has_advanced: bool, has_block: bool) {
         if self.board.has_sent_new() {
             self.board.try_new(false);

@@ -1,5 +1,6 @@
 //! A TCP sender told by hand what its receiver says: windows, recoveries, time-outs, handshakes and marks.
 
+mod marks;
 mod undo;
 
 use super::*;

@@ -63,8 +63,10 @@ fn a_repair_is_undone_if_the_gap_was_filled_by_what_left_before_it() {
     assert_window(&filled(100), 5.0);
     let mut tcp = filled(0);
     assert_window(&tcp, 11.0);
-    // What is lost now is a loss of its own.
+    // What is overtaken has more time from now on, and what is lost is a loss of its own.
     tcp.sack(120, 4, (5, 8));
+    assert!(!tcp.sender.board.is_recovering());
+    assert_eq!(tcp.time_out()[0], 4);
     assert!(tcp.sender.board.is_recovering());
     assert!(tcp.window() < 6.0);
 }
