@@ -275,7 +275,7 @@ impl Sender {
             reduction.on_sent();
         }
         if let Some(undo) = self.undo.as_mut().filter(|_| is_retransmit && !is_probe) {
-            undo.on_copy(now);
+            undo.on_copy(sequence, now);
         }
         if let Some(tail) = self.tail.as_mut().filter(|_| is_probe) {
             tail.on_sent(self.board.highest(), is_retransmit);

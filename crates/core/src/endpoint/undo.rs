@@ -20,9 +20,10 @@ pub struct Undo {
     is_stalled: bool,
     /// What was acknowledged in order when the loss was noticed; none if nothing is left to undo.
     from: Option<u32>,
-    /// When something was first sent again.
+    /// When something was first sent again, since nothing that was is on its way; and the end of that.
     first_copy: Time,
-    /// Segments sent again, and reports of what came again.
+    copies_end: u32,
+    /// Segments sent again since then, and reports of what came again.
     copies: u32,
     duplicates: u32,
 }
@@ -36,15 +37,19 @@ impl Undo {
             is_stalled: false,
             from: None,
             first_copy: Time::NEVER,
+            copies_end: 0,
             copies: 0,
             duplicates: 0,
         }
     }
 
-    /// A loss is noticed when all before `cumulative` is acknowledged.
+    /// A loss is noticed when all before `cumulative` is acknowledged. What was sent again before it may still
+    /// be on its way, and is no original.
     pub fn begin(&mut self, cumulative: u32) {
-        let from = Some(cumulative);
-        *self = Self { from, first_copy: Time::NEVER, copies: 0, duplicates: 0, ..*self };
+        self.from = Some(cumulative);
+        if cumulative >= self.copies_end {
+            (self.first_copy, self.copies, self.duplicates) = (Time::NEVER, 0, 0);
+        }
     }
 
     /// A time-out comes, while a gap is repaired or while what the last time-out took for lost is. Says
@@ -61,7 +66,8 @@ impl Undo {
     }
 
     /// A segment is sent again.
-    pub fn on_copy(&mut self, now: Time) {
+    pub fn on_copy(&mut self, sequence: u32, now: Time) {
+        self.copies_end = self.copies_end.max(sequence + 1);
         self.first_copy = self.first_copy.min(now);
         self.copies += 1;
     }
@@ -119,5 +125,50 @@ impl Before {
     pub fn restore(self, window: &mut f64, ssthresh: &mut f64) {
         *window = window.max(self.window);
         *ssthresh = ssthresh.max(self.ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Duration;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Segment 5 is sent again at 100 ms, and 15 at 110 ms.
+    fn repaired() -> Undo {
+        let mut undo = Undo::new(false);
+        undo.begin(5);
+        undo.on_copy(5, at(100));
+        undo.on_copy(15, at(110));
+        undo
+    }
+
+    #[test]
+    fn what_was_sent_again_in_a_repair_before_is_no_original_in_the_next() {
+        let mut undo = repaired();
+        undo.begin(12);
+        undo.on_copy(25, at(200));
+        assert!(!undo.is_before_copies(at(110)), "segment 15 again");
+        assert!(undo.is_before_copies(at(99)));
+        let mut undo = repaired();
+        undo.begin(16);
+        undo.on_copy(25, at(200));
+        assert!(undo.is_before_copies(at(110)), "it has been acknowledged");
+    }
+
+    #[test]
+    fn all_that_was_sent_again_must_have_come_twice() {
+        let mut undo = repaired();
+        undo.on_duplicate(6);
+        assert!(!undo.were_copies_needless());
+        undo.on_duplicate(4);
+        assert!(!undo.were_copies_needless(), "that was before");
+        undo.on_duplicate(16);
+        assert!(undo.were_copies_needless());
+        undo.forget();
+        assert!(!undo.were_copies_needless() && !undo.is_before_copies(at(1)));
     }
 }
