@@ -92,10 +92,10 @@ pub struct Sender {
 
     /// Marks in ACKs up to this one have been answered.
     reduced_until: u32,
-    /// How many marks ACKs have told of, modulo 8, if they count them.
-    marks: u8,
     /// The receiver is still to be told so.
     owes_notice: bool,
+    /// How many marks ACKs have told of, modulo 8, if they count them.
+    marks: u8,
 
     /// What has been handed to the host.
     pub pacing: Pacing,

@@ -43,8 +43,8 @@ impl Undo {
         }
     }
 
-    /// A loss is noticed when all before `cumulative` is acknowledged. What was sent again before it may still
-    /// be on its way, and is no original.
+    /// A loss is noticed when all before `cumulative` is acknowledged. What was sent again before it may
+    /// still be on its way, and is no original.
     pub fn begin(&mut self, cumulative: u32) {
         self.from = Some(cumulative);
         if cumulative >= self.copies_end {
