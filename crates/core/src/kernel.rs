@@ -49,9 +49,9 @@ fn with_linux(given: &Value) -> Result<Value, Problem> {
     Ok(transport)
 }
 
-/// Packets of 1500 B with time stamps.
+/// Packets of 1500 B with time stamps, and with the options of SYNs and SACKs.
 fn packets() -> Value {
-    json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B" })
+    json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B", "syn": "60 B", "sack": true })
 }
 
 /// What Linux makes of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`, `tcp_cubic.c`
@@ -61,6 +61,9 @@ fn linux(kind: &str) -> Value {
         "recovery": "rack",
         "tail_probe": "200 ms",
         "proportional_reduction": true,
+        "undo": true,
+        "duplicate_sack": true,
+        "frto": true,
         "handshake": true,
         "timestamps": true,
         "initial_rto": "1 s",
@@ -72,7 +75,7 @@ fn linux(kind: &str) -> Value {
         "linear_syns": 4,
     } });
     let more = match kind {
-        "bbr" => json!({ "quanta": 6, "unpaced": 10, "policer": true }),
+        "bbr" => json!({ "quanta": 6, "unpaced": 10, "policer": true, "aggregation": true }),
         "bbr3" => json!({ "unpaced": 10 }),
         "dctcp" => json!({}),
         "cubic" => json!({ "window": { "count_limit": ALL, "hystart": "linux" } }),

@@ -1,6 +1,6 @@
 //! Packets: small values that queues and wires hold in line.
 
-use crate::parameters::positive;
+use crate::parameters::{positive, positive_if_given};
 use crate::units::{Bytes, Time};
 
 crate::parameters! {
@@ -12,6 +12,11 @@ crate::parameters! {
         pub header: Bytes = Bytes(40);
         /// An acknowledgement or another control packet, headers and all.
         pub ack: Bytes = Bytes(40), where positive;
+        /// A SYN or its answer, which have options of their own (Linux: 60 B); none for as much as an `ack`.
+        pub syn: Option<Bytes> = None, where positive_if_given;
+        /// Whether an acknowledgement is 4 B longer, and by 8 B for each run of segments beyond a gap that a
+        /// receiver would report in it, of which there are three at most (RFC 2018, with time stamps).
+        pub sack: bool = false;
     }
 }
 
@@ -31,15 +36,29 @@ impl Format {
         Bytes(payload.0 + self.packets(payload) * self.header.0)
     }
 
+    /// An acknowledgement that tells of as many runs as it can; no number is too large.
+    pub fn longest_ack(&self) -> Bytes {
+        Bytes(self.ack.0.saturating_add(u64::from(self.sack_options(3))))
+    }
+
+    /// By how much an ACK is longer that tells of so many runs beyond a gap, or of what came again.
+    pub fn sack_options(&self, runs: usize) -> u16 {
+        if self.sack && runs > 0 { 4 + 8 * runs.min(3) as u16 } else { 0 }
+    }
+
     /// A control packet of a flow, whose way is still to be filled in.
     pub fn control(&self, kind: Kind, flow: FlowNumber, sent_at: Time) -> Packet {
+        let bytes = match kind {
+            Kind::Syn | Kind::SynAck => self.syn.unwrap_or(self.ack),
+            _ => self.ack,
+        };
         Packet {
             sent_at,
             flow,
             next_hop: 0,
             sequence: 0,
             packed: Packed::default(),
-            bytes: self.ack.0 as u16,
+            bytes: bytes.0 as u16,
             kind,
             flags: Flags::NONE,
         }
@@ -126,6 +145,17 @@ impl Flags {
 
     fn with_layout(self, layout: u8) -> Self {
         Self(self.0 & 0x0f | layout << 4)
+    }
+
+    /// How many marks an ACK counts, modulo 8 (`AccECN`'s field ACE); instead of all flags but the first.
+    pub fn count(self) -> u8 {
+        self.0 >> 1 & 7
+    }
+
+    /// These, counting so many marks.
+    #[must_use]
+    pub fn with_count(self, marks: u32) -> Self {
+        Self(self.0 & !0x0e | (marks as u8 & 7) << 1)
     }
 
     /// Whether all of `other` are set.
@@ -382,7 +412,8 @@ impl Packet {
         let (layout, packed) = match header {
             Header::Ack { block, feedback: 0.0 } => (BLOCK, Packed(block.0, block.1)),
             Header::Ack { block: (from, to), feedback } => {
-                let offset = u16::try_from(from.saturating_sub(self.sequence)).ok();
+                let beyond = from.checked_sub(self.sequence);
+                let offset = beyond.and_then(|beyond| u16::try_from(beyond).ok());
                 let length = (to - from).min(u32::from(u16::MAX)) as u16;
                 let near = offset.map_or(0, |offset| both(offset, length));
                 (FEEDBACK, Packed(near, feedback.to_bits()))
@@ -520,6 +551,19 @@ mod tests {
             prop_assert_eq!(Share::of(told.number()), told);
             prop_assert!(told.number().is_finite() && told.number() != 0.0);
         }
+    }
+
+    #[test]
+    fn syns_and_acks_of_gaps_are_as_long_as_their_options_make_them() {
+        let plain: Format = crate::parameters::defaults();
+        let linux = Format { syn: Some(Bytes(60)), ack: Bytes(52), sack: true, ..plain.clone() };
+        let bytes = |format: &Format, kind| format.control(kind, 0, Time::ZERO).bytes;
+        let kinds = [Kind::Syn, Kind::SynAck, Kind::Ack];
+        assert_eq!(kinds.map(|kind| bytes(&plain, kind)), [40, 40, 40]);
+        assert_eq!(kinds.map(|kind| bytes(&linux, kind)), [60, 60, 52]);
+        assert_eq!([0, 1, 3, 9].map(|runs| linux.sack_options(runs)), [0, 12, 28, 28]);
+        assert_eq!(plain.sack_options(3), 0);
+        assert_eq!(linux.longest_ack(), Bytes(80));
     }
 
     #[test]

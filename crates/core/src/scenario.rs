@@ -167,7 +167,12 @@ crate::parameters! {
                 return Err(Problem::new(format!("{field}.quantum"), message));
             }
         }
-        for (field, bytes) in [("packet.payload", packet), ("packet.ack", scenario.packet.ack)] {
+        let sizes = [
+            ("packet.payload", packet),
+            ("packet.ack", scenario.packet.longest_ack()),
+            ("packet.syn", scenario.packet.syn.unwrap_or(scenario.packet.ack)),
+        ];
+        for (field, bytes) in sizes {
             if bytes.0 > u64::from(u16::MAX) {
                 let most = u16::MAX;
                 let message = format!("must keep a packet within {most} B on the wire, not {bytes}");

@@ -14,7 +14,8 @@ use sojourn_core::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::waiting::Fifo;
 use sojourn_core::{demand, ideal, router, scenario, topology, workload};
 
-const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+const FORMAT: Format =
+    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
 
 // Controllers.
 
@@ -125,7 +126,7 @@ impl Flow<'_> {
             }
             Told::Loss(sign) => {
                 let flight = Bytes(1000 * u64::from(self.in_flight()));
-                self.controller.on_loss(&Loss { now, flight, sign });
+                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, sign });
             }
             Told::Notification => self.controller.on_notification(now),
             Told::Nothing => {}

@@ -314,6 +314,10 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     if kind == "bbr" || kind == "bbr3" {
         transport["unpaced"] = pick(random, &[json!(0), json!(10)]);
     }
+    if kind == "bbr" {
+        transport["policer"] = json!(random.below(2) == 0);
+        transport["aggregation"] = json!(random.below(2) == 0);
+    }
     if kind == "constant_rate" {
         transport["window"] = pick(random, &["none", "30 KB"]).into();
     }
@@ -326,16 +330,16 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     transport
 }
 
-fn scenario(seed: u64) -> Value {
-    let random = &mut Random::new(seed, "scenario");
-    let (topology, hosts) = network(random);
-    let mut routing =
-        pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
-    let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
+/// How data is made reliable.
+fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
     let mut reliability = json!({
         "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
         "tail_probe": pick(random, &["none", "200 ms", "20 us"]),
         "proportional_reduction": random.below(2) == 0,
+        "undo": random.below(2) == 0,
+        "duplicate_sack": random.below(2) == 0,
+        "frto": random.below(2) == 0,
+        "accurate_ecn": random.below(2) == 0,
         "quick_acks": pick(random, &[0, 5]),
         "forgiven_syns": random.below(2),
         "linear_syns": pick(random, &[0, 4]),
@@ -352,7 +356,24 @@ fn scenario(seed: u64) -> Value {
     if reliability["recovery"] != "selective_repeat" && reliability["recovery"] != "rack" {
         reliability["tail_probe"] = json!("none");
         reliability["proportional_reduction"] = json!(false);
+        reliability["duplicate_sack"] = json!(false);
     }
+    if reliability["recovery"] != "rack" {
+        reliability["undo"] = json!(false);
+    }
+    if reliability["undo"] == false {
+        reliability["frto"] = json!(false);
+    }
+    reliability
+}
+
+fn scenario(seed: u64) -> Value {
+    let random = &mut Random::new(seed, "scenario");
+    let (topology, hosts) = network(random);
+    let mut routing =
+        pick(random, &["flow_hash", "flow_hash", "spray_round_robin", "spray_random"]);
+    let duplicate_acks = if routing == "flow_hash" { json!(3) } else { json!("none") };
+    let reliability = reliability(random, &duplicate_acks);
     let mut transport = transport(random, &reliability);
     if transport["kind"] == "pdq" || transport["kind"] == "fair_share" {
         routing = "flow_hash";
@@ -380,6 +401,7 @@ fn scenario(seed: u64) -> Value {
         "transport": transport,
         "switch": if topology["kind"] == "link" { json!({}) } else { switch(random) },
         "routing": routing,
+        "packet": { "syn": pick(random, &["none", "60 B"]), "sack": random.below(2) == 0 },
         "time_limit": "20 s",
         "host": host(random),
         "samples": { "interval": "1 ms", "flows": [0], "rtts": true, "rtt_flows": [0] },

@@ -272,16 +272,57 @@ fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
 }
 
 #[test]
+fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
+    // From 0.3 to 0.5 s packets take half a second instead of 20 ms. Nothing is lost, but all that is on its
+    // way times out.
+    let scenario = |reliability: Value| {
+        json!({
+            "topology": {
+                "kind": "link", "rate": "100 Mbps", "delay_trace": {
+                    "name": "delays", "text": "time_s,delay_s\n0,0.02\n0.3,0.5\n0.5,0.02\n",
+                },
+            },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 20, "max": 20 },
+                "reliability": with(&json!({ "recovery": "rack" }), reliability),
+            },
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+            "workload": flows(&[(0.0, 0, 1, 1_000_000)]),
+        })
+    };
+    let told = |reliability| {
+        let results = run(&scenario(reliability));
+        assert_eq!(count(&results, "losses") + count(&results, "drops"), 0);
+        assert_eq!(results.flows.timeouts[0], 1);
+        (results.flows.retransmits[0], fct(&results))
+    };
+    let (sent_again, plain) = told(json!({}));
+    assert!(sent_again > 5, "{sent_again}");
+    for undoing in
+        [json!({ "undo": true }), json!({ "undo": true, "frto": true, "timestamps": false })]
+    {
+        let (sent_again, undone) = told(undoing.clone());
+        assert_eq!(sent_again, 1, "{undoing}: what timed out");
+        assert!(undone < plain - 0.05, "{undoing}: {undone} and {plain}");
+    }
+    // All ACKs of a window are late: of copies that come again receivers tell.
+    let told_of = told(json!({ "undo": true, "duplicate_sack": true, "timestamps": false }));
+    assert!(told_of.1 < plain - 0.05, "{} and {plain}", told_of.1);
+}
+
+#[test]
 fn marks_slow_tcp_down_and_cost_no_packet() {
-    let results = run(&json!({
-        "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
-        "transport": { "kind": "tcp", "ecn": true },
-        "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
-        "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
-    }));
-    assert!(count(&results, "marks") > 20);
-    assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
-    // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
-    assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
-    assert!(link(&results, "left->right", "utilisation") > 0.9);
+    for accurate_ecn in [false, true] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
+            "transport": { "kind": "tcp", "ecn": true, "reliability": { "accurate_ecn": accurate_ecn } },
+            "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
+            "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
+        }));
+        assert!(count(&results, "marks") > 20);
+        assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
+        // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
+        assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
+        assert!(link(&results, "left->right", "utilisation") > 0.9);
+    }
 }

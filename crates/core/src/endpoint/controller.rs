@@ -90,6 +90,13 @@ pub trait Controller: Send {
     /// time-out.
     fn on_loss(&mut self, _loss: &Loss) {}
 
+    /// What the next loss costs may have to be given back; told only if that may be
+    /// ([`Reliability::undo`](super::Reliability::undo)).
+    fn remember(&mut self) {}
+
+    /// Nothing was lost: gives back what it has cost since it was to be remembered.
+    fn on_undo(&mut self) {}
+
     /// A congestion notification packet has come.
     fn on_notification(&mut self, _now: Time) {}
 
@@ -217,7 +224,7 @@ pub struct Ack {
     pub cumulative: u32,
     /// The next segment never sent before.
     pub next: u32,
-    /// Whether a gap is being repaired.
+    /// Whether a gap is being repaired, or the window shrinks in proportion for a mark.
     pub is_recovering: bool,
     /// Segments that it shows to be lost.
     pub lost: u32,
@@ -232,6 +239,8 @@ pub struct Loss {
     pub now: Time,
     /// Payload sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
     pub flight: Bytes,
+    /// Payload that a time-out newly takes for lost; zero for other signs, whose ACKs tell of it.
+    pub lost: Bytes,
     /// How it was noticed.
     pub sign: Sign,
 }
@@ -244,6 +253,6 @@ pub enum Sign {
     /// Nothing was acknowledged for too long.
     Timeout,
     /// A router marked; nothing is lost. Only told where marks are answered as losses are
-    /// ([`Feedback::EchoUntilReduced`](super::Feedback::EchoUntilReduced)).
+    /// ([`Feedback::is_answered_as_loss`](super::Feedback::is_answered_as_loss)).
     Mark,
 }

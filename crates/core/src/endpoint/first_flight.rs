@@ -164,6 +164,14 @@ impl<L: Law> Controller for Starter<L> {
         }
     }
 
+    fn remember(&mut self) {
+        self.window.remember();
+    }
+
+    fn on_undo(&mut self) {
+        self.window.on_undo();
+    }
+
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
         if let Some(flying) = &mut self.flying {
             flying.sent += 1;
@@ -200,7 +208,12 @@ mod tests {
     }
 
     fn lose(flow: &mut dyn Controller) {
-        flow.on_loss(&Loss { now: Time::ZERO, flight: Bytes(960 * 40), sign: Sign::Gap });
+        flow.on_loss(&Loss {
+            now: Time::ZERO,
+            flight: Bytes(960 * 40),
+            lost: Bytes::ZERO,
+            sign: Sign::Gap,
+        });
     }
 
     /// A flow with a first flight of 40 packets of 1000 B, which take 1 ms.

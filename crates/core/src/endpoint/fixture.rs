@@ -40,7 +40,8 @@ pub(crate) const LEAVING: Leaving =
 
 /// A way of 1 Gb/s and 100 us for packets of 960 B, which are 1000 B on the wire.
 pub(crate) fn path() -> Path {
-    let format = Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) };
+    let format =
+        Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
     Path::new(Rate::from_gbps(1), Duration::from_micros(100), format)
 }
 

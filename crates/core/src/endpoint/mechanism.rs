@@ -22,7 +22,8 @@ pub struct Mechanism {
     pub unpaced: u32,
     /// What starts the time-out again, beside what is acknowledged in order.
     pub timer: Timer,
-    /// Whether the window shrinks in proportion to what comes while a gap is repaired (`prr`).
+    /// Whether the window shrinks in proportion to what comes while a gap is repaired, or after a mark
+    /// (`prr`).
     pub shrinks_in_proportion: bool,
     /// The receiver acknowledges every so many packets.
     pub ack_every: u32,
@@ -77,7 +78,7 @@ impl Mechanism {
         segment: sender::Segment,
     ) -> Packet {
         // RFC 3168 §6.1.5: what is sent again is not ECN-capable.
-        let is_copy = segment.is_retransmit && self.feedback == Feedback::EchoUntilReduced;
+        let is_copy = segment.is_retransmit && self.feedback.is_answered_as_loss();
         Packet {
             sent_at,
             flow,
@@ -104,6 +105,13 @@ pub enum Timer {
     FromLast,
 }
 
+impl Feedback {
+    /// Whether marks are answered as losses are, once a window of data (RFC 3168 §6.1.2).
+    pub fn is_answered_as_loss(self) -> bool {
+        matches!(self, Self::EchoUntilReduced | Self::Count)
+    }
+}
+
 /// What a receiver makes of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
@@ -112,6 +120,9 @@ pub enum Feedback {
     /// RFC 3168: every ACK tells of a mark until the sender says that it has slowed down, which it does
     /// once a window of data.
     EchoUntilReduced,
+    /// `AccECN` (RFC 9768): every ACK carries how many packets have been marked, modulo 8. Marks are answered
+    /// as with the other.
+    Count,
     /// DCQCN: a notification at once, but not within `interval` of the last one.
     Notify {
         /// Least time between notifications.
@@ -156,8 +167,20 @@ crate::parameters! {
         /// again to probe for a loss (RFC 8985 §7.2: 200 ms, as an ACK may be delayed; others wait 2 ms
         /// longer); none sends no such probes.
         pub tail_probe: Option<Duration> = None, where positive_if_given;
-        /// Whether a window shrinks in proportion to what comes while a gap is repaired (RFC 6937), and not
-        /// at once. Transports with a pace of their own have no use for it.
+        /// Whether a window that shrank is given back when nothing was lost: what an ACK acknowledges in
+        /// order left before anything was sent again, by the time stamp that it echoes (RFC 3522), or all
+        /// that was sent again has come twice (RFC 3708; with `duplicate_sack`). What is restored is what
+        /// Linux restores (own choice: not).
+        pub undo: bool = false;
+        /// Whether receivers report what comes again (D-SACK, RFC 2883; Linux: they do; own choice: not).
+        pub duplicate_sack: bool = false;
+        /// Whether the first ACK after a time-out lets new data go before more is sent again, and the
+        /// time-out is undone if something comes then that was not sent again (F-RTO, RFC 5682 §3; Linux: it
+        /// does; own choice: not). Needs `undo`.
+        pub frto: bool = false;
+        /// Whether a window shrinks in proportion to what comes while a gap is repaired (RFC 6937), or for a
+        /// round trip after a mark (Linux), and not at once. Transports with a pace of their own have no use
+        /// for it.
         pub proportional_reduction: bool = false;
         /// Time-out before the first sample of the round-trip time.
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
@@ -178,6 +201,9 @@ crate::parameters! {
         /// Whether ACKs echo time stamps, so that each gives a sample of the round-trip time (RFC
         /// 7323); otherwise one segment at a time is timed, and none that was sent again (Karn).
         pub timestamps: bool = true;
+        /// Whether ACKs count marked packets (`AccECN`, RFC 9768), instead of telling of a mark until it is
+        /// answered (RFC 3168); for transports whose `ecn` is on and means that.
+        pub accurate_ecn: bool = false;
         /// Tick of the clock that times segments; zero for an exact one (RFC 6298: G).
         pub clock_granularity: Duration = Duration::ZERO;
         /// How long the acknowledgement of a segment that comes in order may wait for the next one
@@ -195,8 +221,14 @@ crate::parameters! {
     }
     check |reliability: &Reliability| {
         let needs = |field| Err(Problem::new(field, "needs recovery = \"selective_repeat\" or \"rack\""));
+        if reliability.frto && !reliability.undo {
+            return Err(Problem::new("frto", "needs undo = true"));
+        }
         match reliability.recovery {
-            Recovery::SelectiveRepeat | Recovery::Rack => Ok(()),
+            Recovery::Rack => Ok(()),
+            _ if reliability.undo => Err(Problem::new("undo", "needs recovery = \"rack\"")),
+            Recovery::SelectiveRepeat => Ok(()),
+            _ if reliability.duplicate_sack => needs("duplicate_sack"),
             _ if reliability.tail_probe.is_some() => needs("tail_probe"),
             _ if reliability.proportional_reduction => needs("proportional_reduction"),
             Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => Ok(()),
@@ -232,5 +264,24 @@ impl Reliability {
     /// As RDMA network cards have it: go-back-N.
     pub fn go_back_n() -> Self {
         Self { recovery: Recovery::GoBackN, ..Self::patient() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Parameter;
+    use serde_json::json;
+
+    #[test]
+    fn what_needs_another_recovery_or_parameter_says_so() {
+        for (recovery, field, needs) in [
+            ("new_reno", "duplicate_sack", "needs recovery = \"selective_repeat\" or \"rack\""),
+            ("selective_repeat", "undo", "needs recovery = \"rack\""),
+            ("rack", "frto", "needs undo = true"),
+        ] {
+            let problem = Reliability::read(&json!({ "recovery": recovery, field: true }));
+            assert_eq!(problem.unwrap_err().to_string(), format!("{field}: {needs}"));
+        }
     }
 }

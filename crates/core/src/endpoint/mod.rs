@@ -1,6 +1,7 @@
 //! The two ends of a flow: a sender and a receiver that all transports share, the controllers that say
 //! how much may be sent, and what these are made of.
 
+pub mod aggregation;
 pub mod bottleneck;
 pub mod bounds;
 pub mod compensation;
@@ -27,6 +28,7 @@ pub mod stack;
 pub mod tail;
 pub mod throttle;
 pub mod train;
+pub mod undo;
 pub mod window;
 
 pub use controller::{Ack, Allowance, Beside, Controller, Leaving, Loss, Memo, Opened, Path, Sign};

@@ -4,8 +4,8 @@
 //! took, and some more, for what may have been overtaken. So a repair that is lost itself is noticed a round
 //! trip later, and not by the time-out. An ACK costs the same however wide the window is.
 //!
-//! Left out: the wider allowance after duplicates that the receiver reports (§6.2 step 4), for receivers
-//! here report none.
+//! Deviation: the allowance for reordering is no more than the last round trip (§6.2 step 4: the smoothed
+//! one).
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,15 @@ pub struct Rack {
     end: u32,
     /// Whether a segment was ever overtaken.
     has_reordered: bool,
+    /// By how many quarters of a round trip more is allowed since duplicates were reported, for how many
+    /// repairs more, and from which segment on further reports count.
+    wider: u32,
+    keeps: u32,
+    round_ends: u32,
 }
+
+/// For so many repairs without reports of duplicates the allowance stays wide (RFC 8985 §6.2 step 4).
+const KEEPS: u32 = 16;
 
 impl Rack {
     /// A segment leaves.
@@ -55,15 +63,22 @@ impl Rack {
         self.order.push_back((now, sequence));
     }
 
-    /// The segments from `from` up to `to` have come, as is known now.
-    pub fn on_come(&mut self, from: u32, to: u32, now: Time) {
+    /// The segments from `from` up to `to` have come, as is known now by an ACK that echoes the time stamp
+    /// `echo`. Says which is the first of them that left once only.
+    pub fn on_come(&mut self, from: u32, to: u32, now: Time, echo: Time) -> Option<u32> {
+        let mut original = None;
         for sequence in from..to {
-            let Some(sent) = self.sent.get_mut((sequence - self.first) as usize) else { return };
+            let sent = self.sent.get_mut((sequence - self.first) as usize)?;
             sent.has_come = true;
             let Sent { at, is_copy, .. } = *sent;
+            if !is_copy {
+                original = original.or(Some(sequence));
+            }
             let rtt = now.since(at);
-            // An ACK that comes so soon answers what was sent before.
-            if is_copy && self.least_rtt.is_some_and(|least| rtt < least) {
+            // An ACK that echoes an earlier time, or comes so soon, answers what was sent before (RFC 8985
+            // §6.2 step 2).
+            let is_too_soon = self.least_rtt.is_some_and(|least| rtt < least);
+            if is_copy && (echo < at || is_too_soon) {
                 continue;
             }
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -71,6 +86,38 @@ impl Rack {
             self.latest = self.latest.max((at, sequence));
             self.has_reordered |= !is_copy && sequence < self.end;
             self.end = self.end.max(sequence + 1);
+        }
+        original
+    }
+
+    /// A segment that was taken for lost may still come.
+    pub fn take_back(&mut self, sequence: u32) {
+        let sent = self.sent[(sequence - self.first) as usize];
+        let place = self.order.partition_point(|known| *known < (sent.at, sequence));
+        if self.order.get(place) != Some(&(sent.at, sequence)) {
+            self.order.insert(place, (sent.at, sequence));
+        }
+    }
+
+    /// A segment was sent again that had only been overtaken.
+    pub fn on_overtaken(&mut self) {
+        self.has_reordered = true;
+    }
+
+    /// The receiver reports what has come twice, when all before `cumulative` and nothing from `next` on has:
+    /// once a round trip that allows for more reordering (RFC 8985 §6.2 step 4).
+    pub fn on_duplicate(&mut self, cumulative: u32, next: u32) {
+        if cumulative >= self.round_ends {
+            (self.round_ends, self.keeps) = (next, KEEPS);
+            self.wider += 1;
+        }
+    }
+
+    /// A repair is over.
+    pub fn on_repaired(&mut self) {
+        self.keeps = self.keeps.saturating_sub(1);
+        if self.keeps == 0 {
+            self.wider = 0;
         }
     }
 
@@ -116,7 +163,8 @@ impl Rack {
         if hurries && !self.has_reordered {
             return Duration::ZERO;
         }
-        self.least_rtt.unwrap_or_default() / 4
+        let least = self.least_rtt.unwrap_or_default();
+        (least * u64::from(1 + self.wider) / 4).min(self.rtt)
     }
 
     fn is_on_its_way(&self, at: Time, sequence: u32) -> bool {
@@ -161,7 +209,7 @@ mod tests {
     fn what_was_overtaken_has_a_quarter_of_a_round_trip_more() {
         let mut rack = sent(10);
         assert_eq!(lost(&mut rack, 99, false), (vec![], Time::NEVER), "nothing has come");
-        rack.on_come(2, 3, at(2 + RTT));
+        rack.on_come(2, 3, at(2 + RTT), Time::NEVER);
         assert_eq!(lost(&mut rack, 102, false), (vec![], at(1 + RTT + 25)), "the last of both");
         assert_eq!(lost(&mut rack, 125, false), (vec![0], at(126)));
         assert_eq!(lost(&mut rack, 126, false), (vec![1], Time::NEVER));
@@ -171,13 +219,36 @@ mod tests {
     #[test]
     fn who_hurries_allows_nothing_unless_segments_have_been_reordered() {
         let mut rack = sent(10);
-        rack.on_come(2, 3, at(102));
+        rack.on_come(2, 3, at(102), Time::NEVER);
         assert_eq!(lost(&mut rack, 102, true), (vec![0, 1], Time::NEVER));
         let mut rack = sent(10);
-        rack.on_come(2, 3, at(102));
-        rack.on_come(0, 1, at(103));
+        rack.on_come(2, 3, at(102), Time::NEVER);
+        rack.on_come(0, 1, at(103), Time::NEVER);
         assert_eq!(lost(&mut rack, 104, true).0, NOTHING);
         assert_eq!(lost(&mut rack, 1 + 103 + 25, true).0, [1]);
+    }
+
+    #[test]
+    fn reports_of_duplicates_widen_the_allowance_once_a_round_trip_and_for_sixteen_repairs() {
+        let mut rack = sent(20);
+        rack.on_come(0, 1, at(RTT), Time::NEVER);
+        // Of segment 1, when a later one has come.
+        let waits = |mut rack: Rack| {
+            rack.on_come(2, 3, at(102), Time::NEVER);
+            lost(&mut rack, 102, false).1
+        };
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 25));
+        rack.on_duplicate(0, 10);
+        rack.on_duplicate(9, 15);
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 50), "the second is of the same round trip");
+        rack.on_duplicate(10, 20);
+        assert_eq!(waits(rack.clone()), at(1 + RTT + 75));
+        (20..30).for_each(|round| rack.on_duplicate(round, round + 1));
+        assert_eq!(waits(rack.clone()), at(1 + RTT + RTT), "a round trip at most");
+        (0..15).for_each(|_| rack.on_repaired());
+        assert_eq!(waits(rack.clone()), at(1 + RTT + RTT));
+        rack.on_repaired();
+        assert_eq!(waits(rack), at(1 + RTT + 25));
     }
 
     const NOTHING: [u32; 0] = [];
@@ -185,23 +256,23 @@ mod tests {
     #[test]
     fn a_repair_is_lost_when_what_left_after_it_has_come() {
         let mut rack = sent(4);
-        rack.on_come(1, 4, at(103));
+        rack.on_come(1, 4, at(103), Time::NEVER);
         assert_eq!(lost(&mut rack, 103, true).0, [0]);
         rack.on_sent(0, at(103));
         rack.on_sent(4, at(104));
         assert_eq!(lost(&mut rack, 180, true).0, NOTHING);
-        rack.on_come(4, 5, at(204));
+        rack.on_come(4, 5, at(204), Time::NEVER);
         assert_eq!(lost(&mut rack, 204, true).0, [0]);
     }
 
     #[test]
     fn an_ack_that_comes_too_soon_for_a_copy_says_nothing_of_it() {
         let mut rack = sent(3);
-        rack.on_come(0, 1, at(RTT));
+        rack.on_come(0, 1, at(RTT), Time::NEVER);
         rack.forget_before(1);
         rack.on_sent(1, at(150));
         // The first copy has come after all: it tells nothing of what left before the second.
-        rack.on_come(1, 2, at(160));
+        rack.on_come(1, 2, at(160), Time::NEVER);
         assert_eq!(lost(&mut rack, 400, true), (vec![], Time::NEVER));
         assert!(rack.is_overdue(2, at(102)) && !rack.is_overdue(2, at(101)));
     }

@@ -26,6 +26,11 @@ impl Ranges {
         self.count == 0
     }
 
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs.as_ref().map_or(0, |runs| runs.len())
+    }
+
     /// The lowest segment.
     pub fn first(&self) -> Option<u32> {
         self.runs().next().map(|run| run.0)
@@ -144,6 +149,7 @@ mod tests {
                 let missing: Vec<_> = (5..70).filter(|segment| !set.contains(segment)).collect();
                 prop_assert_eq!(holes, missing);
                 let runs: Vec<_> = ranges.runs().collect();
+                prop_assert_eq!(ranges.len(), runs.len());
                 prop_assert!(runs.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
         }

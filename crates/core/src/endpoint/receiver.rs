@@ -28,10 +28,12 @@ pub struct Answer {
     pub cumulative: u32,
     /// The run of segments beyond that which holds the one just received.
     pub block: (u32, u32),
+    /// How many runs a SACK option would tell of: those beyond the gap, and what came again.
+    pub runs: usize,
     /// When the earliest packet that this answers was sent.
     pub sent_at: Time,
-    /// Whether to tell of a mark.
-    pub marked: bool,
+    /// Whether to tell of a mark, or what counts them.
+    pub flags: Flags,
     /// What routers wrote into the packets that this answers.
     pub feedback: f32,
 }
@@ -54,6 +56,8 @@ pub struct Receiver {
     expected: u32,
     /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
     echoing: bool,
+    /// Marked packets, if ACKs count them.
+    marks: u32,
     /// The tick at which to notify.
     notify_at: Time,
     mechanism: Arc<Mechanism>,
@@ -77,6 +81,7 @@ impl Receiver {
             early: Ranges::default(),
             reported: Time::NEVER,
             echoing: false,
+            marks: 0,
             notifies_from: Time::NEVER,
             notify_at: Time::NEVER,
         }
@@ -91,14 +96,15 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
         let notification = self.notes_mark(now, packet);
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
-            Ordering::Less => (false, Some(self.answer(packet, (0, 0)))),
+            Ordering::Less => (false, Some(self.answer(packet, self.again(packet)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
             Ordering::Greater if self.mechanism.reliability.recovery == Recovery::GoBackN => {
                 (false, self.report_gap(now, packet))
             }
             Ordering::Greater => {
                 let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
-                let block = self.early.run_of(packet.sequence).unwrap_or_default();
+                let run = || self.early.run_of(packet.sequence).unwrap_or_default();
+                let block = if is_new { run() } else { self.again(packet) };
                 (is_new, Some(self.answer(packet, block)))
             }
         };
@@ -131,6 +137,16 @@ impl Receiver {
         }
     }
 
+    /// What an ACK reports of a segment that has come again: that segment (RFC 2883), or as much as of any
+    /// other.
+    fn again(&self, packet: &Packet) -> (u32, u32) {
+        if self.mechanism.reliability.duplicate_sack {
+            (packet.sequence, packet.sequence + 1)
+        } else {
+            self.early.run_of(packet.sequence).unwrap_or_default()
+        }
+    }
+
     /// Reports a gap to a go-back-N sender, unless that was done lately.
     fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let lately = self.mechanism.reliability.nack_interval;
@@ -149,22 +165,26 @@ impl Receiver {
             (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
             (_, header) => header.feedback(),
         };
+        let reports_again = block.0 < block.1 && self.early.run_of(block.0) != Some(block);
         Answer {
             kind: Kind::Ack,
             cumulative: self.expected,
             block,
+            runs: self.early.len() + usize::from(reports_again),
             // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
             sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
-            marked: self.tells_of_mark(packet),
+            flags: self.told_of_marks(packet.is_marked()),
             feedback,
         }
     }
 
-    fn tells_of_mark(&self, packet: &Packet) -> bool {
+    /// What an ACK tells of marks, which answers a packet that has one or none.
+    fn told_of_marks(&self, is_marked: bool) -> Flags {
         match self.mechanism.feedback {
-            Feedback::EchoUntilReduced => self.echoing,
+            Feedback::Count => Flags::NONE.with_count(self.marks),
+            Feedback::EchoUntilReduced => Flags::NONE.with_if(Flags::MARKED, self.echoing),
             Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
-                packet.is_marked()
+                Flags::NONE.with_if(Flags::MARKED, is_marked)
             }
         }
     }
@@ -174,6 +194,10 @@ impl Receiver {
         let marked = packet.is_marked();
         match self.mechanism.feedback {
             Feedback::Echo => false,
+            Feedback::Count => {
+                self.marks += u32::from(marked);
+                false
+            }
             Feedback::EchoUntilReduced => {
                 // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
                 self.echoing = marked || self.echoing && !packet.flags.has(Flags::REDUCED);
@@ -212,12 +236,15 @@ impl Receiver {
             self.notify_at = Time::NEVER;
         }
         let pending = self.pending.take_if(|pending| pending.until <= now);
+        // What waits was not marked.
+        let flags = self.told_of_marks(false);
         let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
             kind: Kind::Ack,
             cumulative: self.expected,
             block: (0, 0),
+            runs: 0,
             sent_at,
-            marked: self.echoing,
+            flags,
             feedback,
         });
         Reply { ack, notification, is_new: false }
@@ -318,7 +345,7 @@ mod tests {
         let mut receiver = Receiver::new(&mechanism);
         let mut echoes = |sequence, flags| {
             let packet = data(&mechanism, 100, sequence, flags);
-            receiver.on_data(at(100), &packet).ack.unwrap().marked
+            receiver.on_data(at(100), &packet).ack.unwrap().flags.has(Flags::MARKED)
         };
         assert!(!echoes(0, Flags::NONE));
         assert!(echoes(1, Flags::MARKED));
@@ -331,11 +358,28 @@ mod tests {
     }
 
     #[test]
+    fn marks_are_counted_modulo_eight_if_that_is_asked_for() {
+        let reliability = Reliability { accurate_ecn: true, ..Reliability::internet() };
+        let mechanism = Arc::new(window::mechanism(&reliability, true));
+        let mut receiver = Receiver::new(&mechanism);
+        let mut count = |sequence, flags| {
+            let packet = data(&mechanism, 100, sequence, flags);
+            receiver.on_data(at(100), &packet).ack.unwrap().flags.count()
+        };
+        assert_eq!((count(0, Flags::NONE), count(1, Flags::MARKED)), (0, 1));
+        assert_eq!(count(2, Flags::NONE), 1, "and nothing is echoed");
+        let counts: Vec<_> = (3..12).map(|sequence| count(sequence, Flags::MARKED)).collect();
+        assert_eq!(counts, [2, 3, 4, 5, 6, 7, 0, 1, 2]);
+    }
+
+    #[test]
     fn a_marked_segment_is_not_delayed() {
         let mechanism = mechanism(Some(Duration::from_millis(40)));
         let mut receiver = Receiver::new(&mechanism);
         let packet = data(&mechanism, 100, 0, Flags::MARKED);
-        assert!(receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.marked));
+        assert!(
+            receiver.on_data(at(100), &packet).ack.is_some_and(|ack| ack.flags.has(Flags::MARKED))
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ enum Phase {
 
 /// What an ACK has told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Told {
     /// Segments now known to be received that were not before.
     pub received: u32,
@@ -34,13 +35,20 @@ pub struct Told {
     pub lost: u32,
     /// Whether it reveals a loss, and the first one in this window of data.
     pub loss: bool,
+    /// Whether something has come that was sent before the repair or time-out and never again; only RACK
+    /// knows.
+    pub original: bool,
+    /// Whether it reports what came again.
+    pub duplicate: bool,
 }
 
 /// The state of all segments of a flow.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Scoreboard {
     recovery: Recovery,
     duplicate_acks: Option<u32>,
+    /// Whether receivers report what comes again.
+    hears_duplicates: bool,
     /// How many segments there are.
     total: u32,
     /// The receiver has everything before this.
@@ -62,6 +70,8 @@ pub struct Scoreboard {
     recovery_ends: u32,
     /// The first lost segment goes out at once, whatever the window.
     owed: bool,
+    /// What is lost waits until new data has been tried (F-RTO).
+    tries_new: bool,
     /// How many ACKs have each acknowledged a part of what is being repaired, without SACK.
     parts: u32,
     /// When segments left, for RACK, and when it is to judge them again; [`Time::NEVER`] if only an ACK
@@ -76,6 +86,7 @@ impl Scoreboard {
         Self {
             recovery: reliability.recovery,
             duplicate_acks: reliability.duplicate_acks,
+            hears_duplicates: reliability.duplicate_sack,
             total,
             cumulative: 0,
             next: 0,
@@ -87,6 +98,7 @@ impl Scoreboard {
             phase: Phase::Open,
             recovery_ends: 0,
             owed: false,
+            tries_new: false,
             parts: 0,
             rack: (reliability.recovery == Recovery::Rack).then(Box::default),
             judges_at: Time::NEVER,
@@ -152,9 +164,24 @@ impl Scoreboard {
     /// The segment that is next in line, and whether it must go whatever the window.
     pub fn candidate(&self) -> Option<(u32, bool)> {
         match self.lost.first() {
-            None => (self.next < self.total).then_some((self.next, false)),
-            Some(lost) => Some((lost, self.owed)),
+            Some(lost) if !self.tries_new => Some((lost, self.owed)),
+            _ => (self.next < self.total).then_some((self.next, false)),
         }
+    }
+
+    /// Whether what is lost waits until new data has been tried.
+    pub fn tries_new(&self) -> bool {
+        self.tries_new
+    }
+
+    /// Lets what is lost wait until new data has been tried, or no longer.
+    pub fn try_new(&mut self, tries: bool) {
+        self.tries_new = tries;
+    }
+
+    /// Whether something has been sent that was not when the present repair or time-out began.
+    pub fn has_sent_new(&self) -> bool {
+        self.highest > self.recovery_ends
     }
 
     /// Whether every ACK has been in order since the last repair, so that nothing is known to be missing.
@@ -192,17 +219,22 @@ impl Scoreboard {
         is_retransmit
     }
 
-    /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it.
-    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32), now: Time) -> Told {
+    /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it. It echoes the
+    /// time stamp `echo`.
+    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> Told {
         let advanced = sequence.saturating_sub(self.cumulative);
         let mut told = match self.recovery {
-            Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now),
+            Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now, echo),
             Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
             Recovery::GoBackN => self.advance(sequence),
         };
         if self.phase != Phase::Open && self.cumulative >= self.recovery_ends {
             self.phase = Phase::Open;
             self.duplicates = 0;
+            self.tries_new = false;
+            if let Some(rack) = &mut self.rack {
+                rack.on_repaired();
+            }
         }
         told.advanced = advanced;
         told.loss = told.loss && self.begin_recovery();
@@ -211,7 +243,7 @@ impl Scoreboard {
 
     /// Takes a NACK of a go-back-N receiver in: starts again from the gap.
     pub fn on_nack(&mut self, sequence: u32, now: Time) -> Told {
-        let told = self.on_ack(sequence, (0, 0), now);
+        let told = self.on_ack(sequence, (0, 0), now, Time::NEVER);
         let was_ahead = self.next > self.cumulative;
         let loss = was_ahead && self.begin_recovery();
         let lost = self.flight_size();
@@ -231,25 +263,57 @@ impl Scoreboard {
         is_new
     }
 
-    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time) -> Told {
+    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> Told {
+        let mut original = None;
         if let Some(rack) = &mut self.rack {
-            let come = |from, to| rack.on_come(from, to, now);
-            self.received.holes(self.cumulative, sequence, come);
+            self.received.holes(self.cumulative, sequence, |from, to| {
+                original = original.or(rack.on_come(from, to, now, echo));
+            });
         }
         let mut told = self.advance(sequence);
         let (from, to) = (block.0.max(self.cumulative), block.1);
         if let Some(rack) = &mut self.rack {
             rack.forget_before(self.cumulative);
-            self.received.holes(from, to, |from, to| rack.on_come(from, to, now));
+            self.received.holes(from, to, |from, to| {
+                original = original.or(rack.on_come(from, to, now, Time::NEVER));
+            });
         }
+        told.original = original.is_some_and(|sequence| sequence < self.recovery_ends);
+        let mut is_known = block.0 < block.1;
         if from < to {
             self.lost.remove(from, to);
-            told.received += self.received.insert(from, to);
+            let new = self.received.insert(from, to);
+            told.received += new;
+            is_known = new == 0;
             told.has_last |= told.received > 0 && to == self.total;
+        }
+        told.duplicate = is_known && self.hears_duplicates;
+        if let Some(rack) = self.rack.as_mut().filter(|_| told.duplicate) {
+            rack.on_duplicate(self.cumulative, self.next);
         }
         told.lost = if self.rack.is_none() { self.judge_gaps() } else { self.judge_times(now) };
         told.loss = told.lost > 0;
         told
+    }
+
+    /// What was taken for lost in a repair or at a time-out may still come, and the next loss is a new one.
+    /// Says what RACK takes for lost nevertheless.
+    pub fn undo(&mut self, now: Time) -> Told {
+        let was_repair = self.phase == Phase::Recovering;
+        self.phase = Phase::Open;
+        self.recovery_ends = self.cumulative;
+        self.owed = false;
+        self.tries_new = false;
+        if let Some(rack) = &mut self.rack {
+            let lost = self.lost.runs().flat_map(|(from, to)| from..to);
+            lost.for_each(|sequence| rack.take_back(sequence));
+            if was_repair {
+                rack.on_overtaken();
+            }
+        }
+        self.lost.remove(0, self.next);
+        let lost = self.judge_times(now);
+        Told { lost, loss: lost > 0 && self.begin_recovery(), ..Told::default() }
     }
 
     /// RACK judges what is overdue by now, without an ACK.
@@ -371,17 +435,22 @@ impl Scoreboard {
     }
 
     /// Nothing has been acknowledged for too long: all that was in flight is lost, but for what RACK finds
-    /// too young (RFC 8985 §6.3).
-    pub fn on_timeout(&mut self, now: Time) {
+    /// too young (RFC 8985 §6.3). Says how many segments were not known to be.
+    pub fn on_timeout(&mut self, now: Time) -> u32 {
         self.phase = Phase::TimedOut;
         self.recovery_ends = self.highest;
         self.owed = false;
+        self.tries_new = false;
         self.parts = 0;
         self.duplicates = 0;
         self.judges_at = Time::NEVER;
+        let before = self.lost.count();
         if self.recovery == Recovery::GoBackN {
+            let lost = self.flight_size();
             self.next = self.cumulative;
-        } else if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
+            return lost;
+        }
+        if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
             received.holes(*cumulative, self.next, |from, to| {
                 let is_lost = |at: &u32| at == cumulative || rack.is_overdue(*at, now);
                 (from..to).filter(is_lost).for_each(|at| {
@@ -393,6 +462,7 @@ impl Scoreboard {
             self.judged = self.next;
             self.declare_lost(self.cumulative, self.next);
         }
+        self.lost.count() - before
     }
 }
 
@@ -426,19 +496,19 @@ mod tests {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
         // The same two, told four times, are no sign; a third is.
         for _ in 0..4 {
-            assert!(!board.on_ack(0, (1, 3), NOW).loss);
+            assert!(!board.on_ack(0, (1, 3), NOW, NOW).loss);
         }
         assert_eq!(board.in_flight(), 8);
-        let told = board.on_ack(0, (1, 4), NOW);
+        let told = board.on_ack(0, (1, 4), NOW, NOW);
         assert_eq!((told.loss, told.received, told.advanced), (true, 1, 0));
         assert_eq!(board.candidate(), Some((0, true)), "at once");
         assert_eq!(board.in_flight(), 6, "of ten three have come and one is lost");
         assert!(board.sent(0, NOW), "it had been sent before");
         assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
         // A second gap is a loss when as many lie beyond it.
-        board.on_ack(0, (7, 9), NOW);
+        board.on_ack(0, (7, 9), NOW, NOW);
         assert_eq!(board.candidate(), Some((10, false)));
-        board.on_ack(0, (7, 10), NOW);
+        board.on_ack(0, (7, 10), NOW, NOW);
         assert_eq!(send(&mut board, 4), [4, 5, 6, 10]);
     }
 
@@ -447,13 +517,13 @@ mod tests {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno] {
             let mut board = board(recovery, Some(3), 10);
             for to in 2..5 {
-                board.on_ack(0, (1, to), NOW);
+                board.on_ack(0, (1, to), NOW, NOW);
             }
             assert!(board.is_recovering());
             send(&mut board, 3);
-            board.on_ack(9, (0, 0), NOW);
+            board.on_ack(9, (0, 0), NOW, NOW);
             assert!(board.is_recovering(), "{recovery:?}");
-            board.on_ack(10, (0, 0), NOW);
+            board.on_ack(10, (0, 0), NOW, NOW);
             assert!(!board.is_recovering(), "{recovery:?}");
         }
     }
@@ -461,13 +531,14 @@ mod tests {
     #[test]
     fn a_time_out_declares_lost_what_has_not_come_and_later_news_take_it_back() {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
-        board.on_ack(2, (5, 7), NOW);
-        board.on_timeout(NOW);
+        board.on_ack(2, (5, 7), NOW, NOW);
+        assert_eq!(board.on_timeout(NOW), 6, "2 to 4, and 7 to 9");
         assert_eq!(board.in_flight(), 0);
         assert_eq!(send(&mut board, 2), [2, 3]);
         assert_eq!(board.in_flight(), 2);
+        assert_eq!(board.clone().on_timeout(NOW), 2, "of the others it was known");
         // 8 and 9 were not lost after all.
-        assert!(!board.on_ack(2, (8, 10), NOW).loss, "the time-out has been answered already");
+        assert!(!board.on_ack(2, (8, 10), NOW, NOW).loss, "the time-out has been answered already");
         assert_eq!(send(&mut board, 3), [4, 7, 10]);
     }
 
@@ -478,9 +549,9 @@ mod tests {
             board.on_timeout(NOW);
             assert_eq!(send(&mut board, 2), [0, 1], "{recovery:?}");
             // The receiver has 1 to 9: what is sent again comes as a duplicate.
-            board.on_ack(10, (0, 0), NOW);
+            board.on_ack(10, (0, 0), NOW, NOW);
             send(&mut board, 5);
-            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0), NOW).loss, "{recovery:?}"));
+            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0), NOW, NOW).loss, "{recovery:?}"));
             assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
         }
     }
@@ -492,7 +563,7 @@ mod tests {
         assert_eq!(send(&mut board, 3), [3, 4, 5]);
         assert!(!board.on_nack(4, NOW).loss, "within the same window");
         assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
-        board.on_ack(11, (0, 0), NOW);
+        board.on_ack(11, (0, 0), NOW, NOW);
         send(&mut board, 5);
         assert!(board.on_nack(12, NOW).loss, "the next window");
     }
@@ -501,7 +572,8 @@ mod tests {
     fn no_number_of_duplicates_is_a_loss_if_that_is_what_was_asked() {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, None, 10);
-            (0..8).for_each(|i| assert!(!board.on_ack(0, (1, 2 + i), NOW).loss, "{recovery:?}"));
+            (0..8)
+                .for_each(|i| assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).loss, "{recovery:?}"));
             assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
         }
     }

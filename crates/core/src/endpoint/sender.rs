@@ -3,6 +3,8 @@
 //! It does no input or output: it is told of ACKs and of time passing, and asked for the next
 //! segment.
 
+mod losses;
+
 use std::sync::Arc;
 
 use super::pacing::{Pace, Pacing};
@@ -10,7 +12,8 @@ use super::prr::Reduction;
 use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
 use super::tail::Tail;
-use super::{Ack, Allowance, Beside, Controller, Feedback, Loss, Mechanism, Opened, Sign, Timer};
+use super::undo::Undo;
+use super::{Ack, Allowance, Beside, Controller, Mechanism, Opened, Sign, Timer};
 use crate::packet::{Format, Header, Kind, Packet};
 use crate::units::{Bytes, Duration, Time};
 
@@ -82,6 +85,8 @@ pub struct Sender {
     tail: Option<Box<Tail>>,
     /// How the window shrinks while a gap is repaired, if it does so in proportion.
     reduction: Option<Reduction>,
+    /// What may turn out to have been no loss, if that is looked for. Apart, since most flows have none.
+    undo: Option<Box<Undo>>,
     /// Segments that were found lost by the time, of which the controller is still to be told.
     found_lost: u32,
 
@@ -89,6 +94,8 @@ pub struct Sender {
     reduced_until: u32,
     /// The receiver is still to be told so.
     owes_notice: bool,
+    /// How many marks ACKs have told of, modulo 8, if they count them.
+    marks: u8,
 
     /// What has been handed to the host.
     pub pacing: Pacing,
@@ -131,8 +138,10 @@ impl Sender {
             timeout_from: now,
             tail: reliability.tail_probe.map(|alone| Box::new(Tail::new(alone))),
             reduction: None,
+            undo: reliability.undo.then(|| Box::new(Undo::new(reliability.frto))),
             found_lost: 0,
             reduced_until: 0,
+            marks: 0,
             owes_notice: false,
             pacing: Pacing::new(now),
             probed: now,
@@ -264,6 +273,9 @@ impl Sender {
         self.time(sequence, is_retransmit, now);
         if let Some(reduction) = &mut self.reduction {
             reduction.on_sent();
+        }
+        if let Some(undo) = self.undo.as_mut().filter(|_| is_retransmit && !is_probe) {
+            undo.on_copy(sequence, now);
         }
         if let Some(tail) = self.tail.as_mut().filter(|_| is_probe) {
             tail.on_sent(self.board.highest(), is_retransmit);
@@ -426,14 +438,15 @@ impl Sender {
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
-    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`.
+    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`. Says whether it
+    /// tells of a mark.
     pub fn on_ack(
         &mut self,
         now: Time,
         packet: &Packet,
         rtt: Duration,
         controller: &mut dyn Controller,
-    ) {
+    ) -> bool {
         let header = packet.header();
         let block = match header {
             Header::Ack { block, .. } => block,
@@ -446,14 +459,17 @@ impl Sender {
             | Header::QuickStart { .. } => (0, 0),
         };
         let flight = self.board.flight_size();
-        let told = if packet.kind == Kind::Nack {
+        let (was_repairing, had_timed_out) =
+            (self.board.is_recovering(), self.board.has_timed_out());
+        let mut told = if packet.kind == Kind::Nack {
             self.board.on_nack(packet.sequence, now)
         } else if packet.kind == Kind::ProbeAck {
             // It acknowledges nothing, and so is no duplicate ACK.
             Told::default()
         } else {
-            self.board.on_ack(packet.sequence, block, now)
+            self.board.on_ack(packet.sequence, block, now, self.echo_of(packet))
         };
+        let marked = self.tells_of_mark(packet, told);
         self.sample(now, packet);
         // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
         // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by
@@ -462,6 +478,10 @@ impl Sender {
         if told.advanced > 0 || is_older() {
             self.start_timeout(now);
         }
+        if self.undo.is_some() {
+            let was = (was_repairing, had_timed_out);
+            told = self.reconsider(now, packet, block, (told, marked), was, controller);
+        }
         let has_probed_loss = self.tail.as_mut().is_some_and(|tail| {
             tail.on_ack(self.board.cumulative(), told.received + told.lost > 0)
         });
@@ -469,8 +489,8 @@ impl Sender {
             self.repair(now, flight, controller);
         } else if has_probed_loss && self.board.is_in_order() {
             self.reduce(now, flight, Sign::Gap, controller);
-        } else if self.is_due_for_mark(packet) {
-            self.reduce(now, flight, Sign::Mark, controller);
+        } else if self.is_due_for_mark(marked) {
+            self.slow_down(now, flight, Sign::Mark, controller);
         }
         if told.received > 0 {
             self.watch_tail(now);
@@ -482,100 +502,31 @@ impl Sender {
             advanced: told.advanced,
             delivered: told.received,
             rtt,
-            marked: packet.is_marked(),
+            marked,
             feedback: header.feedback(),
             sent_at: packet.sent_at,
             is_of_probe: packet.kind == Kind::ProbeAck,
             cumulative: self.board.cumulative(),
             next: self.board.highest(),
-            is_recovering: self.board.is_recovering(),
+            is_recovering: self.board.is_recovering() || self.reduction.is_some(),
             lost: told.lost + std::mem::take(&mut self.found_lost),
             in_flight: self.bytes(self.board.in_flight()),
         });
+        if self.board.tries_new() && self.candidate(controller.allowance()).is_none() {
+            self.trust_timeout();
+        }
+        marked
+    }
+
+    /// The time stamp that an ACK echoes, or none.
+    fn echo_of(&self, packet: &Packet) -> Time {
+        if self.has_timestamps() { packet.sent_at } else { Time::NEVER }
     }
 
     /// Payload of the segments that an ACK has newly acknowledged.
     fn payload(&self, told: Told) -> Bytes {
         let short = if told.has_last { self.full - self.last } else { 0 };
         Bytes(self.bytes(told.received).0 - u64::from(short))
-    }
-
-    /// Whether marks are answered once a window of data, and the receiver is told (RFC 3168).
-    fn answers_echo(&self) -> bool {
-        self.mechanism.feedback == Feedback::EchoUntilReduced
-    }
-
-    /// Whether to answer a mark: once a window of data, and not while a loss is being repaired, which
-    /// has been answered already (RFC 3168 §6.1.2).
-    fn is_due_for_mark(&self, packet: &Packet) -> bool {
-        self.answers_echo()
-            && packet.is_marked()
-            && !self.board.is_recovering()
-            && self.board.cumulative() > self.reduced_until
-    }
-
-    /// A gap is to be repaired; what may be sent meanwhile shrinks at once, or in proportion.
-    fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
-        let before = controller.allowance().window;
-        self.reduce(now, flight, Sign::Gap, controller);
-        if self.mechanism.shrinks_in_proportion {
-            let segments = |window: Bytes| (window.0 / u64::from(self.full)) as u32;
-            let target = controller.allowance().window;
-            self.reduction = Some(Reduction::new(segments(before), segments(target)));
-        }
-    }
-
-    /// Lets the window of a repair follow what has come.
-    fn shrink(&mut self, told: Told) {
-        if !self.board.is_recovering() {
-            self.reduction = None;
-        } else if let Some(reduction) = &mut self.reduction {
-            let is_good = told.advanced > 0 && told.lost == 0;
-            reduction.on_ack(told.received, self.board.in_flight(), is_good);
-        }
-    }
-
-    fn reduce(&mut self, now: Time, flight: u32, sign: Sign, controller: &mut dyn Controller) {
-        self.reduced_until = self.board.highest();
-        self.owes_notice = self.answers_echo();
-        controller.on_loss(&Loss { now, flight: self.bytes(flight), sign });
-    }
-
-    /// Lets time pass: finds what is overdue, probes, or runs the time-out, if that is due.
-    pub fn on_time(&mut self, now: Time, controller: &mut dyn Controller) {
-        if !self.has_unanswered() || self.is_over() {
-            return;
-        }
-        let flight = self.board.flight_size();
-        let told = self.board.on_time(now);
-        self.found_lost += told.lost;
-        if told.loss {
-            self.repair(now, flight, controller);
-            self.shrink(Told { received: 1, ..told });
-        }
-        if self.tail.as_mut().is_some_and(|tail| tail.on_time(now)) {
-            self.timeout_from = now;
-        }
-        if now < self.timeout_from + self.timeout() {
-            return;
-        }
-        self.timeouts += 1;
-        self.timeout_from = now;
-        self.timed = None;
-        if self.stage == Stage::Opening {
-            if self.timeouts > self.mechanism.reliability.linear_syns {
-                self.rtt.back_off();
-            }
-            self.stage = Stage::Closed;
-            return;
-        }
-        self.rtt.back_off();
-        self.board.on_timeout(now);
-        self.reduction = None;
-        if let Some(tail) = &mut self.tail {
-            tail.on_timeout();
-        }
-        self.reduce(now, flight, Sign::Timeout, controller);
     }
 
     /// How long until the time-out, for people who wonder why a flow is stuck.

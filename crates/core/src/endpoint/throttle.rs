@@ -125,6 +125,14 @@ impl Throttle {
         }
     }
 
+    /// Nothing was lost: restores the window.
+    pub fn on_undo(&mut self) {
+        if self.repair != Repair::Nothing {
+            self.repair = Repair::Nothing;
+            self.restore();
+        }
+    }
+
     /// Restores the window if that was the last ACK that a repair waited for.
     pub fn on_ack(&mut self, ack: &Ack) {
         let is_over = match self.repair {
@@ -204,7 +212,7 @@ mod tests {
     const PACKET: f64 = 960.0;
 
     fn loss(sign: Sign) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(9600), sign }
+        Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, sign }
     }
 
     fn assert_window(throttle: &Throttle, packets: f64) {

@@ -4,6 +4,7 @@
 //! distinguishes one TCP from another is its [`Law`].
 
 use super::hystart::{self, HyStart};
+use super::undo::Before;
 use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
@@ -69,7 +70,11 @@ pub enum SlowStart {
 pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
     Mechanism {
         ecn_capable: ecn,
-        feedback: Feedback::EchoUntilReduced,
+        feedback: if reliability.accurate_ecn {
+            Feedback::Count
+        } else {
+            Feedback::EchoUntilReduced
+        },
         shrinks_in_proportion: reliability.proportional_reduction,
         ..Mechanism::plain(reliability)
     }
@@ -95,6 +100,7 @@ pub struct Controlled<L> {
     hystart: Option<Box<HyStart>>,
     /// Nothing has been acknowledged since a time-out.
     timed_out: bool,
+    before: Before,
 }
 
 impl<L: Law> Controlled<L> {
@@ -112,6 +118,7 @@ impl<L: Law> Controlled<L> {
             slow_start_decrease: window.slow_start_decrease,
             hystart: window.hystart.map(|kind| Box::new(HyStart::new(kind))),
             timed_out: false,
+            before: Before::default(),
         }
     }
 
@@ -179,6 +186,15 @@ impl<L: Law> Controller for Controlled<L> {
         };
     }
 
+    fn remember(&mut self) {
+        self.before = Before::new(self.window, self.ssthresh);
+    }
+
+    fn on_undo(&mut self) {
+        self.before.restore(&mut self.window, &mut self.ssthresh);
+        self.timed_out = false;
+    }
+
     fn allowance(&self) -> Allowance {
         // A packet that fits but for rounding fits.
         Allowance::window(self.window * self.packet + 0.5)
@@ -236,7 +252,13 @@ mod tests {
     }
 
     fn flow(window: &Window) -> Box<dyn Controller> {
-        let format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+        let format = Format {
+            payload: Bytes(1000),
+            header: Bytes(40),
+            ack: Bytes(40),
+            syn: None,
+            sack: false,
+        };
         let (line_rate, base_rtt) = (Rate::from_gbps(1), Duration::from_millis(100));
         let path = Path::new(line_rate, base_rtt, format);
         controller(window, Plain, &path)
@@ -251,7 +273,7 @@ mod tests {
     }
 
     fn loss(sign: Sign, packets: u64) -> Loss {
-        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), sign }
+        Loss { now: Time::ZERO, flight: Bytes(1000 * packets), lost: Bytes::ZERO, sign }
     }
 
     fn assert_window(flow: &dyn Controller, packets: f64) {

@@ -142,7 +142,8 @@ mod tests {
             header in 0_u64..60,
         ) {
             let graph = chain(&hops);
-            let format = Format { payload: Bytes(1460), header: Bytes(header), ack: Bytes(40) };
+            let (payload, header, ack) = (Bytes(1460), Bytes(header), Bytes(40));
+            let format = Format { payload, header, ack, syn: None, sack: false };
             let watch = Watch::default();
             let (graph, format, limit) = (&graph, &format, Time::NEVER);
             let setting = Setting { graph, format, limit, watch: &watch };

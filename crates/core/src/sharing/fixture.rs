@@ -11,7 +11,8 @@ use crate::units::{Bytes, Duration, Rate, Time};
 use crate::watch::Watch;
 
 /// Packets without headers: the wire carries payload alone.
-pub(crate) const BARE: Format = Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40) };
+pub(crate) const BARE: Format =
+    Format { payload: Bytes(1000), header: Bytes(0), ack: Bytes(40), syn: None, sack: false };
 
 /// An empty network.
 pub(crate) fn no_network() -> Graph {

@@ -6,7 +6,7 @@ use crate::account::{Arrival, Finish};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::receiver::{Answer, Reply};
 use crate::network::journeys::Journeys;
-use crate::packet::{Flags, FlowNumber, Header, Kind, Packet};
+use crate::packet::{FlowNumber, Header, Kind, Packet};
 use crate::parameters::Problem;
 use crate::units::Time;
 
@@ -108,11 +108,13 @@ impl Simulation<'_> {
     /// Sends what a flow's receiver has to say.
     fn reply(&mut self, number: FlowNumber, place: usize, reply: Reply) {
         if let Some(answer) = reply.ack {
-            let Answer { kind, cumulative, block, sent_at, marked, feedback } = answer;
+            let Answer { kind, cumulative, block, runs, sent_at, flags, feedback } = answer;
+            let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
-                flags: Flags::NONE.with_if(Flags::MARKED, marked),
-                ..self.format.control(kind, number, sent_at)
+                bytes: control.bytes + self.format.sack_options(runs),
+                flags,
+                ..control
             };
             let feedback = self.feedback(place, sent_at, feedback);
             self.send_back(place, plain.saying(Header::Ack { block, feedback }));

@@ -5,7 +5,7 @@ use super::halves::Sending;
 use crate::graph::LinkId;
 use crate::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
-use crate::units::{Duration, Time};
+use crate::units::{Bytes, Duration, Time};
 
 impl Simulation<'_> {
     /// Takes all samples that are due; says when to take the next.
@@ -47,19 +47,19 @@ impl Simulation<'_> {
     }
 
     /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.
-    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration) {
-        let Self { graph, agenda, network, format, recorder, flows, .. } = self;
+    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration, marked: bool) {
+        let Self { graph, agenda, network, recorder, flows, .. } = self;
         let Some(shared) = &mut flows.shared[place] else { return };
         recorder.count_rtt(agenda.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
         let [there, back] = shared.there.both();
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
-            (one_way(there, bytes), one_way(back, format.ack))
+            (one_way(there, bytes), one_way(back, Bytes(u64::from(packet.bytes))))
         };
         let now = agenda.now();
         if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {
-            recorder.keep_rtt(now, trace.probes, rtt, packet.is_marked(), &parts);
+            recorder.keep_rtt(now, trace.probes, rtt, marked, &parts);
         }
     }
 }

@@ -123,10 +123,11 @@ impl Simulation<'_> {
         sending.tally.hear(now);
         let host = || self.flows.shared[place].as_ref().map_or(0, |shared| shared.spec.source);
         let rtt = self.clocks.measure(host, packet.sent_at, now);
+        let mut marked = false;
         match packet.kind {
             Kind::Cnp => sending.controller.on_notification(now),
             Kind::SynAck => sending.sender.on_syn_ack(now, packet, rtt, &mut *sending.controller),
-            _ => sending.sender.on_ack(now, packet, rtt, &mut *sending.controller),
+            _ => marked = sending.sender.on_ack(now, packet, rtt, &mut *sending.controller),
         }
         // Only what acknowledges data can have opened the window, or the flow.
         let is_cause = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
@@ -134,7 +135,7 @@ impl Simulation<'_> {
             journeys.clear();
         }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
-            self.note_rtt(packet, place, rtt);
+            self.note_rtt(packet, place, rtt, marked);
         }
         self.pump(place);
     }

@@ -5,12 +5,12 @@
 //! whether there is more. Its window is twice what the model says the path holds; so several flows, of
 //! which each has overestimated the bandwidth, keep about as much in the queue as on the wire.
 //!
-//! Left out: the allowance for aggregated ACKs, and windows of an even number of packets, which are for
-//! receivers that acknowledge every other one.
+//! Left out: windows of an even number of packets, which are for receivers that acknowledge every other one.
 
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
 };
+use crate::endpoint::aggregation::Aggregation;
 use crate::endpoint::bottleneck::{Bottleneck, LeastRtt};
 use crate::endpoint::delivery::{Plateau, Sample};
 use crate::endpoint::policer::{Policer, Told};
@@ -60,6 +60,10 @@ crate::parameters! {
         /// Whether a rate that comes through twice while a fifth is lost is taken for a policer's, and held
         /// for 48 round trips (Linux: it is; own choice: not, as [bbr16] does not tell of it).
         pub policer: bool = false;
+        /// Whether the window is larger by what ACKs have told at once of late beyond the bandwidth, of at
+        /// most 100 ms, once the pipe has been full (Linux: it is; own choice: not, as [bbr16] does not tell
+        /// of it).
+        pub aggregation: bool = false;
         /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
         /// How many packets leave at once (own choice: 1).
@@ -95,6 +99,9 @@ impl Config {
             phase_from: path.start,
             conserves: false,
             policer: Policer::default(),
+            aggregation: self
+                .aggregation
+                .then(|| Box::new(Aggregation::new(path.format.payload.0 as f64, path.start))),
             random: Random::new(path.seed, "transport/bbr"),
         }
     }
@@ -124,6 +131,8 @@ struct Bbr {
     conserves: bool,
     /// If one is looked for.
     policer: Policer,
+    /// If it is allowed for. Apart, since most flows have none.
+    aggregation: Option<Box<Aggregation>>,
     random: Random,
 }
 
@@ -177,6 +186,24 @@ impl Bbr {
         let may_end = matches!(self.mode, Mode::ProbeBw(_));
         if self.config.policer && self.policer.learn(told, may_end) {
             self.enter_cycle(told.now);
+        }
+    }
+
+    /// Counts what an ACK tells beyond the bandwidth.
+    fn count_excess(&mut self, ack: &Ack, sample: &Sample) {
+        let (bandwidth, window) = (self.bandwidth(), self.model.throttle.window());
+        if let Some(aggregation) = self.aggregation.as_mut().filter(|_| sample.rate.is_some()) {
+            aggregation.learn(ack.now, ack.bytes, sample.starts_round, bandwidth, window);
+        }
+    }
+
+    /// What the window allows for ACKs that come at once.
+    fn excess(&self) -> f64 {
+        match &self.aggregation {
+            Some(aggregation) if self.model.has_been_full => {
+                aggregation.allowance(self.bandwidth())
+            }
+            _ => 0.0,
         }
     }
 
@@ -267,6 +294,7 @@ impl Controller for Bbr {
         });
         if let Some(sample) = &sample {
             self.learn(sample);
+            self.count_excess(ack, sample);
         }
         self.advance(ack);
         self.watch_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
@@ -276,7 +304,8 @@ impl Controller for Bbr {
         if self.conserves && self.model.throttle.is_repairing() {
             self.model.throttle.conserve(ack);
         } else {
-            self.model.open(ack, self.in_flight_at(self.bandwidth(), window));
+            let aim = self.in_flight_at(self.bandwidth(), window) + self.excess();
+            self.model.open(ack, aim);
         }
         if self.is_paused() {
             self.model.throttle.bound(0.0);
@@ -295,13 +324,20 @@ impl Controller for Bbr {
                 self.police(&Told {
                     now: loss.now,
                     came: Bytes::ZERO,
-                    lost: loss.flight,
+                    lost: loss.lost,
                     starts_round: true,
                     is_limited: false,
                 });
             }
             Sign::Mark => {}
         }
+    }
+
+    fn on_undo(&mut self) {
+        // As Linux does it: what was held against the path is forgotten, and the window is back.
+        self.model.plateau.restart(0.0);
+        self.policer = Policer::default();
+        self.model.throttle.on_undo();
     }
 
     fn allowance(&self) -> Allowance {
@@ -326,7 +362,10 @@ mod tests {
 
     /// A flow that has found 100 Mb/s of payload and a round trip of 7.68 ms, which are 100 packets.
     fn bbr(seed: u64) -> Bbr {
-        let config: Config = defaults();
+        with(&defaults(), seed)
+    }
+
+    fn with(config: &Config, seed: u64) -> Bbr {
         let mut bbr = config.open(&Path { seed, ..path() });
         bbr.mode = Mode::Drain;
         bbr.model.has_been_full = true;
@@ -398,9 +437,48 @@ mod tests {
         // 99 Mb/s of payload in packets of 960 B, which are 1000 B on the wire.
         assert_eq!(before, Some(Rate(103_125_000)));
         for sign in [Sign::Gap, Sign::Timeout, Sign::Mark] {
-            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), sign });
+            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, sign });
             assert_eq!(rate(&mut bbr), before);
         }
+    }
+
+    #[test]
+    fn acks_that_come_at_once_make_the_window_larger() {
+        let window = |aggregation| {
+            let config = Config { aggregation, initial_window: 1000, ..defaults() };
+            let mut bbr = Bbr { mode: Mode::ProbeBw(3), ..with(&config, 1) };
+            bbr.model.has_been_full = true;
+            for tenth in 0..100 {
+                let now = at(768 * tenth);
+                if tenth >= 10 {
+                    let (sent_at, rtt) = (at(768 * (tenth - 10)), Duration::from_micros(7680));
+                    bbr.on_ack(&Ack { now, bytes: Bytes(9600), sent_at, rtt, ..ack(1, 2) });
+                }
+                bbr.on_sent(now, Bytes(1000));
+            }
+            bbr.model.throttle.window() / 960.0
+        };
+        // Ten packets with each ACK.
+        let more = window(true) - window(false);
+        assert!((more - 10.0).abs() < 1e-6, "{more}");
+    }
+
+    #[test]
+    fn of_what_is_in_flight_at_a_time_out_only_what_it_takes_for_lost_tells_of_a_policer() {
+        // Ten packets come through between time-outs, and a hundred are in flight.
+        let held = |lost: u64| {
+            let mut bbr = bbr(1);
+            bbr.config.policer = true;
+            for round in 1..30 {
+                let now = at(10_000 * round);
+                bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
+                let (flight, lost, sign) = (Bytes(96_000), Bytes(960 * lost), Sign::Timeout);
+                bbr.on_loss(&Loss { now, flight, lost, sign });
+            }
+            bbr.policer.rate()
+        };
+        assert_eq!(held(1), None);
+        assert_eq!(held(5), Some(960e3), "ten packets in 10 ms");
     }
 
     #[test]

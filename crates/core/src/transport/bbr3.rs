@@ -495,6 +495,10 @@ impl Controller for Bbr3 {
         self.model.on_loss(loss, self.is_paused());
     }
 
+    fn on_undo(&mut self) {
+        self.model.throttle.on_undo();
+    }
+
     fn allowance(&self) -> Allowance {
         self.model.throttle.allowance()
     }

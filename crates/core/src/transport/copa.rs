@@ -313,7 +313,12 @@ mod tests {
         }
 
         fn lose(&mut self, sign: Sign) {
-            self.controller.on_loss(&Loss { now: self.now, flight: Bytes(960), sign });
+            self.controller.on_loss(&Loss {
+                now: self.now,
+                flight: Bytes(960),
+                lost: Bytes::ZERO,
+                sign,
+            });
         }
     }
 

@@ -89,6 +89,14 @@ impl Controller for D2tcp {
         self.dctcp.on_loss(loss);
     }
 
+    fn remember(&mut self) {
+        self.dctcp.remember();
+    }
+
+    fn on_undo(&mut self) {
+        self.dctcp.on_undo();
+    }
+
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
         self.deadline.on_sent();
     }

@@ -267,7 +267,13 @@ mod tests {
         Config::read(config).unwrap().controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
-            Format { payload: Bytes(1000), header: Bytes(48), ack: Bytes(64) },
+            Format {
+                payload: Bytes(1000),
+                header: Bytes(48),
+                ack: Bytes(64),
+                syn: None,
+                sack: false,
+            },
         ))
     }
 

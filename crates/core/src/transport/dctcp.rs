@@ -5,6 +5,7 @@
 //! machine for delayed ACKs (RFC 8257 §3.2) has nothing to do.
 
 use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use crate::endpoint::undo::Before;
 use crate::packet::Format;
 use crate::parameters::{fraction, positive, positive_fraction, positive_if_given};
 use crate::queue;
@@ -70,6 +71,7 @@ impl Config {
             marked: Bytes::ZERO,
             window_ends: 0,
             reduced_until: 0,
+            before: Before::default(),
         }
     }
 }
@@ -92,6 +94,7 @@ pub(super) struct Dctcp {
     window_ends: u32,
     /// The window has been cut for the data whose ACKs are below this.
     reduced_until: u32,
+    before: Before,
 }
 
 impl Controller for Dctcp {
@@ -106,6 +109,14 @@ impl Controller for Dctcp {
             Sign::Gap | Sign::Mark => self.ssthresh,
             Sign::Timeout => self.packet,
         };
+    }
+
+    fn remember(&mut self) {
+        self.before = Before::new(self.window, self.ssthresh);
+    }
+
+    fn on_undo(&mut self) {
+        self.before.restore(&mut self.window, &mut self.ssthresh);
     }
 
     fn allowance(&self) -> Allowance {
@@ -170,7 +181,13 @@ mod tests {
         config.controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
-            Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) },
+            Format {
+                payload: Bytes(1000),
+                header: Bytes(40),
+                ack: Bytes(40),
+                syn: None,
+                sack: false,
+            },
         ))
     }
 
@@ -213,7 +230,7 @@ mod tests {
     #[test]
     fn losses_halve_and_timeouts_start_again_from_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), lost: Bytes::ZERO, sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
         flow.on_loss(&loss(Sign::Timeout));

@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn losses_halve_and_time_outs_leave_a_packet() {
         let mut flow = fast(&json!({ "initial_window": 20 }));
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(19_200), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(19_200), lost: Bytes::ZERO, sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_eq!(flow.allowance().window, Bytes(9_600));
         flow.on_loss(&loss(Sign::Timeout));

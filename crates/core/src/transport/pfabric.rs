@@ -233,7 +233,8 @@ mod tests {
     use crate::parameters::Parameter;
     use serde_json::json;
 
-    const FORMAT: Format = Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40) };
+    const FORMAT: Format =
+        Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
         let path = Path::new(Rate::from_gbps(10), Duration::from_nanos(14_680), FORMAT);
@@ -300,7 +301,8 @@ mod tests {
     #[test]
     fn a_time_out_begins_again_with_one_packet_and_five_with_probes() {
         let mut flow = flow(&json!({}));
-        let loss = Loss { now: Time::ZERO, flight: Bytes(14_600), sign: Sign::Timeout };
+        let loss =
+            Loss { now: Time::ZERO, flight: Bytes(14_600), lost: Bytes::ZERO, sign: Sign::Timeout };
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));
         assert_eq!(window(&*flow), 15, "one more with every ACK");

@@ -74,6 +74,14 @@ impl Controller for Pias {
         self.dctcp.on_loss(loss);
     }
 
+    fn remember(&mut self) {
+        self.dctcp.remember();
+    }
+
+    fn on_undo(&mut self) {
+        self.dctcp.on_undo();
+    }
+
     fn allowance(&self) -> Allowance {
         self.dctcp.allowance()
     }

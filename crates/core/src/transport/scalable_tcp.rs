@@ -68,7 +68,8 @@ mod tests {
         let (now, flight) = (Time::ZERO, Bytes::ZERO);
         for full in [1_000.0, 50_000.0] {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };
-            let mut window = law.decrease(full, &Loss { now, flight, sign: Sign::Gap });
+            let mut window =
+                law.decrease(full, &Loss { now, flight, lost: Bytes::ZERO, sign: Sign::Gap });
             let mut round_trips = 0.0;
             while window < full {
                 round_trips += 1.0 / window;

@@ -210,7 +210,7 @@ mod tests {
 
     fn lose(flow: &mut dyn Controller, at_us: u64, sign: Sign) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
-        flow.on_loss(&Loss { now, flight: Bytes(960), sign });
+        flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, sign });
         flow.gauges()[0].1 / 960.0
     }
 

@@ -256,7 +256,7 @@ mod tests {
 
         fn lose(&mut self, sign: Sign) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
-            self.controller.on_loss(&Loss { now: Time::ZERO, flight, sign });
+            self.controller.on_loss(&Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, sign });
             self.window()
         }
     }

@@ -115,7 +115,13 @@ mod tests {
         let mut flow = config.controller(&Path::new(
             Rate::from_gbps(1),
             Duration::from_millis(100),
-            Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40) },
+            Format {
+                payload: Bytes(960),
+                header: Bytes(40),
+                ack: Bytes(40),
+                syn: None,
+                sack: false,
+            },
         ));
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn losses_halve_the_window_and_time_outs_leave_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), sign };
+        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, sign };
         flow.on_loss(&loss(Sign::Gap));
         assert_window(&*flow, 5.0);
         flow.on_loss(&loss(Sign::Timeout));

@@ -13,7 +13,8 @@ use crate::parameters::{Parameter, Problem};
 use crate::topology;
 use crate::units::{Bytes, Duration, Time};
 
-const FORMAT: Format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+const FORMAT: Format =
+    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
 
 fn network(value: &Value) -> Graph {
     topology::Config::read(value).unwrap().graph(1).unwrap()

@@ -143,7 +143,13 @@ mod tests {
     fn open(text: &str) -> Result<Vec<FlowSpec>, Problem> {
         let star = topology::Config::read(&json!({"kind": "star", "hosts": 4})).unwrap();
         let graph = star.graph(1).unwrap();
-        let format = Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40) };
+        let format = Format {
+            payload: Bytes(1000),
+            header: Bytes(40),
+            ack: Bytes(40),
+            syn: None,
+            sack: false,
+        };
         let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
         let flows = trace.open(&Context { graph: &graph, format: &format, seed: 1 })?;
         Ok(flows.flows.collect())

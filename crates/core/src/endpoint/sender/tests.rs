@@ -1,5 +1,8 @@
 //! A TCP sender told by hand what its receiver says: windows, recoveries, time-outs, handshakes and marks.
 
+mod marks;
+mod undo;
+
 use super::*;
 use crate::packet::Flags;
 use crate::parameters::{Parameter, defaults};
@@ -61,9 +64,16 @@ impl Tcp {
 
     /// An ACK comes that answers a packet of 100 ms ago.
     fn hear(&mut self, ms: u64, cumulative: u32, block: (u32, u32), flags: Flags) {
-        let sent_at = at(ms.saturating_sub(100));
-        let ack =
-            Packet { sequence: cumulative, flags, ..self.format.control(Kind::Ack, 0, sent_at) };
+        self.hear_of(ms.saturating_sub(100), ms, cumulative, block, flags);
+    }
+
+    /// An ACK comes that answers a packet of that time.
+    fn hear_of(&mut self, sent_ms: u64, ms: u64, cumulative: u32, block: (u32, u32), flags: Flags) {
+        let ack = Packet {
+            sequence: cumulative,
+            flags,
+            ..self.format.control(Kind::Ack, 0, at(sent_ms))
+        };
         let ack = ack.saying(Header::Ack { block, feedback: 0.0 });
         let rtt = at(ms).since(ack.sent_at);
         self.sender.on_ack(at(ms), &ack, rtt, &mut *self.controller);
