@@ -328,6 +328,66 @@ def test_the_command_prints_draws_and_records(
     assert page.read_text(encoding="utf-8") == text
 
 
+ABLATIONS = """
+[ablations."half of the rate"]
+cases = ["one"]
+runs = ["dctcp"]
+scenario.topology.rate = "5 Gbps"
+"""
+
+
+def test_a_part_is_taken_out_to_see_what_it_does(
+    make_folder: MakeFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_folder(1.0)
+    with (folder / "cases.toml").open("a", encoding="utf-8") as file:
+        file.write(ABLATIONS)
+    page = tmp_path / "docs" / "validation.md"
+    page.parent.mkdir()
+    marks = "<!-- other ablations: begin -->old<!-- other ablations: end -->"
+    page.write_text(f"before\n{marks}\nafter\n")
+    assert cli.invoke(["validate", "other", "--ablate", "--record", "--out", "out"]) == 0
+    assert "without half of the rate" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert "| without half of the rate |" in text
+    table = pl.read_csv(tmp_path / "out" / "ablations.csv").fill_null("")
+    assert table.select("without", "case", "run").rows() == [
+        ("", "one", "dctcp"),
+        ("half of the rate", "one", "dctcp"),
+    ]
+    whole, without = table["mean"]
+    assert without > 1.5 * whole
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("", ""), "has no `ablations`, which say what to take out"),
+        (('["dctcp"]', '["dctpc"]'), "runs: there is no `dctpc`; did you mean `dctcp`?"),
+        (('["one"]', "[]"), "cases"),
+        (("topology.rate", "topology.raet"), "did you mean `rate`?"),
+    ],
+)
+def test_what_cannot_be_taken_out_is_told_in_one_line(
+    change: tuple[str, str],
+    expected: str,
+    make_folder: MakeFolder,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = make_folder(1.0)
+    if change[0]:
+        assert change[0] in ABLATIONS
+        with (folder / "cases.toml").open("a", encoding="utf-8") as file:
+            file.write(ABLATIONS.replace(*change))
+    assert cli.invoke(["validate", "other", "--ablate"]) == 2
+    error = capsys.readouterr().err.strip()
+    assert expected in error
+    assert error.count("\n") == 0
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -211,6 +211,10 @@ class Loss:
         """Payload sent and not yet acknowledged, lost or not, in bytes."""
 
     @property
+    def lost_bytes(self) -> int:
+        """Payload that a time-out newly takes for lost; 0 for other signs: ACKs tell of it."""
+
+    @property
     def sign(self) -> Literal["gap", "timeout", "mark"]:
         """How it was noticed: later data was acknowledged, nothing was for too long, or a mark."""
 

@@ -19,6 +19,8 @@ A folder holds the other's results and `cases.toml`, which says what each run wa
   has as `alone_us`.
 * Beside it, `bins.csv` has the other's completion times by size and `totals.csv` its other numbers.
   Bins may overlap; `groups` gives those of `by = "group"` names, as in `small = [1, 68]`.
+* `ablations`, by name, say what to take out to see what it does: the `runs` of `cases` are run
+  again with its `scenario` on top.
 * `shares.csv`, where flows are compared that do not end, has the bytes of each `flow` that arrived
   `from_s` `to_s`; `share_within = 0.15` says how far apart shares may be in each period.
 
@@ -26,179 +28,28 @@ A folder is read whole: what is wrong anywhere in it is told before anything run
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import polars as pl
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
-from pydantic import model_validator as checks
 
 from sojourn import places, shares
 from sojourn._core import ScenarioError
-from sojourn.scenario import FileError, Scenario, check, override, parse, trace
-from sojourn.typed import TEXT, Column, read_csv, read_parquet, typed
-from sojourn.wording import did_you_mean
-
-TOTALS = (
-    "flows",
-    "unfinished",
-    "mean",
-    "median",
-    "p99",
-    "active_flows",
-    "utilisation",
-    "queue_packets",
-    "drop_rate",
-    "retransmit_rate",
-    "retransmits",
-    "timeouts",
+from sojourn.cases_form import (
+    BINS,
+    BINS_COLUMNS,
+    FLOWS_COLUMNS,
+    TOTALS,
+    TOTALS_COLUMNS,
+    CasesFile,
+    CaseTable,
+    Settings,
 )
-"""What is compared of a run as a whole, with the names of `totals.csv`."""
-
-BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p95", "p99")
-"""What is compared of the flows whose size (or number) is from `low` to `high`."""
-
-
-def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
-    if pair[0] >= pair[1]:
-        raise ValueError("the first must be less than the second")
-    return pair
-
-
-Seconds = Annotated[float, Field(ge=0, le=1e9)]
-Bytes = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Share = Annotated[float, Field(gt=0)]
-Period = Annotated[tuple[Seconds, Seconds], Strict(False), AfterValidator(_ascending)]
-Group = Annotated[tuple[int, int], Strict(False)]
-Within = Annotated[
-    Annotated[Share, Tag("everywhere")]
-    | Annotated[dict[Literal["mean", "p95", "p99"], dict[str, Share]], Tag("by statistic")],
-    Discriminator(lambda value: "by statistic" if isinstance(value, dict) else "everywhere"),
-]
-
-
-class Settings(BaseModel):
-    """What is said of a run: in its table, that of its case or that of the file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-    title: str
-    """What the case is, for people."""
-    label: str
-    """The name of what was run, for people."""
-    measured_s: Period
-    """From when to when the flows arrive that count."""
-    end_s: Annotated[float, Field(gt=0, le=1e9)]
-    """When the run ends."""
-    payload_bytes: Bytes
-    wire_bytes: Bytes
-    """The size of a packet without and with its headers."""
-    ack_bytes: Bytes = 40
-    """The size of an ACK."""
-    scenario: dict[str, Any]
-    repeats: list[dict[str, Any]] = [{}]
-    """What changes it each time that it is run; ours is the mean."""
-    link: str | None = None
-    """The link whose queue and utilisation are compared; without one, the network as a whole."""
-    by: Literal["size", "flow", "group"] = "size"
-    """Whether bins are of sizes, of single flows or of groups of sizes."""
-    groups: dict[str, Group] = {}
-    """The names of bins."""
-    within: Within | None = None
-    """Which share of the other's number ours may be apart; `None` is not judged."""
-    share_within: Share | None = None
-    """How far a flow's share of a period may be from that there: 0.15 are 15 points."""
-    factor: dict[Literal["timeouts", "retransmits"], Annotated[float, Field(ge=1)]] = {}
-    """Within which factor of the other's ours may be; fewer than one count as one."""
-    adds_s: Seconds = 0.0
-    """What is added to our completion times."""
-    ack_s: Seconds = 0.0
-    """What is added to the time that a flow is in progress."""
-    until: Literal["received", "acked"] = "received"
-    """Where completion times end."""
-    over: Literal["second", "alone"] = "second"
-    """In what they are measured."""
-    p99: Literal["nearest", "higher", "lower", "midpoint", "linear"] = "higher"
-    """How a percentile is found between two flows."""
-    least_flows: Annotated[int, Field(ge=1)] = 100
-    """How many flows a bin must have to be judged."""
-    sample_interval: str = "10 ms"
-
-    @checks(mode="after")
-    def _agree(self) -> "Settings":
-        """Compare what two keys say."""
-        if self.measured_s[1] > self.end_s:
-            raise ValueError(f"`measured_s` must end no later than `end_s` = {self.end_s:g}")
-        if not self.repeats:
-            raise ValueError("`repeats` must be one or more tables")
-        if self.wire_bytes < self.payload_bytes:
-            raise ValueError("`wire_bytes` must be no less than `payload_bytes`")
-        return self
-
-
-class _Quick(BaseModel):
-    """What a short run has instead."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    measured_s: Period | None = None
-    end_s: float | None = None
-
-
-class _Run(BaseModel):
-    """The table of a run, beside its settings."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    scenario: dict[str, Any] = {}
-    like: str | None = None
-
-
-class _Case(BaseModel):
-    """The table of a case, beside the settings that its runs share."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    scenario: dict[str, Any] = {}
-    flows: str | None = None
-    quick: _Quick | None = None
-    runs: Annotated[dict[str, _Run], Field(min_length=1)]
-
-
-class _File(BaseModel):
-    """`cases.toml`, beside the settings that all runs share."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    simulator: str
-    scenario: dict[str, Any] = {}
-    cases: Annotated[dict[str, _Case], Field(min_length=1)]
-
-
-COUNT = Column(whole=True)
-TIME = Column(least=1e-12, may_be_empty=True)
-NUMBER = Column(may_be_empty=True)
-
-BINS_COLUMNS = {
-    **dict.fromkeys(("case", "run"), TEXT),
-    **dict.fromkeys(("low", "high", "flows", "unfinished"), COUNT),
-    **{"mean": TIME, "stderr": NUMBER, "median": TIME, "p99": TIME},
-    "p95": Column(least=1e-12, may_be_empty=True, needed=False),
-}
-TOTALS_COLUMNS = {
-    **dict.fromkeys(("case", "run"), TEXT),
-    **dict.fromkeys(TOTALS, Column(may_be_empty=True, needed=False)),
-}
-FLOWS_COLUMNS = {
-    "start_us": Column(),
-    "packets": Column(1, 1e9, whole=True, needed=False),
-    "bytes": Column(1, 1e15, whole=True, needed=False),
-    **dict.fromkeys(("source", "target"), Column(0, 1e9, whole=True, needed=False)),
-    "alone_us": Column(1e-6, needed=False),
-}
-"""The columns of the Parquet file, beside those of the other's completion times."""
+from sojourn.scenario import FileError, Scenario, check, override, parse, trace
+from sojourn.typed import Column, read_csv, read_parquet, typed
+from sojourn.wording import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -279,6 +130,11 @@ class Replay:
         until = {"time_limit": f"{self.settings.measured_s[0]} s"}
         return [override(scenario, until) for scenario in self.scenarios]
 
+    def changed(self, scenario: Mapping[str, Any]) -> "Replay":
+        """Return the same run with this on top of its scenario."""
+        whole = override(self.settings.scenario, scenario)
+        return replace(self, settings=self.settings.model_copy(update={"scenario": whole}))
+
     def bin_name(self, low: int, high: int) -> str:
         """Return the name of a bin, such as `8 to 11 packets`."""
         if self.settings.by == "flow":
@@ -336,18 +192,19 @@ def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -
             " `flows` with the name of the run"
         )
     for replay in chosen:
-        _check_scenario(file, replay)
+        check_scenario(str(file), replay)
     return chosen
 
 
 def simulator(folder: Path) -> str:
     """Return the name of the simulator that a folder's results are from."""
-    return _read_file(folder).simulator
+    return read_file(folder).simulator
 
 
-def _read_file(folder: Path) -> _File:
+def read_file(folder: Path) -> CasesFile:
+    """Return the `cases.toml` of a folder."""
     file = folder / "cases.toml"
-    return typed(_File, parse(file), str(file))
+    return typed(CasesFile, parse(file), str(file))
 
 
 @dataclass(frozen=True)
@@ -355,7 +212,7 @@ class _Folder:
     """The files of a folder, each of the declared form."""
 
     path: Path
-    file: _File
+    file: CasesFile
     bins: pl.DataFrame
     totals: pl.DataFrame
     shares: pl.DataFrame
@@ -364,7 +221,7 @@ class _Folder:
 
     @classmethod
     def read(cls, path: Path) -> "_Folder":
-        file = _read_file(path)
+        file = read_file(path)
         return cls(
             path,
             file,
@@ -411,7 +268,7 @@ class _Folder:
                     raise FileError(f"{self.path / file}: there is no run `{name}`{hint}")
 
 
-def _settings(read: _File, case: str, run: str, place: str, *, quick: bool) -> Settings:
+def _settings(read: CasesFile, case: str, run: str, place: str, *, quick: bool) -> Settings:
     """Return the settings of a run: its own over those of its case over those of the file."""
     of_case = read.cases[case]
     own = _inherited(read, case, run, place, ())
@@ -422,7 +279,7 @@ def _settings(read: _File, case: str, run: str, place: str, *, quick: bool) -> S
 
 
 def _inherited(
-    read: _File, case: str, name: str, place: str, by: tuple[str, ...]
+    read: CasesFile, case: str, name: str, place: str, by: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the table of a run over that of the run which it is `like`, and so on."""
     runs = read.cases[case].runs if case in read.cases else {}
@@ -448,7 +305,7 @@ def _complete(bins: pl.DataFrame) -> pl.DataFrame:
     return bins.with_columns(lacking)
 
 
-def _read_flows(folder: Path, case: _Case) -> pl.DataFrame | None:
+def _read_flows(folder: Path, case: CaseTable) -> pl.DataFrame | None:
     if case.flows is None:
         return None
     file = folder / case.flows
@@ -503,7 +360,7 @@ def _check_settings(place: str, replay: Replay) -> None:
         raise FileError(f"{place}: measured_s: no flow arrives from {since:g} s to {until:g} s")
 
 
-def _check_scenario(file: Path, replay: Replay) -> None:
+def check_scenario(place: str, replay: Replay) -> None:
     """Refuse a run that the core refuses, with its name, and one in which nothing arrives."""
     try:
         for scenario in replay.scenarios:
@@ -519,7 +376,7 @@ def _check_scenario(file: Path, replay: Replay) -> None:
         for flow in replay.shares["flow"].filter(replay.shares["flow"] >= flows):
             raise ScenarioError(f"shares.csv: there is no flow {flow}, but 0 to {flows - 1}")
     except ScenarioError as error:
-        raise FileError(f"{file}: {replay.full_name}: {error}") from None
+        raise FileError(f"{place}: {replay.full_name}: {error}") from None
 
 
 def _any_between(times: pl.Series, since: float, until: float) -> bool:

@@ -28,6 +28,8 @@ EVENTS = (
     "on_open",
     "on_ack",
     "on_loss",
+    "remember",
+    "on_undo",
     "on_notification",
     "on_sent",
     "on_timer",
@@ -94,6 +96,16 @@ class Controller:
 
     def on_loss(self, loss: Loss) -> None:
         """Hear of a loss: once a window for those that ACKs reveal, and for every time-out."""
+
+    def remember(self, now_s: float) -> None:
+        """Note what the next loss may cost, for it may have to be given back.
+
+        Only with `undo` in `reliability`; called before `on_loss`, and not for further losses that
+        would be given back with the first.
+        """
+
+    def on_undo(self, now_s: float) -> None:
+        """Hear that nothing was lost: what it has cost since `remember` is to be given back."""
 
     def on_notification(self, now_s: float) -> None:
         """Hear of a congestion notification, where `marks` is `notify`."""

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from sojourn import metrics, shares
-from sojourn.cases import BINS, TOTALS, Replay
+from sojourn.cases import Replay
+from sojourn.cases_form import BINS, TOTALS
 from sojourn.claims import Verdict, at_most, not_judged, said
 from sojourn.results import Result
 from sojourn.run import run_many

@@ -288,10 +288,10 @@ def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
     return page
 
 
-def section(folder: Path) -> tuple[Path, str, str]:
+def section(folder: Path, of: str = "") -> tuple[Path, str, str]:
     """Return the page of a folder's section, and its text up to and from the section."""
-    page = page_of(folder)
-    begin, end = (f"<!-- {folder.resolve().name}: {word} -->" for word in ("begin", "end"))
+    page, name = page_of(folder), f"{folder.resolve().name}{of}"
+    begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
     try:
         text = files.read_text(page, files.MOST_SETTINGS)
     except OSError as error:
@@ -306,7 +306,11 @@ def section(folder: Path) -> tuple[Path, str, str]:
 def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:
     parts = [f"Numbers are ours / {simulator}; in brackets the difference ± two standard errors."]
     for one in every_table(outcomes, abreast=len(outcomes)):
-        header = ["| " + " | ".join(one.columns) + " |", "| --- " * len(one.columns) + "|"]
-        rows = ["| " + " | ".join(row) + " |" for row in one.rows]
-        parts += [f"**{one.title}**", "\n".join(header + rows)]
+        parts += [f"**{one.title}**", markdown(one)]
     return parts
+
+
+def markdown(table: Rows) -> str:
+    """Return a table as text of a page."""
+    header = ["| " + " | ".join(table.columns) + " |", "| --- " * len(table.columns) + "|"]
+    return "\n".join(header + ["| " + " | ".join(row) + " |" for row in table.rows])

@@ -70,6 +70,8 @@ fn linux(kind: &str) -> Value {
         // SRTT + max(200 ms, 4 RTTVAR).
         "min_rto": "200 ms",
         "timer_granularity": "200 ms",
+        // CONFIG_HZ=250, as the kernel had that was measured.
+        "timer_tick": "4 ms",
         "max_rto": "120 s",
         "forgiven_syns": 1,
         "linear_syns": 4,

@@ -207,6 +207,7 @@ fn nonsense_is_refused() {
             error(transport(json!({ "tolerated": -1 }))),
             error(transport(json!({ "farewell": -0.5 }))),
             error(transport(json!({ "reliability": { "delayed_ack": "40 ms" } }))),
+            error(transport(json!({ "reliability": { "sack_compression": "1 ms" } }))),
             error(json!({ "router": { "kind": "fair_share", "target_utilisation": 1.5 } })),
             error(json!({ "router": { "kind": "fair_share", "forget_after": "0 s" } })),
             error(json!({ "router": "rcp" })),

@@ -205,6 +205,7 @@ fn nonsense_is_refused() {
             error(json!({ "compensation": { "weakening": 0.5 } })),
             error(json!({ "reliability": { "handshake": false } })),
             error(json!({ "reliability": { "delayed_ack": "40 ms" } })),
+            error(json!({ "reliability": { "sack_compression": "1 ms" } })),
         ]
         .join("\n")
     );

@@ -146,6 +146,8 @@ told! {
         now_ps: u64 = |loss| loss.now.0;
         /// Payload sent and not yet acknowledged, lost or not, in bytes.
         flight_bytes: u64 = |loss| loss.flight.0;
+        /// Payload that a time-out newly takes for lost, in bytes; 0 for other signs, whose ACKs tell of it.
+        lost_bytes: u64 = |loss| loss.lost.0;
         /// How it was noticed: `gap`, `timeout` or `mark`.
         sign: &'static str = |loss| match loss.sign {
             Sign::Gap => "gap",
@@ -318,6 +320,8 @@ struct Methods {
     on_open: Option<Py<PyAny>>,
     on_ack: Option<Py<PyAny>>,
     on_loss: Option<Py<PyAny>>,
+    remember: Option<Py<PyAny>>,
+    on_undo: Option<Py<PyAny>>,
     on_notification: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
     on_timer: Option<Py<PyAny>>,
@@ -346,6 +350,8 @@ impl Methods {
             on_open: method("on_open")?,
             on_ack: method("on_ack")?,
             on_loss: method("on_loss")?,
+            remember: method("remember")?,
+            on_undo: method("on_undo")?,
             on_notification: method("on_notification")?,
             on_sent: method("on_sent")?,
             on_timer: method("on_timer")?,
@@ -544,6 +550,22 @@ impl Controller for Written {
             loss.now,
             |methods| methods.on_loss.as_ref(),
             |py, on_loss, _| on_loss.call1(py, (Loss(*loss),)),
+        );
+    }
+
+    fn remember(&mut self, now: Time) {
+        self.tell(
+            now,
+            |methods| methods.remember.as_ref(),
+            |py, remember, _| remember.call1(py, (now.seconds(),)),
+        );
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.tell(
+            now,
+            |methods| methods.on_undo.as_ref(),
+            |py, on_undo, _| on_undo.call1(py, (now.seconds(),)),
         );
     }
 

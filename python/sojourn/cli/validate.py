@@ -22,6 +22,9 @@ def validate(
         list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Run short, and compare flow by flow.")] = False,
+    ablate: Annotated[
+        bool, typer.Option(help="Take out one part at a time, as the folder says, and compare.")
+    ] = False,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
@@ -30,19 +33,28 @@ def validate(
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
     """Replay what another simulator ran, and compare."""
-    from sojourn import screen, validation_page
+    from sojourn import ablations, screen, validation_page
     from sojourn import validate as validation
     from sojourn.cases import find_cases, read_cases, simulator
 
     folder = find_cases(cases)
-    if record and (quick or only):
-        raise ScenarioError("--record: wants all runs at full length")
+    if (record or ablate) and (quick or only):
+        raise ScenarioError(f"--{'record' if record else 'ablate'}: wants all runs at full length")
     if record:
-        validation_page.section(folder)
-    replays = read_cases(folder, quick=quick, only=only or ())
+        validation_page.section(folder, ablations.SECTION if ablate else "")
     other = simulator(folder)
     out = place(out, "validate", folder.resolve().name)
     options = run_options(threads, cluster, memory, fresh)
+    if ablate:
+        without = ablations.run(ablations.read(folder), what=f"ablate {cases}", **options)
+        table = ablations.rows(without, other)
+        screen.show([table])
+        print(f"ours / {other} - 1; time-outs")
+        print(f"written to {out}: {ablations.write(without, out)}")
+        if record:
+            print(f"written to {ablations.record(table, folder)}")
+        return
+    replays = read_cases(folder, quick=quick, only=only or ())
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
     screen.show(validation_page.every_table(outcomes, abreast=screen.console.width // 42))
     print(f"ours / {other} (difference ± two standard errors)")

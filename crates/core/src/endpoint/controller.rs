@@ -92,10 +92,10 @@ pub trait Controller: Send {
 
     /// What the next loss costs may have to be given back; told only if that may be
     /// ([`Reliability::undo`](super::Reliability::undo)).
-    fn remember(&mut self) {}
+    fn remember(&mut self, _now: Time) {}
 
     /// Nothing was lost: gives back what it has cost since it was to be remembered.
-    fn on_undo(&mut self) {}
+    fn on_undo(&mut self, _now: Time) {}
 
     /// A congestion notification packet has come.
     fn on_notification(&mut self, _now: Time) {}

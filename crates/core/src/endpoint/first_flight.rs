@@ -164,12 +164,12 @@ impl<L: Law> Controller for Starter<L> {
         }
     }
 
-    fn remember(&mut self) {
-        self.window.remember();
+    fn remember(&mut self, now: Time) {
+        self.window.remember(now);
     }
 
-    fn on_undo(&mut self) {
-        self.window.on_undo();
+    fn on_undo(&mut self, now: Time) {
+        self.window.on_undo(now);
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {

@@ -212,10 +212,17 @@ crate::parameters! {
         /// How many segments are acknowledged at once before ACKs are delayed (RFC 5681: 0; Linux: 16 at
         /// least, and more while the receiver's window grows).
         pub quick_acks: u32 = 0;
+        /// How long a SACK may wait for more to tell of, after three have told of the same gap and where no
+        /// ACK is quick any more; but no longer than a twentieth of a round trip, which is taken for twice
+        /// the time that the segment was on its way (Linux: 1 ms); none reports every segment at once.
+        pub sack_compression: Option<Duration> = None, where positive_if_given;
         /// A time-out that never changes; none follows RFC 6298, by the parameters above.
         pub fixed_rto: Option<Duration> = None, where positive_if_given;
         /// The least time by which a time-out exceeds the round-trip time (RFC 9002 §6.1.2: 1 ms).
         pub timer_granularity: Duration = Duration::from_millis(1);
+        /// Period of the clock with whose ticks a sender's time-outs and probes for losses come, and later
+        /// the longer they are (Linux: 1, 4 or 10 ms, by how it was built); zero for an exact one.
+        pub timer_tick: Duration = Duration::ZERO;
         /// How many segments the receiver takes beyond the first that it lacks; none for any number.
         pub receive_window: Option<u32> = None, where positive_if_given;
     }
@@ -229,6 +236,7 @@ crate::parameters! {
             _ if reliability.undo => Err(Problem::new("undo", "needs recovery = \"rack\"")),
             Recovery::SelectiveRepeat => Ok(()),
             _ if reliability.duplicate_sack => needs("duplicate_sack"),
+            _ if reliability.sack_compression.is_some() => needs("sack_compression"),
             _ if reliability.tail_probe.is_some() => needs("tail_probe"),
             _ if reliability.proportional_reduction => needs("proportional_reduction"),
             Recovery::NewReno | Recovery::Reno | Recovery::GoBackN => Ok(()),
@@ -259,6 +267,16 @@ impl Reliability {
     pub fn patient() -> Self {
         let rto = Duration::from_millis(20);
         Self { initial_rto: rto, min_rto: rto, ..Self::selective_repeat() }
+    }
+
+    /// Refuses what leaves packets without an answer of their own, which is wanted for a reason.
+    pub fn must_answer_each(&self, why: &str) -> Result<(), Problem> {
+        let field = match (self.delayed_ack, self.sack_compression) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "delayed_ack",
+            (None, Some(_)) => "sack_compression",
+        };
+        Err(Problem::new(field, format!("must be none: {why}")).within("reliability"))
     }
 
     /// As RDMA network cards have it: go-back-N.

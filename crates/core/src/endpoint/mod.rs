@@ -27,6 +27,7 @@ pub mod sliding;
 pub mod stack;
 pub mod tail;
 pub mod throttle;
+pub mod ticks;
 pub mod train;
 pub mod undo;
 pub mod window;

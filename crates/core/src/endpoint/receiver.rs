@@ -38,15 +38,22 @@ pub struct Answer {
     pub feedback: f32,
 }
 
-/// A segment that has come in order and is still to be acknowledged.
+/// What has come and is still to be acknowledged: a segment in order, or some of one run beyond a gap.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// When it was sent.
+    /// The first of them, and when it was sent.
+    sequence: u32,
     sent_at: Time,
     feedback: f32,
-    /// When to acknowledge it at the latest.
+    count: u32,
+    /// When to acknowledge them at the latest.
     until: Time,
 }
+
+/// SACKs that tell of a gap before they are compressed, and how many segments one may stand for then (Linux:
+/// `TCP_FASTRETRANS_THRESH` and `tcp_comp_sack_nr`).
+const REPORTS: u32 = 3;
+const MOST_COMPRESSED: u32 = 44;
 
 /// State of a receiver. What every packet touches stands first.
 #[derive(Debug)]
@@ -64,6 +71,8 @@ pub struct Receiver {
     /// What has come beyond a gap.
     early: Ranges,
     pending: Option<Pending>,
+    /// How many SACKs have told of the gap before `expected`.
+    reports: u32,
     /// When the gap before `expected` was last reported; [`Time::NEVER`] before.
     reported: Time,
     /// When the next notification may go, or when the clock of notifications started, if they go at its
@@ -77,6 +86,7 @@ impl Receiver {
         Self {
             mechanism: Arc::clone(mechanism),
             pending: None,
+            reports: 0,
             expected: 0,
             early: Ranges::default(),
             reported: Time::NEVER,
@@ -105,7 +115,8 @@ impl Receiver {
                 let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
                 let run = || self.early.run_of(packet.sequence).unwrap_or_default();
                 let block = if is_new { run() } else { self.again(packet) };
-                (is_new, Some(self.answer(packet, block)))
+                let holds = is_new && self.holds(now, packet, block);
+                (is_new, (!holds).then(|| self.answer(packet, block)))
             }
         };
         Reply { ack, notification, is_new }
@@ -122,19 +133,62 @@ impl Receiver {
             self.early.remove(self.expected, to);
             self.expected = to;
         }
+        self.reports = u32::from(!self.early.is_empty());
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
-        let is_quick = self.expected <= self.mechanism.reliability.quick_acks;
-        match self.mechanism.reliability.delayed_ack.filter(|_| !is_quick) {
+        match self.mechanism.reliability.delayed_ack.filter(|_| !self.is_quick(packet)) {
             Some(delay)
                 if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
             {
-                let feedback = packet.header().feedback();
-                let (sent_at, until) = (packet.sent_at, now + delay);
-                self.pending = Some(Pending { sent_at, feedback, until });
+                self.hold(packet, now + delay);
                 None
             }
-            _ => (wants_ack || had_gap).then(|| self.answer(packet, (0, 0))),
+            _ => (wants_ack || had_gap).then(|| self.answer(packet, self.pending_run())),
         }
+    }
+
+    /// Whether a segment is one of the first, which are acknowledged at once.
+    fn is_quick(&self, packet: &Packet) -> bool {
+        packet.sequence < self.mechanism.reliability.quick_acks
+    }
+
+    /// A new segment beyond the gap, in the run `block`: says whether its SACK waits for others. It does not
+    /// beside another run that waits, for an ACK tells of one; nor if it is marked.
+    fn holds(&mut self, now: Time, packet: &Packet, block: (u32, u32)) -> bool {
+        let Some(most) = self.mechanism.reliability.sack_compression else { return false };
+        if self.is_quick(packet) || packet.is_marked() {
+            return false;
+        }
+        if self.reports < REPORTS {
+            self.reports += 1;
+            return false;
+        }
+        match &mut self.pending {
+            None => {
+                // The receiver's own estimate of the round trip is not modelled.
+                let round_trip = now.since(packet.sent_at) * 2;
+                self.hold(packet, now + most.min(round_trip / 20));
+                true
+            }
+            Some(pending) => {
+                let waits_on = (block.0..block.1).contains(&pending.sequence)
+                    && pending.count < MOST_COMPRESSED;
+                pending.count += u32::from(waits_on);
+                waits_on
+            }
+        }
+    }
+
+    /// Leaves a segment unanswered for now.
+    fn hold(&mut self, packet: &Packet, until: Time) {
+        let feedback = packet.header().feedback();
+        let Packet { sequence, sent_at, .. } = *packet;
+        self.pending = Some(Pending { sequence, sent_at, feedback, count: 1, until });
+    }
+
+    /// The run beyond the gap that holds what is still to be acknowledged; empty in order.
+    fn pending_run(&self) -> (u32, u32) {
+        let run = self.pending.and_then(|pending| self.early.run_of(pending.sequence));
+        run.unwrap_or_default()
     }
 
     /// What an ACK reports of a segment that has come again: that segment (RFC 2883), or as much as of any
@@ -157,9 +211,12 @@ impl Receiver {
         Some(Answer { kind: Kind::Nack, ..self.answer(packet, (0, 0)) })
     }
 
-    /// The acknowledgement that `packet` causes, for it and for one that is still to be acknowledged.
-    pub fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
-        let pending = self.pending.take();
+    /// The acknowledgement that `packet` causes, for it and for what is still to be acknowledged, unless that
+    /// lies in another run.
+    fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
+        let (expected, told) = (self.expected, block.0..block.1);
+        let is_told = |sequence: u32| sequence < expected || told.contains(&sequence);
+        let pending = self.pending.take_if(|pending| is_told(pending.sequence));
         let feedback = match (pending, packet.header()) {
             // XCP's feedback is a change, and adds up; a rate is replaced by the next.
             (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
@@ -235,14 +292,15 @@ impl Receiver {
         if notification {
             self.notify_at = Time::NEVER;
         }
+        let block = self.pending_run();
         let pending = self.pending.take_if(|pending| pending.until <= now);
         // What waits was not marked.
         let flags = self.told_of_marks(false);
         let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
             kind: Kind::Ack,
             cumulative: self.expected,
-            block: (0, 0),
-            runs: 0,
+            block,
+            runs: self.early.len(),
             sent_at,
             flags,
             feedback,
@@ -337,6 +395,65 @@ mod tests {
             "a copy, at once (RFC 5681 §4.2)"
         );
         assert_eq!(answer(&mut receiver, 106, 5), None);
+    }
+
+    /// A receiver that lacks segment 0 and has told of 1, 2 and 3 at once; it compresses what follows.
+    fn compressing() -> Receiver {
+        let sack_compression = Some(Duration::from_millis(1));
+        let reliability = Reliability { sack_compression, ..Reliability::internet() };
+        let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
+        for sequence in 1..=3 {
+            assert_eq!(answer(&mut receiver, 100, sequence), Some((0, (1, sequence + 1))));
+        }
+        receiver
+    }
+
+    #[test]
+    fn the_fourth_sack_of_a_gap_waits_for_more_but_not_long() {
+        let mut receiver = compressing();
+        for sequence in 4..20 {
+            assert_eq!(answer(&mut receiver, 101, sequence), None);
+        }
+        assert_eq!(receiver.deadline(), at(102));
+        let ack = receiver.on_time(at(102)).ack.unwrap();
+        assert_eq!((ack.cumulative, ack.block, ack.runs), (0, (1, 20), 1));
+        assert_eq!(receiver.deadline(), Time::NEVER);
+        for sequence in 20..64 {
+            assert_eq!(answer(&mut receiver, 103, sequence), None);
+        }
+        assert_eq!(answer(&mut receiver, 103, 64), Some((0, (1, 65))), "44 are enough");
+    }
+
+    #[test]
+    fn what_waits_is_told_with_what_comes_in_order_and_not_with_another_run() {
+        let mut receiver = compressing();
+        assert_eq!(answer(&mut receiver, 101, 4), None);
+        assert_eq!(answer(&mut receiver, 101, 6), Some((0, (6, 7))), "an ACK tells of one run");
+        assert_eq!(receiver.deadline(), at(102));
+        assert_eq!(answer(&mut receiver, 101, 0), Some((5, (0, 0))));
+        assert_eq!(receiver.deadline(), Time::NEVER);
+        // That was the first ACK of a new gap; 6 and what follows are its run.
+        assert_eq!(answer(&mut receiver, 101, 7), Some((5, (6, 8))));
+        assert_eq!(answer(&mut receiver, 101, 8), Some((5, (6, 9))));
+        assert_eq!(answer(&mut receiver, 101, 9), None);
+        assert_eq!(answer(&mut receiver, 101, 11), Some((5, (11, 12))));
+        assert_eq!(
+            answer(&mut receiver, 101, 5),
+            Some((10, (0, 0))),
+            "it has filled the first run"
+        );
+        assert_eq!(receiver.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_sack_waits_no_longer_than_a_twentieth_of_a_round_trip() {
+        let sack_compression = Some(Duration::from_millis(40));
+        let reliability = Reliability { sack_compression, ..Reliability::internet() };
+        let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
+        for sequence in 1..=4 {
+            answer(&mut receiver, 100, sequence);
+        }
+        assert_eq!(receiver.deadline(), at(105), "50 ms on its way");
     }
 
     #[test]

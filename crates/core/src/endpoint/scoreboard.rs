@@ -7,8 +7,8 @@
 
 use super::rack::Rack;
 use super::ranges::Ranges;
-use super::{Recovery, Reliability};
-use crate::units::Time;
+use super::{Recovery, Reliability, ticks};
+use crate::units::{Duration, Time};
 
 /// Where recovery from losses stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,7 @@ pub struct Scoreboard {
     /// makes it.
     rack: Option<Box<Rack>>,
     judges_at: Time,
+    timer_tick: Duration,
 }
 
 impl Scoreboard {
@@ -102,6 +103,7 @@ impl Scoreboard {
             parts: 0,
             rack: (reliability.recovery == Recovery::Rack).then(Box::default),
             judges_at: Time::NEVER,
+            timer_tick: reliability.timer_tick,
         }
     }
 
@@ -333,9 +335,13 @@ impl Scoreboard {
         let is_gap = self.duplicate_acks.is_some_and(|wanted| self.received.count() >= wanted);
         let hurries = self.phase != Phase::Open || is_gap;
         let before = self.lost.count();
-        self.judges_at = rack.judge(now, hurries, |sequence| {
+        let due = rack.judge(now, hurries, |sequence| {
             self.lost.insert(sequence, sequence + 1);
         });
+        self.judges_at = match due {
+            Time::NEVER => Time::NEVER,
+            due => ticks::end(now, due.since(now), self.timer_tick),
+        };
         self.lost.count() - before
     }
 

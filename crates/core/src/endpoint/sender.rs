@@ -13,7 +13,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Scoreboard, Told};
 use super::tail::Tail;
 use super::undo::Undo;
-use super::{Ack, Allowance, Beside, Controller, Mechanism, Opened, Sign, Timer};
+use super::{Ack, Allowance, Beside, Controller, Mechanism, Opened, Sign, Timer, ticks};
 use crate::packet::{Format, Header, Kind, Packet};
 use crate::units::{Bytes, Duration, Time};
 
@@ -136,7 +136,9 @@ impl Sender {
             rtt: Rtt::default(),
             timed: None,
             timeout_from: now,
-            tail: reliability.tail_probe.map(|alone| Box::new(Tail::new(alone))),
+            tail: reliability
+                .tail_probe
+                .map(|alone| Box::new(Tail::new(alone, reliability.timer_tick))),
             reduction: None,
             undo: reliability.undo.then(|| Box::new(Undo::new(reliability.frto))),
             found_lost: 0,
@@ -329,14 +331,14 @@ impl Sender {
     /// Waits from now on before it probes; or not at all, if there is nothing to probe for, or gaps tell of
     /// losses (RFC 8985 §7.2).
     fn watch_tail(&mut self, now: Time) {
-        let Some(tail) = &mut self.tail else { return };
+        let Some(mut tail) = self.tail.take() else { return };
         match self.rtt.smoothed() {
             Some(smoothed) if self.board.is_in_order() && self.board.has_unanswered() => {
-                let timeout = self.timeout_from + self.rtt.timeout(&self.mechanism.reliability);
-                tail.wait(now, smoothed, self.board.flight_size(), timeout);
+                tail.wait(now, smoothed, self.board.flight_size(), self.times_out_at());
             }
             _ => tail.rest(),
         }
+        self.tail = Some(tail);
     }
 
     /// When the next packet may leave.
@@ -363,8 +365,7 @@ impl Sender {
         if self.is_over() {
             return Time::NEVER;
         }
-        let timeout =
-            if self.has_unanswered() { self.timeout_from + self.timeout() } else { Time::NEVER };
+        let timeout = if self.has_unanswered() { self.times_out_at() } else { Time::NEVER };
         let is_open = self.stage == Stage::Open;
         let timeout = if is_open { timeout.min(self.next_probe(allowance)) } else { timeout };
         let timeout = timeout.min(self.board.judges_at());
@@ -527,6 +528,11 @@ impl Sender {
     fn payload(&self, told: Told) -> Bytes {
         let short = if told.has_last { self.full - self.last } else { 0 };
         Bytes(self.bytes(told.received).0 - u64::from(short))
+    }
+
+    /// When the time-out comes, if nothing else does.
+    fn times_out_at(&self) -> Time {
+        ticks::end(self.timeout_from, self.timeout(), self.mechanism.reliability.timer_tick)
     }
 
     /// How long until the time-out, for people who wonder why a flow is stuck.

@@ -4,6 +4,7 @@
 //! The receiver here reports no duplicates, so whether the probe or what it repeats was lost is told as the
 //! RFC tells it without them: by an ACK that says nothing new (§7.4.2).
 
+use super::ticks;
 use crate::units::{Duration, Time};
 
 /// What timers are late by (Linux: 2 ms).
@@ -22,6 +23,7 @@ struct Probe {
 pub struct Tail {
     /// How much longer a segment that is alone waits: as long as its ACK may be delayed.
     alone: Duration,
+    timer_tick: Duration,
     due: Time,
     /// Whether a probe is to leave now.
     is_wanted: bool,
@@ -30,8 +32,8 @@ pub struct Tail {
 
 impl Tail {
     /// No probe is due yet.
-    pub fn new(alone: Duration) -> Self {
-        Self { alone, due: Time::NEVER, is_wanted: false, probe: None }
+    pub fn new(alone: Duration, timer_tick: Duration) -> Self {
+        Self { alone, timer_tick, due: Time::NEVER, is_wanted: false, probe: None }
     }
 
     /// When to probe.
@@ -47,7 +49,7 @@ impl Tail {
     /// Waits from now on: two round trips, but no longer than until the time-out.
     pub fn wait(&mut self, now: Time, smoothed: Duration, flight: u32, timeout: Time) {
         let margin = if flight == 1 { self.alone } else { MARGIN };
-        self.due = (now + smoothed * 2 + margin).min(timeout);
+        self.due = ticks::end(now, smoothed * 2 + margin, self.timer_tick).min(timeout);
         self.is_wanted = false;
     }
 
@@ -101,7 +103,7 @@ mod tests {
     }
 
     fn waiting(flight: u32, timeout: u64) -> Tail {
-        let mut tail = Tail::new(Duration::from_millis(200));
+        let mut tail = Tail::new(Duration::from_millis(200), Duration::ZERO);
         tail.wait(at(0), Duration::from_millis(100), flight, at(timeout));
         tail
     }

@@ -9,6 +9,7 @@ use super::{
     Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
 };
 use crate::parameters::{fraction_if_given, positive, positive_if_given};
+use crate::units::Time;
 
 crate::parameters! {
     /// How a congestion window begins, grows in slow start and is bounded.
@@ -186,11 +187,11 @@ impl<L: Law> Controller for Controlled<L> {
         };
     }
 
-    fn remember(&mut self) {
+    fn remember(&mut self, _now: Time) {
         self.before = Before::new(self.window, self.ssthresh);
     }
 
-    fn on_undo(&mut self) {
+    fn on_undo(&mut self, _now: Time) {
         self.before.restore(&mut self.window, &mut self.ssthresh);
         self.timed_out = false;
     }

@@ -43,10 +43,10 @@ crate::parameters! {
         /// `cubic`, `bbr`, `bbr3`, `dctcp`, `vegas`, `high_speed_tcp` and `scalable_tcp`) stands for
         /// `recovery = "rack"`, `tail_probe = "200 ms"`, `proportional_reduction = true`, `undo`,
         /// `duplicate_sack` and `frto`, a `handshake` and `timestamps`, `initial_rto = "1 s"`, `min_rto` and
-        /// `timer_granularity = "200 ms"`, `max_rto = "120 s"`, `forgiven_syns = 1` and `linear_syns = 4`
-        /// under `reliability`, any `window.count_limit`, `window.hystart = "linux"` in CUBIC, `quanta = 6`,
-        /// `unpaced = 10`, `policer = true` and `aggregation = true` in BBR, and 1448 B of `payload`, 52 B of
-        /// `header`, an `ack` of 52 B and more with `sack`, and a `syn` of 60 B.
+        /// `timer_granularity = "200 ms"`, `timer_tick = "4 ms"`, `max_rto = "120 s"`, `forgiven_syns = 1`
+        /// and `linear_syns = 4` under `reliability`, any `window.count_limit`, `window.hystart = "linux"` in
+        /// CUBIC, `quanta = 6`, `unpaced = 10`, `policer = true` and `aggregation = true` in BBR, and 1448 B
+        /// of `payload`, 52 B of `header`, an `ack` of 52 B and more with `sack`, and a `syn` of 60 B.
         pub kernel: Option<Kernel> = None;
         /// What is added to every measured round-trip time; none adds nothing.
         pub rtt_noise: Option<noise::Config> = None;

@@ -333,7 +333,7 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_undo(&mut self) {
+    fn on_undo(&mut self, _now: Time) {
         // As Linux does it: what was held against the path is forgotten, and the window is back.
         self.model.plateau.restart(0.0);
         self.policer = Policer::default();

@@ -495,7 +495,7 @@ impl Controller for Bbr3 {
         self.model.on_loss(loss, self.is_paused());
     }
 
-    fn on_undo(&mut self) {
+    fn on_undo(&mut self, _now: Time) {
         self.model.throttle.on_undo();
     }
 

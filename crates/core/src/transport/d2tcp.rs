@@ -89,12 +89,12 @@ impl Controller for D2tcp {
         self.dctcp.on_loss(loss);
     }
 
-    fn remember(&mut self) {
-        self.dctcp.remember();
+    fn remember(&mut self, now: Time) {
+        self.dctcp.remember(now);
     }
 
-    fn on_undo(&mut self) {
-        self.dctcp.on_undo();
+    fn on_undo(&mut self, now: Time) {
+        self.dctcp.on_undo(now);
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {

@@ -9,7 +9,7 @@ use crate::endpoint::undo::Before;
 use crate::packet::Format;
 use crate::parameters::{fraction, positive, positive_fraction, positive_if_given};
 use crate::queue;
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 crate::parameters! {
     /// DCTCP: cuts its window in proportion to the share of marked packets ([dctcp10], RFC 8257).
@@ -111,11 +111,11 @@ impl Controller for Dctcp {
         };
     }
 
-    fn remember(&mut self) {
+    fn remember(&mut self, _now: Time) {
         self.before = Before::new(self.window, self.ssthresh);
     }
 
-    fn on_undo(&mut self) {
+    fn on_undo(&mut self, _now: Time) {
         self.before.restore(&mut self.window, &mut self.ssthresh);
     }
 

@@ -7,7 +7,7 @@
 use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
 use crate::endpoint::rtt::smooth;
 use crate::packet::{Format, Header, Kind, Share};
-use crate::parameters::{Problem, defaults, not_negative};
+use crate::parameters::{defaults, not_negative};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::{queue, router};
 
@@ -38,11 +38,7 @@ crate::parameters! {
         pub reliability: Reliability = Reliability::internet();
     }
     check |config| {
-        if config.reliability.delayed_ack.is_some() {
-            let message = "must be none: the answer to every question is wanted";
-            return Err(Problem::new("reliability.delayed_ack", message));
-        }
-        Ok(())
+        config.reliability.must_answer_each("the answer to every question is wanted")
     }
 }
 

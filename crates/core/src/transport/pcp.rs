@@ -108,14 +108,11 @@ crate::parameters! {
         };
     }
     check |config| {
-        let must = |field: &str, message: &str| Err(Problem::new(field, message));
         if !config.reliability.handshake {
-            return must("reliability.handshake", "must be true: the SYN gives the round-trip time");
+            let message = "must be true: the SYN gives the round-trip time";
+            return Err(Problem::new("reliability.handshake", message));
         }
-        if config.reliability.delayed_ack.is_some() {
-            return must("reliability.delayed_ack", "must be none: every packet's delay is wanted");
-        }
-        Ok(())
+        config.reliability.must_answer_each("every packet's delay is wanted")
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Ack, Allowance, Controller, Leaving, Loss, Mechanism, Path, Prioriti
 use crate::packet::{Format, Header};
 use crate::parameters::defaults;
 use crate::queue::{self, Capacity, strict_priority};
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 crate::parameters! {
     /// PIAS: DCTCP whose packets lose priority as their flow grows, so that short flows pass long ones
@@ -74,12 +74,12 @@ impl Controller for Pias {
         self.dctcp.on_loss(loss);
     }
 
-    fn remember(&mut self) {
-        self.dctcp.remember();
+    fn remember(&mut self, now: Time) {
+        self.dctcp.remember(now);
     }
 
-    fn on_undo(&mut self) {
-        self.dctcp.on_undo();
+    fn on_undo(&mut self, now: Time) {
+        self.dctcp.on_undo(now);
     }
 
     fn allowance(&self) -> Allowance {

@@ -134,6 +134,7 @@ impl Transport for Config {
             ecn_capable: self.ecn,
             feedback: match self.marks {
                 Marks::Echo => Feedback::Echo,
+                Marks::EchoUntilReduced if self.reliability.accurate_ecn => Feedback::Count,
                 Marks::EchoUntilReduced => Feedback::EchoUntilReduced,
                 Marks::Notify => Feedback::Notify { interval },
             },

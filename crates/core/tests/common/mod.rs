@@ -12,6 +12,7 @@ use sojourn_core::transport;
 use sojourn_core::watch::Watch;
 
 pub mod campaign;
+pub mod scenarios;
 pub mod two_switches;
 
 /// Runs a scenario given as JSON.

@@ -53,6 +53,15 @@ class Reno(sojourn.Controller):
         self.slow_start_ends = max(half, 2.0)
         self.window = 1.0 if loss.sign == "timeout" else self.slow_start_ends
 
+    def remember(self, now_s: float) -> None:
+        self.before = self.window, self.slow_start_ends
+
+    def on_undo(self, now_s: float) -> None:
+        window, slow_start_ends = self.before
+        self.window = max(self.window, window)
+        self.slow_start_ends = max(self.slow_start_ends, slow_start_ends)
+        self.has_timed_out = False
+
     def allowance(self) -> float:
         return self.window * self.packet + 0.5
 

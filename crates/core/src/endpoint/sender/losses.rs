@@ -40,7 +40,7 @@ impl Sender {
     pub(super) fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
         if let Some(undo) = &mut self.undo {
             undo.begin(self.board.cumulative());
-            controller.remember();
+            controller.remember(now);
         }
         self.slow_down(now, flight, Sign::Gap, controller);
     }
@@ -105,7 +105,7 @@ impl Sender {
         if self.tail.as_mut().is_some_and(|tail| tail.on_time(now)) {
             self.timeout_from = now;
         }
-        if now < self.timeout_from + self.timeout() {
+        if now < self.times_out_at() {
             return;
         }
         self.timeouts += 1;
@@ -123,7 +123,7 @@ impl Sender {
             let (is_repair, has_timed_out) =
                 (self.board.is_recovering(), self.board.has_timed_out());
             if undo.on_timeout(self.board.cumulative(), is_repair, has_timed_out) {
-                controller.remember();
+                controller.remember(now);
             }
         }
         let lost = self.board.on_timeout(now);
@@ -175,7 +175,7 @@ impl Sender {
         self.owes_notice = false;
         self.reduced_until = self.board.cumulative();
         let Told { lost, loss, .. } = self.board.undo(now);
-        controller.on_undo();
+        controller.on_undo(now);
         Told { lost, loss, ..told }
     }
 

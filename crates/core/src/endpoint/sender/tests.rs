@@ -267,6 +267,22 @@ fn a_lost_tail_is_probed_for_before_the_time_out() {
 }
 
 #[test]
+fn time_outs_and_probes_come_with_ticks() {
+    let ticks = json!({ "tail_probe": "200 ms", "min_rto": "400 ms", "timer_tick": "4 ms" });
+    let mut tcp = tcp("rack", &json!({ "reliability": ticks }));
+    tcp.sent(0);
+    // The time-out of a second is 250 ticks, which only every eighth ends.
+    assert_eq!(tcp.times_out(), 1024);
+    tcp.ack(101, 1);
+    // 202 ms after tick 25 are due at 76, and go off with the one after.
+    assert_eq!(tcp.times_out(), 308);
+    assert_eq!(tcp.time_out().len(), 1, "the probe");
+    assert_eq!(tcp.times_out(), 736, "400 ms after 308, which is tick 77: 177, and then 184");
+    let (probe, none) = (tcp.time_out(), tcp.sender.timeouts);
+    assert_eq!((probe, none), (vec![1], 1));
+}
+
+#[test]
 fn the_window_shrinks_in_proportion_to_what_comes() {
     let shrinks = json!({
         "reliability": { "proportional_reduction": true }, "window": { "initial": 20 },
