@@ -56,7 +56,7 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
-    yield from setting.runs(scale, all_schemes(setting.link, "reno"))
+    yield from setting.runs(scale, all_schemes(setting.link, "reno", scale))
 
 
 @figure.table
