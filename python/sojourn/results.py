@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import html
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from sojourn import files
 from sojourn.scenario import FileError, Labels
@@ -53,10 +52,6 @@ COLUMNS = (
 )
 
 
-Tables = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]
-"""Flow records, samples, accounts and chains, as the files of `TABLES`."""
-
-
 class Result:
     """What one run produced."""
 
@@ -77,22 +72,21 @@ class Result:
         """Take the tables and the summary."""
         account = _none(ACCOUNT) if account is None else account
         chain = _none(CHAIN) if chain is None else chain
-        self._given = flows, samples, account, chain
+        self._given = dict(zip(TABLES, (flows, samples, account, chain), strict=True))
         self.summary = summary
 
-    @property
-    def _tables(self) -> Tables:
-        return self._given
+    def _table(self, name: str) -> pl.DataFrame:
+        return self._given[name]
 
     @property
     def flows(self) -> pl.DataFrame:
         """One row a flow, with the columns of `COLUMNS`."""
-        return self._tables[0]
+        return self._table(FLOWS)
 
     @property
     def samples(self) -> pl.DataFrame:
         """Sampled queues and rates in long form: `time_s`, `probe`, `value`."""
-        return self._tables[1]
+        return self._table(SAMPLES)
 
     @property
     def account(self) -> pl.DataFrame:
@@ -114,7 +108,7 @@ class Result:
         `alone_transmission_ps` and, behind those before it, `alone_queue_own_ps`: together its
         `ideal_fct_s`.
         """
-        return self._tables[2]
+        return self._table(ACCOUNT)
 
     @property
     def chain(self) -> pl.DataFrame:
@@ -124,7 +118,7 @@ class Result:
         the flow's start, and how long it lasted by place (`PLACE_ps`). The pieces of a reason add
         up to what `account` has of it.
         """
-        return self._tables[3]
+        return self._table(CHAIN)
 
     @property
     def threads(self) -> int:
@@ -144,7 +138,7 @@ class Result:
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
         """Build the tables from the core's columns; `manifest` joins the summary."""
-        summary = json.loads(columns["summary"]) | dict(manifest)
+        summary = from_json(columns["summary"]) | dict(manifest)
         account = columns.get("account")
         account = None if account is None else pl.DataFrame(account)
         pieces = dict(columns["chain"])
@@ -178,7 +172,7 @@ class Result:
 
     def _write_tables(self, directory: Path) -> list[str]:
         """Write the tables, but for those that are empty beside the flows; return their names."""
-        tables = zip(TABLES, self._tables, strict=True)
+        tables = ((name, self._table(name)) for name in TABLES)
         tables_by_name = {n: t for n, t in tables if n == FLOWS or not t.is_empty()}
         for name, table in tables_by_name.items():
             _write_table(table, directory / name)
@@ -211,7 +205,7 @@ def _write_table(table: pl.DataFrame, path: Path) -> None:
 
 
 class _Stored(Result):
-    """A result on disk. A sweep can have more tables than fit in memory: only the last stays."""
+    """A result on disk. A sweep can have more tables than fit in memory: one of a kind stays."""
 
     def __init__(self, directory: Path, again: Again | None) -> None:
         self._directory, self._again = directory, again
@@ -250,11 +244,9 @@ class _Stored(Result):
             self._open()
             self.verify()
 
-    @property
-    def _tables(self) -> Tables:
+    def _table(self, name: str) -> pl.DataFrame:
         self.verify()
-        there = tuple(name for name in TABLES if name in self._sums)
-        return _read_tables(self._directory, there)
+        return _READ[name](self._directory / name) if name in self._sums else _none(name)
 
 
 class OfFlows(Result):
@@ -326,17 +318,13 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     return table.with_columns(pl.col(may_be_absent).fill_nan(None))
 
 
-@functools.lru_cache(maxsize=1)
-def _read_tables(directory: Path, there: tuple[str, ...]) -> Tables:
-    flows, samples, account, chain = (
-        _read_table(directory / name) if name in there else _none(name) for name in TABLES
-    )
-    return flows, samples, account, chain
-
-
 def _read_table(file: Path) -> pl.DataFrame:
     with file.open("rb") as stream:
         return pl.read_parquet(stream)
+
+
+_READ = {name: functools.lru_cache(maxsize=1)(_read_table) for name in TABLES}
+"""Reads a table of each name, and keeps the last."""
 
 
 def _unreadable(file: Path, error: OSError) -> FileError:

@@ -3,12 +3,13 @@
 What has another form is a `FileError` that names the file, the place in it, and what is allowed.
 """
 
+import functools
 import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
@@ -19,11 +20,15 @@ from sojourn.wording import did_you_mean, said
 
 T = TypeVar("T")
 
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
+"""What knows a form: that takes longer to make than many a file to read."""
+
 
 def typed(form: type[T], value: object, where: str) -> T:
     """Return a value as the form that pydantic knows; `where` is said of one that is wrong."""
     try:
-        return TypeAdapter(form).validate_python(value)
+        adapter: TypeAdapter[T] = _adapter(form)
+        return adapter.validate_python(value)
     except ValidationError as error:
         raise FileError(f"{where}: {said(error, form)}") from None
 

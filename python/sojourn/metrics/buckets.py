@@ -79,11 +79,12 @@ def sizes_and_classes(results: Iterable[Result]) -> tuple[Bucket, ...]:
 
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
-    return result.flows.filter(
-        pl.col("outcome") != "long_lived",
-        pl.col("start_s") >= warm_up_s(result),
-        *within(bucket),
-    )
+    return result.flows.filter(*_judged(result, bucket))
+
+
+def _judged(result: Result, bucket: Bucket) -> list[pl.Expr]:
+    begun = pl.col("start_s") >= warm_up_s(result)
+    return [pl.col("outcome") != "long_lived", begun, *within(bucket)]
 
 
 def within(bucket: Bucket) -> list[pl.Expr]:
@@ -95,15 +96,14 @@ def within(bucket: Bucket) -> list[pl.Expr]:
 
 def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
     """Return the flows that statistics of completion times are made of: none was terminated."""
-    return judged(result, bucket).filter(pl.col("outcome") != "terminated")
+    return result.flows.filter(*_judged(result, bucket), pl.col("outcome") != "terminated")
 
 
 def censored(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
     """Return the values of finished flows, and what those of unfinished ones are at least."""
     flows = with_bounds(timed(result, bucket), result, column)
-    finished = flows.filter(pl.col(column).is_not_null())["value"]
-    unfinished = flows.filter(pl.col(column).is_null())["value"]
-    return finished.to_numpy(), unfinished.to_numpy()
+    values, is_finished = flows["value"].to_numpy(), flows[column].is_not_null().to_numpy()
+    return values[is_finished], values[~is_finished]
 
 
 def in_order(result: Result, column: str, bucket: Bucket = ALL) -> tuple[Floats, bool]:

@@ -147,12 +147,14 @@ def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
     labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
     interval = bootstrap_median if median else t_interval
     rows = []
-    for group in table.partition_by(labels, maintain_order=True):
+    # Their labels in one go: to take them group by group is slower than all else here.
+    names = table.select(labels).unique(maintain_order=True).rows(named=True)
+    for name, group in zip(names, table.partition_by(labels, maintain_order=True), strict=True):
         values = group["value"].to_numpy()
         value, low, high = interval(values)
         rows.append(
             {
-                **group.select(labels).row(0, named=True),
+                **name,
                 "value": value,
                 "low": low,
                 "high": high,

@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -55,12 +57,17 @@ def canvas(
 def save(figure: Canvas, stem: Path) -> tuple[Path, Path]:
     """Write the picture as `stem.svg` and `stem.png`."""
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
+    # By the canvases themselves: `savefig` draws all twice, for the sake of the layout.
+    vectors: Any = FigureCanvasSVG(figure)
+    figure.set_dpi(mpl.rcParams["savefig.dpi"])
     with files.writing(svg):
-        figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    # Laid out once: that takes as long as to draw.
+        vectors.print_svg(svg, metadata={"Date": None, "Creator": None})
+    # Laid out once: that takes as long as to draw. An SVG has a resolution of its own.
     figure.set_layout_engine("none")
+    pixels: Any = FigureCanvasAgg(figure)
+    figure.set_dpi(mpl.rcParams["savefig.dpi"])
     with files.writing(png):
-        figure.savefig(png, metadata={"Software": None})
+        pixels.print_png(png, metadata={"Software": None})
     return svg, png
 
 

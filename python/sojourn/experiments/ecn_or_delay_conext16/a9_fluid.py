@@ -33,7 +33,7 @@ figure = Figure(
     source="Figures: patched TIMELY from 7 and 3 Gb/s; impact of delay and flows on DCQCN",
     scales={
         "smoke": {"seeds": 1, "length": "20 ms"},
-        "quick": {"seeds": 3, "length": "150 ms"},
+        "quick": {"seeds": 3, "length": "120 ms"},
         "paper": {"seeds": 8, "length": "300 ms"},
     },
     deviations=(

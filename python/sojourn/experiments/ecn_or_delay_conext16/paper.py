@@ -66,7 +66,7 @@ LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "length": "50 ms", "loads": (0.2, 0.8)},
-    "quick": {"seeds": 6, "length": "500 ms", "loads": LOADS},
+    "quick": {"seeds": 4, "length": "500 ms", "loads": LOADS},
     "paper": {"seeds": 10, "length": "1 s", "loads": LOADS},
 }
 

@@ -32,7 +32,7 @@ figure = Figure(
     id="e2",
     title="The same with a router that queues fairly",
     source="Figure 5",
-    scales=SCALES,
+    scales=SCALES | {"quick": {**SCALES["quick"], "loads": HIGH}},
     deviations=(
         "The buffer holds 100 packets for all flows together, and when it is full the flow with "
         "the longest line loses its last packet. Dotted lines are those of E1, with drop-tail.",

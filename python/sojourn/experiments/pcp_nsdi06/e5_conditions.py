@@ -47,7 +47,7 @@ CONDITIONS: dict[str, Sequence[float]] = {
 FEWER: dict[str, Sequence[float]] = {
     BANDWIDTH: (5, 40, 160),
     RTT: (5, 25, 100),
-    SIZE: (20, 200, 1000),
+    SIZE: (20, 200, 400),
     RANDOM: (0, 1, 3, 5),
 }
 FEWEST: dict[str, Sequence[float]] = {name: values[1:3] for name, values in CONDITIONS.items()}
@@ -78,7 +78,7 @@ figure = Figure(
     source="Figures 8 to 11",
     scales={
         "smoke": {"seeds": 1, "warm_up": 60, "measured": 60, "conditions": FEWEST},
-        "quick": {"seeds": 3, "warm_up": 1000, "measured": 700, "conditions": FEWER},
+        "quick": {"seeds": 3, "warm_up": 500, "measured": 700, "conditions": FEWER},
         "paper": {"seeds": 6, "warm_up": 1500, "measured": 3000, "conditions": CONDITIONS},
     },
     deviations=(

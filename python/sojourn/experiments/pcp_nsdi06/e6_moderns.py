@@ -29,8 +29,7 @@ figure = Figure(
     id="e6",
     title="What came later, on PCP's network",
     source="ours: the paper has no such figure",
-    scales=SCALES
-    | {"quick": {**SCALES["quick"], "seeds": 3, "measured": 2000, "loads": FEWER_LOADS[::3]}},
+    scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3, "loads": FEWER_LOADS[::3]}},
     deviations=(
         "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
         "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP and what chooses "

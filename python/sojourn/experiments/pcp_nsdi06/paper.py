@@ -57,7 +57,7 @@ LOAD_LABEL = "load (1 = 40 Mb/s)"
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 100, "measured": 200, "loads": (0.3, 0.75)},
-    "quick": {"seeds": 4, "warm_up": 2000, "measured": 4000, "loads": FEWER_LOADS},
+    "quick": {"seeds": 5, "warm_up": 2000, "measured": 2000, "loads": FEWER_LOADS},
     "paper": {"seeds": 10, "warm_up": 2000, "measured": 10_000, "loads": LOADS},
 }
 """Spans of time are multiples of a flow's transmission, so that all settings have as many flows."""

@@ -28,7 +28,7 @@ figure = Figure(
     # Losses grow with the length of a run, as large flows gather.
     scales=SCALES
     | {
-        "quick": {"flows": {WEB_SEARCH: 3000}, "seeds": 2},
+        "quick": {"flows": {WEB_SEARCH: 2000}, "seeds": 2},
         "paper": {**SCALES["paper"], "seeds": 3},
     },
     deviations=(

@@ -61,7 +61,7 @@ figure = Figure(
     source="Appendix",
     scales={
         "smoke": {"flows": 500, "seeds": 2},
-        "quick": {"flows": 8_000, "seeds": 4},
+        "quick": {"flows": 5_000, "seeds": 3},
         "paper": {"flows": 500_000, "seeds": 20},
     },
     deviations=(

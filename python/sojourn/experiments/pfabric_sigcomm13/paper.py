@@ -93,7 +93,7 @@ EVERYWHERE = ("smoke", "quick", "paper")
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"flows": {WEB_SEARCH: 200, DATA_MINING: 40}, "loads": (0.6,)},
-    "quick": {"flows": {WEB_SEARCH: 700, DATA_MINING: 250}, "loads": (0.2, 0.6, 0.8)},
+    "quick": {"flows": {WEB_SEARCH: 500, DATA_MINING: 180}, "loads": (0.6, 0.8)},
     "paper": {
         "flows": {WEB_SEARCH: 100_000, DATA_MINING: 100_000},
         "loads": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),

@@ -59,7 +59,7 @@ figure = Figure(
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
-    yield from setting.runs(scale, all_schemes(setting.link, "selective_repeat"))
+    yield from setting.runs(scale, all_schemes(setting.link, "selective_repeat", scale))
 
 
 @figure.table

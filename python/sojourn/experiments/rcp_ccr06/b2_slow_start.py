@@ -56,7 +56,7 @@ figure = Figure(
     source="Figure 2",
     scales={
         "smoke": {"rate_bps": 50e6, "length_s": 10, "account_s": 5},
-        "quick": {"rate_bps": 300e6, "length_s": 160, "account_s": 40, "seeds": 3},
+        "quick": {"rate_bps": 300e6, "length_s": 120, "account_s": 40, "seeds": 3},
         "paper": {"rate_bps": 2.4e9, "length_s": 100, "account_s": 40, "seeds": 4},
     },
     deviations=(

@@ -58,7 +58,7 @@ figure = Figure(
     source="Figure: RTT and queue occupancy; fraction of marks and RTT",
     scales=SCALES
     | {
-        "quick": {"seeds": 3, "warm_up": 60, "measured": 40},
+        "quick": {"seeds": 2, "warm_up": 60, "measured": 40},
         "paper": {"seeds": 10, "warm_up": 100, "measured": 200},
     },
     deviations=(

@@ -26,6 +26,7 @@ from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, measured, rack
 DCTCP, OFFLOAD, PAUSE, TIMELY = "DCTCP", "DCTCP, bursts", "Pause alone", "TIMELY"
 
 ALPHAS = (0.02, 8, 12, 24)
+ALPHAS_AT_ONCE = (12, 16, 24)
 
 FAST, FAST_AT_ONCE = "FAST*", "FAST*, at once"
 
@@ -48,7 +49,17 @@ figure = Figure(
     id="d5",
     title="DCTCP, FAST*, pause frames alone, and TIMELY",
     source="Table 1; figure: the RTT of TIMELY and DCTCP",
-    scales=SCALES,
+    scales={
+        "smoke": {**SCALES["smoke"], "alphas": ALPHAS[:1], "at_once": ()},
+        "quick": {
+            "seeds": 3,
+            "warm_up": 600,
+            "measured": 100,
+            "alphas": ALPHAS[:-1],
+            "at_once": ALPHAS_AT_ONCE[:-1],
+        },
+        "paper": {**SCALES["paper"], "alphas": ALPHAS, "at_once": ALPHAS_AT_ONCE},
+    },
     deviations=(
         "The published Table 1 is recalled, not read: its outlines and hollow marks are for "
         "orientation, and no claim rests on them.",
@@ -85,10 +96,9 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         yield {"scheme": scheme}, override(rack(scale), change)
     paced = rack(scale)["transport"]["segments"]
     at_once = override(paced, {"spacing": "none"})
-    smoke = scale["name"] == "smoke"
     for name, segments, alphas in (
-        (FAST, paced, ALPHAS[:1] if smoke else ALPHAS),
-        (FAST_AT_ONCE, at_once, () if smoke else (12, 16, 24)),
+        (FAST, paced, scale["alphas"]),
+        (FAST_AT_ONCE, at_once, scale["at_once"]),
     ):
         for alpha in alphas:
             never = {"multiplicative_below": "none"}

@@ -35,7 +35,7 @@ figure = Figure(
     id="d6",
     title="The throughput of 40 connections, four a client",
     source="Figure: fairness",
-    scales=SCALES | {"quick": {"seeds": 3, "warm_up": 600, "measured": 400}},
+    scales=SCALES | {"quick": {"seeds": 3, "warm_up": 600, "measured": 300}},
     deviations=(
         "A fair share is 500 Mb/s on the wire, 481 Mb/s of payload. A hash tells which of the "
         "server's ports a connection takes, and the ports have 13 to 27 connections each: over "

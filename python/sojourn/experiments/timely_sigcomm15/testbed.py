@@ -27,13 +27,14 @@ PACKET_S = 1040 * 8 / 10e9
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
-    "quick": {"seeds": 3, "warm_up": 600, "measured": 100},
+    "quick": {"seeds": 3, "warm_up": 300, "measured": 100},
     "paper": {"seeds": 10, "warm_up": 1000, "measured": 500},
 }
 """Warm-up and measurement in milliseconds.
 
 A connection at its fair share has an RTT a millisecond, and its moving average remembers fifty:
-rates and queues settle in about a second.
+rates and queues settle in about a second. `quick` has less, but for figures that tell shares or
+tails to a few per cent.
 """
 
 SOON: dict[str, dict[str, Any]] = SCALES | {

@@ -100,7 +100,7 @@ INITIAL_WINDOW = 2
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
-    every_one = all_schemes(setting.link, "selective_repeat")
+    every_one = all_schemes(setting.link, "selective_repeat", scale)
     chosen = {name: every_one[name] for name in (*SCHEMES, SHARING)}
     for labels, scenario in setting.runs(scale, chosen):
         yield labels, override(scenario, {} if labels["scheme"] == SHARING else COUNTED)
