@@ -396,8 +396,11 @@ pub fn scenario(seed: u64) -> Value {
         && !asks_routers
     {
         let beside = pick(random, &["tcp", "dctcp", "pcp", "timely"]);
-        let beside = json!({ "kind": beside, "reliability": { "duplicate_acks": duplicate_acks } });
-        scenario["transports"] = json!({ class: beside });
+        // As for the others: five SYNs lost in a row would else take more than the time limit.
+        let rto = ["initial_rto", "min_rto", "max_rto"].map(|name| (name, reliability[name].clone()));
+        let mut patience: Value = rto.into_iter().collect();
+        patience["duplicate_acks"] = duplicate_acks;
+        scenario["transports"] = json!({ class: { "kind": beside, "reliability": patience } });
     }
     if random.below(3) == 0 {
         let numbers = [0, 1, 7].map(|number| json!(number));
