@@ -51,8 +51,8 @@ impl Journey {
     /// One that has not begun.
     pub const NONE: Self = Self([Duration::ZERO; IN_NETWORK]);
 
-    /// One with such waits before the first link, further on the way there, and on the way back, and so long on
-    /// links.
+    /// One with such waits before the first link, further on the way there, and on the way back, and so long
+    /// on links.
     pub fn new(legs: &[Waits; 3], transmission: Duration, propagation: Duration) -> Self {
         let mut places = [propagation; IN_NETWORK];
         places[1] = transmission;

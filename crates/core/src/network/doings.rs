@@ -38,6 +38,7 @@ pub struct Waited {
 
 impl Waited {
     /// What came after another sum was this.
+    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
             lasted: self.lasted.wrapping_sub(before.lasted),
@@ -258,7 +259,7 @@ mod tests {
         doings.start(&mut packet.clone(), false, at(from), at(to));
     }
 
-    /// A packet is sent that has waited; how that divides, in nanoseconds: own, others, control, paused, idle.
+    /// A packet is sent that has waited; how that divides, in ns: own, others, control, paused, idle.
     fn parts(
         doings: &mut Doings,
         packet: &Packet,

@@ -16,8 +16,8 @@ use crate::graph::LinkId;
 use crate::packet::{FlowNumber, Packet};
 use crate::units::{Duration, Time};
 
-/// What hops look at of a parcel: one line of memory. Sums since the packet set out that was answered, if this
-/// is the answer.
+/// What hops look at of a parcel: one line of memory. Its sums are over the way there and back: nothing is
+/// taken out of them before an account asks.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Tag {
@@ -62,8 +62,8 @@ pub struct Journeys {
     came: Option<u32>,
 }
 
-/// What a packet has beside the number of its parcel: whether it is on its first link, whether it is an answer,
-/// and whether it waited for the link that it is on.
+/// What a packet has beside the number of its parcel: whether it is on its first link, whether it is an
+/// answer, and whether it waited for the link that it is on.
 const IS_FIRST: u64 = 1 << 32;
 const IS_BACK: u64 = 1 << 33;
 const HAS_WAITED: u64 = 1 << 34;
