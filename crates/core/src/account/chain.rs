@@ -3,7 +3,7 @@
 //! Which sendings the packet that completes a flow will have come over is known in the end: until then every
 //! piece is kept, and each names the one before it.
 
-use super::{Account, Finish, Held, IN_NETWORK, Journey, Leg, Opening, PLACES};
+use super::{Account, Finish, Held, IN_NETWORK, Journey, Opening, PLACES};
 use crate::units::Duration;
 
 /// How many places a piece divides into.
@@ -61,11 +61,10 @@ impl Chain {
     /// What is next in line was held back.
     pub fn hold(&mut self, account: &mut Account, why: Held, lasted: Duration) {
         if lasted > Duration::ZERO {
-            let (mut at_port, mut at_sender) = (Journey::NONE, lasted);
-            if why == Held::Paused {
-                at_port.wait_paused(Leg::Host, lasted);
-                at_sender = Duration::ZERO;
-            }
+            let (at_port, at_sender) = match why {
+                Held::Paused => (Journey::paused(lasted), Duration::ZERO),
+                _ => (Journey::NONE, lasted),
+            };
             self.add(account, Piece::new(why.reason(), &at_port, Duration::ZERO, at_sender));
         }
     }
@@ -104,8 +103,8 @@ mod tests {
     #[test]
     fn only_what_led_to_the_last_packet_is_in_its_chain() {
         let us = Duration::from_micros;
-        let (mut chain, mut journey) = (Chain::default(), Journey::default());
-        journey.pass(us(1), us(9));
+        let mut chain = Chain::default();
+        let journey = Journey::new(&Default::default(), us(1), us(9));
         let mut first = Account::default();
         chain.hold(&mut first, Held::Rate, us(3));
         chain.hold(&mut first, Held::Turn, Duration::ZERO);

@@ -5,19 +5,9 @@
 
 pub mod chain;
 
-use crate::units::Duration;
+use std::sync::Arc;
 
-/// Where a packet is on its way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Leg {
-    /// Before or on its first link, from its source.
-    #[default]
-    Host,
-    /// Further on its way there.
-    There,
-    /// On the way back, as an answer.
-    Back,
-}
+use crate::units::Duration;
 
 /// How a wait at a port divides by what its transmitter did meanwhile: it sent packets of the same flow, of
 /// others, control packets; nothing for a pause; nothing.
@@ -25,8 +15,10 @@ pub type Waits = [Duration; WAITS];
 
 /// In how many ways a packet waits at a port.
 const WAITS: usize = 5;
-/// Where waits of the three legs begin.
-const LEGS: [usize; 3] = [2, 2 + WAITS, 2 + 2 * WAITS];
+/// Without any.
+const NO_WAITS: Waits = [Duration::ZERO; WAITS];
+/// Where waits on the way back begin.
+const BACK: usize = 2 + 2 * WAITS;
 /// How many places there are in the network.
 const IN_NETWORK: usize = 2 + 3 * WAITS;
 
@@ -59,21 +51,19 @@ impl Journey {
     /// One that has not begun.
     pub const NONE: Self = Self([Duration::ZERO; IN_NETWORK]);
 
-    /// It waited at a port of a leg.
-    pub fn wait(&mut self, leg: Leg, waits: &Waits) {
-        let from = LEGS[leg as usize];
-        self.0[from..from + WAITS].iter_mut().zip(waits).for_each(|(all, wait)| *all += *wait);
+    /// One with such waits before the first link, further on the way there, and on the way back, and so long
+    /// on links.
+    pub fn new(legs: &[Waits; 3], transmission: Duration, propagation: Duration) -> Self {
+        let mut places = [propagation; IN_NETWORK];
+        places[1] = transmission;
+        places[2..].copy_from_slice(legs.as_flattened());
+        Self(places)
     }
 
-    /// Its port was paused, and did nothing.
-    pub fn wait_paused(&mut self, leg: Leg, lasted: Duration) {
-        self.wait(leg, &[Duration::ZERO, Duration::ZERO, Duration::ZERO, lasted, Duration::ZERO]);
-    }
-
-    /// It was transmitted, and has come to the end of the wire.
-    pub fn pass(&mut self, transmission: Duration, propagation: Duration) {
-        self.0[0] += propagation;
-        self.0[1] += transmission;
+    /// One that is all a pause of the host's port, which did nothing.
+    pub fn paused(lasted: Duration) -> Self {
+        let host = [Duration::ZERO, Duration::ZERO, Duration::ZERO, lasted, Duration::ZERO];
+        Self::new(&[host, NO_WAITS, NO_WAITS], Duration::ZERO, Duration::ZERO)
     }
 
     /// All of it.
@@ -120,15 +110,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// That of what is sent as a flow is opened, or carries no data.
-    pub const NONE: Self = Self {
-        window: Journey::NONE,
-        receiver: Duration::ZERO,
-        held: [Duration::ZERO; HELD],
-        rounds: 0,
-        piece: 0,
-    };
-
     /// All of it.
     pub fn total(&self) -> Duration {
         self.window.total() + self.receiver + sum(&self.held)
@@ -148,12 +129,12 @@ impl Account {
 }
 
 /// What a packet carried that has come to the end of its way.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+#[derive(Clone, Debug)]
+pub struct Arrival {
     /// The account of its sending, or of that which it answers.
-    pub account: &'a Account,
+    pub account: Arc<Account>,
     /// Where it has been since.
-    pub journey: &'a Journey,
+    pub journey: Journey,
     /// How long the receiver held back the answer.
     pub receiver: Duration,
 }
@@ -177,7 +158,7 @@ pub struct Finish {
 }
 
 /// How many parts an account is divided into.
-pub const PARTS: usize = 2 * (IN_NETWORK + 1) + HELD + LEGS[2];
+pub const PARTS: usize = 2 * (IN_NETWORK + 1) + HELD + BACK;
 
 /// A flow's completion time in parts, in the order of [`names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +176,7 @@ impl Division {
         let opening = opening.journey.0.iter().chain([&opening.sender]);
         let window = account.window.0.iter().chain([&account.receiver]);
         // Nothing of it was on the way back.
-        let flight = &journey.0[..LEGS[2]];
+        let flight = &journey.0[..BACK];
         let all = opening.chain(window).chain(&account.held).chain(flight);
         let mut parts = [Duration::ZERO; PARTS];
         parts.iter_mut().zip(all).for_each(|(part, one)| *part = *one);
@@ -223,7 +204,7 @@ pub fn names() -> impl Iterator<Item = String> {
     of("handshake", &PLACES, &["sender"])
         .chain(of("window", &PLACES, &["receiver"]))
         .chain(held.map(str::to_owned))
-        .chain(of("flight", &PLACES[..LEGS[2]], &[]))
+        .chain(of("flight", &PLACES[..BACK], &[]))
 }
 
 #[cfg(test)]
@@ -233,15 +214,14 @@ mod tests {
     #[test]
     fn every_part_has_a_name_and_the_parts_are_all_there_is() {
         let us = Duration::from_micros;
-        let mut journey = Journey::default();
-        journey.pass(us(1), us(10));
-        journey.wait(Leg::Host, &[us(100), us(0), us(0), us(0), us(0)]);
-        let mut there = journey;
-        journey.wait(Leg::Back, &[us(0), us(1_000), us(0), us(0), us(0)]);
+        let host = [us(100), us(0), us(0), us(0), us(0)];
+        let back = [us(0), us(1_000), us(0), us(0), us(0)];
+        let journey = Journey::new(&[host, NO_WAITS, back], us(1), us(10));
         let mut account = Account::default();
         account.add_round(&journey, us(10_000));
         account.hold(Held::Timeout, us(100_000));
-        there.wait(Leg::There, &[us(0), us(0), us(0), us(1_000_000), us(0)]);
+        let further = [us(0), us(0), us(0), us(1_000_000), us(0)];
+        let there = Journey::new(&[host, further, NO_WAITS], us(1), us(10));
         let opening = Opening { journey, sender: us(7) };
         let division = Division::new(&opening, &Finish { account, journey: there });
         assert_eq!(names().count(), PARTS);

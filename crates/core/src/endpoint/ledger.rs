@@ -66,49 +66,52 @@ impl Ledger {
         self.port.0
     }
 
-    /// Looks at what the sender may do now, with what an ACK or a handshake's answer carried, if one has
-    /// just come, and how long its host's port has been `paused` in all.
+    /// Looks at what the sender may do now, with what an ACK or a handshake's answer carried that `came`, if
+    /// one has just, and how long its host's port has been `paused` in all.
     pub fn look(
         &mut self,
         now: Time,
         sender: &Sender,
         allowance: Allowance,
-        came: Option<Arrival<'_>>,
+        came: impl FnOnce() -> Option<Arrival>,
         paused: Duration,
     ) {
         if !sender.is_open() {
             return;
         }
-        if self.opening.is_none() {
-            self.open(now, came);
+        // First, so that the account may be written on which then nobody else has.
+        while self.first < sender.cumulative() && self.sent.pop_front().is_some() {
+            self.first += 1;
         }
         let lately = paused - std::mem::replace(&mut self.port.1, paused);
-        if !self.is_full {
+        if self.opening.is_none() {
+            self.open(now, came());
+        } else if !self.is_full {
             self.hold(now, sender, lately);
         } else if sender.has_data(allowance) {
             self.is_full = false;
-            match came {
-                Some(Arrival { account, journey, receiver }) => {
-                    let mut next = *account;
-                    next.add_round(journey, receiver);
-                    if let Some(chain) = &mut self.chain {
-                        chain.add_round(&mut next, journey, receiver);
-                    }
-                    replace(&mut self.account, next);
-                }
+            match came() {
+                Some(arrival) => self.follow(arrival),
                 // Only a probe for a lost tail goes whatever the window.
                 None if sender.wants_probe() => self.hold_back(Held::Timeout, now - self.since),
                 None => self.hold_back(Held::Rate, now - self.since),
             }
             self.since = now;
         }
-        while self.first < sender.cumulative() && self.sent.pop_front().is_some() {
-            self.first += 1;
+    }
+
+    /// What is next in line follows from an ACK.
+    fn follow(&mut self, Arrival { account, journey, receiver }: Arrival) {
+        self.account = account;
+        let account = Arc::make_mut(&mut self.account);
+        account.add_round(&journey, receiver);
+        if let Some(chain) = &mut self.chain {
+            chain.add_round(account, &journey, receiver);
         }
     }
 
-    fn open(&mut self, now: Time, came: Option<Arrival<'_>>) {
-        let journey = came.map(|arrival| *arrival.journey).unwrap_or_default();
+    fn open(&mut self, now: Time, came: Option<Arrival>) {
+        let journey = came.map(|arrival| arrival.journey).unwrap_or_default();
         let sender = Duration((now - self.start).0 - journey.total().0);
         self.opening = Some(Opening { journey, sender });
         self.since = now;
@@ -179,18 +182,9 @@ fn hold(account: &mut Arc<Account>, chain: &mut Option<Chain>, why: Held, lasted
     if lasted == Duration::ZERO {
         return;
     }
-    let mut next = **account;
-    next.hold(why, lasted);
+    let account = Arc::make_mut(account);
+    account.hold(why, lasted);
     if let Some(chain) = chain {
-        chain.hold(&mut next, why, lasted);
-    }
-    replace(account, next);
-}
-
-/// Writes an account where the last one was, unless that is still on its way somewhere.
-fn replace(account: &mut Arc<Account>, next: Account) {
-    match Arc::get_mut(account) {
-        Some(place) => *place = next,
-        None => *account = Arc::new(next),
+        chain.hold(account, why, lasted);
     }
 }

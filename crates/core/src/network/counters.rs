@@ -1,8 +1,9 @@
 //! What a port counts, which must add up.
 
 use crate::packet::Kind;
+use crate::units::Time;
 
-/// What has passed through a port.
+/// What has passed through a port. What every departure touches stands first.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Counters {
@@ -16,6 +17,8 @@ pub struct Counters {
     pub bytes: u64,
     /// Integral of the waiting bytes over time, in byte-picoseconds.
     pub queue_area: u128,
+    /// Up to when that is known.
+    accounted: Time,
     /// Most bytes that ever waited.
     pub queue_max: u64,
     /// Packets that were marked.
@@ -29,6 +32,13 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// So many bytes have waited since this was last said.
+    pub fn wait(&mut self, bytes: u64, now: Time) {
+        let lasted = now - self.accounted;
+        self.queue_area += u128::from(bytes) * u128::from(lasted.0);
+        self.accounted = now;
+    }
+
     /// A packet's transmission has started.
     pub fn depart(&mut self, kind: Kind, bytes: u16) {
         self.departed += 1;

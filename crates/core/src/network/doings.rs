@@ -3,13 +3,15 @@
 //! It keeps running totals. A packet that waits notes them when it comes and when it leaves; the differences
 //! are its wait in parts, exact under every discipline.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::journeys;
 use super::ring::Ring;
 use super::traffic::Class;
 use crate::account::Waits;
-use crate::packet::{FlowNumber, Kind, Packet};
+use crate::packet::{FlowNumber, Packet};
 use crate::units::{Duration, Time};
 
 /// How long a transmitter has been at what, as a packet sees it. Numbers may have wrapped: only differences
@@ -26,15 +28,6 @@ pub struct Totals {
     paused: u64,
 }
 
-/// The beginning of a transmission.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Exit {
-    /// When that was.
-    pub starts: Time,
-    /// What the transmitter had done by then.
-    pub totals: Totals,
-}
-
 /// How long packets waited, and what transmitters did meanwhile: sums of moments that are added when waits
 /// end and taken off when they begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +37,15 @@ pub struct Waited {
 }
 
 impl Waited {
+    /// What came after another sum was this.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            lasted: self.lasted.wrapping_sub(before.lasted),
+            during: self.during.with(&before.during, u64::wrapping_sub),
+        }
+    }
+
     /// A wait begins.
     pub fn begin(&mut self, at: Time, totals: &Totals) {
         self.lasted = self.lasted.wrapping_sub(at.0);
@@ -84,17 +86,6 @@ impl Totals {
     }
 }
 
-/// A packet that waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The number of its parcel.
-    pub number: u32,
-    /// When it came.
-    pub came: Time,
-    /// What the transmitter had done by then.
-    pub totals: Totals,
-}
-
 /// A flow of which data waits.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
@@ -115,105 +106,86 @@ struct Paused {
 }
 
 /// What a transmitter has done so far. What every transmission touches stands first, in a line of memory.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub struct Doings {
-    /// When the last transmission ends, and of what it is.
+    /// When the last transmission ends, and of which flow's data it is, if it is of data.
     free: Time,
-    last: (FlowNumber, Kind),
+    last: Option<FlowNumber>,
     busy: u64,
     control: u64,
-    /// By what is on the wire, in order.
-    exits: Ring<Exit>,
+    /// By what is on the wire and has waited, in order: what had been done when its transmission started.
+    exits: Ring<Totals>,
     stays: FxHashMap<FlowNumber, Stay>,
     /// By class, of those up to the last that was ever paused.
     paused: Vec<Paused>,
-    /// Whether packets that are no answers get their time stamp here.
-    pub stamps: bool,
-    /// The packet that was last let wait, until that is written down elsewhere.
-    pub entry: Option<Entry>,
+    /// When transmissions started of those on the wire, in order, if that cannot be told at its end.
+    starts: Ring<Time>,
 }
 
 impl Doings {
-    /// Of a port that has done nothing.
-    pub fn new(stamps: bool) -> Self {
-        Self {
-            free: Time::ZERO,
-            last: (FlowNumber::MAX, Kind::Pause),
-            busy: 0,
-            control: 0,
-            exits: Ring::default(),
-            stays: FxHashMap::default(),
-            paused: Vec::new(),
-            stamps,
-            entry: None,
-        }
-    }
-
-    /// A packet of a class has to wait from now on.
-    pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) {
+    /// A packet of a class has to wait from now on: what has been done by then.
+    #[inline]
+    pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Totals {
         let left = self.free.0.saturating_sub(now.0);
-        let (flow, kind) = self.last;
         let busy = self.busy.wrapping_sub(left);
-        let control = self.control.wrapping_sub(if kind.is_control() { left } else { 0 });
+        let control = self.control.wrapping_sub(if self.last.is_none() { left } else { 0 });
         if packet.kind.is_control() {
-            self.note(packet, now, Totals { busy, control, own: 0, paused: 0 });
-            return;
+            return Totals { busy, control, own: 0, paused: 0 };
         }
         let paused = self.idle_for(class, now).0;
         let stay = self.stays.entry(packet.flow).or_insert(Stay { waiting: 0, class, sent: 0 });
         stay.waiting += 1;
-        let is_own = flow == packet.flow && !kind.is_control();
+        let is_own = self.last == Some(packet.flow);
         let own = stay.sent.wrapping_sub(if is_own { left } else { 0 });
-        self.note(packet, now, Totals { busy, control, own, paused });
-    }
-
-    fn note(&mut self, packet: &Packet, came: Time, totals: Totals) {
-        if !packet.kind.is_frame() {
-            let number = journeys::number(packet) as u32;
-            self.entry = Some(Entry { number, came, totals });
-        }
+        Totals { busy, control, own, paused }
     }
 
     /// A packet that waited was dropped.
     pub fn reject(&mut self, packet: &Packet) {
         if !packet.kind.is_control() {
-            self.part(packet.flow);
+            self.part(packet.flow, 0);
         }
     }
 
-    /// One packet of a flow waits no more; says what its flow's stay was.
-    fn part(&mut self, flow: FlowNumber) -> Option<Stay> {
-        let stay = self.stays.get_mut(&flow)?;
-        stay.waiting -= 1;
+    /// One packet of a flow waits no more, and its transmission lasts so long; says what its flow's stay was.
+    fn part(&mut self, flow: FlowNumber, lasts: u64) -> Option<Stay> {
+        let Entry::Occupied(mut place) = self.stays.entry(flow) else { return None };
+        let stay = place.get_mut();
         let was = *stay;
+        stay.waiting -= 1;
+        stay.sent = stay.sent.wrapping_add(lasts);
         if stay.waiting == 0 {
-            self.stays.remove(&flow);
+            place.remove();
         }
         Some(was)
     }
 
-    /// A transmission starts, that ends then.
-    pub fn start(&mut self, packet: &Packet, starts: Time, ends: Time) {
+    /// The transmission of a packet starts, that has waited or not, and ends then.
+    pub fn start(&mut self, packet: &mut Packet, has_waited: bool, starts: Time, ends: Time) {
         for class in 0..self.paused.len() {
             self.paused[class].idle = self.idle_for(class as Class, starts).0;
         }
         let lasts = (ends - starts).0;
-        let mut totals = Totals { busy: self.busy, control: self.control, own: 0, paused: 0 };
-        if packet.kind.is_control() {
-            self.control = self.control.wrapping_add(lasts);
-        } else if !self.stays.is_empty()
-            && let Some(stay) = self.part(packet.flow)
-        {
-            totals.own = stay.sent;
-            totals.paused =
-                self.paused.get(usize::from(stay.class)).map_or(0, |paused| paused.idle);
-            if let Some(stay) = self.stays.get_mut(&packet.flow) {
-                stay.sent = stay.sent.wrapping_add(lasts);
+        let is_control = packet.kind.is_control();
+        if !packet.kind.is_frame() {
+            journeys::set_waited(packet, has_waited);
+            if has_waited {
+                let stay = if is_control { None } else { self.part(packet.flow, lasts) };
+                let paused = |stay: &Stay| self.paused.get(usize::from(stay.class));
+                self.exits.push(Totals {
+                    busy: self.busy,
+                    control: self.control,
+                    own: stay.map_or(0, |stay| stay.sent),
+                    paused: stay.as_ref().and_then(paused).map_or(0, |paused| paused.idle),
+                });
             }
         }
+        if is_control {
+            self.control = self.control.wrapping_add(lasts);
+        }
         self.busy = self.busy.wrapping_add(lasts);
-        (self.free, self.last) = (ends, (packet.flow, packet.kind));
-        self.exits.push(Exit { starts, totals });
+        (self.free, self.last) = (ends, (!is_control).then_some(packet.flow));
     }
 
     /// A class is paused, unless it is already.
@@ -240,23 +212,31 @@ impl Doings {
         Duration(paused.idle + paused.since.map_or(0, until_now))
     }
 
-    /// What was noted of the first packet on the wire, which leaves it.
-    pub fn exit(&mut self) -> Exit {
+    /// What had been done when the transmission started of the first on the wire that has waited, and leaves
+    /// it.
+    pub fn exit(&mut self) -> Totals {
         let exit = self.exits.get(0).copied().unwrap_or_default();
         self.exits.drop_first();
         exit
     }
 
-    /// A packet is put on the wire whose transmission has started elsewhere.
-    pub fn load(&mut self, starts: Time) {
-        self.exits.push(Exit { starts, totals: Totals::default() });
+    /// A packet is put on the wire whose transmission started then, here or elsewhere.
+    pub fn note_start(&mut self, starts: Time) {
+        self.starts.push(starts);
+    }
+
+    /// When the transmission started of the first packet on the wire, which leaves it.
+    pub fn take_start(&mut self) -> Time {
+        let starts = self.starts.get(0).copied().unwrap_or_default();
+        self.starts.drop_first();
+        starts
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Format;
+    use crate::packet::{Format, Kind};
 
     fn at(ns: u64) -> Time {
         Time::ZERO + Duration::from_nanos(ns)
@@ -267,60 +247,63 @@ mod tests {
         format.control(kind, flow, Time::ZERO)
     }
 
-    /// How a wait divides, in nanoseconds: own, others, control, paused, idle.
-    fn parts(doings: &Doings, entry: Entry) -> [u64; 5] {
-        let Exit { starts, totals } = doings.exits.get(doings.exits.len() - 1).unwrap();
+    /// A packet comes and has to wait.
+    fn enter(doings: &mut Doings, packet: &Packet, class: Class, now: u64) -> Waited {
         let mut waited = Waited::default();
-        waited.begin(entry.came, &entry.totals);
-        waited.end(*starts, totals);
-        waited.divided().map(|part| part.0 / 1000)
+        waited.begin(at(now), &doings.enter(packet, class, at(now)));
+        waited
     }
 
-    /// A packet has to wait from now on.
-    fn enter(doings: &mut Doings, packet: &Packet, class: Class, now: u64) -> Entry {
-        doings.enter(packet, class, at(now));
-        doings.entry.take().unwrap()
+    /// A packet is sent at once.
+    fn send(doings: &mut Doings, packet: &Packet, from: u64, to: u64) {
+        doings.start(&mut packet.clone(), false, at(from), at(to));
+    }
+
+    /// A packet is sent that has waited; how that divides, in ns: own, others, control, paused, idle.
+    fn parts(
+        doings: &mut Doings,
+        packet: &Packet,
+        from: u64,
+        to: u64,
+        mut waited: Waited,
+    ) -> [u64; 5] {
+        doings.start(&mut packet.clone(), true, at(from), at(to));
+        waited.end(at(from), &doings.exit());
+        waited.divided().map(|part| part.0 / 1000)
     }
 
     #[test]
     fn a_wait_divides_by_what_was_sent_meanwhile_whatever_came_first() {
-        let mut doings = Doings::new(false);
+        let mut doings = Doings::default();
         let (one, other, ack) =
             (packet(Kind::Data, 1), packet(Kind::Data, 2), packet(Kind::Ack, 3));
-        let start = |doings: &mut Doings, packet: &Packet, from, to| {
-            doings.start(packet, at(from), at(to));
-        };
         // Another packet of flow 1 is being sent until 100 when one comes at 40; then one of flow 2, an
         // ACK, and after a moment in which nothing goes it.
-        start(&mut doings, &one, 0, 100);
+        send(&mut doings, &one, 0, 100);
         let first = enter(&mut doings, &one, 0, 40);
         let second = enter(&mut doings, &other, 0, 70);
-        start(&mut doings, &other, 100, 130);
-        assert_eq!(parts(&doings, second), [0, 30, 0, 0, 0]);
-        start(&mut doings, &ack, 130, 135);
-        start(&mut doings, &one, 142, 242);
-        assert_eq!(parts(&doings, first), [60, 30, 5, 0, 7]);
+        assert_eq!(parts(&mut doings, &other, 100, 130, second), [0, 30, 0, 0, 0]);
+        send(&mut doings, &ack, 130, 135);
+        assert_eq!(parts(&mut doings, &one, 142, 242, first), [60, 30, 5, 0, 7]);
         assert!(doings.stays.is_empty(), "nobody waits");
     }
 
     #[test]
     fn a_pause_counts_from_when_the_transmitter_falls_idle_to_its_end() {
-        let mut doings = Doings::new(false);
+        let mut doings = Doings::default();
         let packet = packet(Kind::Data, 1);
-        doings.start(&packet, at(0), at(100));
+        send(&mut doings, &packet, 0, 100);
         // Class 1 is paused from 60 to 400 and from 450 on; a packet of it comes at 80, another at 300.
         doings.pause(1, at(60));
         let first = enter(&mut doings, &packet, 1, 80);
         // Class 0 goes on meanwhile.
         let passing = Packet { flow: 2, ..packet };
-        doings.start(&passing, at(150), at(250));
+        send(&mut doings, &passing, 150, 250);
         let second = enter(&mut doings, &packet, 1, 300);
         doings.resume(1, at(400));
-        doings.start(&packet, at(400), at(500));
-        assert_eq!(parts(&doings, first), [20, 100, 0, 200, 0]);
+        assert_eq!(parts(&mut doings, &packet, 400, 500, first), [20, 100, 0, 200, 0]);
         doings.pause(1, at(450));
         doings.resume(1, at(700));
-        doings.start(&packet, at(700), at(800));
-        assert_eq!(parts(&doings, second), [100, 0, 0, 300, 0]);
+        assert_eq!(parts(&mut doings, &packet, 700, 800, second), [100, 0, 0, 300, 0]);
     }
 }

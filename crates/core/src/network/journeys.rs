@@ -1,44 +1,46 @@
 //! What packets in the network carry beside them, if accounts are kept.
 //!
 //! Packets have no byte to spare. But nobody in the network reads their time stamps: so a stamp is put aside,
-//! and in its place the packet has the number of its parcel until it comes to the end of its way.
+//! and in its place the packet has the number of its parcel until it comes to the end of its way, and with it
+//! what differs from hop to hop.
 
 use std::hint::black_box;
 use std::sync::Arc;
 
 use super::Network;
-use super::doings::{Entry, Waited};
+use super::doings::{Totals, Waited};
 use super::port::Hop;
-use crate::account::{Account, Arrival, Journey, Leg};
+use super::traffic::Class;
+use crate::account::{Account, Arrival, Finish, Journey};
 use crate::graph::LinkId;
 use crate::packet::{FlowNumber, Packet};
 use crate::units::{Duration, Time};
 
-/// What hops look at of a parcel: one line of memory.
+/// What hops look at of a parcel: one line of memory. Its sums are over the way there and back: nothing is
+/// taken out of them before an account asks.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Tag {
-    /// On this leg, since the packet set out or was answered.
+    /// The time stamp of the packet, which meanwhile carries the number of this.
+    stamp: Time,
     waited: Waited,
     transmission: Duration,
     propagation: Duration,
-    leg: Leg,
-    waits: bool,
 }
 
 const _: () = assert!(size_of::<Tag>() == 64);
 
-/// The rest of a parcel, for the ends of legs.
+/// The rest of a parcel, for the ends of legs. On its way nothing of it is read.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(32))]
 struct Load {
-    /// The time stamp of the packet, which meanwhile carries the number of this.
-    stamp: Time,
-    /// How long the receiver held back the answer.
-    receiver: Duration,
     /// Of its sending, or of that which it answers; with none, it was sent as the flow was opened.
     account: Option<Arc<Account>>,
-    /// Where it has been on former legs.
-    journey: Journey,
+    /// How long the receiver held back the answer.
+    receiver: Duration,
+    /// How long it had waited when it left its host, and when it came to the other.
+    left: Waited,
+    came: Waited,
 }
 
 /// What a packet carries from part to part of a run.
@@ -60,29 +62,59 @@ pub struct Journeys {
     came: Option<u32>,
 }
 
+/// What a packet has beside the number of its parcel: whether it is on its first link, whether it is an
+/// answer, and whether it waited for the link that it is on.
+const IS_FIRST: u64 = 1 << 32;
+const IS_BACK: u64 = 1 << 33;
+const HAS_WAITED: u64 = 1 << 34;
+
+/// The number of a packet's parcel.
+fn number(packet: &Packet) -> usize {
+    packet.sent_at.0 as u32 as usize
+}
+
+fn is(packet: &Packet, what: u64) -> bool {
+    packet.sent_at.0 & what != 0
+}
+
+/// Whether a packet waited for the link that it is on, if it has a parcel.
+pub fn has_waited(packet: &Packet) -> bool {
+    is(packet, HAS_WAITED) && !packet.kind.is_frame()
+}
+
+/// A packet that has a parcel waited for its link, or did not.
+pub fn set_waited(packet: &mut Packet, has_waited: bool) {
+    let others = packet.sent_at.0 & !HAS_WAITED;
+    packet.sent_at = Time(others | if has_waited { HAS_WAITED } else { 0 });
+}
+
 impl Journeys {
     /// A packet sets out, with the account of its sending, if it has one.
     pub fn send(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
-        let load = Load { stamp: packet.sent_at, account, ..Load::default() };
-        self.add(packet, Tag::default(), load);
+        let number = self.place();
+        self.tags[number] = Tag { stamp: packet.sent_at, ..Tag::default() };
+        let load = &mut self.loads[number];
+        (load.account, load.receiver) = (account, Duration::ZERO);
+        packet.sent_at = Time(number as u64 | IS_FIRST);
     }
 
     /// A packet comes from another part of the run with its parcel.
     pub fn put(&mut self, packet: &mut Packet, parcel: Parcel) {
-        self.add(packet, parcel.tag, parcel.load);
+        let number = self.place();
+        (self.tags[number], self.loads[number]) = (parcel.tag, parcel.load);
+        packet.sent_at = Time(packet.sent_at.0 & (IS_FIRST | IS_BACK) | number as u64);
     }
 
-    fn add(&mut self, packet: &mut Packet, tag: Tag, load: Load) {
-        let number = if let Some(number) = self.free.pop() {
-            self.tags[number as usize] = tag;
-            self.loads[number as usize] = load;
-            number
-        } else {
-            self.tags.push(tag);
-            self.loads.push(load);
-            (self.tags.len() - 1) as u32
-        };
-        packet.sent_at = Time(u64::from(number));
+    /// The number of a parcel that nobody has.
+    fn place(&mut self) -> usize {
+        self.free.pop().map_or_else(
+            || {
+                self.tags.push(Tag::default());
+                self.loads.push(Load::default());
+                self.tags.len() - 1
+            },
+            |number| number as usize,
+        )
     }
 
     /// An answer sets out, with the parcel of the packet that has come and caused it.
@@ -91,66 +123,78 @@ impl Journeys {
             self.send(packet, None);
             return;
         };
-        self.tags[number as usize].leg = Leg::Back;
-        self.loads[number as usize].stamp = packet.sent_at;
-        packet.sent_at = Time(u64::from(number));
+        self.tags[number as usize].stamp = packet.sent_at;
+        packet.sent_at = Time(u64::from(number) | IS_BACK);
     }
 
-    /// A packet has come to a port and waits there.
-    pub fn enter(&mut self, entry: &Entry) {
-        let tag = &mut self.tags[entry.number as usize];
-        tag.waited.begin(entry.came, &entry.totals);
-        tag.waits = true;
+    /// A packet has come to a port and waits there, whose transmitter has done so much by then.
+    pub fn enter(&mut self, packet: &Packet, now: Time, totals: &Totals) {
+        self.tags[number(packet)].waited.begin(now, totals);
     }
 
     /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does.
     ///
     /// [`Routes::read_ahead`]: super::routes::Routes::read_ahead
     pub fn read_ahead(&self, packet: &Packet) {
-        black_box(self.tags.get(number(packet)).map(|tag| tag.waits));
+        black_box(self.tags.get(number(packet)).map(|tag| tag.stamp));
     }
 
     /// A packet has come to the end of a link.
-    pub fn hop(&mut self, packet: &Packet, hop: &Hop) {
+    pub fn hop(&mut self, packet: &mut Packet, hop: &Hop) {
         let number = number(packet);
         let tag = &mut self.tags[number];
-        tag.leave(hop);
-        tag.transmission += hop.transmission;
-        tag.propagation += hop.propagation;
-        if tag.leg == Leg::Host {
-            tag.end_leg(&mut self.loads[number].journey);
-            tag.leg = Leg::There;
-        }
+        tag.pass(hop);
         if hop.stamps && !packet.kind.is_answer() {
-            self.loads[number].stamp = hop.starts;
+            tag.stamp = hop.starts;
+        }
+        if is(packet, IS_FIRST) {
+            self.loads[number].left = tag.waited;
+            packet.sent_at = Time(packet.sent_at.0 & !IS_FIRST);
         }
     }
 
     /// A packet on the wire goes on elsewhere, with what is returned.
     pub fn ship(&mut self, packet: &Packet, hop: &Hop) -> Parcel {
         let number = number(packet);
-        self.tags[number].leave(hop);
+        let mut tag = self.tags[number];
+        tag.pass_port(hop);
         self.free.push(number as u32);
         let load = std::mem::take(&mut self.loads[number]);
-        Parcel { tag: self.tags[number], load, starts: hop.starts }
+        Parcel { tag, load, starts: hop.starts }
     }
 
     /// A packet has come to the end of its way, and gets its time stamp back.
     pub fn land(&mut self, packet: &mut Packet) {
         let number = number(packet);
-        let load = &mut self.loads[number];
-        self.tags[number].end_leg(&mut load.journey);
-        packet.sent_at = load.stamp;
+        let tag = &self.tags[number];
+        if !is(packet, IS_BACK) {
+            self.loads[number].came = tag.waited;
+        }
+        packet.sent_at = tag.stamp;
         self.came = Some(number as u32);
     }
 
-    /// What the packet carried that has just come, while nobody has taken it.
-    pub fn came(&self) -> Option<Arrival<'_>> {
-        self.came.map(|number| {
-            let Load { account, journey, receiver, .. } = &self.loads[number as usize];
-            let account = account.as_deref().unwrap_or(&Account::NONE);
-            Arrival { account, journey, receiver: *receiver }
-        })
+    /// What the packet carried that has just come, and carries no more.
+    pub fn take(&mut self) -> Option<Arrival> {
+        let number = self.came? as usize;
+        let journey = self.journey(number);
+        let Load { account, receiver, .. } = &mut self.loads[number];
+        Some(Arrival { account: account.take().unwrap_or_default(), journey, receiver: *receiver })
+    }
+
+    /// How a flow was completed by the packet that has just come.
+    pub fn finish(&self) -> Option<Finish> {
+        let number = self.came? as usize;
+        let account = self.loads[number].account.as_deref();
+        let account = account.copied().unwrap_or_default();
+        Some(Finish { account, journey: self.journey(number) })
+    }
+
+    fn journey(&self, number: usize) -> Journey {
+        let Tag { waited, transmission, propagation, .. } = &self.tags[number];
+        let Load { left, came, .. } = &self.loads[number];
+        let legs = [*left, came.since(left), waited.since(came)].map(|leg| leg.divided());
+        Journey::new(&legs, *transmission, *propagation)
     }
 
     /// Keeps it for later; says where.
@@ -185,24 +229,18 @@ impl Journeys {
 
 impl Tag {
     /// Its packet has left the port where it may have waited.
-    fn leave(&mut self, hop: &Hop) {
-        if self.waits {
-            self.waited.end(hop.starts, &hop.totals);
-            self.waits = false;
+    fn pass_port(&mut self, hop: &Hop) {
+        if let Some(totals) = &hop.totals {
+            self.waited.end(hop.starts, totals);
         }
     }
 
-    /// Its packet has come to the end of a leg: puts that to the journey.
-    fn end_leg(&mut self, journey: &mut Journey) {
-        journey.wait(self.leg, &self.waited.divided());
-        journey.pass(self.transmission, self.propagation);
-        *self = Self { leg: self.leg, ..Self::default() };
+    /// Its packet has come to the end of a link.
+    fn pass(&mut self, hop: &Hop) {
+        self.pass_port(hop);
+        self.transmission += hop.transmission;
+        self.propagation += hop.propagation;
     }
-}
-
-/// The number of a packet's parcel.
-pub fn number(packet: &Packet) -> usize {
-    packet.sent_at.0 as usize
 }
 
 /// What the network does for accounts, if they are kept. Apart, because others should not pay for it.
@@ -216,8 +254,8 @@ impl Network {
     }
 
     /// What the packet carried that has landed last, if it may tell what lets go.
-    pub fn came(&self) -> Option<Arrival<'_>> {
-        self.journeys.as_ref().and_then(|journeys| journeys.came())
+    pub fn take(&mut self) -> Option<Arrival> {
+        self.journeys.as_mut().and_then(|journeys| journeys.take())
     }
 
     /// A packet is to carry the account of its sending, if it has one.
@@ -244,12 +282,13 @@ impl Network {
         }
     }
 
-    /// Notes for its account that a packet waits from now on at a port.
-    pub(super) fn note_entry(&mut self, link: LinkId) {
+    /// Notes for its account that a packet of a class waits from now on at a port.
+    pub(super) fn note_entry(&mut self, packet: &Packet, class: Class, link: LinkId, now: Time) {
         if let Some(journeys) = &mut self.journeys
-            && let Some(entry) = self.ports[link as usize].entry()
+            && !packet.kind.is_frame()
+            && let Some(totals) = self.ports[link as usize].enter(packet, class, now)
         {
-            journeys.enter(&entry);
+            journeys.enter(packet, now, &totals);
         }
     }
 }

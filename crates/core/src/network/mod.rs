@@ -199,7 +199,7 @@ impl Network {
         link: LinkId,
         agenda: &mut Agenda,
     ) -> Option<Packet> {
-        if self.ports[link as usize].is_watched() && self.is_lost(&packet, link, agenda.now()) {
+        if self.ports[link as usize].is_watched() && self.is_lost(&mut packet, link, agenda.now()) {
             return None;
         }
         if packet.kind.is_frame() {
@@ -303,11 +303,11 @@ impl Network {
                 None
             }
             Handed::Waits(ends) => {
-                self.note_entry(link);
+                self.note_entry(packet, class, link, agenda.now());
                 ends
             }
             Handed::Queued => {
-                self.note_entry(link);
+                self.note_entry(packet, class, link, agenda.now());
                 self.serve(link, agenda);
                 None
             }
@@ -357,10 +357,10 @@ impl Network {
     /// Whether a packet that has come to the end of a link is lost; notes for its account that it has come.
     /// Apart, because most links lose nothing.
     #[inline(never)]
-    fn is_lost(&mut self, packet: &Packet, link: LinkId, now: Time) -> bool {
+    fn is_lost(&mut self, packet: &mut Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
         if let Some(journeys) = &mut self.journeys
-            && let Some(hop) = port.hop(packet.bytes, now).filter(|_| !packet.kind.is_frame())
+            && let Some(hop) = port.hop(packet, now).filter(|_| !packet.kind.is_frame())
         {
             journeys.hop(packet, &hop);
         }

@@ -45,22 +45,28 @@ pub struct Transmitter {
     /// So many packets are on the wire.
     started: u32,
     stamps: bool,
+    /// Whether they would, but for the account that is kept of them.
+    pub stamps_aside: bool,
     /// Whether it matters who comes to the end of the link: to an account, or since it loses packets.
     pub is_watched: bool,
+    /// Whether it is for the latter.
+    pub may_lose: bool,
     durations: Durations,
 }
 
 impl Transmitter {
     /// The transmitter of `link`; `stamps` says whether packets that are no answers get their time stamp
-    /// when their transmission starts, `is_watched` whether it matters who comes to the end of the link.
-    pub fn new(link: &Link, stamps: bool, is_watched: bool) -> Self {
+    /// when their transmission starts, unless an account is kept; `may_lose` whether the link loses packets.
+    pub fn new(link: &Link, stamps: bool, keeps_account: bool, may_lose: bool) -> Self {
         Self {
             line: Ring::default(),
             busy_until: Time::ZERO,
             waiting: Backlog::default(),
             started: 0,
-            stamps,
-            is_watched,
+            stamps: stamps && !keeps_account,
+            stamps_aside: stamps && keeps_account,
+            is_watched: may_lose || keeps_account,
+            may_lose,
             durations: Durations::new(link),
         }
     }
@@ -168,6 +174,19 @@ impl Transmitter {
     pub fn end(&mut self, bytes: u16, starts: Time) -> Time {
         self.durations.end(bytes, starts)
     }
+
+    /// Whether the rate or the delay of the link changes.
+    pub fn changes(&self) -> bool {
+        self.durations.change
+    }
+
+    /// When the transmission of `bytes` started and ended that come to the end of the link now, if that can
+    /// be told: if the link does not change.
+    pub fn crossed(&mut self, bytes: u16, now: Time) -> Option<(Time, Time)> {
+        let lasts = self.durations.lasts(bytes).ok()?;
+        let ended = Time(now.0 - self.durations.delay.0);
+        Some((Time(ended.0 - lasts.0), ended))
+    }
 }
 
 /// How a packet crosses the link.
@@ -187,6 +206,8 @@ struct Durations {
     known: [Duration; 2],
     /// How long the wire delays, if that does not change.
     delay: Duration,
+    /// Whether the link changes.
+    change: bool,
 }
 
 /// How fast a link is.
@@ -225,12 +246,13 @@ impl Durations {
     fn new(link: &Link) -> Self {
         let Link { rate, delay, .. } = *link;
         let (rates, delays) = (link.trace.clone(), link.delays.clone());
-        let pace = if rates.is_none() && delays.is_none() {
-            Pace::Constant(rate)
-        } else {
+        let change = rates.is_some() || delays.is_some();
+        let pace = if change {
             Pace::Changing(Changing { rate, rates, delay, delays, arrives: Time::ZERO })
+        } else {
+            Pace::Constant(rate)
         };
-        Self { pace: Box::new(pace), sizes: [0; 2], known: [Duration::ZERO; 2], delay }
+        Self { pace: Box::new(pace), sizes: [0; 2], known: [Duration::ZERO; 2], delay, change }
     }
 
     /// How long a transmission of `bytes` takes, or what to ask on a link that changes: no size is remembered

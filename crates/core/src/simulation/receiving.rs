@@ -2,7 +2,6 @@
 
 use super::Simulation;
 use super::halves::Receiving;
-use crate::account::{Arrival, Finish};
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::receiver::{Answer, Reply};
 use crate::network::journeys::Journeys;
@@ -22,8 +21,8 @@ impl Receiving {
     /// Notes for the account that data has come: what completes the flow, and what is answered later.
     fn note(&mut self, is_complete: bool, now: Time, journeys: &mut Journeys) {
         let Some(receipt) = &mut self.receipt else { return };
-        if is_complete && let Some(Arrival { account, journey, .. }) = journeys.came() {
-            receipt.finish = Some(Finish { account: *account, journey: *journey });
+        if is_complete {
+            receipt.finish = journeys.finish();
         }
         match (receipt.kept, self.receiver.owes_answer()) {
             (None, true) => receipt.kept = journeys.keep().map(|number| (number, now)),

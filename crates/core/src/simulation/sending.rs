@@ -58,10 +58,10 @@ impl Sending {
     /// Notes for its account what may be sent now, and what has come that may have let it. Apart, as what
     /// follows, because senders without account should not pay for it.
     #[inline(never)]
-    fn look(&mut self, now: Time, allowance: Allowance, network: &Network) {
+    fn look(&mut self, now: Time, allowance: Allowance, network: &mut Network) {
         if let Some(ledger) = &mut self.ledger {
             let paused = network.paused(ledger.port(), self.number, now);
-            ledger.look(now, &self.sender, allowance, network.came(), paused);
+            ledger.look(now, &self.sender, allowance, || network.take(), paused);
         }
     }
 
@@ -164,7 +164,7 @@ impl Simulation<'_> {
         }
         let keeps_account = self.network.journeys.is_some();
         if keeps_account {
-            sending.look(now, allowance, &self.network);
+            sending.look(now, allowance, &mut self.network);
         }
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);

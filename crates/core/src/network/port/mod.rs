@@ -44,6 +44,16 @@ enum Mode {
     Impatient,
 }
 
+/// Who is told what leaves a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nobody,
+    /// Who keeps account.
+    Account,
+    /// A router, and who keeps account, if somebody does.
+    Router,
+}
+
 /// What becomes of a packet handed to a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Handed {
@@ -90,39 +100,40 @@ pub struct Port {
     /// Whether control packets pass data, and whether any wait.
     control_first: bool,
     control_waits: bool,
-    /// Whether somebody is told what leaves: a router, or who keeps account.
-    tells: bool,
+    told: Told,
     /// Whether what is on the wire goes on elsewhere ([`unload`](Self::unload)).
     is_cut: bool,
     /// Whether it matters when packets leave, and is foretold when they come.
     foretells: bool,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
-    /// Up to when `queue_area` is known.
-    accounted: Time,
+    /// What accounts need to know.
+    doings: Option<Box<Doings>>,
     /// What has passed.
     pub counters: Counters,
-    data: Store,
-    /// Control packets that pass data.
-    control: Line,
     /// When all that waits will have been sent, if that is foretold: control packets that come later and
     /// pass, and pauses that begin later, are not in it.
     drains: Time,
-    /// Whether flows wait for their packets to leave.
-    is_awaited: bool,
     /// Of so many packets that wait first it has been foretold when they leave.
     foretold: u32,
+    /// Whether flows wait for their packets to leave.
+    is_awaited: bool,
+    data: Store,
+    /// Control packets that pass data.
+    control: Line,
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     /// By class.
     pauses: Box<[Pauses]>,
     router: Option<Box<dyn Router>>,
-    /// What accounts need to know.
-    doings: Option<Box<Doings>>,
-    losses: Losses,
+    /// Apart, since most links lose nothing.
+    losses: Box<Losses>,
     outage: Outage,
     random: Random,
 }
+
+const _: () =
+    assert!(size_of::<Port>() == 448, "first lines of ports compete (docs/performance.md)");
 
 impl Port {
     /// A port on `link`, where each traffic class waits in a queue that behaves as given, drawing from
@@ -137,36 +148,37 @@ impl Port {
     ) -> Self {
         let Service { control_first, is_awaited, stamps, keeps_account } = service;
         let pauses = vec![Pauses::default(); behaviours.len()].into();
-        // Packets with an account have their time stamps in it.
-        let doings = keeps_account.then(|| Box::new(Doings::new(stamps)));
-        let stamps = stamps && !keeps_account;
+        let doings = keeps_account.then(Box::default);
         let data = Store::new(behaviours);
         let (is_fifo, quiet_below) = match &data {
             Store::Fifo(gate) => (true, gate.quiet_below()),
             _ => (false, 0),
         };
         let mut port = Self {
-            transmitter: Transmitter::new(link, stamps, losses.are_possible() || keeps_account),
+            transmitter: Transmitter::new(link, stamps, keeps_account, losses.are_possible()),
             mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
             is_paused: false,
             is_fifo,
             control_first,
             control_waits: false,
-            tells: router.is_some() || keeps_account,
+            told: match &router {
+                Some(_) => Told::Router,
+                None if keeps_account => Told::Account,
+                None => Told::Nobody,
+            },
             is_cut: false,
             foretells: is_awaited && is_fifo,
             quiet_below,
-            accounted: Time::ZERO,
+            doings,
             counters: Counters::default(),
+            drains: Time::ZERO,
+            foretold: 0,
+            is_awaited,
             data,
             control: Line::default(),
-            drains: Time::ZERO,
-            is_awaited,
-            foretold: 0,
             is_called: false,
             router,
-            doings,
-            losses,
+            losses: Box::new(losses),
             outage: Outage::default(),
             random,
             pauses,
@@ -227,7 +239,7 @@ impl Port {
                 queue.pass(packet);
             }
             let sent = self.transmitter.send(packet, now);
-            self.depart(packet.kind, packet.bytes, now);
+            self.depart(packet.kind, packet.bytes, now, false);
             return Handed::Sent(sent);
         }
         self.queue(packet, class, is_control, now, dropped);
@@ -266,9 +278,6 @@ impl Port {
         // What could go before has gone.
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
         self.transmitter.waiting.add(packet.bytes);
-        if self.tells {
-            self.note_entry(packet, class, now);
-        }
         if is_control {
             self.control_waits = true;
             if packet.kind.is_frame() {
@@ -328,7 +337,7 @@ impl Port {
             let Packet { kind, bytes, .. } = *self.transmitter.first()?;
             let sent = self.transmitter.start(starts)?;
             self.transmitter.waiting.take(bytes);
-            self.depart(kind, bytes, starts);
+            self.depart(kind, bytes, starts, true);
             return Some(sent);
         }
         let already = dropped.len();
@@ -342,7 +351,7 @@ impl Port {
     fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
         let sent = self.transmitter.send(packet, starts);
         self.transmitter.waiting.take(packet.bytes);
-        self.depart(packet.kind, packet.bytes, starts);
+        self.depart(packet.kind, packet.bytes, starts, true);
         sent
     }
 
@@ -544,9 +553,7 @@ impl Port {
 
     /// Notes what has waited since the last change.
     fn account(&mut self, now: Time) {
-        let (bytes, lasted) = (self.transmitter.waiting.bytes, now - self.accounted);
-        self.counters.queue_area += u128::from(bytes) * u128::from(lasted.0);
-        self.accounted = now;
+        self.counters.wait(self.transmitter.waiting.bytes, now);
     }
 
     /// Starts the transmissions that should have started by `now`, if nobody calls the port for them.
@@ -576,8 +583,8 @@ impl Port {
         debug_assert!(dropped.is_empty(), "a patient queue drops nothing when it is served");
     }
 
-    /// A packet's transmission has started.
-    fn depart(&mut self, kind: Kind, bytes: u16, starts: Time) {
+    /// The transmission of a packet has started, that has waited or not.
+    fn depart(&mut self, kind: Kind, bytes: u16, starts: Time, has_waited: bool) {
         self.counters.depart(kind, bytes);
         if self.quiet_below == 0
             && let Store::Fifo(gate) = &mut self.data
@@ -585,8 +592,8 @@ impl Port {
         {
             gate.leave(starts);
         }
-        if self.tells {
-            self.tell(starts);
+        if self.told != Told::Nobody {
+            self.tell(starts, has_waited);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Whom a port tells what leaves it: its router, and who keeps account of waits.
 
-use super::Port;
-use crate::network::doings::{Entry, Exit, Totals};
+use super::{Port, Told};
+use crate::network::doings::Totals;
+use crate::network::journeys;
 use crate::network::traffic::Class;
 use crate::packet::Packet;
 use crate::router::View;
@@ -10,10 +11,10 @@ use crate::units::{Duration, Time};
 /// How a packet came over a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// What the transmitter had done when it turned to the packet.
-    pub totals: Totals,
-    /// When that was.
+    /// When its transmission started.
     pub starts: Time,
+    /// What the transmitter had done by then, if the packet had to wait.
+    pub totals: Option<Totals>,
     /// How long the transmission took.
     pub transmission: Duration,
     /// How long the wire delays.
@@ -26,24 +27,27 @@ impl Port {
     /// Shows the packet whose transmission starts to the router, and to who keeps account. Apart, because
     /// other ports should not pay for it.
     #[cold]
-    pub(super) fn tell(&mut self, starts: Time) {
+    pub(super) fn tell(&mut self, starts: Time, has_waited: bool) {
         let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
         let ends = self.transmitter.busy_until;
         let Some(packet) = self.transmitter.last() else { return };
-        if let Some(router) = &mut self.router {
+        if self.told == Told::Router
+            && let Some(router) = &mut self.router
+        {
             router.on_depart(packet, view);
         }
         if let Some(doings) = &mut self.doings {
-            doings.start(packet, starts, ends);
+            doings.start(packet, has_waited, starts, ends);
+            if self.transmitter.changes() {
+                doings.note_start(starts);
+            }
         }
     }
 
-    /// Notes for the account of a packet of a class that it waits from now on.
-    #[cold]
-    pub(super) fn note_entry(&mut self, packet: &Packet, class: Class, now: Time) {
-        if let Some(doings) = &mut self.doings {
-            doings.enter(packet, class, now);
-        }
+    /// A packet of a class waits from now on: what the transmitter has done so far, if account is kept.
+    #[inline]
+    pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Option<Totals> {
+        self.doings.as_mut().map(|doings| doings.enter(packet, class, now))
     }
 
     /// How long the transmitter has been idle for pauses of a class, if account is kept. A port that is
@@ -59,17 +63,19 @@ impl Port {
         }
     }
 
-    /// The packet that has just been let wait, if account is kept of it.
-    pub fn entry(&mut self) -> Option<Entry> {
-        self.doings.as_mut()?.entry.take()
-    }
-
-    /// How the packet of `bytes` came over the link that has come to its end now, if account is kept of it.
-    pub fn hop(&mut self, bytes: u16, now: Time) -> Option<Hop> {
+    /// How the packet came over the link that has come to its end now, if account is kept.
+    pub fn hop(&mut self, packet: &Packet, now: Time) -> Option<Hop> {
         let doings = self.doings.as_mut()?;
-        let Exit { starts, totals } = doings.exit();
-        let ends = self.transmitter.end(bytes, starts);
-        let (transmission, propagation) = (ends - starts, now - ends);
-        Some(Hop { totals, starts, transmission, propagation, stamps: doings.stamps })
+        let (starts, ends) = self.transmitter.crossed(packet.bytes, now).unwrap_or_else(|| {
+            let starts = doings.take_start();
+            (starts, self.transmitter.end(packet.bytes, starts))
+        });
+        Some(Hop {
+            starts,
+            totals: journeys::has_waited(packet).then(|| doings.exit()),
+            transmission: ends - starts,
+            propagation: now - ends,
+            stamps: self.transmitter.stamps_aside,
+        })
     }
 }

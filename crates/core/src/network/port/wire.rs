@@ -31,7 +31,7 @@ impl Port {
     pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
         self.settle(now);
         while let Some(flight) = self.transmitter.unload() {
-            let hop = self.hop(flight.packet.bytes, flight.arrives);
+            let hop = self.hop(&flight.packet, flight.arrives);
             take(flight, hop);
         }
         let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
@@ -42,8 +42,10 @@ impl Port {
     /// is the first on the wire.
     pub fn load(&mut self, flight: Flight, starts: Time) -> bool {
         self.transmitter.load(flight);
-        if let Some(doings) = &mut self.doings {
-            doings.load(starts);
+        if let Some(doings) = &mut self.doings
+            && self.transmitter.changes()
+        {
+            doings.note_start(starts);
         }
         self.transmitter.on_wire() == 1
     }
@@ -70,6 +72,7 @@ impl Port {
     /// The link may fail.
     pub fn may_fail(&mut self) {
         self.transmitter.is_watched = true;
+        self.transmitter.may_lose = true;
     }
 
     /// The link fails, or is back: all on it is lost.
@@ -81,6 +84,9 @@ impl Port {
     /// Whether the packet that has just come to the end of the link is lost. Pause frames are only if the
     /// link has failed, which ends its pauses: another lost one would stop the link for ever.
     pub fn loses(&mut self, packet: &Packet) -> bool {
+        if !self.transmitter.may_lose {
+            return false;
+        }
         let is_cut_off = self.outage.take();
         let is_lost = is_cut_off || self.losses.take(packet);
         self.counters.lost += u64::from(is_lost);
