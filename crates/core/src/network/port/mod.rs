@@ -111,16 +111,16 @@ pub struct Port {
     doings: Option<Box<Doings>>,
     /// What has passed.
     pub counters: Counters,
-    /// When all that waits will have been sent, if that is foretold: control packets that come later and
-    /// pass, and pauses that begin later, are not in it.
-    drains: Time,
-    /// Of so many packets that wait first it has been foretold when they leave.
-    foretold: u32,
-    /// Whether flows wait for their packets to leave.
-    is_awaited: bool,
     data: Store,
     /// Control packets that pass data.
     control: Line,
+    /// When all that waits will have been sent, if that is foretold: control packets that come later and
+    /// pass, and pauses that begin later, are not in it.
+    drains: Time,
+    /// Whether flows wait for their packets to leave.
+    is_awaited: bool,
+    /// Of so many packets that wait first it has been foretold when they leave.
+    foretold: u32,
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     /// By class.
@@ -171,11 +171,11 @@ impl Port {
             quiet_below,
             doings,
             counters: Counters::default(),
-            drains: Time::ZERO,
-            foretold: 0,
-            is_awaited,
             data,
             control: Line::default(),
+            drains: Time::ZERO,
+            is_awaited,
+            foretold: 0,
             is_called: false,
             router,
             losses: Box::new(losses),
