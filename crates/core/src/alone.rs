@@ -95,6 +95,7 @@ pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Byte
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::defaults;
     use proptest::prelude::*;
 
     /// The recursion over all packets, which `alone` is the closed form of.
@@ -120,13 +121,7 @@ mod tests {
             (Rate::from_gbps(10), Duration::from_nanos(300)),
             (Rate::from_gbps(100), Duration::from_nanos(20)),
         ];
-        let format = Format {
-            payload: Bytes(960),
-            header: Bytes(40),
-            ack: Bytes(40),
-            syn: None,
-            sack: false,
-        };
+        let format = Format { payload: Bytes(960), ..defaults() };
         assert_eq!(alone(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
         // Two more packets repeat the slow hop.
         let three = alone(hops, &format, Bytes(2880));
@@ -138,13 +133,7 @@ mod tests {
     #[test]
     fn a_small_last_packet_waits_for_the_full_one_before_it() {
         let hops = [(Rate::from_gbps(8), Duration::ZERO); 2];
-        let format = Format {
-            payload: Bytes(1000),
-            header: Bytes(0),
-            ack: Bytes(40),
-            syn: None,
-            sack: false,
-        };
+        let format = Format { header: Bytes(0), ..defaults() };
         assert_eq!(alone(hops, &format, Bytes(1001)).total(), Duration::from_nanos(2001));
     }
 
@@ -159,7 +148,7 @@ mod tests {
                 hops.into_iter().map(|(rate, delay)| (Rate(rate), Duration(delay))).collect();
             let ack = Bytes(40);
             let (payload, header) = (Bytes(payload), Bytes(header));
-            let format = Format { payload, header, ack, syn: None, sack: false };
+            let format = Format { payload, header, ack, ..defaults() };
             let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
@@ -171,7 +160,7 @@ mod tests {
         ) {
             let hops: Vec<_> = rates.into_iter().map(|rate| (Rate(rate), Duration::ZERO)).collect();
             let (payload, header, ack) = (Bytes(7), Bytes(1), Bytes(40));
-            let format = Format { payload, header, ack, syn: None, sack: false };
+            let format = Format { payload, header, ack, ..defaults() };
             let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }

@@ -3,6 +3,7 @@
 use super::delivery::Sample;
 use super::{Ack, Leaving, Path};
 use crate::packet::{Format, Kind};
+use crate::parameters::defaults;
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// One new packet of a thousand bytes in order.
@@ -40,8 +41,7 @@ pub(crate) const LEAVING: Leaving =
 
 /// A way of 1 Gb/s and 100 us for packets of 960 B, which are 1000 B on the wire.
 pub(crate) fn path() -> Path {
-    let format =
-        Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+    let format = Format { payload: Bytes(960), ..defaults() };
     Path::new(Rate::from_gbps(1), Duration::from_micros(100), format)
 }
 

@@ -253,13 +253,7 @@ mod tests {
     }
 
     fn flow(window: &Window) -> Box<dyn Controller> {
-        let format = Format {
-            payload: Bytes(1000),
-            header: Bytes(40),
-            ack: Bytes(40),
-            syn: None,
-            sack: false,
-        };
+        let format = defaults::<Format>();
         let (line_rate, base_rtt) = (Rate::from_gbps(1), Duration::from_millis(100));
         let path = Path::new(line_rate, base_rtt, format);
         controller(window, Plain, &path)

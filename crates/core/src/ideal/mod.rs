@@ -55,7 +55,7 @@ mod tests {
     use crate::flow;
     use crate::graph::Graph;
     use crate::packet::Format;
-    use crate::parameters::Parameter;
+    use crate::parameters::{Parameter, defaults};
     use crate::sharing::fixture::{
         BARE, completions, in_turn, long_lived, no_network, one_link, run_on_link, sized,
     };
@@ -143,7 +143,7 @@ mod tests {
         ) {
             let graph = chain(&hops);
             let (payload, header, ack) = (Bytes(1460), Bytes(header), Bytes(40));
-            let format = Format { payload, header, ack, syn: None, sack: false };
+            let format = Format { payload, header, ack, ..defaults() };
             let watch = Watch::default();
             let (graph, format, limit) = (&graph, &format, Time::NEVER);
             let setting = Setting { graph, format, limit, watch: &watch };

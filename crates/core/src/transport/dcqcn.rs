@@ -260,20 +260,14 @@ mod tests {
     #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
 
     use super::*;
-    use crate::parameters::Parameter;
+    use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 
     fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
         Config::read(config).unwrap().controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
-            Format {
-                payload: Bytes(1000),
-                header: Bytes(48),
-                ack: Bytes(64),
-                syn: None,
-                sack: false,
-            },
+            Format { header: Bytes(48), ack: Bytes(64), ..defaults() },
         ))
     }
 

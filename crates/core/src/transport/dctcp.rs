@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::endpoint::fixture::ACK;
-    use crate::parameters::Parameter;
+    use crate::parameters::{Parameter, defaults};
     use crate::units::{Duration, Rate, Time};
 
     fn flow() -> Box<dyn Controller> {
@@ -181,13 +181,7 @@ mod tests {
         config.controller(&Path::new(
             Rate::from_gbps(10),
             Duration::from_micros(10),
-            Format {
-                payload: Bytes(1000),
-                header: Bytes(40),
-                ack: Bytes(40),
-                syn: None,
-                sack: false,
-            },
+            defaults::<Format>(),
         ))
     }
 

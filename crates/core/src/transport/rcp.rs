@@ -101,13 +101,7 @@ mod tests {
         config.controller(&Path::new(
             Rate::from_gbps(1),
             Duration::from_millis(100),
-            Format {
-                payload: Bytes(960),
-                header: Bytes(40),
-                ack: Bytes(40),
-                syn: None,
-                sack: false,
-            },
+            Format { payload: Bytes(960), ..defaults() },
         ))
     }
 

@@ -340,13 +340,7 @@ pub(super) mod tests {
             ..Path::new(
                 Rate::from_gbps(10),
                 Duration::from_micros(10),
-                Format {
-                    payload: Bytes(1000),
-                    header: Bytes(0),
-                    ack: Bytes(64),
-                    syn: None,
-                    sack: false,
-                },
+                Format { header: Bytes(0), ack: Bytes(64), ..defaults() },
             )
         }
     }

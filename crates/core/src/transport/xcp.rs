@@ -115,13 +115,7 @@ mod tests {
         let mut flow = config.controller(&Path::new(
             Rate::from_gbps(1),
             Duration::from_millis(100),
-            Format {
-                payload: Bytes(960),
-                header: Bytes(40),
-                ack: Bytes(40),
-                syn: None,
-                sack: false,
-            },
+            Format { payload: Bytes(960), ..defaults() },
         ));
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });

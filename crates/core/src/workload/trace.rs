@@ -136,20 +136,14 @@ fn host(row: &Row<'_>, column: &str, hosts: &BTreeMap<String, HostId>) -> Result
 mod tests {
     use super::*;
     use crate::packet::Format;
-    use crate::parameters::Parameter;
+    use crate::parameters::{Parameter, defaults};
     use crate::topology;
     use serde_json::json;
 
     fn open(text: &str) -> Result<Vec<FlowSpec>, Problem> {
         let star = topology::Config::read(&json!({"kind": "star", "hosts": 4})).unwrap();
         let graph = star.graph(1).unwrap();
-        let format = Format {
-            payload: Bytes(1000),
-            header: Bytes(40),
-            ack: Bytes(40),
-            syn: None,
-            sack: false,
-        };
+        let format = defaults::<Format>();
         let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
         let flows = trace.open(&Context { graph: &graph, format: &format, seed: 1 })?;
         Ok(flows.flows.collect())

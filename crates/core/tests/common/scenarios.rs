@@ -397,7 +397,8 @@ pub fn scenario(seed: u64) -> Value {
     {
         let beside = pick(random, &["tcp", "dctcp", "pcp", "timely"]);
         // As for the others: five SYNs lost in a row would else take more than the time limit.
-        let rto = ["initial_rto", "min_rto", "max_rto"].map(|name| (name, reliability[name].clone()));
+        let rto =
+            ["initial_rto", "min_rto", "max_rto"].map(|name| (name, reliability[name].clone()));
         let mut patience: Value = rto.into_iter().collect();
         patience["duplicate_acks"] = duplicate_acks;
         scenario["transports"] = json!({ class: { "kind": beside, "reliability": patience } });

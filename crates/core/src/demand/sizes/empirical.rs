@@ -202,18 +202,12 @@ impl Empirical {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Parameter;
+    use crate::parameters::{Parameter, defaults};
     use serde_json::json;
 
     fn open(table: &str, packet: u64) -> Box<dyn Distribution> {
         let config = Config::read(&json!({"table": table, "packet": format!("{packet} B")}));
-        let format = Format {
-            payload: Bytes(1000),
-            header: Bytes(40),
-            ack: Bytes(40),
-            syn: None,
-            sack: false,
-        };
+        let format = defaults::<Format>();
         config.unwrap().open(&format).unwrap()
     }
 
@@ -246,8 +240,7 @@ mod tests {
 
     #[test]
     fn three_forms_of_a_file_mean_the_same() {
-        let format =
-            Format { payload: Bytes(1), header: Bytes(0), ack: Bytes(40), syn: None, sack: false };
+        let format = Format { payload: Bytes(1), header: Bytes(0), ..defaults() };
         let forms =
             ["# bytes\n0 0\n10, 50\n\n20\t100", "0,0\n10,0.5\n20,1\n", "0 1 0\n10 1 .5\n20 1 1"];
         for text in forms {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Config, Distribution, floor_sum, power_sum};
 use crate::packet::Format;
-use crate::parameters::Parameter;
+use crate::parameters::{Parameter, defaults};
 use crate::random::Random;
 use crate::units::Bytes;
 
@@ -20,8 +20,7 @@ fn example(kind: &str) -> Box<dyn Distribution> {
         other => panic!("no example of `{other}`"),
     };
     table["kind"] = Value::from(kind);
-    let format =
-        Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+    let format = defaults::<Format>();
     Config::read(&table).unwrap().open(&format).unwrap()
 }
 
@@ -76,8 +75,7 @@ proptest! {
 #[test]
 fn pareto_sizes_can_be_whole_packets() {
     let table = json!({"kind": "pareto", "mean": "30 KB", "shape": 1.4, "whole_packets": true});
-    let format =
-        Format { payload: Bytes(960), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+    let format = Format { payload: Bytes(960), ..defaults() };
     let sizes = Config::read(&table).unwrap().open(&format).unwrap();
     let mut random = Random::new(1, "sizes");
     assert!((0..1000).all(|_| sizes.sample(&mut random).0.is_multiple_of(960)));
