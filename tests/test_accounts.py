@@ -598,7 +598,7 @@ def test_explain_shows_ideals_beside_transports(
     assert cli.invoke(["explain", "one.toml", *vary]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "100% of the excess is shared (for others that the ideal serves meanwhile)" in said
-    assert "alone: flows ≤ 100 KB take 1 times what they would alone" in said
+    assert "alone: flows ≤ 100 KB take 1.00 times what they would alone" in said
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
     assert "is shared" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')

@@ -76,7 +76,7 @@ def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
         scheme = ", ".join(map(str, given.values()))
         of_class = "of class " if bucket.of_class else ""
         said = f"{scheme + ': ' if scheme else ''}flows {of_class}{bucket.name} take "
-        said += f"{values[TOTAL] / values[ALONE]:.3g} times what they would alone"
+        said += f"{values[TOTAL] / values[ALONE]:#.3g} times what they would alone"
         if values[largest] > 0:
             share = values[largest] / (values[TOTAL] - values[ALONE])
             said += f"; {share:.0%} of the excess is {largest} ({PARTS[largest]})"
