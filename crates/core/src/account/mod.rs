@@ -4,9 +4,10 @@
 //! the sending which they are, and their journey; answers carry both on (docs/design.md).
 
 pub mod chain;
+pub mod next_fit;
+pub mod pool;
 
-use std::sync::Arc;
-
+use self::pool::Share;
 use crate::units::Duration;
 
 /// How a wait at a port divides by what its transmitter did meanwhile: it sent packets of the same flow, of
@@ -129,10 +130,10 @@ impl Account {
 }
 
 /// What a packet carried that has come to the end of its way.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Arrival {
     /// The account of its sending, or of that which it answers.
-    pub account: Arc<Account>,
+    pub account: Share,
     /// Where it has been since.
     pub journey: Journey,
     /// How long the receiver held back the answer.

@@ -5,12 +5,13 @@
 //! what differs from hop to hop.
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use super::Network;
 use super::doings::{Totals, Waited};
 use super::port::Hop;
 use super::traffic::Class;
+use crate::account::next_fit::NextFit;
+use crate::account::pool::{Pool, Share};
 use crate::account::{Account, Arrival, Finish, Journey};
 use crate::graph::LinkId;
 use crate::packet::{FlowNumber, Packet};
@@ -31,11 +32,11 @@ struct Tag {
 const _: () = assert!(size_of::<Tag>() == 64);
 
 /// The rest of a parcel, for the ends of legs. On its way nothing of it is read.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 #[repr(C, align(32))]
 struct Load {
-    /// Of its sending, or of that which it answers; with none, it was sent as the flow was opened.
-    account: Option<Arc<Account>>,
+    /// Of its sending, or of that which it answers; empty, if it was sent as the flow was opened.
+    account: Share,
     /// How long the receiver held back the answer.
     receiver: Duration,
     /// How long it had waited when it left its host, and when it came to the other.
@@ -48,6 +49,8 @@ struct Load {
 pub struct Parcel {
     tag: Tag,
     load: Load,
+    /// That of its load, which other parts know nothing of.
+    account: Account,
     /// When the packet's transmission started on the link that it is on.
     pub starts: Time,
 }
@@ -57,7 +60,9 @@ pub struct Parcel {
 pub struct Journeys {
     tags: Vec<Tag>,
     loads: Vec<Load>,
-    free: Vec<u32>,
+    places: NextFit,
+    /// Those that they, and senders, have.
+    pub accounts: Pool,
     /// The parcel of the packet that has just come to the end of its way, while nobody has taken it.
     came: Option<u32>,
 }
@@ -89,8 +94,8 @@ pub fn set_waited(packet: &mut Packet, has_waited: bool) {
 }
 
 impl Journeys {
-    /// A packet sets out, with the account of its sending, if it has one.
-    pub fn send(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
+    /// A packet sets out, with the account of its sending.
+    pub fn send(&mut self, packet: &mut Packet, account: Share) {
         let number = self.place();
         self.tags[number] = Tag { stamp: packet.sent_at, ..Tag::default() };
         let load = &mut self.loads[number];
@@ -101,26 +106,30 @@ impl Journeys {
     /// A packet comes from another part of the run with its parcel.
     pub fn put(&mut self, packet: &mut Packet, parcel: Parcel) {
         let number = self.place();
-        (self.tags[number], self.loads[number]) = (parcel.tag, parcel.load);
+        let Parcel { tag, load, account, .. } = parcel;
+        let account = self.accounts.add(account);
+        (self.tags[number], self.loads[number]) = (tag, Load { account, ..load });
         packet.sent_at = Time(packet.sent_at.0 & (IS_FIRST | IS_BACK) | number as u64);
     }
 
     /// The number of a parcel that nobody has.
     fn place(&mut self) -> usize {
-        self.free.pop().map_or_else(
-            || {
-                self.tags.push(Tag::default());
-                self.loads.push(Load::default());
-                self.tags.len() - 1
-            },
-            |number| number as usize,
-        )
+        let Self { places, tags, loads, .. } = self;
+        let number = places.take(|numbers| {
+            tags.get(numbers.clone()).unwrap_or_default().iter().for_each(Tag::read_ahead);
+            loads.get(numbers).unwrap_or_default().iter().for_each(Load::read_ahead);
+        });
+        if number >= self.tags.len() {
+            self.tags.resize_with(self.places.end(), Tag::default);
+            self.loads.resize_with(self.places.end(), Load::default);
+        }
+        number
     }
 
     /// An answer sets out, with the parcel of the packet that has come and caused it.
     pub fn answer(&mut self, packet: &mut Packet) {
         let Some(number) = self.came.take() else {
-            self.send(packet, None);
+            self.send(packet, Share::default());
             return;
         };
         self.tags[number as usize].stamp = packet.sent_at;
@@ -132,11 +141,19 @@ impl Journeys {
         self.tags[number(packet)].waited.begin(now, totals);
     }
 
-    /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does.
+    /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does; and
+    /// what its arrival looks at, if it is the last.
     ///
     /// [`Routes::read_ahead`]: super::routes::Routes::read_ahead
-    pub fn read_ahead(&self, packet: &Packet) {
-        black_box(self.tags.get(number(packet)).map(|tag| tag.stamp));
+    pub fn read_ahead(&self, packet: &Packet, is_last: bool) {
+        let number = number(packet);
+        self.tags.get(number).map(Tag::read_ahead);
+        if is_last && let Some(load) = self.loads.get(number) {
+            load.read_ahead();
+            if is(packet, IS_BACK) {
+                self.accounts.read_ahead(&load.account);
+            }
+        }
     }
 
     /// A packet has come to the end of a link.
@@ -158,9 +175,12 @@ impl Journeys {
         let number = number(packet);
         let mut tag = self.tags[number];
         tag.pass_port(hop);
-        self.free.push(number as u32);
-        let load = std::mem::take(&mut self.loads[number]);
-        Parcel { tag, load, starts: hop.starts }
+        self.places.give_back(number);
+        let mut load = std::mem::take(&mut self.loads[number]);
+        let share = std::mem::take(&mut load.account);
+        let account = *self.accounts.get(&share);
+        self.accounts.give_back(share);
+        Parcel { tag, load, account, starts: hop.starts }
     }
 
     /// A packet has come to the end of its way, and gets its time stamp back.
@@ -179,14 +199,13 @@ impl Journeys {
         let number = self.came? as usize;
         let journey = self.journey(number);
         let Load { account, receiver, .. } = &mut self.loads[number];
-        Some(Arrival { account: account.take().unwrap_or_default(), journey, receiver: *receiver })
+        Some(Arrival { account: std::mem::take(account), journey, receiver: *receiver })
     }
 
     /// How a flow was completed by the packet that has just come.
     pub fn finish(&self) -> Option<Finish> {
         let number = self.came? as usize;
-        let account = self.loads[number].account.as_deref();
-        let account = account.copied().unwrap_or_default();
+        let account = *self.accounts.get(&self.loads[number].account);
         Some(Finish { account, journey: self.journey(number) })
     }
 
@@ -210,8 +229,9 @@ impl Journeys {
 
     /// Gives up what was kept.
     pub fn give_up(&mut self, kept: u32) {
-        self.loads[kept as usize].account = None;
-        self.free.push(kept);
+        let share = std::mem::take(&mut self.loads[kept as usize].account);
+        self.accounts.give_back(share);
+        self.places.give_back(kept as usize);
     }
 
     /// The packet that came last has been dealt with.
@@ -221,13 +241,31 @@ impl Journeys {
         }
     }
 
+    /// Checks that no packet has anything any more, and no sender.
+    pub fn assert_empty(&self) {
+        let left = (self.places.taken(), self.accounts.held());
+        assert_eq!(left, (0, 0), "parcels and accounts that nobody gave back");
+    }
+
     /// A packet is lost, and what it carried.
     pub fn lose(&mut self, packet: &Packet) {
         self.give_up(number(packet) as u32);
     }
 }
 
+impl Load {
+    /// Brings it into a near cache: both of its lines.
+    fn read_ahead(&self) {
+        black_box((self.receiver, self.came));
+    }
+}
+
 impl Tag {
+    /// Brings it into a near cache.
+    fn read_ahead(&self) {
+        black_box(self.stamp);
+    }
+
     /// Its packet has left the port where it may have waited.
     fn pass_port(&mut self, hop: &Hop) {
         if let Some(totals) = &hop.totals {
@@ -258,9 +296,9 @@ impl Network {
         self.journeys.as_mut().and_then(|journeys| journeys.take())
     }
 
-    /// A packet is to carry the account of its sending, if it has one.
+    /// A packet is to carry the account of its sending.
     #[inline(never)]
-    pub fn load(&mut self, packet: &mut Packet, account: Option<Arc<Account>>) {
+    pub fn load(&mut self, packet: &mut Packet, account: Share) {
         if let Some(journeys) = &mut self.journeys {
             journeys.send(packet, account);
         }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::Simulation;
+use super::halves::Farewell;
 use crate::account::Division;
 use crate::flow::{FlowRecord, Outcome};
 use crate::network::watchdog;
@@ -22,6 +23,11 @@ impl Simulation<'_> {
             self.sending[source as usize] -= 1;
             if let Some(memo) = sending.controller.memo() {
                 self.memos.insert((source, target), memo);
+            }
+            if let (Some(ledger), Some(journeys)) =
+                (&mut sending.ledger, &mut self.network.journeys)
+            {
+                ledger.give_back(&mut journeys.accounts);
             }
             if !self.part.owns(self.graph.hosts[target as usize]) {
                 self.abroad.news.closed.push(sending.number);
@@ -69,7 +75,9 @@ impl Simulation<'_> {
     /// Writes a flow's record and forgets the flow. It was over when its sender closed, when its ends heard a
     /// packet last or when the last was `lost`.
     fn record(&mut self, place: usize, lost: Time) {
-        let Some((sending, heard, shared)) = self.flows.take(place) else { return };
+        let Some((sending, Farewell { heard, finish }, shared)) = self.flows.take(place) else {
+            return;
+        };
         let spec = shared.spec;
         let completed = Some(heard.completed).filter(|time| *time < Time::NEVER);
         let closed = Some(sending.closed).filter(|time| *time < Time::NEVER);
@@ -98,7 +106,7 @@ impl Simulation<'_> {
             self.abroad.ended.push(sending.number);
         }
         if let (Some(completed), Some(ledger)) = (completed, &sending.ledger) {
-            let finish = heard.finish.as_deref().copied().unwrap_or_default();
+            let finish = finish.map(|finish| *finish).unwrap_or_default();
             let division = Division::new(&ledger.opening(), &finish);
             self.recorder.accounts.push(spec.id, completed - spec.start, &division, &alone);
             if let Some(chain) = ledger.chain(&finish) {
@@ -126,6 +134,12 @@ impl Simulation<'_> {
     pub(super) fn close(&mut self, limit: Time) {
         self.end_instant();
         self.population.count();
+        if let Some(journeys) = &self.network.journeys
+            && self.is_over()
+            && !self.part.has_others()
+        {
+            journeys.assert_empty();
+        }
         self.totals.ended = match self.deadlocks.is_empty() {
             true if self.is_over() => self.totals.ended.max(self.network.last_frame),
             true => limit,

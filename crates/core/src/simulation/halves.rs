@@ -69,7 +69,7 @@ pub(super) struct Receipt {
     /// The parcel of a packet that is still to be answered, and when it came.
     pub(super) kept: Option<(u32, Time)>,
     /// How the flow was completed.
-    pub(super) finish: Option<Finish>,
+    pub(super) finish: Option<Box<Finish>>,
 }
 
 /// What both ends of a flow know of it, and what is counted of it elsewhere.
@@ -82,19 +82,25 @@ pub(super) struct Shared {
     /// Follows its packets there and back, if that is asked for.
     pub(super) trace: Option<Box<Trace>>,
     /// What the receiver has said, if another part of the run has it.
-    pub(super) far: Option<Box<Heard>>,
+    pub(super) far: Option<Box<Farewell>>,
     /// Its datagrams in the network, if its stack comes from elsewhere.
     pub(super) datagrams: Option<Box<Datagrams>>,
 }
 
-/// What is to be known of a receiver when its flow ends.
-#[derive(Clone)]
+/// What is to be known of a receiver before its flow ends.
+#[derive(Clone, Copy)]
 pub(super) struct Heard {
     pub(super) tally: Tally,
     /// Whether it owes no answer.
     pub(super) is_silent: bool,
     pub(super) delivered: u64,
     pub(super) completed: Time,
+}
+
+/// What is to be known of a receiver when its flow ends.
+#[derive(Clone)]
+pub(super) struct Farewell {
+    pub(super) heard: Heard,
     pub(super) finish: Option<Box<Finish>>,
 }
 
@@ -111,15 +117,20 @@ impl Receiving {
         self.stack.as_ref().map_or_else(|| self.receiver.deadline(), |end| end.deadline())
     }
 
-    /// What is to be known of it when its flow ends.
-    pub(super) fn heard(&self) -> Heard {
+    /// What is to be known of it before its flow ends.
+    fn heard(&self) -> Heard {
         Heard {
             tally: self.tally,
             is_silent: self.deadline() == Time::NEVER,
             delivered: self.delivered,
             completed: self.completed,
-            finish: self.receipt.as_ref().and_then(|receipt| receipt.finish.map(Box::new)),
         }
+    }
+
+    /// What is to be known of it when its flow ends.
+    pub(super) fn farewell(&self) -> Farewell {
+        let finish = self.receipt.as_ref().and_then(|receipt| receipt.finish.clone());
+        Farewell { heard: self.heard(), finish }
     }
 }
 
@@ -171,11 +182,13 @@ impl InProgress {
     }
 
     /// Takes a flow from its place, if its sender is here: with what its receiver has said.
-    pub(super) fn take(&mut self, place: usize) -> Option<(Sending, Heard, Shared)> {
-        let heard = self.heard(place)?;
+    pub(super) fn take(&mut self, place: usize) -> Option<(Sending, Farewell, Shared)> {
+        self.heard(place)?;
         let sending = self.senders[place].take()?;
-        self.receivers[place] = None;
-        Some((sending, heard, self.shared[place].take()?))
+        let mut shared = self.shared[place].take()?;
+        let near = self.receivers[place].take().map(|receiving| receiving.farewell());
+        let farewell = near.or_else(|| shared.far.take().map(|far| *far))?;
+        Some((sending, farewell, shared))
     }
 
     /// There are no flows in a place or beyond any more: gives back their memory.
@@ -204,7 +217,7 @@ impl InProgress {
 
     /// What the receiver of a flow has said last.
     fn heard(&self, place: usize) -> Option<Heard> {
-        let far = || self.shared[place].as_ref().and_then(|shared| shared.far.as_deref().cloned());
+        let far = || Some(self.shared[place].as_ref()?.far.as_ref()?.heard);
         self.receivers[place].as_ref().map(Receiving::heard).or_else(far)
     }
 

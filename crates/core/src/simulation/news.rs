@@ -4,7 +4,7 @@
 //! packet: so what is told between windows is in time.
 
 use super::Simulation;
-use super::halves::Heard;
+use super::halves::Farewell;
 use crate::agenda::Part;
 use crate::flow::FlowSpec;
 use crate::graph::{Graph, Link, LinkId};
@@ -161,19 +161,19 @@ impl Simulation<'_> {
 
     /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
     /// those are.
-    pub(super) fn farewells(&self) -> Vec<(FlowNumber, Heard)> {
+    pub(super) fn farewells(&self) -> Vec<(FlowNumber, Farewell)> {
         let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
-        receivers.flatten().map(|receiving| (receiving.number, receiving.heard())).collect()
+        receivers.flatten().map(|receiving| (receiving.number, receiving.farewell())).collect()
     }
 
     /// Takes in what receivers in another part say.
-    pub(super) fn part_from(&mut self, farewells: &[(FlowNumber, Heard)]) {
-        for (number, heard) in farewells {
+    pub(super) fn part_from(&mut self, farewells: &[(FlowNumber, Farewell)]) {
+        for (number, farewell) in farewells {
             if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
                 && self.flows.senders[place].is_some()
                 && let Some(shared) = &mut self.flows.shared[place]
             {
-                shared.far = Some(Box::new(heard.clone()));
+                shared.far = Some(Box::new(farewell.clone()));
                 self.leaving.push((Time::ZERO, place));
             }
         }

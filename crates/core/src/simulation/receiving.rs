@@ -22,7 +22,7 @@ impl Receiving {
     fn note(&mut self, is_complete: bool, now: Time, journeys: &mut Journeys) {
         let Some(receipt) = &mut self.receipt else { return };
         if is_complete {
-            receipt.finish = journeys.finish();
+            receipt.finish = journeys.finish().map(Box::new);
         }
         match (receipt.kept, self.receiver.owes_answer()) {
             (None, true) => receipt.kept = journeys.keep().map(|number| (number, now)),

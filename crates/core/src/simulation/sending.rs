@@ -1,10 +1,8 @@
 //! The sending end of a flow: what it puts into the network, and what it makes of what comes back.
 
-use std::sync::Arc;
-
 use super::Simulation;
 use super::halves::Sending;
-use crate::account::Account;
+use crate::account::pool::Share;
 use crate::agenda::{Agenda, Event};
 use crate::endpoint::sender::Output;
 use crate::endpoint::{Allowance, Leaving, Mechanism};
@@ -59,9 +57,11 @@ impl Sending {
     /// follows, because senders without account should not pay for it.
     #[inline(never)]
     fn look(&mut self, now: Time, allowance: Allowance, network: &mut Network) {
-        if let Some(ledger) = &mut self.ledger {
-            let paused = network.paused(ledger.port(), self.number, now);
-            ledger.look(now, &self.sender, allowance, || network.take(), paused);
+        let Some(ledger) = &mut self.ledger else { return };
+        let paused = network.paused(ledger.port(), self.number, now);
+        let came = if ledger.asks(&self.sender, allowance) { network.take() } else { None };
+        if let Some(journeys) = &mut network.journeys {
+            ledger.look(now, &self.sender, allowance, came, paused, &mut journeys.accounts);
         }
     }
 
@@ -72,14 +72,17 @@ impl Sending {
         output: Output,
         now: Time,
         packet: &Packet,
-        network: &Network,
-    ) -> Option<Arc<Account>> {
-        let (Output::Segment(segment), Some(ledger)) = (output, &mut self.ledger) else {
-            return None;
-        };
+        network: &mut Network,
+    ) -> Share {
         let link = network.routes.link(packet.next_hop);
         let port = (link, network.paused(link, self.number, now));
-        Some(ledger.send(now, segment, self.sender.has_timed_out(), port))
+        let (Output::Segment(segment), Some(ledger), Some(journeys)) =
+            (output, &mut self.ledger, &mut network.journeys)
+        else {
+            return Share::default();
+        };
+        let timed_out = self.sender.has_timed_out();
+        ledger.send(now, segment, timed_out, port, &mut journeys.accounts)
     }
 
     /// Notes for its account what holds back what is next.
@@ -179,7 +182,7 @@ impl Simulation<'_> {
                 packet = packet.saying(sending.controller.header(&leaving));
             }
             if keeps_account {
-                let account = sending.account(output, now, &packet, &self.network);
+                let account = sending.account(output, now, &packet, &mut self.network);
                 self.network.load(&mut packet, account);
             }
             sending.tally.sent += 1;

@@ -9,6 +9,7 @@ use std::ops::DerefMut;
 use super::Simulation;
 use crate::agenda::Event;
 use crate::graph::LinkId;
+use crate::network::routes::END;
 use crate::network::{Network, watchdog};
 use crate::parameters::Problem;
 use crate::units::{Duration, Time};
@@ -239,11 +240,14 @@ impl Simulation<'_> {
                 routes.read_ahead(flight.packet.next_hop);
             }
         }
-        if let Some(journeys) = &self.network.journeys {
+        let Network { ports, routes, journeys, .. } = &mut self.network;
+        if let Some(journeys) = journeys {
             // Apart, for others should not pay for it.
             for link in groups.due(group, ends) {
-                let flights = self.network.ports[link as usize].arrivals(begins, ends);
-                flights.for_each(|flight| journeys.read_ahead(&flight.packet));
+                for flight in ports[link as usize].arrivals(begins, ends) {
+                    let packet = &flight.packet;
+                    journeys.read_ahead(packet, routes.link(packet.next_hop) == END);
+                }
             }
         }
         arrivals.sort_unstable();
