@@ -57,13 +57,13 @@ figure = Figure(
         "paper": {"rate_bps": 2.4e9, "length_s": 300, "seeds": 8},
     },
     deviations=(
-        "The shape of the sizes is not stated; ours is 1.4, as in figure 1, which has the same link "
-        "and round trip.",
+        "The shape of the sizes is not stated; ours is 1.4, as in figure 1, which has the same "
+        "link and round trip.",
         "What is missing is in the largest flows: they lose packets in the bursts of others' slow "
         "start, get back one packet a round trip, and are not done when the run ends. At `paper`, "
-        "in 300 seconds, seven runs of eight use 0.84 to 0.94 of what is offered. The other's flows "
-        "offer 1.04 of what the link carries, and use 0.70: it alone moves the ratio of the means "
-        "from 0.89 to 0.87.",
+        "in 300 seconds, seven runs of eight use 0.84 to 0.94 of what is offered. The flows of the "
+        "other offer 1.04 of what the link carries, and use 0.70: it alone moves the ratio of the "
+        "means from 0.89 to 0.87.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
