@@ -54,6 +54,7 @@ impl Groups {
     }
 
     /// The first packet on a link comes to its end at `time`. If another part has that, it will be told.
+    #[inline]
     pub(super) fn push_arrival(&mut self, link: LinkId, time: Time) {
         match self.cut.end(link) {
             None => self.push(time, Event::Arrive(link)),
@@ -66,6 +67,7 @@ impl Groups {
     }
 
     /// Takes the next event of the group that is served, if it comes before `event` at `time`.
+    #[inline]
     pub(super) fn pop_before(&mut self, time: Time, event: Event) -> Option<(Time, Event)> {
         let timers = &mut self.timers[self.here];
         let Reverse(first) = timers.peek()?;
@@ -81,6 +83,7 @@ impl Groups {
     }
 
     /// The group that is served has been served to the window's end.
+    #[inline]
     pub(super) fn end(&mut self) {
         let timer = self.timers[self.here].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
         let inbound = self.cut.inbound(self.here).iter();

@@ -115,6 +115,7 @@ impl Agenda {
     }
 
     /// Ends the window at the group that is served.
+    #[inline]
     pub fn end(&mut self) {
         if let Some(groups) = &mut self.groups {
             groups.end();

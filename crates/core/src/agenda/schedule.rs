@@ -68,6 +68,7 @@ impl<E: Copy + Ord> Schedule<E> {
     }
 
     /// Takes the next event.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
         if self.run.is_empty() {
             self.refill()?;

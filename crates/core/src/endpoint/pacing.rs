@@ -53,6 +53,7 @@ impl Pacing {
     }
 
     /// What of a rate holds back the next packet.
+    #[inline]
     pub fn of_next(&self, rate: Rate, mechanism: &Mechanism) -> Pace {
         let bytes = Bytes(u64::from(self.bytes));
         if self.burst_left > 0 {

@@ -103,6 +103,7 @@ impl Receiver {
     }
 
     /// Takes a data packet in.
+    #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
         let notification = self.notes_mark(now, packet);
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
@@ -125,6 +126,7 @@ impl Receiver {
     /// The next segment in order has come: acknowledged if the sender asks and, with delayed
     /// acknowledgements, another one waits already; at once for the first segments, if they are to be, while
     /// there is a gap (RFC 5681 §4.2) and when it is marked.
+    #[inline]
     fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
         let had_gap = !self.early.is_empty();
         self.expected += 1;
@@ -247,6 +249,7 @@ impl Receiver {
     }
 
     /// Notes whether a packet was marked; says whether to send a notification now.
+    #[inline]
     fn notes_mark(&mut self, now: Time, packet: &Packet) -> bool {
         let marked = packet.is_marked();
         match self.mechanism.feedback {

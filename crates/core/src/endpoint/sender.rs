@@ -209,6 +209,7 @@ impl Sender {
     }
 
     /// What to send now, if the allowance lets anything go.
+    #[inline]
     pub fn next(&mut self, now: Time, allowance: Allowance) -> Option<Output> {
         if self.is_over() {
             return std::mem::take(&mut self.owes_goodbye).then_some(Output::Fin);
@@ -230,6 +231,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
         if allowance.rate.is_some() && now < self.paced_until(allowance) {
             return None;
@@ -361,6 +363,7 @@ impl Sender {
     }
 
     /// When something happens by itself: the pacing clock, a probe or the time-out.
+    #[inline]
     pub fn deadline(&self, allowance: Allowance) -> Time {
         if self.is_over() {
             return Time::NEVER;
@@ -441,6 +444,7 @@ impl Sender {
 
     /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`. Says whether it
     /// tells of a mark.
+    #[inline]
     pub fn on_ack(
         &mut self,
         now: Time,

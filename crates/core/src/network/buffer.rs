@@ -281,6 +281,7 @@ impl Buffers {
     }
 
     /// Finds room at a switch that is not watched; `false` if nobody can tell without counting.
+    #[inline]
     pub fn admit_unwatched(
         &mut self,
         lane: LaneId,

@@ -182,6 +182,7 @@ impl Network {
     }
 
     /// Takes the first packet on a link, which has come to its end, and schedules the next.
+    #[inline]
     pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Packet {
         let port = &mut self.ports[link as usize];
         port.settle(agenda.now());
@@ -193,6 +194,7 @@ impl Network {
     }
 
     /// Hands on a packet that has come to the end of a link; returns it if that is the end of its way.
+    #[inline]
     pub fn hand_on(
         &mut self,
         mut packet: Packet,
@@ -388,6 +390,7 @@ impl Network {
 
     /// Finds room in its switch's buffer for a packet that has come by the link `from` and goes to `link`, or
     /// drops it.
+    #[inline]
     fn admit(&mut self, packet: &Packet, from: LinkId, link: LinkId, agenda: &mut Agenda) -> bool {
         if self.control_priority && packet.kind.is_control() {
             return true;

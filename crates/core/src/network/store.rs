@@ -45,6 +45,7 @@ impl Store {
     }
 
     /// Gives up the packet to transmit next, of those in queues.
+    #[inline]
     pub fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         match self {
             Self::Fifo(_) => None,

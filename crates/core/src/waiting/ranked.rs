@@ -30,6 +30,7 @@ impl Ranked {
     }
 
     /// Adds a packet.
+    #[inline]
     pub fn push(&mut self, packet: Packet) {
         if self.many.count == 0 {
             if self.few.len() < FEW {
@@ -41,6 +42,7 @@ impl Ranked {
     }
 
     /// Takes out the packet that goes next.
+    #[inline]
     pub fn take_best(&mut self) -> Option<Packet> {
         if self.many.count > 0 {
             return self.many.take_best(self.in_order);

@@ -203,6 +203,7 @@ impl Port {
     }
 
     /// Takes a packet of a class in.
+    #[inline]
     pub fn hand(
         &mut self,
         packet: &mut Packet,
@@ -266,6 +267,7 @@ impl Port {
     }
 
     /// Puts a packet in its line.
+    #[inline]
     fn queue(
         &mut self,
         packet: &Packet,
