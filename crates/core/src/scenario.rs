@@ -328,7 +328,7 @@ impl Scenario {
     pub fn parse_with(text: &str, texts: Vec<Text>) -> Result<Self, Problem> {
         let mut value = parse(text)?;
         kernel::apply(&mut value)?;
-        with_texts(texts, || Self::read(&value))
+        with_texts(texts, || Self::read(&value)).map_err(|problem| problem.with_places(json_schema))
     }
 
     /// The queues in force at switches and at hosts, if most flows have this transport.

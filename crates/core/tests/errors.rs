@@ -63,6 +63,9 @@ fn names_and_values() -> Vec<Value> {
     vec![
         // Names.
         json!({ "transprot": "dctcp" }),
+        json!({ "outstanding": 5 }),
+        json!({ "topology": { "kind": "star", "hosts": 4, "queue": "red" } }),
+        json!({ "transport": { "kind": "dctcp", "min_rto": "1 ms" } }),
         json!({ "transport": { "kind": "dctpc" } }),
         json!({ "transport": "dctpc" }),
         json!({ "transport": { "kind": "dctcp", "reliability": { "min_rtt": "1 ms" } } }),

@@ -48,7 +48,31 @@ impl Problem {
         };
         self
     }
+
+    /// The same problem; of a field that is unknown here, and near none here, it also says where else by the
+    /// schema `document` there is one of its name.
+    #[must_use]
+    pub(crate) fn with_places(mut self, document: impl FnOnce() -> Value) -> Self {
+        if let Some(known) =
+            self.message.strip_prefix(UNKNOWN).filter(|rest| !rest.starts_with(';'))
+        {
+            let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
+            let mut places = schema::places(&document(), name);
+            places.remove(&self.field);
+            if (1..=MOST_PLACES).contains(&places.len()) {
+                let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
+                self.message = format!("{UNKNOWN}; there is {}{known}", places.join(" or "));
+            }
+        }
+        self
+    }
 }
+
+/// What is said of a field that is none.
+const UNKNOWN: &str = "unknown field";
+
+/// Of how many places it is said that a field is there.
+const MOST_PLACES: usize = 3;
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -201,7 +225,7 @@ pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Val
                 format!("the fields here are {}", listed(names))
             };
             let field = if key.is_empty() { "\"\"" } else { key };
-            Err(Problem::new(field, format!("unknown field{hint} ({known})")))
+            Err(Problem::new(field, format!("{UNKNOWN}{hint} ({known})")))
         }
     }
 }
@@ -413,6 +437,20 @@ mod tests {
         let line = error(&json!({"shape": "\u{1b}[31m\u{202e}'é'", "rate": "1 Gbps"}));
         assert!(line.contains("[31m\\u{202e}'é'") && !line.contains(char::is_control), "{line}");
         assert!(error(&json!({"": 1})).starts_with("\"\": unknown field"));
+    }
+
+    #[test]
+    fn of_a_field_at_the_wrong_place_an_error_says_where_it_belongs() {
+        let error = |value: &Value| {
+            let problem = Outer::read(value).unwrap_err();
+            problem.with_places(|| schema::document::<Outer>("outer", "")).to_string()
+        };
+        let line = error(&json!({"delay": "1 us", "rate": "1 Gbps"}));
+        assert!(line.starts_with("delay: unknown field; there is `inner.delay` (the"), "{line}");
+        let line = error(&json!({"inner": {"rate": "1 Gbps"}, "rate": "1 Gbps"}));
+        assert!(line.starts_with("inner.rate: unknown field; there is `rate` (the"), "{line}");
+        let line = error(&json!({"colour": "red", "rate": "1 Gbps"}));
+        assert!(line.starts_with("colour: unknown field (the fields here"), "{line}");
     }
 
     #[test]

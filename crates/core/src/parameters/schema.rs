@@ -3,6 +3,8 @@
 //! It says which fields and parts there are, of which form, and what must be given. That a number
 //! is within its range, and fields fit each other, only reading tells.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{Parameter, paragraph};
@@ -131,4 +133,36 @@ fn append(schema: &mut Value, more: Value) {
     if let (Value::Object(schema), Value::Object(more)) = (schema, more) {
         schema.extend(more);
     }
+}
+
+/// How many tables inside each other are looked through for a field: a family may hold itself.
+const DEEPEST: usize = 4;
+
+/// Where in what `document` has made a field is, least deep: paths of tables, such as `workload.load`.
+/// Lists, and tables whose keys anyone chooses, are not looked into.
+pub fn places(document: &Value, field: &str) -> BTreeSet<String> {
+    let mut tables = vec![(String::new(), document)];
+    for _ in 0..DEEPEST {
+        let mut found = BTreeSet::new();
+        let mut inside = Vec::new();
+        while let Some((path, schema)) = tables.pop() {
+            let name = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next());
+            let family = name.map(|name| &document["definitions"][name]);
+            let forms = ["anyOf", "allOf"].into_iter().filter_map(|of| schema[of].as_array());
+            tables
+                .extend(family.into_iter().chain(forms.flatten()).map(|form| (path.clone(), form)));
+            for (name, form) in schema["properties"].as_object().into_iter().flatten() {
+                let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                if name == field {
+                    found.insert(place.clone());
+                }
+                inside.push((place, form));
+            }
+        }
+        if !found.is_empty() {
+            return found;
+        }
+        tables = inside;
+    }
+    BTreeSet::new()
 }
