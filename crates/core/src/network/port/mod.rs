@@ -226,13 +226,9 @@ impl Port {
                 return Handed::Dropped;
             }
         }
-        let may_go = is_control || !self.is_paused;
+        let may_go = self.transmitter.waiting.packets == 0 && (is_control || !self.is_paused);
         let is_free = self.transmitter.busy_until <= now;
-        if is_free
-            && self.transmitter.waiting.packets == 0
-            && may_go
-            && self.mode != Mode::Impatient
-        {
+        if is_free && may_go && self.mode != Mode::Impatient {
             if !self.is_fifo
                 && !is_control
                 && let Store::Queue(queue) = &mut self.data
