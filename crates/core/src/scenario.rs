@@ -1,6 +1,7 @@
 //! The whole input of a run as one value: parsed from plain data, complete and checked.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -326,9 +327,10 @@ impl Scenario {
 
     /// Reads a scenario from JSON in which the texts of files may be numbers, which count these `texts`.
     pub fn parse_with(text: &str, texts: Vec<Text>) -> Result<Self, Problem> {
+        static SCHEMA: LazyLock<Value> = LazyLock::new(json_schema);
         let mut value = parse(text)?;
         kernel::apply(&mut value)?;
-        with_texts(texts, || Self::read(&value)).map_err(|problem| problem.with_places(json_schema))
+        with_texts(texts, || Self::read(&value)).map_err(|problem| problem.with_places(|| &SCHEMA))
     }
 
     /// The queues in force at switches and at hosts, if most flows have this transport.

@@ -52,12 +52,12 @@ impl Problem {
     /// The same problem; of a field that is unknown here, and near none here, it also says where else by the
     /// schema `document` there is one of its name.
     #[must_use]
-    pub(crate) fn with_places(mut self, document: impl FnOnce() -> Value) -> Self {
+    pub(crate) fn with_places<'a>(mut self, document: impl FnOnce() -> &'a Value) -> Self {
         if let Some(known) =
             self.message.strip_prefix(UNKNOWN).filter(|rest| !rest.starts_with(';'))
         {
             let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
-            let mut places = schema::places(&document(), name);
+            let mut places = schema::places(document(), name);
             places.remove(&self.field);
             if (1..=MOST_PLACES).contains(&places.len()) {
                 let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
@@ -441,10 +441,9 @@ mod tests {
 
     #[test]
     fn of_a_field_at_the_wrong_place_an_error_says_where_it_belongs() {
-        let error = |value: &Value| {
-            let problem = Outer::read(value).unwrap_err();
-            problem.with_places(|| schema::document::<Outer>("outer", "")).to_string()
-        };
+        let document = schema::document::<Outer>("outer", "");
+        let error =
+            |value: &Value| Outer::read(value).unwrap_err().with_places(|| &document).to_string();
         let line = error(&json!({"delay": "1 us", "rate": "1 Gbps"}));
         assert!(line.starts_with("delay: unknown field; there is `inner.delay` (the"), "{line}");
         let line = error(&json!({"inner": {"rate": "1 Gbps"}, "rate": "1 Gbps"}));
