@@ -57,7 +57,7 @@ figure = Figure(
     scales={
         "smoke": {"rate_bps": 50e6, "length_s": 10, "account_s": 5},
         "quick": {"rate_bps": 300e6, "length_s": 120, "account_s": 40, "seeds": 3},
-        "paper": {"rate_bps": 2.4e9, "length_s": 100, "account_s": 40, "seeds": 8},
+        "paper": {"rate_bps": 2.4e9, "length_s": 300, "account_s": 40, "seeds": 6},
     },
     deviations=(
         "At the scale `quick` the link has 300 Mb/s: at 2.4 Gb/s the large flows, which make much "

@@ -134,7 +134,7 @@ FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interva
 FEW_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 200},
     "quick": {"rate_bps": 1e9, "length_s": 120, "seeds": 2},
-    "paper": {"rate_bps": 1e9, "length_s": 300, "seeds": 6},
+    "paper": {"rate_bps": 1e9, "length_s": 300, "seeds": 12},
 }
 
 MANY_FLOWS_SCALES = {
