@@ -43,7 +43,7 @@ figure = Figure(
     # With large flows enough for a bin of them to be judged, in each of enough seeds.
     scales={
         "smoke": {"rate_bps": 200e6, "length_s": 400, "account_s": 5},
-        "quick": {**FEW_FLOWS_SCALES["quick"], "account_s": 20, "seeds": 4},
+        "quick": {**FEW_FLOWS_SCALES["quick"], "account_s": 20, "seeds": 8},
         "paper": {**FEW_FLOWS_SCALES["paper"], "account_s": 60},
     },
     deviations=(

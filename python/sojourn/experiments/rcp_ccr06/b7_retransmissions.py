@@ -53,7 +53,7 @@ figure = Figure(
     source="Figure 7",
     scales={
         "smoke": {"rate_bps": 100e6, "length_s": 200},
-        "quick": {"rate_bps": 2.4e9, "length_s": 40, "seeds": 4},
+        "quick": {"rate_bps": 2.4e9, "length_s": 40, "seeds": 10},
         "paper": {"rate_bps": 2.4e9, "length_s": 1000, "seeds": 8},
     },
     deviations=(

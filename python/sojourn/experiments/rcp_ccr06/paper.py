@@ -133,7 +133,7 @@ FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interva
 
 FEW_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 200},
-    "quick": {"rate_bps": 1e9, "length_s": 120, "seeds": 2},
+    "quick": {"rate_bps": 1e9, "length_s": 120, "seeds": 7},
     "paper": {"rate_bps": 1e9, "length_s": 300, "seeds": 12},
 }
 

@@ -45,7 +45,7 @@ figure = Figure(
     source="Large scale: application-level benchmark (storage)",
     scales={
         "smoke": {"loads": (0.1, 0.45), "warm_up": 1, "stop": 2},
-        "quick": {"loads": (*LOW, *HIGH), "warm_up": 3, "stop": 10, "seeds": 3},
+        "quick": {"loads": (*LOW, *HIGH), "warm_up": 3, "stop": 10, "seeds": 6},
         "paper": {"loads": LOADS, "warm_up": 10, "stop": 40, "seeds": 5},
     },
     deviations=(
