@@ -52,7 +52,7 @@ UTILISATION, WAITING, OFFERED = "utilisation", "queue", "offered load"
 """What a row of a table tells, in the column `metric`."""
 
 LEAST_FLOWS = 30
-"""Bins of sizes with fewer flows are drawn but not judged."""
+"""Bins of sizes with fewer flows a run, on average, are drawn but not judged."""
 
 TCP, XCP, RCP = "TCP", "XCP", "RCP"
 HIGHSPEED, SHARING, SRPT = "HighSpeed TCP", "Processor sharing", "SRPT"
@@ -282,7 +282,8 @@ def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFram
     early = pl.col("start_s") < 0.8 * end_s
     chosen = early if where is None else early & where
     curve = metrics.size_curve(shaken(runs), payload=PAYLOAD, where=chosen)
-    return curve.with_columns(metric=pl.lit(BY_SIZE))
+    seeds = len({run.labels["seed"] for run in runs})
+    return curve.with_columns(metric=pl.lit(BY_SIZE), runs=pl.lit(seeds))
 
 
 def formula_table(setting: Setting, runs: Sequence[Run], largest: float) -> pl.DataFrame:
@@ -343,7 +344,7 @@ def at_sizes(
     return table.filter(
         pl.col("metric") == BY_SIZE,
         pl.col("scheme") == scheme,
-        pl.col("flows") >= LEAST_FLOWS,
+        pl.col("flows") >= LEAST_FLOWS * pl.col("runs"),
         pl.col("size_hi") <= up_to,
         pl.col("size_lo") >= above,
     )
