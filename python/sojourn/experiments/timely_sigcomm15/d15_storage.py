@@ -46,7 +46,7 @@ figure = Figure(
     scales={
         "smoke": {"loads": (0.1, 0.45), "warm_up": 1, "stop": 2},
         "quick": {"loads": (*LOW, *HIGH), "warm_up": 3, "stop": 10, "seeds": 6},
-        "paper": {"loads": LOADS, "warm_up": 10, "stop": 40, "seeds": 5},
+        "paper": {"loads": LOADS, "warm_up": 10, "stop": 40, "seeds": 2},
     },
     deviations=(
         *cluster.deviations,
