@@ -140,7 +140,7 @@ FEW_FLOWS_SCALES = {
 MANY_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 10},
     "quick": {"rate_bps": 2.4e9, "length_s": 8, "seeds": 3},
-    "paper": {"rate_bps": 2.4e9, "length_s": 100, "seeds": 4},
+    "paper": {"rate_bps": 2.4e9, "length_s": 100, "seeds": 6},
 }
 
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
