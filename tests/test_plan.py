@@ -1,11 +1,14 @@
 """Plans: what figures will take is told before anything runs."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+import sojourn
 from conftest import EXPERIMENTS
-from sojourn import cli, experiments, plan, sweep
+from sojourn import _core, cli, experiments, plan, sweep
+from sojourn.scenario import apart
 
 FIGURE = experiments.discover(EXPERIMENTS)["t1"]
 
@@ -19,6 +22,21 @@ def test_a_plan_counts_runs_those_in_the_cache_and_what_is_left(tmp_path: Path) 
     taken = [sum(run.result.summary["counts"]["packet_hops"].values()) for run in runs]
     expected = before.packet_hops - after.packet_hops
     assert expected == pytest.approx(sum(taken), rel=0.5), "an estimate, not a count"
+
+
+def test_flows_without_end_fill_no_more_than_their_receiver_takes() -> None:
+    rows = "".join(f"h{number},switch,10 Gbps,1 us\n" for number in range(5))
+    file = {"name": "net.csv", "text": f"from,to,rate,delay\n{rows}"}
+    hosts = [f"h{number}" for number in range(5)]
+    scenario = {
+        "topology": {"kind": "graph", "file": file, "hosts": hosts, "senders": 4},
+        "workload": {"kind": "long_lived"},
+        "transport": "dctcp",
+        "time_limit": "5 ms",
+    }
+    taken = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
+    estimate = json.loads(_core.estimate(*apart(scenario)))
+    assert estimate["packet_hops"] == pytest.approx(taken, rel=0.2)
 
 
 def test_a_run_that_two_figures_share_counts_once() -> None:

@@ -4,11 +4,12 @@
 //! results; of what depends on how the network fares (live flows, when the run ends) the estimate is central,
 //! neither the least nor the most. So a run that fits may still grow, and is watched while it does.
 
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use crate::demand::{Context, Offer};
 use crate::flow::HostId;
-use crate::graph::{Graph, Paths};
+use crate::graph::{Graph, Link, NodeId, Paths};
 use crate::packet::FlowNumber;
 use crate::parameters::Problem;
 use crate::scenario::{Model, Scenario};
@@ -156,9 +157,9 @@ impl Scenario {
 
     /// How many packets of payload there will be: what is offered, and what flows without end fill.
     fn packets_until(&self, ends: Time, offer: &Offer, graph: &Graph) -> f64 {
-        let filled = graph.load.rate.bps() / 8.0 * ends.seconds();
-        let lasting = if offer.together > 0.0 && offer.payload == 0.0 { filled } else { 0.0 };
-        (offer.payload + lasting) / self.packet.payload.0 as f64
+        let lasts = offer.together > 0.0 && offer.payload == 0.0;
+        let filled = if lasts { most_carried(graph) / 8.0 * ends.seconds() } else { 0.0 };
+        (offer.payload + filled) / self.packet.payload.0 as f64
     }
 
     /// How many samples there will be.
@@ -170,6 +171,21 @@ impl Scenario {
         ends.seconds() / samples.interval.seconds() * probes as f64
             + 6.0 * packets * samples.rtt_flows.len() as f64
     }
+}
+
+/// What flows can fill, in bits a second: a load of 1, all that senders send, or all that receivers receive.
+fn most_carried(graph: &Graph) -> f64 {
+    let (senders, receivers) = match graph.senders {
+        Some(senders) => graph.hosts.split_at(senders as usize),
+        None => (&graph.hosts[..], &graph.hosts[..]),
+    };
+    let all_at = |hosts: &[NodeId], end: fn(&Link) -> NodeId| -> f64 {
+        let hosts: FxHashSet<_> = hosts.iter().copied().collect();
+        let links = graph.links.iter().filter(|link| hosts.contains(&end(link)));
+        links.map(|link| link.rate.bps()).sum()
+    };
+    let (sent, received) = (all_at(senders, |link| link.from), all_at(receivers, |link| link.to));
+    graph.load.rate.bps().min(sent).min(received)
 }
 
 /// How many links are between the first host and another, on average.
