@@ -1,5 +1,6 @@
 """Runs: results, the cache, interruption and resumption."""
 
+import json
 import os
 import signal
 import subprocess
@@ -109,6 +110,16 @@ def test_runs_use_the_threads_that_would_be_idle(
     scenarios = [{**IN_WINDOWS, "seed": seed} for seed in range(1, runs + 1)]
     results = sojourn.run_many(scenarios, threads=threads)
     assert sorted(result.threads for result in results) == expected
+
+
+def test_the_longest_run_begins_first_and_results_keep_their_order(cache: Path) -> None:
+    given = [50, 800, 200]
+    scenarios = [sojourn.override(SCENARIO, {"workload": {"flows": flows}}) for flows in given]
+    results = sojourn.run_many(scenarios, cache=cache, threads=1)
+    assert [len(result.flows) for result in results] == given
+    ended = sorted(cache.glob("*/summary.json"), key=lambda file: file.stat().st_mtime_ns)
+    flows = [json.loads(file.read_text("utf-8"))["counts"]["flows"] for file in ended]
+    assert flows == sorted(given, reverse=True)
 
 
 def test_a_run_by_events_uses_one_thread_however_many_are_idle() -> None:

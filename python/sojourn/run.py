@@ -63,9 +63,9 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
 ) -> list[Result]:
     """Run scenarios on all cores, or on a Dask cluster, and return their results in order.
 
-    All scenarios are checked before the first one runs. Where threads are more than runs, a run
-    may use several; its result is the same. Interrupted, it stops what is running, keeps in the
-    cache what has finished, and raises `KeyboardInterrupt`.
+    All scenarios are checked before the first one runs; the longest runs first. Where threads are
+    more than runs, a run may use several; its result is the same. Interrupted, it stops what is
+    running, keeps in the cache what has finished, and raises `KeyboardInterrupt`.
 
     All runs together may take so much `memory`, such as `"4 GB"`, or as many bytes; by default most
     of what the machine has free. What needs more by itself is refused before anything runs; of
@@ -102,6 +102,8 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
             )
             for name, one in missing.items()
         }
+        # The longest first, so that the last ones end together.
+        in_turn = sorted(missing, key=lambda one: -courses[one].needs["packet_hops"])
         shares = _Shares(workers, len(missing), may_use, crew, keeps=cache is None)
         _announce(courses.values(), workers, may_use, what)
         with (
@@ -110,13 +112,13 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
         ):
             if cluster is None:
                 futures = {
-                    pool.submit(shares.simulate, *one, courses[name]): name
-                    for name, one in missing.items()
+                    pool.submit(shares.simulate, *missing[name], courses[name]): name
+                    for name in in_turn
                 }
             else:
                 # A remote run cannot be watched: it ends itself when its future is cancelled.
                 work = remote_work(simulate_alone)
-                futures = {pool.submit(work, *one): name for name, one in missing.items()}
+                futures = {pool.submit(work, *missing[name]): name for name in in_turn}
             with guard(may_use, _stop_all(courses.values())):
                 _collect(futures, keep, courses, what)
     return [known[name] for name in keys]

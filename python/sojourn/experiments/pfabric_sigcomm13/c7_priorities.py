@@ -55,7 +55,12 @@ figure = Figure(
     title="pFabric's priorities: bytes sent, flow size or remaining flow size",
     source="Figure 14",
     scales=SCALES
-    | {"quick": {"flows": {WEB_SEARCH: 10_000, DATA_MINING: 2000}, "loads": (0.5, 0.8)}},
+    | {
+        "quick": {
+            "flows": {WEB_SEARCH: 10_000, DATA_MINING: 2000},
+            "loads": {WEB_SEARCH: (0.5, 0.8), DATA_MINING: (0.8,)},
+        }
+    },
     deviations=(
         "The axes of the published figure, 15 and 5, fit the ratio of mean completion times: it is "
         "drawn below.",
@@ -101,7 +106,7 @@ def size_does(table: pl.DataFrame, workload: str) -> Verdict:
             1.05,
             f"{FLOW_SIZE} over {REMAINING} at load {load:g}",
         )
-        for load in loads(table)
+        for load in loads(table, workload)
     )
 
 
@@ -109,7 +114,8 @@ def size_does(table: pl.DataFrame, workload: str) -> Verdict:
 def remaining_helps(table: pl.DataFrame) -> Verdict:
     large = {"metric": LARGE_MEAN, "workload": WEB_SEARCH}
     better = max(
-        1 - times(table, REMAINING, FLOW_SIZE, **large, load=load) for load in loads(table)
+        1 - times(table, REMAINING, FLOW_SIZE, **large, load=load)
+        for load in loads(table, WEB_SEARCH)
     )
     return between(better, 0.05, 0.25, "the most it is better")
 
@@ -119,7 +125,7 @@ def blind(table: pl.DataFrame, workload: str) -> Verdict:
         f"{BYTES_SENT} over {other} at load {load:g}": times(
             table, BYTES_SENT, other, **overall(workload, load)
         )
-        for load in loads(table)
+        for load in loads(table, workload)
         for other in (FLOW_SIZE, REMAINING)
     }
     return all_at_least(worse, 1)
@@ -138,6 +144,6 @@ def better_than_pdq(table: pl.DataFrame) -> Verdict:
         f"{BYTES_SENT} over {PDQ} at load {load:g}": times(
             table, BYTES_SENT, PDQ, **overall(DATA_MINING, load)
         )
-        for load in loads(table)
+        for load in loads(table, DATA_MINING)
     }
     return all_at_most(below, 0.8)
