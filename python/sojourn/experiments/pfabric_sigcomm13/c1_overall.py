@@ -63,7 +63,7 @@ def over(table: pl.DataFrame, workload: str, *pairs: tuple[str, str]) -> dict[st
         f"{upper} over {lower} at load {load:g}": times(
             table, upper, lower, metric=MEAN, workload=workload, load=load
         )
-        for load in loads(table, workload)
+        for load in loads(table)
         for upper, lower in pairs
     }
 

@@ -61,7 +61,7 @@ def near_ideal(table: pl.DataFrame, workload: str) -> Verdict:
         f"{PFABRIC} over {IDEAL} at load {load:g}": times(
             table, PFABRIC, IDEAL, metric=SMALL_MEAN, workload=workload, load=load
         )
-        for load in loads(table, workload)
+        for load in loads(table)
     }
     return all_at_most(over, 1.15)
 
