@@ -3,12 +3,15 @@
 import contextlib
 import importlib
 import os
+import random
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from polars.testing import assert_frame_equal
 import sojourn
 from conftest import SCENARIO
 from sojourn import Result, ScenarioError, cli
+from sojourn.cache import keep
 from sojourn.run import key
 
 SAMPLED = SCENARIO | {"samples": {"interval": "10 us", "queues": ["left->right"]}}
@@ -188,6 +192,34 @@ def test_two_sweeps_that_mend_one_cache_do_not_disturb_each_other(cache: Path) -
     assert sorted(cache.iterdir()) == entries
     for entry in entries:
         Result.read(entry).verify()
+
+
+def test_what_another_has_just_mended_is_not_put_aside(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sojourn.run(SCENARIO, cache=cache)
+    (entry,) = cache.iterdir()
+    good = sojourn.run(SCENARIO, cache=None)
+
+    def mend(begin: threading.Barrier) -> None:
+        begin.wait()
+        # It ends with what was mended being read, whoever mended it.
+        keep(entry, good, lambda *_: good).verify()
+
+    # Between any two steps there is time for what another does.
+    rename = Path.rename
+
+    def hesitate(self: Path, target: Path) -> Path:
+        time.sleep(random.uniform(0, 0.004))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", hesitate)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            (entry / "summary.json").write_bytes(b"")
+            begin = threading.Barrier(8)
+            for mended in [pool.submit(mend, begin) for _ in range(8)]:
+                mended.result()
 
 
 def test_a_cache_that_is_a_file_is_refused_before_anything_runs(

@@ -5,6 +5,7 @@ processes may share a cache: what one of them removes is never what another is a
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -24,9 +25,6 @@ DRAFT = ".draft-"
 
 ABANDONED_S = 24 * 60 * 60
 """A draft that is older has no process: to write one takes seconds, or minutes on a slow disk."""
-
-MOST_ATTEMPTS = 5
-"""How often a place is taken by another process before that is an error."""
 
 Simulate = Callable[[str, Sequence[str]], Result]
 """Runs a scenario given as JSON, with the texts of its files."""
@@ -102,8 +100,9 @@ def prepare(cache: Path) -> None:
             " the variable SOJOURN_CACHE may name another folder"
         ) from None
     for draft in drafts:
-        if time.time() - draft.stat(follow_symlinks=False).st_mtime > ABANDONED_S:
-            shutil.rmtree(draft.path, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # Its process is done with it.
+            if time.time() - draft.stat(follow_symlinks=False).st_mtime > ABANDONED_S:
+                shutil.rmtree(draft.path, ignore_errors=True)
 
 
 def keep(directory: Path, result: Result, simulate: Simulate) -> Result:
@@ -119,17 +118,32 @@ def keep(directory: Path, result: Result, simulate: Simulate) -> Result:
 
 def _replace(new: Path, directory: Path, draft: Path) -> None:
     """Put a folder into its place, and what is damaged there aside."""
-    for attempt in range(MOST_ATTEMPTS):
+    with _alone(directory.parent):
         with contextlib.suppress(OSError):
             new.rename(directory)
             return
         with contextlib.suppress(FileError):
             _opened(directory, None).verify()
             return  # Another process was faster.
-        # Or it is about to be: then there is nothing to put aside.
         with contextlib.suppress(FileNotFoundError):
-            directory.rename(draft / f"damaged{attempt}")
-    new.rename(directory)
+            directory.rename(draft / "damaged")
+        new.rename(directory)
+
+
+@contextlib.contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Let one process at a time put entries into their places.
+
+    Else what one has found damaged is, when it puts that aside, what another has put there since.
+    """
+    folder = os.open(cache, os.O_RDONLY)
+    try:
+        # A file system may have no locks; then most of the time there is no other process either.
+        with contextlib.suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 @contextlib.contextmanager
