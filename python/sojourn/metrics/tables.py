@@ -76,8 +76,9 @@ def size_curve(
 
     Sizes are in packets of `payload` bytes. A row is a bin, of which `bins_per_octave` double the
     size: the labels, `size_lo` and `size_hi` (its smallest and largest flow), `size` (their mean),
-    `flows`, `unfinished`, `mean`, `stderr` (of the mean), `max` and `at_least`: whether unfinished
-    flows make mean and maximum lower bounds. `where` keeps some flows only.
+    `flows`, `unfinished`, `mean`, `stderr` (of the mean), `max` (of a run, on average over those
+    that have the bin: that of all together would grow with their number) and `at_least`: whether
+    unfinished flows make mean and maximum lower bounds. `where` keeps some flows only.
     """
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
@@ -117,7 +118,7 @@ def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
     spread = (pl.col("squares") - count * mean**2).clip(lower_bound=0) / (count - 1)
     return (
         sums.group_by("bin", maintain_order=True)
-        .agg(pl.col("size_lo").min(), pl.col("size_hi", "max").max(), added)
+        .agg(pl.col("size_lo").min(), pl.col("size_hi").max(), pl.col("max").mean(), added)
         .sort("bin")
         .select(
             "size_lo",

@@ -297,12 +297,15 @@ so many mean round trips more, since PCP has to ask for what routers tell."""
 
 
 def closeness(
-    table: pl.DataFrame, x: str = "load", rtt_s: Callable[[float], float] = lambda _: BASE.rtt_s
+    table: pl.DataFrame,
+    x: str = "load",
+    rtt_s: Callable[[float], float] = lambda _: BASE.rtt_s,
+    label: str = "load",
 ) -> Verdict:
     """Judge that PCP is close to router-based control at each point, of a mean round trip each."""
     return all_at_most(
         {
-            f"PCP over what is close at {x} {at:g},": value(table, MEAN, PCP, **{x: at})
+            f"PCP over what is close at {label} {at:g},": value(table, MEAN, PCP, **{x: at})
             / (CLOSE * value(table, MEAN, ROUTER, **{x: at}) + CLOSE_TRIPS * rtt_s(at))
             for at in points(table, ROUTER, x)
         },

@@ -54,7 +54,7 @@ figure = Figure(
     scales={
         "smoke": {"rate_bps": 100e6, "length_s": 200},
         "quick": {"rate_bps": 2.4e9, "length_s": 40, "seeds": 10},
-        "paper": {"rate_bps": 2.4e9, "length_s": 1000, "seeds": 24},
+        "paper": {"rate_bps": 2.4e9, "length_s": 1000, "seeds": 8},
     },
     deviations=(
         "The shape of the sizes is not stated; ours is 1.4, as in figure 1, which has the same "
