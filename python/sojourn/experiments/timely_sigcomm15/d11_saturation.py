@@ -24,7 +24,7 @@ from . import cluster
 from .cluster import DELIVERED, GRADIENT, MEDIAN, PACED, PAUSE, TAIL
 from .paper import paper
 
-LOADS = (0.4, 0.6, 0.65, 0.7, 0.75, 0.8, 0.95)
+LOADS = (0.6, 0.7, 0.75, 0.8, 0.95)
 
 SATURATED = 0.95
 """A network that delivers less of what is offered is saturated."""
