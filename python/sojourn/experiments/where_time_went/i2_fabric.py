@@ -47,11 +47,11 @@ figure = Figure(
         "enough; C2's are above 10 MB. Completion times end at the receiver, as accounts do; those "
         "of C1 end when the last ACK is back.",
         "Under TCP and DCTCP part of the waiting for others is on the way back, where ACKs stand "
-        "behind others' data: 28 and 25 % of the excess of small flows at the scale `quick`.",
+        "behind others' data: 30 and 18 % of the excess of small flows.",
         "Large flows under pFabric: destinations are as random as sources, so they meet others at "
-        "the port of their receiver as often as at their own; of what they wait for others 39 % is "
-        "at the own host at the scale `quick`, known too little to be judged. Time-outs, which "
-        "are how pFabric learns that a packet was dropped for a smaller flow's, cost more.",
+        "the port of their receiver as often as at their own, and ACKs wait too: of what they wait "
+        "for others 37 % is at the own host. Time-outs, which are how pFabric learns that a packet "
+        "was dropped for a smaller flow's, cost more.",
     ),
     panels=(1, 3),
     size=(13, 4.4),

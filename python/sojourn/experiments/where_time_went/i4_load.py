@@ -23,17 +23,17 @@ figure = Figure(
     scales={
         "smoke": {"warm_up": 10, "measured": 20},
         "quick": {"warm_up": 200, "measured": 200},
-        "paper": {"warm_up": 600, "measured": 3000, "seeds": 4},
+        "paper": {"warm_up": 600, "measured": 3000, "seeds": 10},
     },
     deviations=(
         "Runs have as many flows at each load; the scales of E1 have the same span of time.",
         "PCP at load 0.15 spends 76 % of its excess on its pace, not 80 %: the excess is 4.4 round "
         "trips, and one of them is the handshake.",
-        "At load 0.9 queueing and repairs are 35 % of TCP's excess: they are 60 % of what it is "
+        "At load 0.9 queueing and repairs are 43 % of TCP's excess: they are 62 % of what it is "
         "more than at load 0.15, but slow start's round trips, which flows need at any load, "
-        "remain, and windows that were cut add to them (59 % together). PCP keeps what the link "
-        "cannot take at its senders, so that it waits for its pace (94 %) and hardly in queues "
-        "(1 %).",
+        "remain, and windows that were cut add to them (52 % together). PCP keeps what the link "
+        "cannot take at its senders, so that it waits for its pace (92 %) and hardly in queues "
+        "(2 %).",
     ),
     panels=(1, 3),
     size=(12, 4.4),

@@ -51,10 +51,9 @@ figure = Figure(
         "depends on the flows' size: DCQCN has to be told, and with 256 KB from each sender, which "
         "is sent by then for the most part, victims take 19 times as long as alone, and with "
         "pause frames alone 33 times: 0.6 of it, not half.",
-        "`paused` is what packets wait for in ports that must not send. When pauses have reached "
-        "the senders' own ports their data is not handed over, and waits for its `turn`: of the "
-        "incast with pause frames alone that is 73 %, and 23 % is `paused`. Victims' ports are "
-        "hardly paused themselves (1 %).",
+        "`paused` is what packets wait for in ports that must not send, and data at a host whose "
+        "port must not: 96 % of the incast's excess with pause frames alone is that. Victims' own "
+        "ports are hardly paused: they wait at the cable.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
