@@ -51,14 +51,16 @@ def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
     assert (seen[-1][2] > 0) == ("model" not in scenario)
 
 
-def course(flows: float | None, now: float, ended: int, hops: int = 0) -> Course:
+def course(
+    flows: float | None, now: float, ended: int, hops: int = 0, *, packet_hops: float = 0.0
+) -> Course:
     """Return a run of ten seconds at most, of which is known how far it is."""
 
     class Known:
         def progress(self) -> tuple[float, int, int]:
             return now, ended, hops
 
-    needs = {"flows": flows, "limit_s": 10.0, "ends_s": 4.0}
+    needs = {"flows": flows, "packet_hops": packet_hops, "limit_s": 10.0, "ends_s": 4.0}
     return Course(needs, Known())  # type: ignore[arg-type]
 
 
@@ -92,6 +94,20 @@ def test_without_a_terminal_a_line_is_written_now_and_then(
         "sweep: 70 % (1 of 2), 3.0 million packet-hops/s, 13 s left, 30 s",
         "sweep: 70 % (1 of 2), 1.5 million packet-hops/s, 26 s left, 60 s",
     ]
+
+
+def test_long_runs_weigh_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    long = course(10, 0.0, 10, packet_hops=9e6)
+    long.is_over = True
+    short = course(10, 0.0, 0, packet_hops=1e6)
+    with shown([long, short], "sweep") as show:
+        for clock[0] in (1.0, 27.0):
+            show()
+    assert capsys.readouterr().err == "sweep: 90 % (1 of 2), 3 s left, 27 s\n"
 
 
 def test_a_run_that_will_take_long_is_announced_once(

@@ -47,6 +47,10 @@ class Course:
     watch: Watch = field(default_factory=_core.Watch)
     is_over: bool = False
 
+    def work(self) -> float:
+        """Return how much there is to do, in packet-hops; an ideal has about one a flow."""
+        return max(1.0, float(self.needs["packet_hops"]), float(self.needs["flows"] or 0.0))
+
     def share(self) -> float:
         """Return how much of it is done, from 0 to 1."""
         return self._nearest()[0] if not self.is_over else 1.0
@@ -83,6 +87,7 @@ def shown(courses: Sequence[Course], what: str) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
     bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
     task = bar.add_task(what, total=1.0, told="")
+    work = sum(course.work() for course in courses)
     begun = time.monotonic()
     line_due, is_announced = begun + EVERY_S, False
 
@@ -93,7 +98,7 @@ def shown(courses: Sequence[Course], what: str) -> Iterator[Callable[[], None]]:
             for course in courses:
                 course.watch.progress()  # it tells when it is next asked
             return
-        share = sum(course.share() for course in courses) / len(courses)
+        share = sum(course.work() * course.share() for course in courses) / work
         told = _told(courses, share, now - begun)
         if share > 0 and not is_announced:
             is_announced = True

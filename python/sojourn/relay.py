@@ -60,7 +60,7 @@ def _built(root: Path) -> Path:
 def run(relay: Path, job: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Run a job, which takes as long as its flows do, and return what became of it."""
     watch = FarWatch()
-    needs = {"flows": len(job["flows"]), "limit_s": job["limit_s"]}
+    needs = {"flows": len(job["flows"]), "packet_hops": 0.0, "limit_s": job["limit_s"]}
     said: dict[str, Any] = {}
     with _started(relay) as process, shown([Course(needs, watch)], what) as show:
         asked, answers, errors = process.stdin, process.stdout, process.stderr
