@@ -15,6 +15,7 @@ from sojourn import (
     Verdict,
     all_at_least,
     at_least,
+    override,
     plot,
 )
 
@@ -24,6 +25,7 @@ from .paper import (
     CLOSE_TRIPS,
     LOSS,
     MEAN,
+    PCP,
     SHARING,
     TCP,
     Setting,
@@ -71,6 +73,17 @@ def setting(condition: str, at: float) -> Setting:
     return Setting(**changes[condition])
 
 
+TOLD = "PCP, allowance of two packets"
+
+
+def compared(condition: str, at: float) -> dict[str, dict[str, Any]]:
+    """Return the schemes; with bandwidth also PCP told of it, by what is no queue in its eyes."""
+    if condition != BANDWIDTH:
+        return schemes
+    allowance = 2 / setting(condition, at).link.bandwidth_delay
+    return schemes | {TOLD: override(schemes[PCP], {"transport.compensation.allowance": allowance})}
+
+
 figure = Figure(
     paper,
     id="e5",
@@ -79,14 +92,18 @@ figure = Figure(
     scales={
         "smoke": {"seeds": 1, "warm_up": 60, "measured": 60, "conditions": FEWEST},
         "quick": {"seeds": 3, "warm_up": 500, "measured": 700, "conditions": FEWER},
-        "paper": {"seeds": 6, "warm_up": 1500, "measured": 3000, "conditions": CONDITIONS},
+        "paper": {"seeds": 48, "warm_up": 1500, "measured": 3000, "conditions": CONDITIONS},
     },
     deviations=(
         "The paper's text gives the range of round trips alone; the others are ours. Buffers are "
         "one bandwidth-delay product throughout.",
         f"Following router-based control counts as within a factor of {CLOSE} and {CLOSE_TRIPS} "
         "round trips, as being close to it does in E3. At 5 Mb/s, where a buffer holds 12 packets, "
-        "PCP is at that bound: it loses 2 % there, and takes 1.3 times as long as TCP.",
+        "PCP is just beyond that bound: it loses 2 % there, and takes 1.3 times as long as TCP. "
+        "What it allows packets to be late is a share of the round trip, two packet times at 40 "
+        "Mb/s and a quarter of one at 5, so that it slows down for any packet before its own. With "
+        "two packet times of each link it follows at every bandwidth, but a sender is not told "
+        "them, and the paper's section on compensation could not be read.",
         "That TCP suffers at large round trips was first measured against PCP, over which it takes "
         "1.8 times as long at 100 ms, and is now measured against sharing: decided after a look.",
     ),
@@ -100,7 +117,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     for condition, values in scale["conditions"].items():
         for at in values:
             shared = setting(condition, at).scenario(scale)
-            for scheme, change in schemes.items():
+            for scheme, change in compared(condition, at).items():
                 labels = {"scheme": scheme, "condition": condition, "at": at}
                 yield labels, under(shared, change)
 
@@ -113,21 +130,26 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     for row, condition in zip(axes, CONDITIONS, strict=True):
-        part = table.filter(condition=condition)
+        part = table.filter(pl.col("scheme") != TOLD, condition=condition)
         draw_four(row, part, "at", LABELS[condition], log_x=condition != RANDOM, columns=2)
     plot.one_legend(axes)
 
 
-def follows(table: pl.DataFrame, condition: str) -> Verdict:
+def follows(table: pl.DataFrame, condition: str, scheme: str = PCP) -> Verdict:
     """Judge that PCP's mean is never far above router-based control's."""
     rows = table.filter(condition=condition)
-    return closeness(rows, "at", lambda at: setting(condition, at).rtt_s, LABELS[condition])
+    return closeness(rows, "at", lambda at: setting(condition, at).rtt_s, LABELS[condition], scheme)
 
 
 for condition in CONDITIONS:
     figure.claim(f"PCP follows router-based control: {condition}")(
         partial(follows, condition=condition)
     )
+    if condition == BANDWIDTH:
+        figure.claim(
+            "it does at every bandwidth if its allowance is two packet times of the link",
+            stated=False,
+        )(partial(follows, condition=BANDWIDTH, scheme=TOLD))
 
 
 def one(table: pl.DataFrame, condition: str, metric: str, scheme: str, at: float) -> float:

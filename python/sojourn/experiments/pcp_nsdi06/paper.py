@@ -301,11 +301,12 @@ def closeness(
     x: str = "load",
     rtt_s: Callable[[float], float] = lambda _: BASE.rtt_s,
     label: str = "load",
+    scheme: str = PCP,
 ) -> Verdict:
     """Judge that PCP is close to router-based control at each point, of a mean round trip each."""
     return all_at_most(
         {
-            f"PCP over what is close at {label} {at:g},": value(table, MEAN, PCP, **{x: at})
+            f"{scheme} over what is close at {label} {at:g},": value(table, MEAN, scheme, **{x: at})
             / (CLOSE * value(table, MEAN, ROUTER, **{x: at}) + CLOSE_TRIPS * rtt_s(at))
             for at in points(table, ROUTER, x)
         },

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from sojourn import (
@@ -15,10 +16,10 @@ from sojourn import (
     at_least,
     at_most,
     every,
-    metrics,
     override,
     plot,
 )
+from sojourn.metrics import Floats
 
 from . import cluster
 from .cluster import DELIVERED, GRADIENT, MEDIAN, PACED, PAUSE, TAIL
@@ -37,17 +38,17 @@ figure = Figure(
     scales={
         "smoke": {"loads": (0.5, 0.95), "warm_up": "1 ms", "stop": "2 ms"},
         "quick": {"loads": (0.7, 0.75, 0.8), "warm_up": "4 ms", "stop": "7 ms", "seeds": 3},
-        "paper": {"loads": LOADS, "warm_up": "10 ms", "stop": "20 ms", "seeds": 3},
+        "paper": {"loads": LOADS, "warm_up": "10 ms", "stop": "20 ms", "seeds": 5},
     },
     deviations=(
         *cluster.deviations,
         "Loads count payload and are shares of what all hosts can send. Calls come whether or not "
         "those before are answered, so above saturation hosts have ever more to send.",
         "Where the paper takes a network to be saturated is not known; here, where it delivers "
-        "less than 95 % of what is offered. That is narrow: with 1024 hosts pause frames alone "
-        "deliver 94.9 % of a load of 0.75. If 92 % are asked for both carry 0.8 there; 98 % is "
-        "asked in vain of the 3 ms that are judged with 256 hosts, from which calls at the end "
-        "reach out.",
+        "less than 95 % of what is offered, on a line between the loads that are run. With 1024 "
+        "hosts TIMELY delivers 99.3 % of a load of 0.75 and pause frames alone 94.8 %; of 0.8 it "
+        "is 94 and 93 %. Asked is a higher load, as the source says; it was 5 % higher while only "
+        "loads that are run counted.",
         "Beyond, TIMELY's lead lasts as long as few calls wait: of a load of 0.95 256 hosts "
         "deliver 0.81 from 4 to 7 ms, pause frames alone 0.75; from 10 to 20 ms it is 0.78 and "
         "0.80. A hundred calls at once to every server hold its queue near T_high, 625 KB at 10 "
@@ -89,17 +90,34 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
+def over_loads(table: pl.DataFrame, scheme: str, metric: str) -> tuple[Floats, Floats]:
+    """Return the offered loads and what a scheme has at each of them."""
+    rows = table.filter(scheme=scheme, metric=metric).sort("load")
+    return rows["load"].to_numpy(), rows["value"].to_numpy()
+
+
 def carried(table: pl.DataFrame, scheme: str, share: float) -> float:
-    """Return the highest load of which a share is delivered; NaN if there is none."""
-    rows = table.filter(pl.col("value") >= share * pl.col("load"), metric=DELIVERED, scheme=scheme)
-    return max(rows["load"].to_list(), default=math.nan)
+    """Return the load from which on less than a share is delivered, between those that were run.
+
+    NaN if even the least load is not carried; the highest, if all are.
+    """
+    loads, delivered = over_loads(table, scheme, DELIVERED)
+    shares = delivered / loads
+    lacking = np.flatnonzero(shares < share)
+    if lacking.size == 0:
+        return float(loads[-1])
+    first = lacking[0]
+    if first == 0:
+        return math.nan
+    around = slice(first - 1, first + 1)
+    return float(np.interp(-share, -shares[around], loads[around]))
 
 
 def carries_more(table: pl.DataFrame, share: float) -> Verdict:
     """Judge that TIMELY delivers a share of a higher load than pause frames alone."""
     timely, pause = (carried(table, scheme, share) for scheme in (GRADIENT, PAUSE))
-    what = f"the highest load of which {share:.0%} are delivered, with TIMELY {timely:g}, over it"
-    return at_least(timely / pause, 1.05, f"{what} with pause frames alone")
+    what = f"the highest load of which {share:.0%} are delivered, with TIMELY {timely:.3g}, over it"
+    return at_least(timely / pause, 1, f"{what} with pause frames alone")
 
 
 @figure.claim("TIMELY saturates at a higher load: of a higher one 95 % are delivered")
@@ -116,9 +134,9 @@ def there(table: pl.DataFrame, metric: str) -> float:
     """Return TIMELY's metric over that of pause frames alone at the highest load it carries."""
     load = carried(table, GRADIENT, SATURATED)
     timely, pause = (
-        metrics.at(table, metric=metric, scheme=scheme, load=load) for scheme in (GRADIENT, PAUSE)
+        np.interp(load, *over_loads(table, scheme, metric)) for scheme in (GRADIENT, PAUSE)
     )
-    return timely / pause
+    return float(timely / pause)
 
 
 @figure.claim(
