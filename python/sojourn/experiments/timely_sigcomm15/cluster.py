@@ -106,7 +106,7 @@ def remote_calls(load: float, stop: str, **pattern: Any) -> dict[str, Any]:
 HIGH_LOAD: dict[str, dict[str, Any]] = {
     "smoke": {"warm_up": "1 ms", "stop": "2 ms", "time_limit": "20 ms"},
     "quick": {"warm_up": "7 ms", "stop": "14 ms", "time_limit": "50 ms", "seeds": 4},
-    "paper": {"warm_up": "10 ms", "stop": "20 ms", "time_limit": "60 ms", "seeds": 4},
+    "paper": {"warm_up": "10 ms", "stop": "20 ms", "time_limit": "60 ms", "seeds": 10},
 }
 """Scales of D12 and D13, which see the same runs: calls come until `stop`, all are answered."""
 

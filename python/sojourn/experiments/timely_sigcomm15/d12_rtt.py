@@ -24,9 +24,8 @@ figure = Figure(
         *cluster.deviations,
         "The paper's load is not known. Ours is between what pause frames alone and TIMELY can "
         "carry (D11), 0.75 of what all hosts can send; it was 0.8 at first, which TIMELY carries "
-        "with 256 hosts but not with 1024 (its p99 was then 39 to 43 % shorter, about the bound). "
-        "At `paper` scale both are drawn and judged; with 256 hosts, from 5 to 10 ms, the p99 is "
-        "57 % shorter at 0.8 as well.",
+        "with 256 hosts but not with 1024. At `paper` scale both are drawn and judged; with 256 "
+        "hosts, from 5 to 10 ms, the p99 is 57 % shorter at 0.8 as well.",
         "Every packet gives a round-trip time with pause frames alone, every segment's last "
         "packet with TIMELY. Published are the reductions, drawn from what pause frames alone "
         "have here.",
