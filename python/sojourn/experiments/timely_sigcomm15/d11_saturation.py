@@ -48,7 +48,7 @@ figure = Figure(
         "less than 95 % of what is offered, on a line between the loads that are run. With 1024 "
         "hosts TIMELY delivers 99.3 % of a load of 0.75 and pause frames alone 94.7 %; of 0.8 it "
         "is 93.5 and 92.4 %. Asked is a higher load, as the source says; it was 5 % higher while "
-        "only loads that are run counted.",
+        "only loads that are run counted, and that much these seeds would not decide.",
         "Beyond, TIMELY's lead lasts as long as few calls wait: of a load of 0.95 256 hosts "
         "deliver 0.81 from 4 to 7 ms, pause frames alone 0.75; from 10 to 20 ms it is 0.78 and "
         "0.80. A hundred calls at once to every server hold its queue near T_high, 625 KB at 10 "
