@@ -73,7 +73,8 @@ figure = Figure(
         "sharp threshold, whether a packet is marked tells which half of the swing it met: r is "
         "near that of a step and a ramp, 0.87, with two queues as with one (0.88 at K = 80 to 240 "
         "KB), and where 40 connections of ten clients with 10 Gb/s cross both queues and 20 more "
-        "each of them, too (0.86 to 0.91). The paper's network and settings are not known.",
+        "each of them, too (0.85 to 0.91, four seeds). The paper's network and settings are not "
+        "known.",
     ),
     panels=(1, 3),
     size=(13, 4.4),

@@ -53,7 +53,7 @@ figure = Figure(
         "pause frames alone 33 times: 0.6 of it, not half.",
         "`paused` is what packets wait for in ports that must not send, and data at a host whose "
         "port must not: 96 % of the incast's excess with pause frames alone is that. Victims' own "
-        "ports are hardly paused: they wait at the cable.",
+        "ports are never paused: all that they wait for pauses is in the switch.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
