@@ -4,8 +4,8 @@
 //! threads if there are to be more than one, and that of the network's parts if it is not the same.
 
 use serde_json::Value;
-use sojourn_core::scenario::Scenario;
-use sojourn_core::watch::Watch;
+use sojourn_core::base::run_control::Watch;
+use sojourn_core::run::scenario::Scenario;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("give a scenario file")?;

@@ -7,13 +7,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 use pyo3::{intern, pyclass, pymethods};
-use sojourn_core::endpoint::{self, Controller, Sign};
-use sojourn_core::parameters::{Parameter, Problem};
+use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::schema::{Parameter, Problem};
+use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::run::Results;
-use sojourn_core::scenario::Scenario;
-use sojourn_core::transport::python;
-use sojourn_core::units::{Bytes, Duration, Rate, Time};
-use sojourn_core::watch::Watch;
+use sojourn_core::run::scenario::Scenario;
+use sojourn_core::transport::controllers::python;
+use sojourn_core::transport::{self, Controller, Sign};
 
 use super::monitor::{Monitor, SharedCounts};
 use super::to_python;
@@ -31,7 +31,7 @@ macro_rules! told {
     ) => {
         $(#[doc = $about])+
         #[pyclass(module = "sojourn._core" $(, $option)?)]
-        pub(crate) struct $name(endpoint::$name $(, $kept)?);
+        pub(crate) struct $name(transport::$name $(, $kept)?);
 
         #[pymethods]
         impl $name {
@@ -41,7 +41,7 @@ macro_rules! told {
                 $(#[doc = $doc])+
                 #[getter]
                 fn $field(&self) -> $type {
-                    let read: fn(&endpoint::$name) -> $type = $read;
+                    let read: fn(&transport::$name) -> $type = $read;
                     read(&self.0)
                 }
             )+
@@ -270,7 +270,7 @@ impl Class {
 }
 
 /// An ACK that tells nothing, in the place of the first.
-const NO_ACK: endpoint::Ack = endpoint::Ack {
+const NO_ACK: transport::Ack = transport::Ack {
     now: Time::ZERO,
     bytes: Bytes::ZERO,
     advanced: 0,
@@ -290,7 +290,7 @@ const NO_ACK: endpoint::Ack = endpoint::Ack {
 struct Maker(Arc<Class>);
 
 impl python::Maker for Maker {
-    fn controller(&self, path: &endpoint::Path) -> Box<dyn Controller> {
+    fn controller(&self, path: &transport::Path) -> Box<dyn Controller> {
         let mut written = Written {
             class: Arc::clone(&self.0),
             flow: path.flow,
@@ -337,7 +337,7 @@ impl Methods {
     fn open(
         py: Python<'_>,
         class: &Class,
-        path: &endpoint::Path,
+        path: &transport::Path,
     ) -> PyResult<(Self, Option<SharedCounts>)> {
         let instance = class.make.bind(py).call0()?;
         let path = Bound::new(py, Path(path.clone(), OnceLock::new()))?;
@@ -376,16 +376,16 @@ struct Written {
     /// None after a failure: it is silent until the run has stopped.
     methods: Option<Methods>,
     /// What the instance answered after the last event.
-    allowance: endpoint::Allowance,
+    allowance: transport::Allowance,
     wakes: Time,
 }
 
 /// What an instance allows, and when it wants to be woken.
-type Answer = (endpoint::Allowance, Time);
+type Answer = (transport::Allowance, Time);
 
 /// What is left of a controller that has failed.
 const SILENCE: Answer = (
-    endpoint::Allowance { window: Bytes::ZERO, rate: None, probe: None, gives_up: false },
+    transport::Allowance { window: Bytes::ZERO, rate: None, probe: None, gives_up: false },
     Time::NEVER,
 );
 
@@ -427,10 +427,10 @@ impl Written {
     }
 
     /// Reads an allowance: an `Allowance`, or a number that is a window in bytes.
-    fn read(&self, answer: &Bound<'_, PyAny>) -> PyResult<endpoint::Allowance> {
+    fn read(&self, answer: &Bound<'_, PyAny>) -> PyResult<transport::Allowance> {
         if answer.is_instance_of::<PyFloat>() || answer.is_instance_of::<PyInt>() {
             let window = amount("allowance: a window", "bytes", answer.extract()?)?;
-            return Ok(endpoint::Allowance::window(window));
+            return Ok(transport::Allowance::window(window));
         }
         let Ok(answer) = answer.cast::<Allowance>() else {
             let kind = answer.get_type().name()?;
@@ -446,7 +446,7 @@ impl Written {
                            such as burst = 1";
             return Err(PyValueError::new_err(message));
         }
-        Ok(endpoint::Allowance {
+        Ok(transport::Allowance {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
             probe: None,
@@ -511,7 +511,7 @@ fn lasting(name: &str) -> &'static str {
 }
 
 impl Controller for Written {
-    fn on_open(&mut self, opened: &endpoint::Opened) {
+    fn on_open(&mut self, opened: &transport::Opened) {
         self.tell(
             opened.now,
             |methods| methods.on_open.as_ref(),
@@ -519,7 +519,7 @@ impl Controller for Written {
         );
     }
 
-    fn on_ack(&mut self, ack: &endpoint::Ack) {
+    fn on_ack(&mut self, ack: &transport::Ack) {
         if let Some(counts) = &self.counts {
             counts.lock().count(ack);
         }
@@ -542,7 +542,7 @@ impl Controller for Written {
         }
     }
 
-    fn on_loss(&mut self, loss: &endpoint::Loss) {
+    fn on_loss(&mut self, loss: &transport::Loss) {
         if let Some(counts) = &self.counts {
             counts.lock().timeouts += u64::from(loss.sign == Sign::Timeout);
         }
@@ -602,7 +602,7 @@ impl Controller for Written {
         self.wakes
     }
 
-    fn allowance(&self) -> endpoint::Allowance {
+    fn allowance(&self) -> transport::Allowance {
         self.allowance
     }
 

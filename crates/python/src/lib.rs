@@ -11,13 +11,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
-use sojourn_core::flow::Columns;
-use sojourn_core::fluid;
-use sojourn_core::parameters::{Parameter, Problem, Text};
+use sojourn_core::base::run_control::Progress;
+use sojourn_core::base::schema::{Parameter, Problem, Text};
+use sojourn_core::fluid::models;
+use sojourn_core::model::flow::Columns;
 use sojourn_core::record::{Accounts, Chains, Samples};
 use sojourn_core::run::Results;
-use sojourn_core::scenario::{Scenario, catalogue, json_schema};
-use sojourn_core::watch::Progress;
+use sojourn_core::run::scenario::{Scenario, catalogue, json_schema};
 
 create_exception!(
     sojourn._core,
@@ -28,7 +28,7 @@ create_exception!(
 
 /// Watches a run: asks it to stop, and how far it is; safe to use from any thread.
 #[pyclass(frozen, module = "sojourn._core")]
-struct Watch(Arc<sojourn_core::watch::Watch>);
+struct Watch(Arc<sojourn_core::base::run_control::Watch>);
 
 #[pymethods]
 impl Watch {
@@ -147,8 +147,8 @@ fn trace<'py>(
 /// Integrates a fluid model given as JSON; other Python threads go on meanwhile.
 #[pyfunction(name = "fluid")]
 fn run_fluid<'py>(py: Python<'py>, setup: &str) -> PyResult<Bound<'py, PyDict>> {
-    let integrated = || Ok(fluid::Setup::parse(setup)?.run());
-    let fluid::Outcome { samples, summary } = py.detach(integrated).map_err(to_python)?;
+    let integrated = || Ok(models::Setup::parse(setup)?.run());
+    let models::Outcome { samples, summary } = py.detach(integrated).map_err(to_python)?;
     let dict = PyDict::new(py);
     set_samples(py, &dict, samples)?;
     dict.set_item("summary", summary.to_string())?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use sojourn_core::endpoint::{Ack, Path};
+use sojourn_core::transport::{Ack, Path};
 
 /// Declares the interval: its fields are attributes, arguments of its constructor, and what it is pickled as.
 macro_rules! interval {

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use quinn_proto::TimeSource;
-use sojourn_core::units::Time;
+use sojourn_core::base::units::Time;
 
 /// The time of a run.
 #[derive(Clone, Copy)]

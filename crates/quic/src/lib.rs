@@ -18,10 +18,10 @@ use quinn_proto::{
     ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, NoneTokenStore,
     ServerConfig, TransportConfig, VarInt,
 };
-use sojourn_core::endpoint::{End, Path, Stack};
-use sojourn_core::scenario::Scenario;
-use sojourn_core::transport::quic::{Config, Law};
-use sojourn_core::units::Bytes;
+use sojourn_core::base::units::Bytes;
+use sojourn_core::run::scenario::Scenario;
+use sojourn_core::transport::controllers::quic::{Config, Law};
+use sojourn_core::transport::{End, Path, Stack};
 
 use self::clock::{Clock, Dateless};
 use self::crypto::{Handshake, NoSecret};
@@ -126,7 +126,7 @@ impl Ids {
     /// Eight bytes that look like chance (`SplitMix64`).
     fn next(&mut self) -> [u8; 8] {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        sojourn_core::random::mix(self.0).to_le_bytes()
+        sojourn_core::base::random::mix(self.0).to_le_bytes()
     }
 }
 

@@ -8,8 +8,8 @@ use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent,
     Dir, EcnCodepoint, Endpoint, Event, Side, StreamEvent, StreamId, VarInt,
 };
-use sojourn_core::endpoint::{Ecn, End, Outgoing};
-use sojourn_core::units::{self, Time};
+use sojourn_core::base::units::{self, Time};
+use sojourn_core::transport::{Ecn, End, Outgoing};
 
 use super::HEADERS;
 use super::clock::Clock;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use sojourn_core::base::run_control::Watch;
 use sojourn_core::run::Results;
-use sojourn_core::scenario::Scenario;
-use sojourn_core::watch::Watch;
+use sojourn_core::run::scenario::Scenario;
 
 /// Runs a scenario with QUIC, in so many parts.
 fn run_in(parts: u32, scenario: &Value) -> Results {
@@ -123,7 +123,7 @@ fn a_window_that_is_too_small_holds_a_flow_back() {
 
 /// Random flows of QUIC's and of our own, of which some packets are lost and some are marked.
 fn random(seed: u64) -> Value {
-    let chance = |purpose: u64| sojourn_core::random::mix(seed << 8 ^ purpose);
+    let chance = |purpose: u64| sojourn_core::base::random::mix(seed << 8 ^ purpose);
     let mut rows: Vec<_> = (0..10)
         .map(|i| {
             let start = (chance(i) % 100) as f64 * 1e-3;

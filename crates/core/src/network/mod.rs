@@ -1,32 +1,24 @@
 //! Nodes, ports and routes: the only place that moves packets. Pause frames live here.
 
-pub mod buffer;
-pub mod counters;
-pub mod directory;
-pub mod doings;
-pub mod journeys;
-pub mod loss;
-pub mod pauses;
+pub mod breakdown;
+pub mod flow_table;
+pub mod link;
 pub mod port;
-pub mod ring;
 pub mod routes;
-pub mod store;
-pub mod traffic;
-pub mod transmitter;
-pub mod watchdog;
+pub mod switch;
 
-use self::buffer::{Buffers, PAUSE_FRAME};
-use self::directory::{Directory, Place};
-use self::journeys::Journeys;
+use self::breakdown::packet_records::Journeys;
+use self::flow_table::{Directory, Place};
+use self::link::transmitter::Sent;
 use self::port::{Handed, Port, Served};
 use self::routes::{END, Routes, Way};
-use self::traffic::{LaneId, Traffic};
-use self::transmitter::Sent;
-use crate::agenda::{Agenda, Event};
-use crate::graph::{Graph, LinkId, NodeId};
-use crate::packet::{Flags, FlowNumber, Kind, Packed, Packet};
+use self::switch::shared_buffer::{Buffers, PAUSE_FRAME};
+use self::switch::traffic_classes::{LaneId, Traffic};
+use crate::base::units::{Duration, Time};
+use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::model::packet::{Flags, FlowNumber, Kind, Packed, Packet};
 use crate::router::About;
-use crate::units::{Duration, Time};
+use crate::schedule::{Agenda, Event};
 
 /// A packet that had to wait in its host's port has left it.
 #[derive(Clone, Copy, Debug)]

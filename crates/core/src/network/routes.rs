@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
-use crate::alone::{Alone, alone, alone_spread};
-use crate::flow::HostId;
-use crate::graph::{Graph, Link, LinkId, Paths};
-use crate::packet::Format;
-use crate::random::mix;
-use crate::units::{Bytes, Duration, Rate};
+use crate::base::random::mix;
+use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::flow::HostId;
+use crate::model::graph::{Graph, Link, LinkId, Paths};
+use crate::model::ideal_fct::{Alone, alone, alone_spread};
+use crate::model::packet::Format;
 
 crate::choices! {
     /// How packets spread over paths of equal cost.

@@ -1,8 +1,8 @@
 //! The chains of causes of the flows that were asked about, as columns.
 
-use crate::account::chain::{PLACES_OF_PIECES, Piece, REASONS, place_names};
-use crate::flow::arrange;
-use crate::units::Duration;
+use crate::base::units::Duration;
+use crate::breakdown::chain::{PLACES_OF_PIECES, Piece, REASONS, place_names};
+use crate::model::flow::arrange;
 
 /// Chains as columns, a row a piece, in order of time within a flow.
 #[derive(Clone, Debug)]

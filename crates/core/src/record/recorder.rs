@@ -1,12 +1,12 @@
 //! What is kept of a run: flow records, and samples over time.
 
-use super::accounts::Accounts;
+use super::breakdown::Accounts;
 use super::chains::Chains;
 use super::rtts::{Histogram, Parts, Probes, Trace};
-use crate::flow::{Columns, arrange};
-use crate::graph::{Graph, LinkId};
-use crate::parameters::{Problem, did_you_mean, positive};
-use crate::units::{Duration, Time};
+use crate::base::schema::{Problem, did_you_mean, positive};
+use crate::base::units::{Duration, Time};
+use crate::model::flow::{Columns, arrange};
+use crate::model::graph::{Graph, LinkId};
 
 crate::parameters! {
     /// What to sample over time, besides the number of flows in progress.

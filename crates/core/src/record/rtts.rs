@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::units::{Bytes, Duration, Time};
+use crate::base::units::{Bytes, Duration, Time};
 
 /// Bins an octave: each is at most 1.6 % wide.
 const OCTAVE: u64 = 64;

@@ -17,10 +17,10 @@
 use std::collections::BTreeMap;
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{Header, Kind, Packet};
-use crate::parameters::{not_negative, positive};
-use crate::random::Random;
-use crate::units::{Bytes, Duration, Time};
+use crate::base::random::Random;
+use crate::base::schema::{not_negative, positive};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::packet::{Header, Kind, Packet};
 
 crate::parameters! {
     /// D3's router: allots rates in the order in which flows ask for them, first what their deadlines
@@ -235,10 +235,10 @@ impl Router for D3 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::ABOUT;
     use super::*;
-    use crate::packet::Format;
-    use crate::parameters::defaults;
+    use crate::base::schema::defaults;
+    use crate::model::packet::Format;
+    use crate::router::tests::ABOUT;
     use proptest::prelude::*;
 
     /// A router of a link of 1 MB/s, whose flows may always send 100 KB/s.

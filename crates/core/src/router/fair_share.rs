@@ -9,10 +9,10 @@
 use rustc_hash::FxBuildHasher;
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{FlowNumber, Header, Kind, Packet, Share};
-use crate::parameters::{positive, positive_fraction};
-use crate::random::Random;
-use crate::units::{Duration, Time};
+use crate::base::random::Random;
+use crate::base::schema::{positive, positive_fraction};
+use crate::base::units::{Duration, Time};
+use crate::model::packet::{FlowNumber, Header, Kind, Packet, Share};
 
 crate::parameters! {
     /// Fair-share router: knows the flows in progress, and tells each its max-min share of the link and
@@ -269,10 +269,10 @@ impl Router for FairShare {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::ABOUT;
     use super::*;
-    use crate::packet::Format;
-    use crate::parameters::defaults;
+    use crate::base::schema::defaults;
+    use crate::model::packet::Format;
+    use crate::router::tests::ABOUT;
     use proptest::prelude::*;
 
     /// What the tested link carries, in bytes a second.

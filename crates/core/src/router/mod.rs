@@ -1,8 +1,8 @@
 //! Routers: controllers at ports that read what packets say and write what senders should know.
 
-use crate::packet::Packet;
-use crate::random::Random;
-use crate::units::{Rate, Time};
+use crate::base::random::Random;
+use crate::base::units::{Rate, Time};
+use crate::model::packet::Packet;
 
 pub mod d3;
 pub mod fair_share;
@@ -93,7 +93,7 @@ pub trait Router: Send {
 #[cfg(test)]
 mod tests {
     use super::{About, Place};
-    use crate::units::{Rate, Time};
+    use crate::base::units::{Rate, Time};
 
     /// Where the tested routers stand.
     pub(super) const PLACE: Place = Place { link: 7, rate: Rate(1_000_000_000) };

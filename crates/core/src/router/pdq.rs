@@ -5,10 +5,10 @@
 //! that all routers of a way agree.
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{FlowNumber, Grant, Header, Kind, Packet};
-use crate::parameters::{not_negative, positive};
-use crate::random::Random;
-use crate::units::{Duration, Time};
+use crate::base::random::Random;
+use crate::base::schema::{not_negative, positive};
+use crate::base::units::{Duration, Time};
+use crate::model::packet::{FlowNumber, Grant, Header, Kind, Packet};
 
 crate::parameters! {
     /// PDQ's router: lets the most critical flows send and pauses the others; the earlier deadline is the
@@ -280,10 +280,10 @@ impl Pdq {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ABOUT, PLACE};
     use super::*;
-    use crate::packet::Format;
-    use crate::parameters::{Parameter, defaults};
+    use crate::base::schema::{Parameter, defaults};
+    use crate::model::packet::Format;
+    use crate::router::tests::{ABOUT, PLACE};
     use serde_json::json;
 
     /// The line's rate in bytes a second, and a round trip in seconds.

@@ -4,10 +4,10 @@
 //! been approved and has perhaps not come yet, are not to spare.
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{Header, Packet};
-use crate::parameters::{positive, positive_fraction};
-use crate::random::Random;
-use crate::units::{Duration, Rate, Time};
+use crate::base::random::Random;
+use crate::base::schema::{positive, positive_fraction};
+use crate::base::units::{Duration, Rate, Time};
+use crate::model::packet::{Header, Packet};
 
 crate::parameters! {
     /// Quick-Start's router: approves what is asked for as far as the link was not in use lately and
@@ -102,11 +102,11 @@ impl Router for QuickStart {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ABOUT, PLACE};
     use super::*;
-    use crate::packet::{Format, Kind};
-    use crate::parameters::{Parameter, defaults};
-    use crate::units::Bytes;
+    use crate::base::schema::{Parameter, defaults};
+    use crate::base::units::Bytes;
+    use crate::model::packet::{Format, Kind};
+    use crate::router::tests::{ABOUT, PLACE};
     use serde_json::json;
 
     fn ask(router: &mut dyn Router, code: u8) -> u8 {

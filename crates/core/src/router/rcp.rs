@@ -4,10 +4,10 @@
 //! stamped as their transmission starts, so that they carry the newest rate.
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{Header, Packet};
-use crate::parameters::{not_negative_if_given, positive, positive_fraction};
-use crate::random::Random;
-use crate::units::{Duration, PICOSECONDS, Time};
+use crate::base::random::Random;
+use crate::base::schema::{not_negative_if_given, positive, positive_fraction};
+use crate::base::units::{Duration, PICOSECONDS, Time};
+use crate::model::packet::{Header, Packet};
 
 crate::choices! {
     /// A published pair of gains.
@@ -214,10 +214,10 @@ impl Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ABOUT, PLACE};
     use super::*;
-    use crate::packet::{Format, Kind};
-    use crate::parameters::{Parameter, defaults};
+    use crate::base::schema::{Parameter, defaults};
+    use crate::model::packet::{Format, Kind};
+    use crate::router::tests::{ABOUT, PLACE};
     use serde_json::json;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {

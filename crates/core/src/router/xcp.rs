@@ -6,10 +6,10 @@
 //! over its window), and what it takes is one proportional to the packet's size.
 
 use super::{About, Design, Place, Router, View};
-use crate::packet::{Header, Packet};
-use crate::parameters::{positive, positive_fraction};
-use crate::random::Random;
-use crate::units::{Duration, Rate, Time};
+use crate::base::random::Random;
+use crate::base::schema::{positive, positive_fraction};
+use crate::base::units::{Duration, Rate, Time};
+use crate::model::packet::{Header, Packet};
 
 crate::choices! {
     /// How feedback is handed out.
@@ -230,10 +230,10 @@ impl Xcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::ABOUT;
     use super::*;
-    use crate::packet::{Format, Kind};
-    use crate::parameters::{Parameter, defaults};
+    use crate::base::schema::{Parameter, defaults};
+    use crate::model::packet::{Format, Kind};
+    use crate::router::tests::ABOUT;
     use serde_json::json;
 
     fn data(rtt: f32, spacing: f32) -> Packet {

@@ -3,43 +3,37 @@
 //! It only moves things between the network, the flows, the workload and the recorder; what to send is the
 //! transports' business, and who waits for whom the network's.
 
-mod changing;
-mod ending;
-mod halves;
-mod news;
-mod outside;
-mod places;
-mod receiving;
+mod diagnosis;
+mod external_stacks;
+mod flows;
+mod link_changes;
+mod partitions;
 mod sampling;
-mod sending;
-mod stacks;
-mod starting;
-mod stuck;
-mod threads;
-mod windows;
+mod transports;
+mod window_loop;
 
 use std::collections::{BTreeMap, VecDeque};
 
-pub use self::stacks::Stacks;
-pub use self::threads::run_on_threads;
+pub use self::partitions::threads::run_on_threads;
+pub use self::transports::Stacks;
 
-use self::halves::InProgress;
-use self::news::Abroad;
-use self::starting::{Population, Upcoming};
-use crate::agenda::{Agenda, Cut, Event, Part};
-use crate::demand::Flows;
-use crate::endpoint::Memo;
-use crate::flow::{Columns, HostId};
-use crate::graph::{Change, Graph, LinkId};
-use crate::host::{self, Clocks, Stamps};
+use self::flows::ends::InProgress;
+use self::flows::start::{Population, Upcoming};
+use self::partitions::messages::Abroad;
+use crate::base::run_control::{Progress, Watch};
+use crate::base::schema::Problem;
+use crate::base::units::Time;
+use crate::model::flow::{Columns, HostId};
+use crate::model::graph::{Change, Graph, LinkId};
+use crate::model::host_clock::{self, Clocks, Stamps};
+use crate::model::packet::{FlowNumber, Format, Kind, Packet};
 use crate::network::Network;
 use crate::network::routes::Way;
-use crate::network::watchdog::Deadlock;
-use crate::packet::{FlowNumber, Format, Kind, Packet};
-use crate::parameters::Problem;
+use crate::network::switch::pause_watchdog::Deadlock;
 use crate::record::Recorder;
-use crate::units::Time;
-use crate::watch::{Progress, Watch};
+use crate::schedule::{Agenda, Cut, Event, Part};
+use crate::traffic::Flows;
+use crate::transport::Memo;
 
 /// What a run counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +66,7 @@ pub struct Setting<'a> {
     /// The transports.
     pub stacks: Stacks<'a>,
     /// How hosts measure.
-    pub host: &'a host::Config,
+    pub host: &'a host_clock::Config,
     /// Sizes of packets.
     pub format: &'a Format,
     /// Seed of all random streams.
@@ -246,7 +240,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Event::Watch => {
-                if let Some(next) = windows::watch(&mut [&mut *self]) {
+                if let Some(next) = window_loop::watch(&mut [&mut *self]) {
                     self.agenda.push(next, Event::Watch);
                 }
             }

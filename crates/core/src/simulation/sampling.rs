@@ -1,11 +1,11 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
-use super::halves::Sending;
-use crate::graph::LinkId;
-use crate::packet::{FlowNumber, Packet};
+use super::flows::ends::Sending;
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::graph::LinkId;
+use crate::model::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
-use crate::units::{Bytes, Duration, Time};
 
 impl Simulation<'_> {
     /// Takes all samples that are due; says when to take the next.

@@ -1,8 +1,8 @@
 //! Three tiers of switches, with as many of each and as fast as one likes.
 
 use super::{Graph, LoadReference, MOST_HOSTS, Topology, some};
-use crate::parameters::{Problem, positive};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// A three-tier Clos network: pods of edge and aggregation switches, joined by core switches.
@@ -95,7 +95,7 @@ impl Topology for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{Parameter, defaults};
+    use crate::base::schema::{Parameter, defaults};
     use crate::topology::{LinkId, Paths};
     use serde_json::json;
 

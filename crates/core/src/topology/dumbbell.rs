@@ -1,9 +1,9 @@
 //! Senders and receivers on either side of one bottleneck.
 
 use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, some};
-use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
-use crate::random::Random;
-use crate::units::{Duration, Rate};
+use crate::base::random::Random;
+use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// Senders on one switch, receivers on another, and one cable between the switches: the

@@ -1,8 +1,8 @@
 //! Three tiers of equal switches with full bisection.
 
 use super::{Graph, LoadReference, Topology};
-use crate::parameters::{Problem, positive};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// A fat-tree of switches with k ports each [fattree08].

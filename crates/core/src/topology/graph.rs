@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Bursts, Graph, Link, LoadReference, Loss, NodeId, Paths, Topology};
-use crate::flow::HostId;
-use crate::parameters::table::{Row, Table};
-use crate::parameters::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
-use crate::units::{Duration, Rate};
+use crate::base::schema::table::{Row, Table};
+use crate::base::schema::{File, Problem, did_you_mean, fraction, positive, positive_if_given};
+use crate::base::units::{Duration, Rate};
+use crate::model::flow::HostId;
 
 crate::parameters! {
     /// Any network, from a CSV file with one row a cable.
@@ -205,7 +205,7 @@ fn leaves(graph: &Graph) -> Vec<NodeId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Parameter;
+    use crate::base::schema::Parameter;
     use serde_json::{Value, json};
 
     const TWO: &str = "# A note.\nfrom, to, rate, delay, loss, reverse_rate\n\

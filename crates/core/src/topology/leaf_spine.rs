@@ -1,8 +1,8 @@
 //! Two tiers of switches, every leaf wired to every spine.
 
 use super::{Graph, LoadReference, MOST_HOSTS, Topology, some};
-use crate::parameters::{Problem, positive};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// Leaf switches with hosts, each leaf wired to every spine switch.
@@ -64,9 +64,9 @@ impl Topology for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::Parameter;
+    use crate::base::schema::Parameter;
+    use crate::base::units::Bytes;
     use crate::topology::Paths;
-    use crate::units::Bytes;
     use serde_json::json;
 
     #[test]

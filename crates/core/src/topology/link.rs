@@ -2,8 +2,8 @@
 //! protocols.
 
 use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
-use crate::parameters::{File, Problem, fraction, positive, positive_if_given};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// One cable between two routers, and the flows' ends on the routers themselves.

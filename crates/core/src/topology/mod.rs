@@ -9,11 +9,11 @@ pub mod link;
 pub mod parking_lot;
 pub mod star;
 
-pub use crate::graph::{
+pub use crate::model::graph::{
     Bursts, DelayTrace, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
 };
 
-use crate::parameters::Problem;
+use crate::base::schema::Problem;
 
 /// A kind of network.
 pub trait Topology {

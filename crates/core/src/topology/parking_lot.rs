@@ -1,8 +1,8 @@
 //! Several bottlenecks in a row, shared by one long path and many short ones.
 
 use super::{Graph, LoadReference, Topology};
-use crate::parameters::{Problem, positive, positive_if_given};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{Problem, positive, positive_if_given};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// A row of switches; a pair of hosts sends along the whole row, and one pair across each cable

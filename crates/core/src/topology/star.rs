@@ -1,8 +1,8 @@
 //! Hosts around one switch.
 
 use super::{Graph, LoadReference, MOST_HOSTS, Topology};
-use crate::parameters::{Problem, positive};
-use crate::units::{Duration, Rate};
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// Hosts `host0` … on one switch. A load of 1 is the rate of all hosts' access links together.

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Config, Graph, LinkId, Paths};
-use crate::flow::HostId;
-use crate::parameters::Parameter;
-use crate::units::Duration;
+use crate::base::schema::Parameter;
+use crate::base::units::Duration;
+use crate::model::flow::HostId;
 
 /// Small networks of one kind, of many shapes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {

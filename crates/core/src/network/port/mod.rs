@@ -1,22 +1,25 @@
 //! A port: a queue, a transmitter and the link behind it, with counters that must add up.
 
-mod telling;
-mod wire;
+mod arrival;
+pub mod counters;
+mod observer;
+pub mod pause_state;
+pub mod queue_slot;
 
-pub use self::telling::Hop;
-use super::counters::Counters;
-use super::doings::Doings;
-use super::loss::{Losses, Outage};
-use super::pauses::Pauses;
-use super::store::Store;
-use super::traffic::{Class, LaneId};
-use super::transmitter::{Sent, Transmitter};
-use crate::graph::Link;
-use crate::packet::{FlowNumber, Kind, Packet};
-use crate::random::Random;
+use self::counters::Counters;
+pub use self::observer::Hop;
+use self::pause_state::Pauses;
+use self::queue_slot::Store;
+use super::breakdown::port_activity::Doings;
+use super::link::loss::{Losses, Outage};
+use super::link::transmitter::{Sent, Transmitter};
+use super::switch::traffic_classes::{Class, LaneId};
+use crate::base::random::Random;
+use crate::base::units::Time;
+use crate::model::graph::Link;
+use crate::model::packet::{FlowNumber, Kind, Packet};
+use crate::queueing::{Backlog, Behaviour, Census, Context, Line};
 use crate::router::{About, Router, View};
-use crate::units::Time;
-use crate::waiting::{Backlog, Behaviour, Census, Context, Line};
 
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,6 @@
+//! Foundations: units, random streams, configuration schema and run control.
+
+pub mod random;
+pub mod run_control;
+pub mod schema;
+pub mod units;

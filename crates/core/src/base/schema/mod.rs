@@ -1,0 +1,491 @@
+//! How a scenario's plain data becomes typed configuration, with errors a person can act on.
+//!
+//! [`parameters!`](crate::base::schema) declares a part's configuration once: from its doc comments,
+//! types, defaults and rules come the reader, the error messages and the catalogue of parts.
+//! [`family!`](crate::family) is the list of the parts of one kind. `docs/design.md` says why this
+//! is not a derive of serde's.
+
+use serde_json::{Map, Value, json};
+
+mod file;
+pub mod json_schema;
+mod macros;
+pub(crate) mod table;
+mod values;
+
+pub use self::file::{File, Text, with_texts};
+use self::json_schema::Definitions;
+
+/// What is wrong with a scenario: the field, by its path, and what is allowed there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Path of the field, such as `transport.gain`; empty for the scenario as a whole.
+    pub field: String,
+    /// What is wrong, and what is allowed.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem with the field `field`.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
+
+    /// The same problem, with another field.
+    #[must_use]
+    pub(crate) fn of(self, field: &str) -> Self {
+        Self { field: field.to_owned(), ..self }
+    }
+
+    /// The same problem seen from the table that holds the field at `parent`.
+    #[must_use]
+    pub fn within(mut self, parent: &str) -> Self {
+        self.field = match (parent, self.field.as_str()) {
+            ("", field) => field.to_owned(),
+            (parent, "") => parent.to_owned(),
+            (parent, field) if field.starts_with('[') => format!("{parent}{field}"),
+            (parent, field) => format!("{parent}.{field}"),
+        };
+        self
+    }
+
+    /// The same problem; of a field that is unknown here, and near none here, it also says where else by the
+    /// schema `document` there is one of its name.
+    #[must_use]
+    pub(crate) fn with_places<'a>(mut self, document: impl FnOnce() -> &'a Value) -> Self {
+        if let Some(known) =
+            self.message.strip_prefix(UNKNOWN).filter(|rest| !rest.starts_with(';'))
+        {
+            let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
+            let mut places = json_schema::places(document(), name);
+            places.remove(&self.field);
+            if (1..=MOST_PLACES).contains(&places.len()) {
+                let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
+                self.message = format!("{UNKNOWN}; there is {}{known}", places.join(" or "));
+            }
+        }
+        self
+    }
+}
+
+/// What is said of a field that is none.
+const UNKNOWN: &str = "unknown field";
+
+/// Of how many places it is said that a field is there.
+const MOST_PLACES: usize = 3;
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", Shortened(&self.field, 200))?;
+        }
+        write!(f, "{}", Shortened(&self.message, 2_000))
+    }
+}
+
+/// A text, or the beginning and the end of one that has more characters than that, in one line: names that
+/// people give may hold anything.
+struct Shortened<'a>(&'a str, usize);
+
+impl std::fmt::Display for Shortened<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(text, most) = self;
+        let mut places = text.char_indices().map(|(at, _)| at);
+        let (Some(head), Some(_)) = (places.nth(most / 2), places.nth(most / 2)) else {
+            return in_one_line(text, f);
+        };
+        let tail = text.char_indices().rev().nth(most / 2).map_or(head, |(at, _)| at);
+        in_one_line(&text[..head], f)?;
+        f.write_str(" … ")?;
+        in_one_line(&text[tail..], f)
+    }
+}
+
+/// Writes a text with escapes for what would move a terminal's cursor, or hide.
+fn in_one_line(text: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    text.chars().try_for_each(|sign| match sign {
+        '"' | '\'' | '\\' => write!(f, "{sign}"),
+        _ => write!(f, "{}", sign.escape_debug()),
+    })
+}
+
+impl std::error::Error for Problem {}
+
+/// A value that a scenario can give.
+pub trait Parameter: Sized {
+    /// What may be written, as a noun phrase with its unit.
+    fn allowed() -> String;
+
+    /// Reads the value, or says what is wrong with it.
+    fn read(value: &Value) -> Result<Self, Problem>;
+
+    /// Reads a value of which parts may be missing; those are taken from `default`.
+    fn read_over(default: Self, value: &Value) -> Result<Self, Problem> {
+        drop(default);
+        Self::read(value)
+    }
+
+    /// The value as a scenario would give it.
+    fn show(&self) -> Value;
+
+    /// What may be written, as a JSON schema, where what is missing is taken from `default`;
+    /// families are added to `definitions`.
+    fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value;
+
+    /// The parameters inside, if this is a table.
+    fn entries() -> Vec<Entry> {
+        Vec::new()
+    }
+}
+
+/// One parameter in the catalogue.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Name, with the names of the tables around it: `reliability.min_rto`.
+    pub name: String,
+    /// What may be written.
+    pub allowed: String,
+    /// What stands for it if it is not given; `None` if it must be.
+    pub default: Option<Value>,
+    /// Meaning and source.
+    pub about: String,
+}
+
+/// One part in the catalogue.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The name a scenario gives it.
+    pub name: &'static str,
+    /// What it is and where it comes from.
+    pub about: String,
+    /// Its parameters, in order.
+    pub entries: Vec<Entry>,
+}
+
+/// The value in which every parameter has its default.
+///
+/// # Panics
+/// If one has none: that is for whoever declared the parameters.
+pub fn defaults<T: Parameter>() -> T {
+    match T::read(&Value::Object(Map::new())) {
+        Ok(value) => value,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+/// The error for a value of the wrong form.
+pub fn wrong<T: Parameter>(value: &Value) -> Problem {
+    Problem::new("", format!("expected {}, not {value}", T::allowed()))
+}
+
+/// Reads JSON.
+pub fn parse(text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let message = match message.strip_prefix("recursion limit exceeded") {
+            Some(place) => format!("lists and tables inside each other more than 127 deep{place}"),
+            None => message,
+        };
+        Problem::new("", message)
+    })
+}
+
+/// The name among `names` that `given` probably meant, as the end of a sentence; empty if none is
+/// near.
+pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    // To compare takes as long as both are long, multiplied; and names are not that long.
+    if given.len() > 200 {
+        return String::new();
+    }
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(given, name), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .min()
+        .map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"))
+}
+
+/// Joins names for an error message.
+fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The table in `value`, having only keys among `names`.
+pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Value>, Problem> {
+    let Value::Object(table) = value else {
+        return Err(Problem::new("", format!("expected a table, not {value}")));
+    };
+    match table.keys().find(|key| !names.contains(&key.as_str())) {
+        None => Ok(table),
+        Some(key) => {
+            let hint = did_you_mean(key, names.iter().copied());
+            let known = if names.is_empty() {
+                "there are no fields here".to_owned()
+            } else {
+                format!("the fields here are {}", listed(names))
+            };
+            let field = if key.is_empty() { "\"\"" } else { key };
+            Err(Problem::new(field, format!("{UNKNOWN}{hint} ({known})")))
+        }
+    }
+}
+
+/// Reads one field of a table: given, or by default, or an error.
+pub fn field<T: Parameter>(
+    table: &Map<String, Value>,
+    name: &str,
+    default: Option<T>,
+    rule: Option<Rule<T>>,
+) -> Result<T, Problem> {
+    let value = match (table.get(name), default) {
+        (Some(value), Some(default)) => T::read_over(default, value),
+        (Some(value), None) => T::read(value),
+        (None, Some(default)) => return Ok(default),
+        (None, None) => Err(Problem::new("", format!("missing; give {}", T::allowed()))),
+    };
+    let value = value.map_err(|problem| problem.within(name))?;
+    match rule.map(|rule| rule(&value)) {
+        None | Some(Ok(())) => Ok(value),
+        Some(Err(must)) => Err(Problem::new(name, format!("must be {must}, not {}", value.show()))),
+    }
+}
+
+/// The part that `value` names, and its own parameters: `"name"` or `{kind = "name", …}`.
+pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, Value), Problem> {
+    let (kind, rest) = match value {
+        Value::String(kind) => (kind.as_str(), Value::Object(Map::new())),
+        Value::Object(table) => {
+            let Some(Value::String(kind)) = table.get("kind") else {
+                let message = format!("missing; give one of {}", listed(names));
+                return Err(Problem::new("kind", message));
+            };
+            let rest = table.iter().filter(|(key, _)| *key != "kind");
+            (kind.as_str(), Value::Object(rest.map(|(k, v)| (k.clone(), v.clone())).collect()))
+        }
+        other => {
+            let message = format!("expected one of {}, not {other}", listed(names));
+            return Err(Problem::new("", message));
+        }
+    };
+    if names.contains(&kind) {
+        return Ok((kind, rest));
+    }
+    let hint = did_you_mean(kind, names.iter().copied());
+    let message = format!("there is no `{kind}`{hint} (one of {})", listed(names));
+    Err(Problem::new(if value.is_object() { "kind" } else { "" }, message))
+}
+
+/// A condition on a parameter's value: what it must be, if it is not.
+pub type Rule<T> = fn(&T) -> Result<(), &'static str>;
+
+/// More than nothing.
+pub fn positive<T: Default + PartialOrd>(value: &T) -> Result<(), &'static str> {
+    if *value > T::default() { Ok(()) } else { Err("above zero") }
+}
+
+/// More than nothing, if given at all.
+pub fn positive_if_given<T: Default + PartialOrd>(value: &Option<T>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), positive)
+}
+
+/// A share of one: 0 to 1.
+pub fn fraction(value: &f64) -> Result<(), &'static str> {
+    if (0.0..=1.0).contains(value) { Ok(()) } else { Err("from 0 to 1") }
+}
+
+/// A share of one, if given at all.
+pub fn fraction_if_given(value: &Option<f64>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), fraction)
+}
+
+/// A share of one that is not nothing: above 0, up to 1.
+pub fn positive_fraction(value: &f64) -> Result<(), &'static str> {
+    if *value > 0.0 && *value <= 1.0 { Ok(()) } else { Err("above 0 and at most 1") }
+}
+
+/// A rule: 1 or more.
+pub fn at_least_one(value: &f64) -> Result<(), &'static str> {
+    if *value >= 1.0 { Ok(()) } else { Err("1 or more") }
+}
+
+/// The shape of a Pareto distribution that has a mean.
+pub fn has_mean(shape: &f64) -> Result<(), &'static str> {
+    if *shape > 1.0 { Ok(()) } else { Err("above 1: otherwise there is no mean") }
+}
+
+/// The same, if given at all.
+pub fn has_mean_if_given(shape: &Option<f64>) -> Result<(), &'static str> {
+    shape.as_ref().map_or(Ok(()), has_mean)
+}
+
+/// A rule: above 1.
+pub fn above_one(value: &f64) -> Result<(), &'static str> {
+    if *value > 1.0 { Ok(()) } else { Err("above 1") }
+}
+
+/// A share of one that is not all of it: 0 to below 1.
+pub fn below_one(value: &f64) -> Result<(), &'static str> {
+    if (0.0..1.0).contains(value) { Ok(()) } else { Err("from 0 to below 1") }
+}
+
+/// A share of one that is neither nothing nor all of it.
+pub fn proper_fraction(value: &f64) -> Result<(), &'static str> {
+    if *value > 0.0 && *value < 1.0 { Ok(()) } else { Err("above 0 and below 1") }
+}
+
+/// Zero or more.
+pub fn not_negative(value: &f64) -> Result<(), &'static str> {
+    if *value >= 0.0 { Ok(()) } else { Err("zero or more") }
+}
+
+/// Zero or more, if given at all.
+pub fn not_negative_if_given(value: &Option<f64>) -> Result<(), &'static str> {
+    value.as_ref().map_or(Ok(()), not_negative)
+}
+
+/// The catalogue's rows for a field: its own and, if it is a table, those inside.
+pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> Vec<Entry> {
+    let default = default.map(|value| value.show());
+    let about = paragraph(about);
+    let inner = T::entries();
+    let of_inner = inner.into_iter().map(|entry| Entry {
+        name: format!("{name}.{}", entry.name),
+        default: default
+            .as_ref()
+            .and_then(|d| d.pointer(&pointer(&entry.name)).cloned())
+            .or(entry.default),
+        ..entry
+    });
+    let of_inner: Vec<Entry> = of_inner.collect();
+    let is_shown_inside = |value: &Value| value.is_object() && !of_inner.is_empty();
+    let default =
+        default.map(|value| if is_shown_inside(&value) { json!("see below") } else { value });
+    let own = Entry { name: name.to_owned(), allowed: T::allowed(), default, about };
+    std::iter::once(own).chain(of_inner).collect()
+}
+
+/// The JSON pointer of a dotted name.
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('.', "/"))
+}
+
+/// A doc comment as one paragraph of text.
+pub fn paragraph(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(dead_code, unreachable_pub, reason = "the macros make what parts need")]
+
+    use super::*;
+    use crate::base::units::{Duration, Rate};
+
+    crate::choices! {
+        /// A shape.
+        pub enum Shape {
+            /// Round.
+            Round = "round",
+            /// Square.
+            Square = "square",
+        }
+    }
+
+    crate::parameters! {
+        /// The inner table.
+        pub struct Inner {
+            /// A delay.
+            pub delay: Duration = Duration::from_micros(5);
+            /// A share.
+            pub share: f64 = 0.5, where fraction;
+        }
+    }
+
+    crate::parameters! {
+        /// The outer table.
+        pub struct Outer {
+            /// A rate.
+            pub rate: Rate, where positive;
+            /// A shape.
+            pub shape: Shape = Shape::Round;
+            /// A table inside, with a default of its own.
+            pub inner: Inner = Inner { delay: Duration::from_micros(7), share: 0.25 };
+        }
+        check |outer| {
+            if outer.rate > Rate::from_gbps(100) {
+                return Err(Problem::new("rate", "too fast"));
+            }
+            Ok(())
+        }
+    }
+
+    fn error(value: &Value) -> String {
+        Outer::read(value).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_missing_inside_a_table_comes_from_the_outer_default() {
+        let read = Outer::read(&json!({"rate": "1 Gbps", "inner": {"share": 1.0}})).unwrap();
+        assert_eq!(read.inner, Inner { delay: Duration::from_micros(7), share: 1.0 });
+        assert_eq!(Outer::read(&read.show()).unwrap(), read);
+    }
+
+    #[test]
+    fn whatever_a_name_holds_an_error_is_one_line_with_a_field() {
+        let line = error(&json!({"rate\n": "1 Gbps"}));
+        assert!(line.starts_with("rate\\n: unknown field; did you mean `rate`?"), "{line}");
+        let line = error(&json!({"shape": "\u{1b}[31m\u{202e}'é'", "rate": "1 Gbps"}));
+        assert!(line.contains("[31m\\u{202e}'é'") && !line.contains(char::is_control), "{line}");
+        assert!(error(&json!({"": 1})).starts_with("\"\": unknown field"));
+    }
+
+    #[test]
+    fn of_a_field_at_the_wrong_place_an_error_says_where_it_belongs() {
+        let document = json_schema::document::<Outer>("outer", "");
+        let error =
+            |value: &Value| Outer::read(value).unwrap_err().with_places(|| &document).to_string();
+        let line = error(&json!({"delay": "1 us", "rate": "1 Gbps"}));
+        assert!(line.starts_with("delay: unknown field; there is `inner.delay` (the"), "{line}");
+        let line = error(&json!({"inner": {"rate": "1 Gbps"}, "rate": "1 Gbps"}));
+        assert!(line.starts_with("inner.rate: unknown field; there is `rate` (the"), "{line}");
+        let line = error(&json!({"colour": "red", "rate": "1 Gbps"}));
+        assert!(line.starts_with("colour: unknown field (the fields here"), "{line}");
+    }
+
+    #[test]
+    fn errors_name_field_allowance_and_the_nearest_name() {
+        insta::assert_snapshot!(
+            [
+                error(&json!({"rate": "1 Gbps", "shpae": "round"})),
+                error(&json!({"rate": 10})),
+                error(&json!({"rate": "0 bps"})),
+                error(&json!({})),
+                error(&json!({"rate": "1 Gbps", "shape": "sqare"})),
+                error(&json!({"rate": "1 Gbps", "inner": {"share": 1.5}})),
+                error(&json!({"rate": "1 Gbps", "inner": 3})),
+                error(&json!({"rate": "200 Gbps"})),
+            ]
+            .join("\n")
+        );
+    }
+
+    #[test]
+    fn the_catalogue_shows_the_defaults_in_force() {
+        let entries = Outer::entries();
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["rate", "shape", "inner", "inner.delay", "inner.share"]);
+        assert_eq!(entries[3].default, Some(json!("7 us")));
+        assert_eq!(entries[0].default, None);
+    }
+
+    #[test]
+    fn the_schema_asks_for_what_has_no_default() {
+        let schema = Outer::schema(None, &mut Definitions::new());
+        assert_eq!(schema["required"], json!(["rate"]));
+        let inner = &schema["properties"]["inner"];
+        assert_eq!(inner["required"], json!([]));
+        assert_eq!(inner["properties"]["delay"]["default"], json!("7 us"));
+        assert_eq!(schema["properties"]["shape"]["description"], json!("A shape."));
+        assert_eq!(schema["properties"]["shape"]["anyOf"][1]["const"], json!("square"));
+    }
+}

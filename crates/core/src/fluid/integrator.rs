@@ -1,0 +1,217 @@
+//! The integrator: Heun's method with a fixed step, and a ring of past states between which it draws
+//! straight lines.
+//!
+//! The laws jump (a threshold, a limit), so a method of higher order would gain nothing.
+
+use super::law::{Law, Layout, Past, View};
+use crate::base::units::{Duration, Rate, Time};
+use crate::record::Samples;
+
+/// From where to integrate a law, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    /// The rate at which each flow starts; a flow that is not in it starts as the law says.
+    pub initial_rates: &'a [Rate],
+    /// When each flow starts; a flow that is not in it starts at once.
+    pub starts: &'a [Time],
+    /// For how long to integrate.
+    pub duration: Duration,
+    /// The step of integration.
+    pub step: Duration,
+    /// Time between samples; rounded to whole steps.
+    pub interval: Duration,
+}
+
+/// Past states, one a step; the oldest are forgotten.
+struct History {
+    step: f64,
+    states: Vec<f64>,
+    width: usize,
+    capacity: usize,
+    /// Number of the newest state.
+    newest: usize,
+    /// The instant that delays count back from.
+    now: f64,
+}
+
+impl History {
+    fn new(first: &[f64], step: f64, longest_delay: f64) -> Self {
+        let capacity = (longest_delay / step).ceil() as usize + 3;
+        let mut states = Vec::with_capacity(capacity * first.len());
+        states.extend_from_slice(first);
+        Self { step, states, width: first.len(), capacity, newest: 0, now: 0.0 }
+    }
+
+    fn push(&mut self, state: &[f64]) {
+        self.newest += 1;
+        if self.newest < self.capacity {
+            self.states.extend_from_slice(state);
+        } else {
+            let at = self.newest % self.capacity * self.width;
+            self.states[at..at + self.width].copy_from_slice(state);
+        }
+    }
+
+    fn at(&self, number: usize, place: usize) -> f64 {
+        self.states[number % self.capacity * self.width + place]
+    }
+}
+
+impl Past for History {
+    fn value(&self, place: usize, delay: f64) -> f64 {
+        let oldest = (self.newest + 1).saturating_sub(self.capacity);
+        // Before the start everything was as it was then.
+        let steps = ((self.now - delay) / self.step).clamp(oldest as f64, self.newest as f64);
+        let before = steps as usize;
+        let after = (before + 1).min(self.newest);
+        let (low, high) = (self.at(before, place), self.at(after, place));
+        low + (high - low) * (steps - before as f64)
+    }
+}
+
+/// One variable's limits, for all places.
+fn limits(law: &dyn Law, flows: usize) -> Vec<[f64; 2]> {
+    let of = |variables: Vec<super::Variable>| {
+        variables.into_iter().map(|variable| variable.limits).collect::<Vec<_>>()
+    };
+    let mut all = of(law.shared());
+    all.extend(of(law.own()).repeat(flows));
+    all
+}
+
+/// The run of a law from a start to an end.
+struct Run<'a> {
+    law: &'a dyn Law,
+    layout: Layout,
+    limits: Vec<[f64; 2]>,
+    active: Vec<bool>,
+    state: Vec<f64>,
+    history: History,
+}
+
+impl Run<'_> {
+    /// The changes at an instant, of which none leads out of the limits.
+    fn changes(&mut self, time: f64, state: &[f64], change: &mut [f64]) {
+        change.fill(0.0);
+        self.history.now = time;
+        let (active, layout) = (&self.active, self.layout);
+        self.law.changes(&View { time, state, past: &self.history, active, layout }, change);
+        for ((change, value), [least, most]) in change.iter_mut().zip(state).zip(&self.limits) {
+            if (value <= least && *change < 0.0) || (value >= most && *change > 0.0) {
+                *change = 0.0;
+            }
+        }
+    }
+
+    /// Moves on by a step from an instant.
+    fn step(&mut self, time: f64, scratch: &mut [Vec<f64>; 4]) {
+        let [first, second, ahead, state] = scratch;
+        let step = self.history.step;
+        state.clone_from(&self.state);
+        self.changes(time, state, first);
+        for (place, ahead) in ahead.iter_mut().enumerate() {
+            let [least, most] = self.limits[place];
+            *ahead = (state[place] + step * first[place]).clamp(least, most);
+        }
+        self.changes(time + step, ahead, second);
+        for (place, value) in self.state.iter_mut().enumerate() {
+            let [least, most] = self.limits[place];
+            *value = (*value + step / 2.0 * (first[place] + second[place])).clamp(least, most);
+        }
+        self.history.push(&self.state);
+    }
+
+    /// Takes the queue, other shared variables, and each flow's rate and own variables.
+    fn sample(&mut self, time: f64, probes: &[u32], samples: &mut Samples) {
+        self.history.now = time;
+        let (law, layout) = (self.law, self.layout);
+        let (state, past, active) = (&self.state, &self.history, &self.active);
+        let view = View { time, state, past, active, layout };
+        let mut values = self.state[..layout.shared].to_vec();
+        for (flow, is_active) in active.iter().enumerate() {
+            values.push(if *is_active { law.rate(&view, flow) } else { 0.0 });
+            let own = layout.place(flow, 0);
+            values.extend(&state[own + has_rate(law)..own + layout.own]);
+        }
+        for (probe, value) in probes.iter().zip(values) {
+            samples.time_s.push(time);
+            samples.probe.push(*probe);
+            samples.value.push(value);
+        }
+    }
+}
+
+/// How many of a flow's first own variables are its rate: it is sampled once.
+fn has_rate(law: &dyn Law) -> usize {
+    usize::from(law.own().first().is_some_and(|variable| variable.name == "rate_bps"))
+}
+
+/// The names of what is sampled, in order.
+fn names(law: &dyn Law, flows: usize) -> Vec<String> {
+    let mut names: Vec<String> =
+        law.shared().into_iter().map(|variable| variable.name.to_owned()).collect();
+    let own: Vec<_> = law.own().into_iter().skip(has_rate(law)).collect();
+    for flow in 0..flows {
+        names.push(format!("rate_bps flow {flow}"));
+        names.extend(own.iter().map(|variable| format!("{} flow {flow}", variable.name)));
+    }
+    names
+}
+
+/// Integrates a law.
+pub fn integrate(law: &dyn Law, course: &Course<'_>) -> Samples {
+    let flows = law.link().flows;
+    let mut state = law.start();
+    for flow in 0..flows {
+        state.extend(law.start_flow(course.initial_rates.get(flow).map(|rate| rate.bps())));
+    }
+    let whole = |span: Duration| (span.0 as f64 / course.step.0 as f64).round() as usize;
+    let starts: Vec<usize> = (0..flows)
+        .map(|i| course.starts.get(i).map_or(0, |start| whole(Duration(start.0))))
+        .collect();
+    let step = course.step.seconds();
+    let mut scratch: [Vec<f64>; 4] = std::array::from_fn(|_| vec![0.0; state.len()]);
+    let mut run = Run {
+        law,
+        layout: law.layout(),
+        limits: limits(law, flows),
+        active: vec![false; flows],
+        history: History::new(&state, step, law.longest_delay()),
+        state,
+    };
+    let mut samples = Samples::default();
+    let probes: Vec<u32> = names(law, flows).into_iter().map(|name| samples.probe(name)).collect();
+    let (steps, every) = (whole(course.duration), whole(course.interval).max(1));
+    for number in 0..=steps {
+        for (active, start) in run.active.iter_mut().zip(&starts) {
+            *active = number >= *start;
+        }
+        let time = number as f64 * step;
+        if number % every == 0 {
+            run.sample(time, &probes, &mut samples);
+        }
+        if number < steps {
+            run.step(time, &mut scratch);
+        }
+    }
+    samples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_past_is_a_line_between_states_and_constant_before_the_start() {
+        let mut history = History::new(&[1.0, 10.0], 0.5, 1.0);
+        for number in 1..=20 {
+            history.push(&[1.0 + f64::from(number), 10.0]);
+        }
+        history.now = 10.0;
+        let at = |delay: f64| history.value(0, delay);
+        assert_eq!([at(0.0), at(0.25), at(1.0)].map(|v| (v * 4.0) as u32), [84, 82, 76]);
+        assert!((at(9.0) - 17.0).abs() < 1e-12, "only the last five states are kept");
+        let young = History { now: 0.2, ..History::new(&[3.0], 0.5, 1.0) };
+        assert!((young.value(0, 0.7) - 3.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,231 @@
+//! Cables that fail and come back at given times, and how a scenario says so.
+
+use std::collections::BTreeMap;
+
+use super::{Graph, LinkId};
+use crate::base::schema::{Problem, did_you_mean};
+use crate::base::units::{Duration, Time};
+
+crate::parameters! {
+    /// A cable, or all cables of a switch, that fails and may come back.
+    ///
+    /// Both directions fail together. What is on a cable is lost, and so is all that is sent into it until
+    /// it is back; routes avoid it from `convergence` after it fails until `convergence` after its return.
+    pub struct Failure {
+        /// The cable, by the name of one of its directions: `leaf0->spine1`. If several cables join the two
+        /// nodes all of them fail.
+        pub link: Option<String> = None;
+        /// A switch, by name, all of whose cables fail; in place of `link`.
+        pub switch: Option<String> = None;
+        /// When it fails.
+        pub fails: Time;
+        /// When it is back; none: it stays down, and flows that need it do not finish.
+        pub returns: Option<Time> = None;
+    }
+    check |failure| {
+        if failure.link.is_some() && failure.switch.is_some() {
+            return Err(Problem::new("switch", "must be left out: `link` says what fails already"));
+        }
+        if failure.link.is_none() && failure.switch.is_none() {
+            return Err(Problem::new("link", "missing; a `link` fails, or a `switch`"));
+        }
+        let fails = failure.fails;
+        if let Some(returns) = failure.returns.filter(|returns| *returns <= fails) {
+            let message = format!("must be later than `fails`, which is {fails}, not {returns}");
+            return Err(Problem::new("returns", message));
+        }
+        Ok(())
+    }
+}
+
+/// What happens to a cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    /// It fails.
+    Fails,
+    /// It is back.
+    Returns,
+    /// Routes avoid it from now on.
+    IsAvoided,
+    /// Routes take it again.
+    IsTaken,
+}
+
+/// What happens to a cable at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// The first of its two links.
+    pub cable: LinkId,
+    /// What.
+    pub turn: Turn,
+}
+
+impl Change {
+    /// All that `failures` mean for the cables of `graph`, in order of time, if routes follow within
+    /// `convergence`.
+    pub fn all(
+        failures: &[Failure],
+        convergence: Duration,
+        graph: &Graph,
+    ) -> Result<Vec<Self>, Problem> {
+        let mut changes = Vec::new();
+        if failures.is_empty() {
+            return Ok(changes);
+        }
+        let names = Names::new(graph);
+        // By cable: the failures of it.
+        let mut spans: Vec<(LinkId, &Failure, usize)> = Vec::new();
+        for (number, failure) in failures.iter().enumerate() {
+            let cables = failure.cables(&names);
+            let cables = cables.map_err(|problem| problem.within(&format!("[{number}]")))?;
+            for &cable in cables {
+                spans.push((cable, failure, number));
+                let mut add = |at, turn| changes.push(Self { at, cable, turn });
+                add(failure.fails, Turn::Fails);
+                add(failure.fails + convergence, Turn::IsAvoided);
+                if let Some(returns) = failure.returns {
+                    add(returns, Turn::Returns);
+                    add(returns + convergence, Turn::IsTaken);
+                }
+            }
+        }
+        spans.sort_by_key(|(cable, failure, _)| (*cable, failure.fails));
+        for pair in spans.windows(2) {
+            let [(cable, first, _), (other, second, number)] = pair else { continue };
+            let is_back = first.returns.is_some_and(|returns| returns < second.fails);
+            if cable == other && !is_back {
+                let name = graph.link_name(*cable);
+                let message = format!(
+                    "`{name}` is down then: it fails at {} and {}",
+                    first.fails,
+                    first.returns.map_or("stays down".to_owned(), |at| format!("is back at {at}"))
+                );
+                return Err(Problem::new(format!("[{number}].fails"), message));
+            }
+        }
+        changes.sort_unstable();
+        Ok(changes)
+    }
+}
+
+/// The cables of a network, each by the first of its links, by what scenarios call them.
+#[derive(Default)]
+struct Names {
+    /// By name of a link, either way.
+    links: BTreeMap<String, Vec<LinkId>>,
+    /// By name of a switch.
+    switches: BTreeMap<String, Vec<LinkId>>,
+}
+
+impl Names {
+    fn new(graph: &Graph) -> Self {
+        let mut names = Self::default();
+        for (id, link) in (0..).zip(&graph.links) {
+            names.links.entry(graph.link_name(id)).or_default().push(id & !1);
+            let node = &graph.nodes[link.from as usize];
+            if !node.is_host {
+                names.switches.entry(node.name.clone()).or_default().push(id & !1);
+            }
+        }
+        names
+    }
+}
+
+impl Failure {
+    /// The cables that fail.
+    fn cables<'a>(&self, names: &'a Names) -> Result<&'a [LinkId], Problem> {
+        let (field, all, name, note) = match (&self.link, &self.switch) {
+            (None, Some(name)) => ("switch", &names.switches, name, ""),
+            (Some(name), _) => ("link", &names.links, name, " (links are named `from->to`)"),
+            (None, None) => unreachable!("a failure is checked when it is read"),
+        };
+        all.get(name).map(Vec::as_slice).ok_or_else(|| {
+            let hint = did_you_mean(name, all.keys().map(String::as_str));
+            Problem::new(field, format!("there is no {field} `{name}`{hint}{note}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::base::units::Rate;
+    use crate::model::graph::LoadReference;
+    use serde_json::{Value, json};
+
+    /// Two hosts, each at a switch, and two cables between these.
+    fn graph() -> Graph {
+        let (rate, delay) = (Rate::from_gbps(1), Duration::from_micros(1));
+        let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
+        let (a, b) = (graph.add_host("a"), graph.add_host("b"));
+        let (s, t) = (graph.add_switch("left"), graph.add_switch("right"));
+        for (from, to) in [(a, s), (s, t), (s, t), (t, b)] {
+            graph.connect(from, to, rate, delay);
+        }
+        graph
+    }
+
+    fn all(failures: &Value) -> Result<Vec<Change>, Problem> {
+        let failures = Vec::<Failure>::read(failures)?;
+        Change::all(&failures, Duration::from_millis(5), &graph())
+    }
+
+    #[test]
+    fn a_failure_is_of_all_cables_between_two_nodes_or_at_a_switch() {
+        let cables = |failures| {
+            let fails = |change: &Change| (change.turn == Turn::Fails).then_some(change.cable);
+            all(&failures).unwrap().iter().filter_map(fails).collect::<Vec<_>>()
+        };
+        assert_eq!(cables(json!([{ "link": "b->right", "fails": "1 s" }])), [6]);
+        assert_eq!(cables(json!([{ "link": "left->right", "fails": "1 s" }])), [2, 4]);
+        assert_eq!(cables(json!([{ "switch": "left", "fails": "1 s" }])), [0, 2, 4]);
+    }
+
+    #[test]
+    fn routes_follow_each_turn_within_their_time() {
+        let failures = json!([
+            { "link": "a->left", "fails": "10 ms", "returns": "12 ms" },
+            { "link": "b->right", "fails": "15 ms" },
+        ]);
+        let ms = |ms| Time::ZERO + Duration::from_millis(ms);
+        let told: Vec<_> =
+            all(&failures).unwrap().iter().map(|c| (c.at, c.cable, c.turn)).collect();
+        let expected = [
+            (ms(10), 0, Turn::Fails),
+            (ms(12), 0, Turn::Returns),
+            (ms(15), 0, Turn::IsAvoided),
+            (ms(15), 6, Turn::Fails),
+            (ms(17), 0, Turn::IsTaken),
+            (ms(20), 6, Turn::IsAvoided),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn errors_name_the_failure_and_what_is_allowed() {
+        let error = |failures: Value| all(&failures).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                error(json!([{ "fails": "1 s" }])),
+                error(json!([{ "link": "a->left" }])),
+                error(json!([{ "link": "a->left", "switch": "left", "fails": "1 s" }])),
+                error(json!([{ "link": "a->left", "fails": "1 s", "returns": "1 s" }])),
+                error(json!([{ "link": "a->lefty", "fails": "1 s" }])),
+                error(json!([{ "switch": "lefty", "fails": "1 s" }])),
+                error(json!([{ "switch": "a", "fails": "1 s" }])),
+                error(json!([
+                    { "link": "a->left", "fails": "3 s" },
+                    { "switch": "left", "fails": "1 s", "returns": "4 s" },
+                ])),
+                error(json!([
+                    { "link": "a->left", "fails": "1 s" },
+                    { "link": "left->a", "fails": "2 s" },
+                ])),
+            ]
+            .join("\n")
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Networks as graphs: nodes, cables and the equal-cost paths between hosts.
+
+mod delay_trace;
+mod failures;
+mod loss;
+mod paths;
+mod rate_trace;
+
+pub use self::delay_trace::DelayTrace;
+pub use self::failures::{Change, Failure, Turn};
+pub use self::loss::{Bursts, Loss, Victim};
+pub use self::paths::Paths;
+pub use self::rate_trace::RateTrace;
+
+use std::sync::Arc;
+
+use crate::base::units::{Duration, Rate};
+use crate::model::flow::HostId;
+
+/// Index of a node of a graph.
+pub type NodeId = u32;
+
+/// Index of a directed link; `link ^ 1` is the other direction of the same cable.
+pub type LinkId = u32;
+
+/// A host or a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Name, unique in the graph.
+    pub name: String,
+    /// Whether flows begin and end here.
+    pub is_host: bool,
+}
+
+/// One direction of a cable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Node that transmits.
+    pub from: NodeId,
+    /// Node that receives.
+    pub to: NodeId,
+    /// Line rate; the largest, if it changes.
+    pub rate: Rate,
+    /// How the rate changes, if it does.
+    pub trace: Option<Arc<RateTrace>>,
+    /// Propagation delay; the shortest, if it changes.
+    pub delay: Duration,
+    /// How the delay changes, if it does.
+    pub delays: Option<Arc<DelayTrace>>,
+    /// Which packets are lost on the way.
+    pub loss: Loss,
+}
+
+impl Link {
+    /// The longest that it ever delays.
+    pub fn longest_delay(&self) -> Duration {
+        self.delays.as_ref().map_or(self.delay, |trace| trace.longest())
+    }
+}
+
+/// What a load of 1 means on a topology.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadReference {
+    /// The rate that a load of 1 offers.
+    pub rate: Rate,
+    /// Which links that is, for people.
+    pub what: String,
+}
+
+/// A network: nodes, links, and what its load refers to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// All nodes.
+    pub nodes: Vec<Node>,
+    /// All links, the two directions of a cable side by side.
+    pub links: Vec<Link>,
+    /// The hosts, by [`HostId`].
+    pub hosts: Vec<NodeId>,
+    /// The first so many hosts send and the others receive; `None` if all hosts do both.
+    pub senders: Option<HostId>,
+    /// What a load of 1 means here.
+    pub load: LoadReference,
+    /// Whether flows begin and end on routers: their links then have switches' queues, and no host
+    /// waits for its own port.
+    pub hosts_are_routers: bool,
+}
+
+impl Graph {
+    /// A network without nodes yet; a load of 1 offers `load`.
+    pub fn new(load: LoadReference) -> Self {
+        Self {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            hosts: Vec::new(),
+            senders: None,
+            load,
+            hosts_are_routers: false,
+        }
+    }
+
+    /// Adds a host.
+    pub fn add_host(&mut self, name: impl Into<String>) -> NodeId {
+        let node = self.add(name.into(), true);
+        self.hosts.push(node);
+        node
+    }
+
+    /// Adds a switch.
+    pub fn add_switch(&mut self, name: impl Into<String>) -> NodeId {
+        self.add(name.into(), false)
+    }
+
+    fn add(&mut self, name: String, is_host: bool) -> NodeId {
+        self.nodes.push(Node { name, is_host });
+        self.nodes.len() as NodeId - 1
+    }
+
+    /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
+    /// `b`.
+    pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
+        let link =
+            |from, to| Link { from, to, rate, trace: None, delay, delays: None, loss: Loss::None };
+        self.links.extend([link(a, b), link(b, a)]);
+        self.links.len() as LinkId - 2
+    }
+
+    /// Lets the rate of a link change, by whose mean a load of 1 is then meant.
+    pub(crate) fn follow(&mut self, link: LinkId, trace: RateTrace) {
+        let what = format!("{}, on average over its trace", self.link_name(link));
+        self.load = LoadReference { rate: trace.mean(), what };
+        let link = &mut self.links[link as usize];
+        link.rate = trace.largest();
+        link.trace = Some(Arc::new(trace));
+    }
+
+    /// Lets the delay of a cable change, both ways.
+    pub(crate) fn delay_by(&mut self, link: LinkId, trace: DelayTrace) {
+        let trace = Arc::new(trace);
+        for link in [link, link ^ 1] {
+            let link = &mut self.links[link as usize];
+            link.delay = trace.least();
+            link.delays = Some(Arc::clone(&trace));
+        }
+    }
+
+    /// A link's name: `from->to`.
+    pub fn link_name(&self, link: LinkId) -> String {
+        let Link { from, to, .. } = self.links[link as usize];
+        format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
+    }
+
+    /// A host's name.
+    pub fn host_name(&self, host: HostId) -> &str {
+        &self.nodes[self.hosts[host as usize] as usize].name
+    }
+
+    /// How many hosts there are.
+    pub fn host_count(&self) -> HostId {
+        self.hosts.len() as HostId
+    }
+
+    /// Whether a link leads from a host's own port.
+    pub fn is_from_host(&self, link: &Link) -> bool {
+        self.nodes[link.from as usize].is_host && !self.hosts_are_routers
+    }
+
+    /// The rates of all links that hosts transmit on, together.
+    pub fn access_rate(&self) -> Rate {
+        let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
+        Rate(from_hosts.fold(0, |sum, link| sum.saturating_add(link.rate.0)))
+    }
+
+    /// The same network with all hosts' access links as its load reference.
+    #[must_use]
+    pub(crate) fn loaded_by_hosts(mut self) -> Self {
+        self.load.rate = self.access_rate();
+        self.load.what = format!("the access links of all {} hosts together", self.hosts.len());
+        self
+    }
+}
+
+impl LoadReference {
+    /// Stands in until the access links are known.
+    pub(crate) fn pending() -> Self {
+        Self { rate: Rate::default(), what: String::new() }
+    }
+}

@@ -1,0 +1,155 @@
+//! Shortest paths in hops, found once a target and then kept.
+
+use super::{Graph, LinkId, NodeId};
+use crate::model::flow::HostId;
+
+/// Distance of a node from which the target cannot be reached.
+const UNREACHED: u16 = u16::MAX;
+
+/// The shortest paths between the hosts of a graph. Hosts do not forward: no path leads through
+/// one.
+///
+/// The links of a path in reverse order, each `^ 1`, are a shortest path of the other direction.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    hosts: Vec<NodeId>,
+    forwards: Vec<bool>,
+    /// Where each node's part of `outgoing` begins; one entry more than there are nodes.
+    first: Vec<u32>,
+    /// Links by the node that transmits, each with the node that receives.
+    outgoing: Vec<(LinkId, NodeId)>,
+    towards: Vec<Option<Towards>>,
+}
+
+/// What every node knows about one target.
+#[derive(Clone, Debug)]
+struct Towards {
+    /// Hops to the target.
+    distance: Box<[u16]>,
+    /// Number of shortest paths to the target; stays at the largest number if there are more.
+    count: Box<[u64]>,
+}
+
+impl Paths {
+    /// Prepares the paths of `graph`.
+    pub fn new(graph: &Graph) -> Self {
+        Self::over(graph, |_| true)
+    }
+
+    /// Prepares the paths of `graph` over the links that `may_take` allows: both directions of a
+    /// cable, or neither.
+    pub fn over(graph: &Graph, may_take: impl Fn(LinkId) -> bool) -> Self {
+        let mut first = vec![0; graph.nodes.len() + 1];
+        let links = || (0..).zip(&graph.links).filter(|(id, _)| may_take(*id));
+        for (_, link) in links() {
+            first[link.from as usize + 1] += 1;
+        }
+        for node in 0..graph.nodes.len() {
+            first[node + 1] += first[node];
+        }
+        let mut free = first.clone();
+        let mut outgoing = vec![(0, 0); first[graph.nodes.len()] as usize];
+        for (id, link) in links() {
+            let slot = &mut free[link.from as usize];
+            outgoing[*slot as usize] = (id, link.to);
+            *slot += 1;
+        }
+        Self {
+            hosts: graph.hosts.clone(),
+            forwards: graph.nodes.iter().map(|node| !node.is_host).collect(),
+            first,
+            outgoing,
+            towards: vec![None; graph.hosts.len()],
+        }
+    }
+
+    /// How many shortest paths lead from `source` to `target`: zero if none does.
+    pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
+        let node = self.hosts[source as usize];
+        self.towards(target).count[node as usize]
+    }
+
+    /// How many hops lead from `source` to `target`; none if no path does.
+    pub fn hops(&mut self, source: HostId, target: HostId) -> Option<u16> {
+        // Cables lead both ways, and so do paths: one search a source tells of all its targets.
+        let node = self.hosts[target as usize];
+        let hops = self.towards(source).distance[node as usize];
+        (hops < UNREACHED).then_some(hops)
+    }
+
+    /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to
+    /// `links`.
+    pub fn append(
+        &mut self,
+        source: HostId,
+        target: HostId,
+        mut choice: u64,
+        links: &mut Vec<LinkId>,
+    ) {
+        let count = self.count(source, target);
+        assert!(choice < count, "path {choice} of {count} from host {source} to host {target}");
+        let end = self.hosts[target as usize];
+        let mut node = self.hosts[source as usize];
+        let towards = self.towards[target as usize].as_ref().expect("found when counted");
+        while node != end {
+            let nearer = towards.distance[node as usize] - 1;
+            // The choice counts through the paths of one next node after those of another.
+            for &(link, next) in self.outgoing(node) {
+                let leads = next == end || self.forwards[next as usize];
+                if !leads || towards.distance[next as usize] != nearer {
+                    continue;
+                }
+                let count = towards.count[next as usize];
+                if choice < count {
+                    links.push(link);
+                    node = next;
+                    break;
+                }
+                choice -= count;
+            }
+        }
+    }
+
+    fn outgoing(&self, node: NodeId) -> &[(LinkId, NodeId)] {
+        let node = node as usize;
+        &self.outgoing[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+
+    fn towards(&mut self, target: HostId) -> &Towards {
+        let index = target as usize;
+        if self.towards[index].is_none() {
+            self.towards[index] = Some(self.search(self.hosts[index]));
+        }
+        self.towards[index].as_ref().expect("just found")
+    }
+
+    /// Breadth-first search from the target; cables lead both ways, so outgoing links will do.
+    fn search(&self, target: NodeId) -> Towards {
+        let nodes = self.forwards.len();
+        let mut distance = vec![UNREACHED; nodes].into_boxed_slice();
+        let mut count = vec![0_u64; nodes].into_boxed_slice();
+        let mut queue = Vec::with_capacity(nodes);
+        distance[target as usize] = 0;
+        count[target as usize] = 1;
+        queue.push(target);
+        let mut done = 0;
+        while let Some(&node) = queue.get(done) {
+            done += 1;
+            if node != target && !self.forwards[node as usize] {
+                continue;
+            }
+            let (further, paths) = (distance[node as usize] + 1, count[node as usize]);
+            for &(_, next) in self.outgoing(node) {
+                let next = next as usize;
+                if distance[next] == UNREACHED {
+                    distance[next] = further;
+                    queue.push(next as NodeId);
+                }
+                if distance[next] == further {
+                    count[next] = count[next].saturating_add(paths);
+                }
+            }
+        }
+        Towards { distance, count }
+    }
+}

@@ -1,0 +1,168 @@
+//! How long a flow takes by itself: packets back to back at line rate, stored and forwarded at every
+//! hop.
+
+use crate::base::units::{Bytes, Duration, Rate};
+use crate::model::packet::Format;
+
+/// Where the time of a flow that meets nobody goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alone {
+    /// On wires: its last packet's propagation.
+    pub propagation: Duration,
+    /// Its last packet is transmitted, at every hop.
+    pub transmission: Duration,
+    /// Its last packet waits for those before it.
+    pub waiting: Duration,
+}
+
+impl Alone {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.propagation + self.transmission + self.waiting
+    }
+}
+
+/// The time from the first packet sent to the last payload byte received, of a flow of `size` that
+/// meets nobody on its `hops`, each a line rate and a propagation delay; exact to the picosecond.
+///
+/// Packet k leaves hop j at `max(D_j(k−1), A_j(k)) + t_j(k)`: apart from propagation, the last
+/// packet's departure is the heaviest monotone path through the grid of packets and hops. All
+/// packets but the last weigh alike, so the path goes from the packet before the last to the last
+/// at one hop i; before that it crosses hops 1 to i once each and repeats the slowest of them, and
+/// after it follows the last packet over hops i to h. Hence no loop over packets.
+pub fn alone(
+    hops: impl IntoIterator<Item = (Rate, Duration)>,
+    format: &Format,
+    size: Bytes,
+) -> Alone {
+    let packets = format.packets(size);
+    let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
+    // With a single packet nothing comes before the last.
+    let full = if packets > 1 { format.payload + format.header } else { last };
+    let repeats = packets.saturating_sub(2);
+
+    let mut alone = Alone::default();
+    // The slowest transmission of a full packet so far, and how much longer than the last packet a
+    // full one takes to come this far.
+    let (mut slowest, mut ahead) = (Duration::ZERO, Duration::ZERO);
+    for (rate, delay) in hops {
+        let (full, last) = (rate.transmit(full), rate.transmit(last));
+        slowest = slowest.max(full);
+        if packets > 1 {
+            alone.waiting = alone.waiting.max(ahead + full + slowest * repeats);
+        }
+        ahead += full - last;
+        alone.transmission += last;
+        alone.propagation += delay;
+    }
+    alone
+}
+
+/// The same for packets spread over several paths, of which this is one: no flow can be faster, and
+/// one that has the network to itself is as fast if no path of its own is slower than what is
+/// shared.
+///
+/// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
+/// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
+/// packets on.
+pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Alone {
+    let packets = format.packets(size);
+    let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
+    let full = if packets > 1 { format.payload + format.header } else { last };
+    let crossing = |bytes: Bytes, hops: &[(Rate, Duration, bool)]| {
+        hops.iter()
+            .fold(Duration::ZERO, |sum, (rate, delay, _)| sum + rate.transmit(bytes) + *delay)
+    };
+    let sent_before_last = match hops {
+        [(rate, _, true), ..] => rate.transmit(full) * (packets - 1),
+        _ => Duration::ZERO,
+    };
+    let through = |j: usize| {
+        let (before, after) = (&hops[..j], &hops[j + 1..]);
+        let (rate, delay, _) = hops[j];
+        let first_in = crossing(full, before).min(sent_before_last + crossing(last, before));
+        let all_full = first_in + rate.transmit(full) * (packets - 1) + delay;
+        let last_behind = all_full + rate.transmit(last) + crossing(last, after);
+        if packets > 1 { last_behind.max(all_full + crossing(full, after)) } else { last_behind }
+    };
+    let shared = (0..hops.len()).filter(|j| hops[*j].2).map(through);
+    let total = shared.fold(crossing(full, hops), Duration::max);
+    let propagation = crossing(Bytes::ZERO, hops);
+    let transmission = crossing(last, hops) - propagation;
+    Alone { propagation, transmission, waiting: total - (propagation + transmission) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::defaults;
+    use proptest::prelude::*;
+
+    /// The recursion over all packets, which `alone` is the closed form of.
+    fn packet_by_packet(hops: &[(Rate, Duration)], format: &Format, size: Bytes) -> Duration {
+        let mut departed = vec![Duration::ZERO; hops.len()];
+        let (mut left, mut arrived) = (size, Duration::ZERO);
+        for _ in 0..format.packets(size) {
+            let payload = left.min(format.payload);
+            left -= payload;
+            arrived = Duration::ZERO;
+            for ((rate, delay), departed) in hops.iter().zip(&mut departed) {
+                *departed = arrived.max(*departed) + rate.transmit(payload + format.header);
+                arrived = *departed + *delay;
+            }
+        }
+        arrived
+    }
+
+    #[test]
+    fn one_packet_is_stored_and_forwarded() {
+        // 1000 bytes last 800 ns at 10 Gb/s and 80 ns at 100 Gb/s.
+        let hops = [
+            (Rate::from_gbps(10), Duration::from_nanos(300)),
+            (Rate::from_gbps(100), Duration::from_nanos(20)),
+        ];
+        let format = Format { payload: Bytes(960), ..defaults() };
+        assert_eq!(alone(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
+        // Two more packets repeat the slow hop.
+        let three = alone(hops, &format, Bytes(2880));
+        assert_eq!(three.total(), Duration::from_nanos(2800));
+        assert_eq!(three.propagation, Duration::from_nanos(320));
+        assert_eq!(three.transmission, Duration::from_nanos(880));
+    }
+
+    #[test]
+    fn a_small_last_packet_waits_for_the_full_one_before_it() {
+        let hops = [(Rate::from_gbps(8), Duration::ZERO); 2];
+        let format = Format { header: Bytes(0), ..defaults() };
+        assert_eq!(alone(hops, &format, Bytes(1001)).total(), Duration::from_nanos(2001));
+    }
+
+    proptest! {
+        #[test]
+        fn the_closed_form_is_the_recursion_over_all_packets(
+            hops in prop::collection::vec((1_000_u64..1_000_000_000_000, 0_u64..1_000_000), 1..8),
+            (payload, header) in (1_u64..2_000, 0_u64..100),
+            size in 0_u64..40_000,
+        ) {
+            let hops: Vec<_> =
+                hops.into_iter().map(|(rate, delay)| (Rate(rate), Duration(delay))).collect();
+            let ack = Bytes(40);
+            let (payload, header) = (Bytes(payload), Bytes(header));
+            let format = Format { payload, header, ack, ..defaults() };
+            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
+            prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
+        }
+
+        #[test]
+        fn like_rates_leave_much_to_rounding_and_still_agree(
+            rates in prop::collection::vec(2_999_999_990_u64..3_000_000_010, 1..6),
+            size in 0_u64..40_000,
+        ) {
+            let hops: Vec<_> = rates.into_iter().map(|rate| (Rate(rate), Duration::ZERO)).collect();
+            let (payload, header, ack) = (Bytes(7), Bytes(1), Bytes(40));
+            let format = Format { payload, header, ack, ..defaults() };
+            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
+            prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
+        }
+    }
+}

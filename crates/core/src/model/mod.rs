@@ -1,0 +1,7 @@
+//! Data types of the simulated world: flows, packets, networks, host clocks and ideal FCTs.
+
+pub mod flow;
+pub mod graph;
+pub mod host_clock;
+pub mod ideal_fct;
+pub mod packet;

@@ -1,0 +1,5 @@
+//! Shared state of a switch: its buffer, traffic classes and PFC deadlock detection.
+
+pub mod pause_watchdog;
+pub mod shared_buffer;
+pub mod traffic_classes;

@@ -1,0 +1,26 @@
+//! The plainest rule: what does not fit is dropped.
+
+use crate::base::random::Random;
+use crate::model::packet::Packet;
+use crate::queueing::{Admission, Capacity, Found, Verdict};
+
+/// The most that waits, if there is such a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(pub Option<Capacity>);
+
+impl Admission for Limit {
+    fn quiet_below(&self) -> u64 {
+        match self.0 {
+            None => u64::MAX,
+            Some(Capacity::Bytes(most)) => most,
+            Some(Capacity::Packets(_)) => 0,
+        }
+    }
+
+    fn admit(&mut self, packet: &Packet, found: &Found, _random: &mut Random) -> Verdict {
+        match self.0 {
+            Some(capacity) if !capacity.fits(found.backlog, packet.bytes) => Verdict::Drop,
+            _ => Verdict::Accept,
+        }
+    }
+}

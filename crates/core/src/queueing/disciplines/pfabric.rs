@@ -1,0 +1,241 @@
+//! pFabric's queue: drops the worst packet, and sends the best flow's earliest.
+//!
+//! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
+//! the better priority. Packets without priority (ACKs) have number 0.
+
+use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
+use crate::base::units::{Bytes, Rate};
+use crate::model::packet::Packet;
+use crate::queueing::blocks::priority_store::Ranked;
+
+crate::parameters! {
+    /// pFabric's queue: when it is full the packet with the worst priority is dropped, and the best flow
+    /// is served first ([pfabric13] §4.2).
+    pub struct Config {
+        /// The most that waits ([pfabric13] §5.4.3: two bandwidth-delay products, 36 KB); none for a queue
+        /// without limit of its own.
+        pub capacity: Option<Capacity> = Some(Capacity::Bytes(36_000));
+        /// Whether the earliest packet of the best flow goes instead of its best packet. Otherwise a flow
+        /// whose priority improves as it shrinks would send its newest packets first; with fixed
+        /// priorities it makes no difference.
+        pub starvation_prevention: bool = true;
+        /// Bounds of priority, as payload, between which the summary counts arrivals and drops of data
+        /// and probes apart (in the authors' module probes are data of one byte); none counts nothing.
+        pub census: Vec<Bytes> = Vec::new();
+    }
+}
+
+impl Discipline for Config {
+    fn build(&self, _rate: Rate) -> Behaviour {
+        Behaviour::OnDeparture(Box::new(PFabric {
+            capacity: self.capacity,
+            waiting: Ranked::new(self.starvation_prevention),
+            backlog: Backlog::default(),
+            census: Census::new(&self.census),
+        }))
+    }
+
+    fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+}
+
+/// The state of a queue.
+struct PFabric {
+    capacity: Option<Capacity>,
+    waiting: Ranked,
+    backlog: Backlog,
+    census: Option<Census>,
+}
+
+impl Queue for PFabric {
+    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+        if let Some(census) = &mut self.census {
+            census.note_arrival(&packet);
+        }
+        self.backlog.add(packet.bytes);
+        self.waiting.push(packet);
+        while self.is_over_full()
+            && let Some(dropped) = self.waiting.take_worst()
+        {
+            self.backlog.take(dropped.bytes);
+            if let Some(census) = &mut self.census {
+                census.note_drop(&dropped);
+            }
+            context.dropped.push(dropped);
+        }
+    }
+
+    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+        let best = self.waiting.take_best()?;
+        self.backlog.take(best.bytes);
+        Some(best)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+        self.waiting.visit(see);
+    }
+
+    fn is_patient(&self) -> bool {
+        true
+    }
+
+    fn pass(&mut self, packet: &Packet) {
+        if let Some(census) = &mut self.census {
+            census.note_arrival(packet);
+        }
+    }
+
+    fn census(&self) -> Option<&Census> {
+        self.census.as_ref()
+    }
+}
+
+impl PFabric {
+    fn is_over_full(&self) -> bool {
+        self.capacity.is_some_and(|most| most.exceeded_by(self.backlog))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::random::Random;
+    use crate::base::schema::{Parameter, defaults};
+    use crate::base::units::Time;
+    use crate::model::packet::{FlowNumber, Format, Header, Kind};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn queue(config: &serde_json::Value) -> Box<dyn Queue> {
+        match Config::read(config).unwrap().build(Rate::from_gbps(10)) {
+            Behaviour::OnDeparture(queue) => queue,
+            Behaviour::OnArrival(_) => panic!("it decides on departure"),
+        }
+    }
+
+    fn packet(flow: FlowNumber, sequence: u32, priority: u64) -> Packet {
+        let format: Format = defaults();
+        let packet =
+            Packet { sequence, bytes: 1000, ..format.control(Kind::Data, flow, Time::ZERO) };
+        packet.saying(Header::Priority(priority))
+    }
+
+    /// Pushes a packet, or pops one; gives what left and what was dropped.
+    fn step(queue: &mut dyn Queue, packet: Option<Packet>) -> (Option<Packet>, Vec<Packet>) {
+        let (mut random, mut dropped, mut marks) = (Random::new(1, "test"), Vec::new(), 0);
+        let mut context = Context {
+            now: Time::ZERO,
+            random: &mut random,
+            dropped: &mut dropped,
+            marks: &mut marks,
+        };
+        let popped = match packet {
+            Some(packet) => {
+                queue.push(packet, &mut context);
+                None
+            }
+            None => queue.pop(&mut context),
+        };
+        (popped, dropped)
+    }
+
+    fn all(queue: &mut dyn Queue) -> Vec<(FlowNumber, u32)> {
+        std::iter::from_fn(|| step(queue, None).0).map(|p| (p.flow, p.sequence)).collect()
+    }
+
+    #[test]
+    fn the_best_flow_goes_first_and_in_order() {
+        let kept = [(1, 0), (1, 1), (1, 2), (0, 0)];
+        let best_first = [(1, 2), (1, 1), (0, 0), (1, 0)];
+        for (prevents, expected) in [(true, kept), (false, best_first)] {
+            let mut queue = queue(&json!({ "starvation_prevention": prevents }));
+            // Flow 1 has less left with each packet, and its oldest is worse than flow 0's.
+            for packet in [packet(0, 0, 50), packet(1, 0, 60), packet(1, 1, 40), packet(1, 2, 20)] {
+                step(&mut *queue, Some(packet));
+            }
+            assert_eq!(all(&mut *queue), expected);
+        }
+    }
+
+    #[test]
+    fn the_worst_is_dropped_and_of_equals_the_latest() {
+        let mut queue = queue(&json!({ "capacity": "3000 B" }));
+        for (flow, priority) in [(0, 5), (1, 9), (2, 9)] {
+            assert!(step(&mut *queue, Some(packet(flow, 0, priority))).1.is_empty());
+        }
+        let dropped = |queue: &mut dyn Queue, packet| step(queue, Some(packet)).1[0].flow;
+        assert_eq!(dropped(&mut *queue, packet(3, 0, 7)), 2);
+        assert_eq!(dropped(&mut *queue, packet(4, 0, 9)), 4, "no better than the worst");
+        assert_eq!(dropped(&mut *queue, packet(5, 0, 1)), 1);
+        assert_eq!(all(&mut *queue), [(5, 0), (0, 0), (3, 0)]);
+    }
+
+    #[test]
+    fn as_many_are_dropped_as_it_takes() {
+        let mut queue = queue(&json!({ "capacity": "1500 B" }));
+        let format: Format = defaults();
+        for _ in 0..37 {
+            step(&mut *queue, Some(format.control(Kind::Ack, 0, Time::ZERO)));
+        }
+        let (_, dropped) = step(&mut *queue, Some(packet(1, 0, 3)));
+        assert_eq!((dropped.len(), dropped[0].flow), (1, 1), "ACKs are better than any data");
+    }
+
+    #[test]
+    fn data_and_probes_are_counted_by_priority_and_answers_are_not() {
+        let mut queue = queue(&json!({ "capacity": "2500 B", "census": ["10 B", "20 B"] }));
+        let probe = Packet { kind: Kind::Probe, ..packet(1, 0, 15) };
+        let format: Format = defaults();
+        let ack = format.control(Kind::Ack, 2, Time::ZERO);
+        for packet in [packet(0, 0, 10), probe, ack, packet(3, 0, 30)] {
+            step(&mut *queue, Some(packet));
+        }
+        let census = queue.census().unwrap();
+        assert_eq!((&*census.arrived, &*census.dropped), (&[1, 1, 1][..], &[0, 0, 1][..]));
+    }
+
+    /// The queue as its authors describe it: a list that is searched.
+    #[derive(Default)]
+    struct Plain(Vec<Packet>);
+
+    impl Plain {
+        fn push(&mut self, packet: Packet, capacity: usize) -> Option<Packet> {
+            self.0.push(packet);
+            let worst = (0..self.0.len()).max_by_key(|i| self.0[*i].priority())?;
+            (self.0.len() > capacity).then(|| self.0.remove(worst))
+        }
+
+        fn pop(&mut self) -> Option<Packet> {
+            let best = self.0.iter().min_by_key(|packet| packet.priority())?.flow;
+            let first = self.0.iter().position(|packet| packet.flow == best)?;
+            Some(self.0.remove(first))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_as_a_list_that_is_searched(
+            capacity in 1_usize..90,
+            steps in prop::collection::vec(prop::option::weighted(0.7, (0_u32..9, 0_u64..12)), 1..400),
+        ) {
+            let mut queue = queue(&json!({ "capacity": format!("{} B", 1000 * capacity) }));
+            let mut plain = Plain::default();
+            for (sequence, drawn) in (0..).zip(steps) {
+                if let Some((flow, priority)) = drawn {
+                    let packet = packet(flow, sequence, priority);
+                    let (_, dropped) = step(&mut *queue, Some(packet));
+                    prop_assert_eq!(dropped.first().copied(), plain.push(packet, capacity));
+                } else {
+                    prop_assert_eq!(step(&mut *queue, None).0, plain.pop());
+                }
+                prop_assert_eq!(queue.backlog().packets as usize, plain.0.len());
+                prop_assert_eq!(queue.backlog().bytes as usize, 1000 * plain.0.len());
+            }
+        }
+    }
+}

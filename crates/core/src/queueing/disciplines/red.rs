@@ -1,0 +1,619 @@
+//! RED, random early detection: it marks or drops at random, by an average of the queue.
+//!
+//! Sources: [floyd93], [floyd01] (adaptive RED, automatic parameters), RFC 3168 §7 (drops above marks),
+//! and ns-2.35 where they leave a choice. All queues and thresholds here are in packets of mean size.
+
+use serde_json::Value;
+
+use super::{Admission, Behaviour, Capacity, Discipline, Found, Verdict};
+use crate::base::random::Random;
+use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
+use crate::base::schema::{
+    Parameter, Problem, fraction, fraction_if_given, positive, positive_fraction, wrong,
+};
+use crate::base::units::{Bytes, DATA_UNITS, Duration, Rate, Time, parse_quantity};
+use crate::model::packet::{Flags, Packet};
+
+crate::parameters! {
+    /// RED: marks or drops what arrives, with a probability that grows with the average queue
+    /// ([floyd93]); by itself it finds its parameters and adapts them ([floyd01]).
+    ///
+    /// As in ns-2.35, the packet on the wire is not in the queue, and nothing is marked or dropped early
+    /// that finds less than two packets waiting. Deviation: the average forgets an idle time in
+    /// proportion to its length, as [floyd93] has it, where ns-2 counts whole packets; and the gentle
+    /// part begins at the adapted probability, where ns-2 keeps the slope of the first.
+    pub struct Config {
+        /// Average queue below which nothing is marked; none takes a third of `max_threshold` or, if that
+        /// is none too, half of what passes in `target_delay`, at least 5 packets ([floyd01]).
+        pub min_threshold: Option<Threshold> = None;
+        /// Average queue at which packets are marked with `max_p`; none takes three times
+        /// `min_threshold` ([floyd01]).
+        pub max_threshold: Option<Threshold> = None;
+        /// Queueing delay to aim at where thresholds are automatic (ns-2: 5 ms).
+        pub target_delay: Duration = Duration::from_millis(5);
+        /// Weight of each arrival in the average (`w_q`); none averages over ten times `rtt`: 1 - exp(-1 /
+        /// n), where n is what the link carries in that time ([floyd01]).
+        pub weight: Option<f64> = None, where |weight| {
+            weight.as_ref().map_or(Ok(()), positive_fraction)
+        };
+        /// Round-trip time behind an automatic weight ([floyd01]: 100 ms). ns-2 takes three times the
+        /// link's delay and a packet's transmission where that is more.
+        pub rtt: Duration = Duration::from_millis(100), where positive;
+        /// Size of a packet, headers and all, that converts bytes and idle time into packets ([rcp06]'s
+        /// are 1000 B; ns-2: 500 B).
+        pub mean_packet: Bytes = Bytes(1000), where positive;
+        /// What the average counts ([floyd93] has both; ns-2: bytes).
+        pub count_in: CountIn = CountIn::Packets;
+        /// Probability of a mark at `max_threshold` (ns-2: 0.1); the first one if it adapts.
+        pub max_p: f64 = 0.1, where positive_fraction;
+        /// Whether the probability rises on from `max_p` to 1 at twice `max_threshold` ([floyd01], ns-2),
+        /// instead of being 1 from `max_threshold` on ([floyd93]).
+        pub gentle: bool = true;
+        /// Whether `max_p` adapts, to keep the average half-way between the thresholds ([floyd01]; ns-2:
+        /// false).
+        pub adaptive: bool = false;
+        /// How often it adapts at most, when packets come ([floyd01]: 0.5 s).
+        pub interval: Duration = Duration::from_millis(500), where positive;
+        /// Least `max_p` that it adapts to; none takes 0.01 ([floyd01]) or, on fast links, one packet of
+        /// 1000 B in 100 ms (ns-2).
+        pub bottom: Option<f64> = None, where fraction_if_given;
+        /// Most `max_p` that it adapts to ([floyd01]: 0.5).
+        pub top: f64 = 0.5, where positive_fraction;
+        /// Whether marks keep their distance: from one to the next it is uniform between 1/p and 2/p
+        /// packets (ns-2), instead of between 1 and 1/p ([floyd93] §7).
+        pub wait: bool = true;
+        /// Whether packets that can be are marked instead of dropped (RFC 3168 §5).
+        pub ecn: bool = true;
+        /// From this probability on, before it is spaced, they are dropped all the same (RFC 3168 §7). At
+        /// 1 only what exceeds the whole profile is; ns-2.35 has 0.1.
+        pub mark_up_to: f64 = 1.0, where fraction;
+        /// The most that waits, in bytes or packets; none for a queue without limit of its own.
+        pub capacity: Option<Capacity> = None;
+    }
+    check |red| {
+        if let (Some(min), Some(max)) = (red.min_threshold, red.max_threshold)
+            && max.packets(red.mean_packet) <= min.packets(red.mean_packet)
+        {
+            let message = format!("must be above `min_threshold`, which is {min}");
+            return Err(Problem::new("max_threshold", message));
+        }
+        let bottom = red.bottom.unwrap_or(0.0);
+        if bottom > red.top {
+            return Err(Problem::new("bottom", format!("must not be above `top`, {}", red.top)));
+        }
+        if red.adaptive && !(bottom..=red.top).contains(&red.max_p) {
+            let message = format!("must be from `bottom` to `top`, {bottom} to {}", red.top);
+            return Err(Problem::new("max_p", message));
+        }
+        Ok(())
+    }
+}
+
+crate::choices! {
+    /// What the average counts.
+    pub enum CountIn {
+        /// Packets of whatever size.
+        Packets = "packets",
+        /// Bytes; larger packets are then marked more often, in proportion.
+        Bytes = "bytes",
+    }
+}
+
+/// A level of the average queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// Bytes on the wire.
+    Bytes(Bytes),
+    /// Packets, or parts of one.
+    Packets(f64),
+}
+
+impl Threshold {
+    /// The level in packets of `mean` size.
+    fn packets(self, mean: Bytes) -> f64 {
+        match self {
+            Self::Bytes(bytes) => bytes.bits() / mean.bits(),
+            Self::Packets(packets) => packets,
+        }
+    }
+}
+
+impl std::fmt::Display for Threshold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Packets(packets) => write!(f, "{packets} packets"),
+        }
+    }
+}
+
+impl Parameter for Threshold {
+    fn allowed() -> String {
+        "a queue above zero in data or packets, such as \"20 KB\" or \"62.5 packets\"".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let read = |text: &str| match text.strip_suffix("packets").or(text.strip_suffix("packet")) {
+            Some(number) => number.trim().parse().ok().map(Self::Packets),
+            None => parse_quantity(text, DATA_UNITS).map(|bytes| Self::Bytes(Bytes(bytes))),
+        };
+        let is_queue = |read: &Self| (f64::MIN_POSITIVE..1e18).contains(&read.packets(Bytes(1)));
+        value.as_str().and_then(read).filter(is_queue).ok_or_else(|| wrong::<Self>(value))
+    }
+    fn show(&self) -> Value {
+        self.to_string().into()
+    }
+    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+        let number = r"\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?";
+        pattern(&format!(r"({number}\s*packets?|{})", quantity_form(DATA_UNITS)))
+    }
+}
+
+impl Discipline for Config {
+    fn build(&self, rate: Rate) -> Behaviour {
+        Behaviour::OnArrival(Box::new(self.red(rate)))
+    }
+
+    fn capacity(&self) -> Option<Capacity> {
+        self.capacity
+    }
+}
+
+impl Config {
+    fn red(&self, rate: Rate) -> Red {
+        let mean_packet = self.mean_packet.0 as f64;
+        let packets_per_second = rate.bps() / self.mean_packet.bits();
+        let weight = self.weight.unwrap_or_else(|| {
+            let memory = 10.0 * self.rtt.seconds() * packets_per_second;
+            -(-1.0 / memory).exp_m1()
+        });
+        let adaptation = Adaptation {
+            bottom: self.bottom.unwrap_or_else(|| (80_000.0 / rate.bps()).min(0.01)),
+            top: self.top,
+            interval: self.interval,
+            next: Time::ZERO + self.interval,
+        };
+        Red {
+            profile: self.profile(packets_per_second),
+            adaptation: self.adaptive.then_some(adaptation),
+            average: 0.0,
+            weight,
+            rate,
+            decay_per_second: -(-weight).ln_1p() * packets_per_second,
+            last: Bytes::ZERO,
+            mean_packet,
+            count_in: self.count_in,
+            since_mark: 0.0,
+            waits: if self.wait { 1.0 } else { 0.0 },
+            marks_below: if self.ecn { self.mark_up_to } else { 0.0 },
+            capacity: self.capacity,
+        }
+    }
+
+    /// The profile on a link that carries so many packets a second.
+    fn profile(&self, packets_per_second: f64) -> Profile {
+        let packets = |threshold: Option<Threshold>| Some(threshold?.packets(self.mean_packet));
+        let (min, max) = (packets(self.min_threshold), packets(self.max_threshold));
+        let target = self.target_delay.seconds() * packets_per_second;
+        let min = min.or(max.map(|max| max / 3.0)).unwrap_or((target / 2.0).max(5.0));
+        let max = max.unwrap_or(3.0 * min);
+        Profile { min, max, max_p: self.max_p, gentle: self.gentle }
+    }
+}
+
+/// How likely a mark is, by the average queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Profile {
+    min: f64,
+    max: f64,
+    max_p: f64,
+    gentle: bool,
+}
+
+impl Profile {
+    /// Probability of a mark (`p_b`).
+    fn probability(&self, average: f64) -> f64 {
+        let Self { min, max, max_p, gentle } = *self;
+        if average < min {
+            0.0
+        } else if average < max {
+            max_p * (average - min) / (max - min)
+        } else if gentle && average < 2.0 * max {
+            max_p + (1.0 - max_p) * (average - max) / max
+        } else {
+            1.0
+        }
+    }
+}
+
+/// How `max_p` follows the average queue.
+#[derive(Clone, Copy, Debug)]
+struct Adaptation {
+    bottom: f64,
+    top: f64,
+    interval: Duration,
+    /// No step before this.
+    next: Time,
+}
+
+impl Adaptation {
+    /// Steps `max_p` if it is time and the average is not near the target ([floyd01]).
+    fn step(&mut self, profile: &mut Profile, average: f64, now: Time) {
+        if now < self.next {
+            return;
+        }
+        let Profile { min, max, max_p, .. } = *profile;
+        let margin = 0.4 * (max - min);
+        profile.max_p = if average < min + margin && max_p > self.bottom {
+            (0.9 * max_p).max(self.bottom)
+        } else if average > max - margin && max_p < self.top {
+            (max_p + (0.25 * max_p).min(0.01)).min(self.top)
+        } else {
+            return;
+        };
+        self.next = now + self.interval;
+    }
+}
+
+/// The state of one queue.
+struct Red {
+    profile: Profile,
+    adaptation: Option<Adaptation>,
+    average: f64,
+    weight: f64,
+    rate: Rate,
+    /// How fast the logarithm of the average falls while the link is idle.
+    decay_per_second: f64,
+    /// Size of the last packet that went in; in an empty queue, of the last that left.
+    last: Bytes,
+    mean_packet: f64,
+    count_in: CountIn,
+    /// Packets since the last mark, or since the average came above the lower threshold.
+    since_mark: f64,
+    /// Distances of 1/p that always pass between marks.
+    waits: f64,
+    /// Below this probability packets are marked, if they can be, and not dropped.
+    marks_below: f64,
+    capacity: Option<Capacity>,
+}
+
+impl Red {
+    /// What arrives, in packets of mean size.
+    fn amount(&self, packets: u32, bytes: u64) -> f64 {
+        match self.count_in {
+            CountIn::Packets => f64::from(packets),
+            CountIn::Bytes => bytes as f64 / self.mean_packet,
+        }
+    }
+
+    /// Brings the average up to date: idle time counts as so many samples of an empty queue as packets
+    /// could have passed.
+    fn sample(&mut self, found: &Found) {
+        if found.backlog.packets == 0 {
+            let idle = found.now.since(found.left + self.rate.transmit(self.last));
+            if idle > Duration::ZERO {
+                self.average *= (-self.decay_per_second * idle.seconds()).exp();
+            }
+        }
+        let waiting = self.amount(found.backlog.packets, found.backlog.bytes);
+        self.average += self.weight * (waiting - self.average);
+    }
+
+    /// Whether a packet of so many mean sizes is the next to be marked, if one in 1 / `probability` is.
+    fn is_chosen(&mut self, probability: f64, amount: f64, random: &mut Random) -> bool {
+        self.since_mark += amount;
+        // What is left of the distance within which the next mark falls, in units of 1 / probability.
+        let left = 1.0 + self.waits - self.since_mark * probability;
+        let is_due = left <= 0.0 || probability >= 1.0;
+        let may_be = left <= 1.0;
+        is_due || (may_be && random.uniform() < probability / left * amount)
+    }
+
+    fn judge(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+        if self.capacity.is_some_and(|most| !most.fits(found.backlog, packet.bytes)) {
+            self.since_mark = 0.0;
+            return Verdict::Drop;
+        }
+        if self.average < self.profile.min || found.backlog.packets < 2 {
+            self.since_mark = 0.0;
+            return Verdict::Accept;
+        }
+        let probability = self.profile.probability(self.average);
+        let amount = self.amount(1, u64::from(packet.bytes));
+        if !self.is_chosen(probability, amount, random) {
+            return Verdict::Accept;
+        }
+        self.since_mark = 0.0;
+        if probability < self.marks_below && packet.flags.has(Flags::ECN_CAPABLE) {
+            Verdict::Mark
+        } else {
+            Verdict::Drop
+        }
+    }
+}
+
+impl Admission for Red {
+    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+        self.sample(found);
+        if let Some(adaptation) = &mut self.adaptation {
+            adaptation.step(&mut self.profile, self.average, found.now);
+        }
+        let verdict = self.judge(packet, found, random);
+        if verdict != Verdict::Drop {
+            self.last = Bytes(u64::from(packet.bytes));
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::base::schema::defaults;
+    use crate::model::packet::{Format, Kind};
+    use crate::queueing::disciplines::Backlog;
+
+    const RATE: Rate = Rate::from_mbps(200);
+    /// What a packet of mean size takes at this rate.
+    const TURN: Duration = Duration::from_micros(40);
+
+    fn red(change: &Value) -> Red {
+        Config::read(change).unwrap().red(RATE)
+    }
+
+    fn packet(bytes: u16) -> Packet {
+        let packet = defaults::<Format>().control(Kind::Data, 0, Time::ZERO);
+        Packet { bytes, flags: Flags::ECN_CAPABLE, ..packet }
+    }
+
+    /// What a packet finds while the queue is never empty.
+    fn waiting(packets: u32, now: Time) -> Found {
+        let bytes = 1000 * u64::from(packets);
+        Found { now, backlog: Backlog { bytes, packets }, left: now }
+    }
+
+    /// The next verdict at time zero, with so many packets waiting on average and now.
+    fn held(red: &mut Red, packets: u32, bytes: u16, random: &mut Random) -> Verdict {
+        red.average = f64::from(packets);
+        red.admit(&packet(bytes), &waiting(packets, Time::ZERO), random)
+    }
+
+    /// How many packets it is from one mark to the next, many times.
+    fn gaps(change: &Value, packets: u32) -> Vec<f64> {
+        let (mut red, mut random) = (red(change), Random::new(1, "gaps"));
+        let mut gap = || {
+            let mut distance = 1.0;
+            while held(&mut red, packets, 1000, &mut random) == Verdict::Accept {
+                distance += 1.0;
+            }
+            distance
+        };
+        gap();
+        std::iter::repeat_with(gap).take(20_000).collect()
+    }
+
+    fn close(value: f64, expected: f64, tolerance: f64) {
+        let error = (value / expected - 1.0).abs();
+        assert!(error <= tolerance, "{value} is {error} off {expected}");
+    }
+
+    #[test]
+    fn marks_are_as_frequent_as_the_average_says_and_evenly_spaced() {
+        for wait in [false, true] {
+            let change = json!({
+                "min_threshold": "50 packets", "max_threshold": "150 packets", "wait": wait,
+            });
+            for (average, p) in [(60, 0.01_f64), (70, 0.02), (100, 0.05), (225, 0.55)] {
+                let mut gaps = gaps(&change, average);
+                gaps.sort_by(f64::total_cmp);
+                let from = if wait { (1.0 / p).ceil() } else { 1.0 };
+                let beyond = if wait { 2.0 / p } else { 1.0 / p };
+                assert!(gaps[0] >= from && gaps[gaps.len() - 1] <= beyond.ceil(), "{average}");
+                if p < 0.1 {
+                    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+                    close(mean, if wait { 1.5 / p - 0.5 } else { 0.5 / p }, 0.03);
+                    let span = beyond - from;
+                    for quarter in 1..4 {
+                        let share = f64::from(quarter) / 4.0;
+                        let found = gaps[(share * gaps.len() as f64) as usize];
+                        let off = (found - from - share * span).abs();
+                        assert!(off <= 0.02 * span + 1.0, "{average}, {wait}: {found} at {share}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn below_the_lower_threshold_nothing_is_marked_and_beyond_the_profile_all_is_dropped() {
+        let (mut red, mut random) = (red(&json!({ "count_in": "bytes" })), Random::new(1, "ends"));
+        for _ in 0..1000 {
+            assert_eq!(held(&mut red, 62, 1000, &mut random), Verdict::Accept);
+            assert_eq!(held(&mut red, 376, 40, &mut random), Verdict::Drop);
+        }
+        // Nothing early for one who finds the queue short.
+        red.average = 400.0;
+        assert_eq!(red.admit(&packet(40), &waiting(1, Time::ZERO), &mut random), Verdict::Accept);
+    }
+
+    #[test]
+    fn the_gentle_profile_rises_on_to_twice_the_upper_threshold() {
+        let profile = |gentle| Profile { min: 50.0, max: 150.0, max_p: 0.1, gentle };
+        let at = |gentle, average| (1e6 * profile(gentle).probability(average)).round() / 1e6;
+        let averages = [49.9, 50.0, 100.0, 149.999, 150.0, 225.0, 300.0];
+        let rising = averages.map(|average| at(true, average).to_string());
+        assert_eq!(rising, ["0", "0", "0.05", "0.099999", "0.1", "0.55", "1"]);
+        let jumping = averages.map(|average| at(false, average).to_string());
+        assert_eq!(jumping, ["0", "0", "0.05", "0.099999", "1", "1", "1"]);
+    }
+
+    #[test]
+    fn idle_time_counts_as_samples_of_an_empty_queue() {
+        let change = json!({ "weight": 0.002 });
+        let (mut idle, mut sampled) = (red(&change), red(&change));
+        let mut random = Random::new(1, "idle");
+        let left = Time::ZERO + TURN * 10;
+        for red in [&mut idle, &mut sampled] {
+            red.average = 50.0;
+            red.admit(&packet(500), &waiting(3, left), &mut random);
+        }
+        let before = idle.average;
+        assert!((before - (50.0 - 0.002 * 47.0)).abs() < 1e-12);
+        // The last packet, of half a turn, is on the wire until then; afterwards it is idle for 70 turns.
+        let ends = left + TURN / 2;
+        let empty = |now| Found { now, backlog: Backlog::default(), left };
+        idle.admit(&packet(1000), &empty(ends + TURN * 70), &mut random);
+        for _ in 0..=70 {
+            sampled.admit(&packet(500), &empty(ends), &mut random);
+        }
+        close(idle.average, sampled.average, 1e-12);
+        close(idle.average, before * 0.998_f64.powi(71), 1e-12);
+    }
+
+    #[test]
+    fn automatic_parameters_are_those_of_ns_2() {
+        // ns-2.35 itself, at 200 Mb/s, 50 ms of propagation and packets of 1000 B.
+        let change = json!({ "adaptive": true, "rtt": "150.12 ms" });
+        let Red { profile, weight, adaptation, .. } = red(&change);
+        assert_eq!(
+            (profile.min.to_string(), profile.max.to_string()),
+            ("62.5".into(), "187.5".into())
+        );
+        assert_eq!(format!("{weight:.2e}"), "2.66e-5");
+        assert_eq!(adaptation.unwrap().bottom.to_string(), "0.0004");
+        // A slow link: at least five packets, and not below one mark in a hundred.
+        let slow = Config::read(&change).unwrap().red(Rate::from_mbps(1));
+        assert_eq!((slow.profile.min, slow.profile.max), (5.0, 15.0));
+        assert_eq!(slow.adaptation.unwrap().bottom.to_string(), "0.01");
+        // One threshold gives the other.
+        let upper = red(&json!({ "max_threshold": "30 KB" })).profile;
+        assert_eq!((upper.min, upper.max), (10.0, 30.0));
+    }
+
+    #[test]
+    fn max_p_follows_the_average_twice_a_second_within_its_bounds() {
+        let change = json!({
+            "min_threshold": "50 packets", "max_threshold": "150 packets", "weight": 1.0,
+            "adaptive": true, "bottom": 0.085, "top": 0.13,
+        });
+        let (mut red, mut random) = (red(&change), Random::new(1, "adapts"));
+        let mut after = |packets, milliseconds| {
+            let now = Time::ZERO + Duration::from_millis(milliseconds);
+            red.admit(&packet(1000), &waiting(packets, now), &mut random);
+            format!("{:.6}", red.profile.max_p)
+        };
+        // The target is 90 to 110 packets.
+        let expected = [
+            (111, 499, "0.100000"),
+            (111, 500, "0.110000"),
+            (111, 999, "0.110000"),
+            (111, 1000, "0.120000"),
+            (110, 1700, "0.120000"),
+            (90, 1900, "0.120000"),
+            (111, 1901, "0.130000"),
+            (111, 2500, "0.130000"),
+            (89, 2600, "0.117000"),
+            (89, 3000, "0.117000"),
+            (89, 3100, "0.105300"),
+            (89, 9000, "0.094770"),
+            (89, 9500, "0.085293"),
+            (0, 10_000, "0.085000"),
+            (0, 10_500, "0.085000"),
+        ];
+        for (packets, milliseconds, max_p) in expected {
+            assert_eq!(after(packets, milliseconds), max_p, "{milliseconds} ms");
+        }
+    }
+
+    #[test]
+    fn a_small_max_p_rises_by_a_quarter() {
+        let mut profile = Profile { min: 50.0, max: 150.0, max_p: 0.02, gentle: true };
+        let interval = Duration::from_millis(500);
+        let mut adaptation = Adaptation { bottom: 0.01, top: 0.5, interval, next: Time::ZERO };
+        adaptation.step(&mut profile, 120.0, Time::ZERO);
+        close(profile.max_p, 0.025, 1e-12);
+    }
+
+    #[test]
+    fn what_is_chosen_is_marked_if_it_may_be_and_dropped_if_not() {
+        let chosen = |change: &Value, packets, flags| {
+            let mut change = change.clone();
+            change["min_threshold"] = json!("50 packets");
+            change["max_threshold"] = json!("150 packets");
+            let (mut red, mut random) = (red(&change), Random::new(1, "chosen"));
+            let packet = Packet { flags, ..packet(1000) };
+            let mut verdict = || {
+                red.average = f64::from(packets);
+                red.admit(&packet, &waiting(packets, Time::ZERO), &mut random)
+            };
+            std::iter::repeat_with(&mut verdict).find(|v| *v != Verdict::Accept).unwrap()
+        };
+        let ns_2 = json!({ "mark_up_to": 0.1 });
+        // 149 packets mean 0.099, 151 mean 0.106, 299 mean 0.994.
+        for (change, packets, expected) in [
+            (json!({}), 299, Verdict::Mark),
+            (json!({}), 300, Verdict::Drop),
+            (json!({ "ecn": false }), 60, Verdict::Drop),
+            (ns_2.clone(), 149, Verdict::Mark),
+            (ns_2, 151, Verdict::Drop),
+        ] {
+            assert_eq!(
+                chosen(&change, packets, Flags::ECN_CAPABLE),
+                expected,
+                "{change} {packets}"
+            );
+            assert_eq!(chosen(&change, packets, Flags::NONE), Verdict::Drop, "{change} {packets}");
+        }
+    }
+
+    #[test]
+    fn counted_in_bytes_larger_packets_are_marked_more_often() {
+        let change = json!({
+            "min_threshold": "50 KB", "max_threshold": "150 KB", "count_in": "bytes", "wait": false,
+        });
+        let (mut red, mut random) = (red(&change), Random::new(1, "bytes"));
+        let mut marks = [0.0, 0.0];
+        for i in 0..2_000_000 {
+            // Mixed at random: turns would fall in step with the spacing.
+            let is_large = usize::from(random.below(2) == 0);
+            let bytes = [500, 1500][is_large];
+            let backlog = Backlog { bytes: 55_000, packets: 7 + i % 2 };
+            let found = Found { backlog, ..waiting(0, Time::ZERO) };
+            red.average = 55.0;
+            let verdict = red.admit(&packet(bytes), &found, &mut random);
+            marks[is_large] += f64::from(u8::from(verdict != Verdict::Accept));
+            assert!((red.average - 55.0).abs() < 1e-9, "{}", red.average);
+        }
+        close(marks[1] / marks[0], 3.0, 0.05);
+        // As many per mean packet as in packets, about.
+        close((marks[0] + marks[1]) / 2_000_000.0, 2.0 * 0.005, 0.05);
+    }
+
+    #[test]
+    fn a_full_queue_drops_whatever_the_average() {
+        let (mut red, mut random) =
+            (red(&json!({ "capacity": "4 packets" })), Random::new(1, "full"));
+        let verdict = |red: &mut Red, packets, random: &mut Random| {
+            red.admit(&packet(1000), &waiting(packets, Time::ZERO), random)
+        };
+        assert_eq!(verdict(&mut red, 3, &mut random), Verdict::Accept);
+        assert_eq!(verdict(&mut red, 4, &mut random), Verdict::Drop);
+    }
+
+    #[test]
+    fn thresholds_may_be_parts_of_packets() {
+        for (text, packets) in [("62.5 packets", 62.5), ("1 packet", 1.0), ("20.5 KB", 20.5)] {
+            let threshold = Threshold::read(&json!(text)).unwrap();
+            assert_eq!(
+                (threshold.packets(Bytes(1000)), threshold.show()),
+                (packets, { json!(text.replace("1 packet", "1 packets")) })
+            );
+        }
+        for wrong in
+            ["0 packets", "-1 packets", "NaN packets", "inf packets", "5", "0 B", "packets"]
+        {
+            assert!(Threshold::read(&json!(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What an operating system's TCP is: parameters for a scenario whose hosts are said to have it.
+//!
+//! They are written under what the scenario says, before it is read: so what is given by hand stays as it
+//! is, and what is shown of the scenario names them all.
+//!
+//! Source: Linux 6.18, as measured (docs/validation.md), and its sources where they are cited.
+
+use serde_json::{Value, json};
+
+use crate::base::schema::{Problem, did_you_mean};
+
+/// The transports of Linux's kernel that are there.
+const LINUX: [&str; 8] =
+    ["tcp", "cubic", "bbr", "bbr3", "dctcp", "vegas", "high_speed_tcp", "scalable_tcp"];
+
+/// Writes what the kernel of `host.kernel` means under what a scenario says.
+pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
+    if scenario["host"]["kernel"] != "linux" {
+        return Ok(());
+    }
+    write_under(scenario, &json!({ "packet": packets() }));
+    if let Some(transport) = scenario.get_mut("transport") {
+        *transport = with_linux(transport).map_err(|problem| problem.within("transport"))?;
+    }
+    let transports = scenario.get_mut("transports").and_then(Value::as_object_mut);
+    for (class, transport) in transports.into_iter().flatten() {
+        let problem_there = |problem: Problem| problem.within(class).within("transports");
+        *transport = with_linux(transport).map_err(problem_there)?;
+    }
+    Ok(())
+}
+
+/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is. QUIC
+/// is no business of a kernel.
+fn with_linux(given: &Value) -> Result<Value, Problem> {
+    let kind = given.as_str().or(given["kind"].as_str());
+    let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {
+        return Ok(given.clone());
+    };
+    if !LINUX.contains(&kind) {
+        let hint = did_you_mean(kind, LINUX);
+        let names = LINUX.join(", ");
+        let message =
+            format!("Linux has no `{kind}`{hint} (host.kernel = \"linux\" is for {names})");
+        return Err(Problem::new("", message));
+    }
+    let mut transport = if given.is_string() { json!({ "kind": kind }) } else { given.clone() };
+    write_under(&mut transport, &linux(kind));
+    Ok(transport)
+}
+
+/// Packets of 1500 B with time stamps, and with the options of SYNs and SACKs.
+fn packets() -> Value {
+    json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B", "syn": "60 B", "sack": true })
+}
+
+/// What Linux makes of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`, `tcp_cubic.c`
+/// and `tcp_bbr.c`, with the system's settings as they come.
+fn linux(kind: &str) -> Value {
+    let mut transport = json!({ "reliability": {
+        "recovery": "rack",
+        "tail_probe": "200 ms",
+        "proportional_reduction": true,
+        "undo": true,
+        "duplicate_sack": true,
+        "frto": true,
+        "handshake": true,
+        "timestamps": true,
+        "initial_rto": "1 s",
+        // SRTT + max(200 ms, 4 RTTVAR).
+        "min_rto": "200 ms",
+        "timer_granularity": "200 ms",
+        // CONFIG_HZ=250, as the kernel had that was measured.
+        "timer_tick": "4 ms",
+        "max_rto": "120 s",
+        "forgiven_syns": 1,
+        "linear_syns": 4,
+    } });
+    let more = match kind {
+        "bbr" => json!({ "quanta": 6, "unpaced": 10, "policer": true, "aggregation": true }),
+        "bbr3" => json!({ "unpaced": 10 }),
+        "dctcp" => json!({}),
+        "cubic" => json!({ "window": { "count_limit": ALL, "hystart": "linux" } }),
+        _ => json!({ "window": { "count_limit": ALL } }),
+    };
+    write_under(&mut transport, &more);
+    transport
+}
+
+/// More packets than an ACK ever tells of.
+const ALL: u32 = 1_000_000;
+
+/// Adds to a table what it lacks of `defaults`, and so in the tables in it.
+fn write_under(given: &mut Value, defaults: &Value) {
+    let (Some(given), Some(defaults)) = (given.as_object_mut(), defaults.as_object()) else {
+        return;
+    };
+    for (key, default) in defaults {
+        match given.get_mut(key) {
+            Some(value) => write_under(value, default),
+            None => drop(given.insert(key.clone(), default.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::run::scenario::Scenario;
+
+    fn read(transport: &Value, host: &Value) -> Result<Scenario, Problem> {
+        let scenario = json!({
+            "topology": "star", "transport": transport, "host": host, "workload": "permutation",
+        });
+        Scenario::parse(&scenario.to_string())
+    }
+
+    fn shown(transport: &Value, host: &Value) -> Value {
+        Parameter::show(&read(transport, host).unwrap())
+    }
+
+    const KERNEL: fn() -> Value = || json!({ "kernel": "linux" });
+
+    #[test]
+    fn all_that_it_means_is_shown_and_read_again_as_the_same() {
+        for kind in LINUX {
+            let scenario = shown(&json!(kind), &KERNEL());
+            assert_eq!(scenario["transport"]["reliability"]["recovery"], "rack", "{kind}");
+            assert_eq!(scenario["packet"]["payload"], "1.448 KB", "{kind}");
+            let again = Scenario::parse(&scenario.to_string()).unwrap();
+            assert_eq!(Parameter::show(&again), scenario, "{kind}");
+        }
+        let plain = shown(&json!("cubic"), &json!({}));
+        assert_eq!(plain["transport"]["reliability"]["recovery"], "selective_repeat");
+        assert_ne!(plain["packet"]["payload"], "1.448 KB");
+    }
+
+    /// The keys of all values in a table and in the tables in it.
+    fn keys(table: &Value) -> Vec<String> {
+        let of = |(key, value): (&String, &Value)| {
+            if value.is_object() { keys(value) } else { vec![key.clone()] }
+        };
+        table.as_object().unwrap().iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn the_catalogue_says_what_it_stands_for() {
+        let entries = crate::model::host_clock::Config::entries();
+        let kernel = entries.iter().find(|entry| entry.name == "kernel").unwrap();
+        for kind in LINUX {
+            assert!(kernel.about.contains(&format!("`{kind}`")), "{kind}");
+            for key in keys(&linux(kind)).iter().chain(&keys(&packets())) {
+                assert!(kernel.about.contains(key), "{kind}: {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_given_by_hand_stays() {
+        let own = json!({
+            "kind": "cubic", "window": { "hystart": "none" }, "reliability": { "tail_probe": "none" },
+        });
+        let scenario = shown(&own, &KERNEL());
+        assert_eq!(scenario["transport"]["window"]["hystart"], "none");
+        assert_eq!(scenario["transport"]["window"]["count_limit"], ALL);
+        assert_eq!(scenario["transport"]["reliability"]["tail_probe"], "none");
+        assert_eq!(scenario["transport"]["reliability"]["recovery"], "rack");
+    }
+
+    #[test]
+    fn a_transport_that_the_kernel_lacks_is_refused() {
+        let problem = read(&json!("cubik"), &KERNEL()).unwrap_err();
+        assert!(
+            problem
+                .to_string()
+                .starts_with("transport: Linux has no `cubik`; did you mean `cubic`?")
+        );
+        let problem = read(&json!("timely"), &KERNEL()).unwrap_err();
+        assert!(problem.to_string().starts_with("transport: Linux has no `timely` (host.kernel"));
+    }
+}

@@ -1,0 +1,286 @@
+//! Flows that are yet to start, and how a flow starts.
+
+use std::collections::BTreeMap;
+
+use super::ends::{Receiving, Sending, Shared, Tally};
+use crate::base::random::mix;
+use crate::base::schema::Problem;
+use crate::base::units::Time;
+use crate::model::flow::FlowSpec;
+use crate::model::graph::{Graph, LinkId};
+use crate::model::packet::FlowNumber;
+use crate::record::rtts::{Probes, Trace};
+use crate::router::About;
+use crate::schedule::{Agenda, Event, Part};
+use crate::simulation::Simulation;
+use crate::simulation::partitions::messages::Opened;
+use crate::traffic::{Flows, Sequel};
+use crate::transport::Path;
+use crate::transport::endpoint::breakdown::Ledger;
+use crate::transport::endpoint::receiver::Receiver;
+use crate::transport::endpoint::sender::Sender;
+
+/// Flows that are yet to start.
+pub(in crate::simulation) struct Upcoming {
+    /// Names of the classes of flows.
+    pub(in crate::simulation) classes: Vec<String>,
+    /// What load this is, for people.
+    pub(in crate::simulation) load: String,
+    flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
+    /// The first flow of the workload that is not announced.
+    next: Option<FlowSpec>,
+    /// When the last of the workload's flows that are announced start.
+    announced: Time,
+    /// Flows that are announced, by number: each has an event.
+    waiting: BTreeMap<FlowNumber, FlowSpec>,
+    sequel: Option<Box<dyn Sequel>>,
+}
+
+impl Upcoming {
+    /// Those of a workload that start at the hosts of a part of the run.
+    pub(in crate::simulation) fn new(workload: Flows, part: &Part, graph: &Graph) -> Self {
+        let Flows { classes, load, flows, sequel, .. } = workload;
+        let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
+        let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
+        let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
+            if part.has_others() { Box::new(flows.filter(is_own)) } else { flows };
+        let next = flows.next();
+        let (announced, waiting) = (Time::ZERO, BTreeMap::new());
+        Self { classes, load, flows, next, announced, waiting, sequel }
+    }
+
+    /// Whether no flow is yet to start.
+    pub(in crate::simulation) fn is_empty(&self) -> bool {
+        self.next.is_none() && self.waiting.is_empty()
+    }
+
+    /// Whether flows follow others.
+    pub(in crate::simulation) fn has_sequel(&self) -> bool {
+        self.sequel.is_some()
+    }
+
+    /// Takes the workload's next flow. When there is none the workload is over, and its memory given back.
+    fn advance(&mut self) {
+        self.next = self.flows.next();
+        if self.next.is_none() {
+            self.flows = Box::new(std::iter::empty());
+        }
+    }
+
+    /// Announces the workload's next flows, all that start together, when those before have started.
+    pub(in crate::simulation) fn announce_next(
+        &mut self,
+        agenda: &mut Agenda,
+    ) -> Result<(), Problem> {
+        let Some(next) = self.next.as_ref().filter(|_| agenda.now() >= self.announced) else {
+            return Ok(());
+        };
+        self.announced = next.start;
+        while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
+            self.advance();
+            self.announce(spec, agenda)?;
+        }
+        Ok(())
+    }
+
+    /// When the first flow starts that is not announced; never, if there is none.
+    pub(in crate::simulation) fn next_start(&self) -> Time {
+        self.next.as_ref().map_or(Time::NEVER, |next| next.start)
+    }
+
+    /// Announces all flows of the workload that start before `ends`, each at its host.
+    pub(in crate::simulation) fn announce_before(
+        &mut self,
+        ends: Time,
+        graph: &Graph,
+        agenda: &mut Agenda,
+    ) -> Result<(), Problem> {
+        self.announced = Time::NEVER;
+        while let Some(spec) = self.next.take_if(|next| next.start < ends) {
+            self.advance();
+            agenda.enter(graph.hosts[spec.source as usize]);
+            self.announce(spec, agenda)?;
+        }
+        Ok(())
+    }
+
+    /// Announces a flow.
+    fn announce(&mut self, spec: FlowSpec, agenda: &mut Agenda) -> Result<(), Problem> {
+        let number = FlowNumber::try_from(spec.id).ok().filter(|number| *number < FlowNumber::MAX);
+        let Some(number) = number else {
+            let message =
+                format!("flow {}: there may be no more than {}", spec.id, FlowNumber::MAX);
+            return Err(Problem::new("workload", message));
+        };
+        agenda.push(spec.start, Event::Start(number));
+        self.waiting.insert(number, spec);
+        Ok(())
+    }
+
+    /// Announces the flow that follows one which has been delivered, if one does.
+    pub(in crate::simulation) fn follow(
+        &mut self,
+        ended: &FlowSpec,
+        agenda: &mut Agenda,
+    ) -> Result<(), Problem> {
+        let next = self.sequel.as_mut().and_then(|sequel| sequel.after(ended, agenda.now()));
+        next.map_or(Ok(()), |spec| self.announce(spec, agenda))
+    }
+}
+
+impl Simulation<'_> {
+    /// A flow starts.
+    pub(in crate::simulation) fn start(&mut self, number: FlowNumber) -> Result<(), Problem> {
+        self.upcoming.announce_next(&mut self.agenda)?;
+        let spec = self.upcoming.waiting.remove(&number);
+        self.open(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
+    }
+
+    fn open(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
+        let there = self.network.routes.way(spec.source, spec.target, spec.id);
+        let [_, back] = there.both();
+        let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
+        if let Some(size) = spec.size
+            && format.packets(size) >= u64::from(u32::MAX)
+        {
+            let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
+            return Err(Problem::new("workload", message));
+        }
+        let routes = &self.network.routes;
+        let time_alone = |size| routes.alone(graph, [there].into_iter(), format, size).total();
+        let path = Path {
+            flow: spec.id,
+            line_rate: routes.line_rate(graph, there),
+            base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
+            hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
+            format: format.clone(),
+            others: self.sending[spec.source as usize],
+            initial_rate: spec.initial_rate,
+            size: spec.size,
+            start: now,
+            deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
+            stamps: self.stamps,
+            seed: mix(self.seed ^ mix(spec.id)),
+            memo: self.memos.get(&(spec.source, spec.target)).copied(),
+        };
+        let keeps_account = self.network.journeys.is_some();
+        let stack = self.stacks.of(spec.class);
+        let trace = self.recorder.trace(spec.id);
+        let ends = stack.transport.stack().map(|outside| outside.connect(&path));
+        let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
+        let sending = Sending {
+            number,
+            class: spec.class,
+            closed: Time::NEVER,
+            controller: stack.transport.controller(&path),
+            tally: Tally::default(),
+            wakes: Time::NEVER,
+            stops: spec.stop.unwrap_or(Time::NEVER),
+            there: routes.spread(there, spec.id)[0],
+            sender: Sender::new(spec.size, &stack.mechanism, format, now),
+            // Of a flow without end there is nothing to divide.
+            ledger: (keeps_account && spec.size.is_some())
+                .then(|| Box::new(Ledger::new(now, self.recorder.chained.contains(&spec.id)))),
+            stack: source,
+        };
+        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
+        let is_traced = trace.is_some();
+        let opened = Opened { number, spec, about, there, is_traced };
+        self.sending[spec.source as usize] += 1;
+        let place = self.put(&opened, Some(sending), trace);
+        self.population.note(now, 1);
+        self.live += 1;
+        if self.part.has_others() {
+            self.abroad.news.opened.push(opened);
+        }
+        if target.is_some() {
+            self.give(place, target);
+            self.send_datagrams(place);
+        } else {
+            self.pump(place);
+        }
+        Ok(())
+    }
+
+    /// Takes in what is here of a flow that has started in another part of the run.
+    pub(in crate::simulation) fn adopt(&mut self, opened: &Opened) {
+        let is_target = self.part.owns(self.graph.hosts[opened.spec.target as usize]);
+        if is_target || self.network.knows_flows() {
+            let is_followed = is_target && opened.is_traced;
+            let trace = is_followed.then(|| Box::new(Trace::new(Probes::default())));
+            let place = self.put(opened, None, trace);
+            if is_followed {
+                self.flows.followed.push(place);
+            }
+        }
+    }
+
+    /// Gives a flow a place, with its receiver if that is here.
+    fn put(
+        &mut self,
+        opened: &Opened,
+        sending: Option<Sending>,
+        trace: Option<Box<Trace>>,
+    ) -> usize {
+        let &Opened { number, spec, about, there, .. } = opened;
+        let stack = self.stacks.of(spec.class);
+        let receiving = || Receiving {
+            number,
+            class: spec.class,
+            is_traced: trace.is_some(),
+            tally: Tally::default(),
+            responds: Time::NEVER,
+            delivered: 0,
+            awaited: spec.size.map_or(u64::MAX, |size| size.0),
+            receiver: Receiver::new(&stack.mechanism),
+            back: self.network.routes.spread(there, spec.id)[1],
+            completed: Time::NEVER,
+            receipt: self.network.journeys.as_ref().map(|_| Box::default()),
+            stack: None,
+        };
+        let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
+        let receiving = is_target.then(receiving);
+        let name = &self.upcoming.classes[usize::from(spec.class)];
+        let place = self.network.introduce(number, about, spec.class, name, there) as usize;
+        let shared = Shared { spec, there, lost: 0, trace, far: None, datagrams: None };
+        self.flows.put(place, sending, receiving, shared);
+        place
+    }
+
+    /// The payload of the flow in a place has all come.
+    pub(in crate::simulation) fn complete(&mut self, place: usize) -> Result<(), Problem> {
+        let Some(shared) = &self.flows.shared[place] else { return Ok(()) };
+        self.upcoming.follow(&shared.spec, &mut self.agenda)
+    }
+}
+
+/// How many flows there are at a time.
+#[derive(Debug, Default)]
+pub(in crate::simulation) struct Population {
+    now: usize,
+    /// Most of them at a time: of those that start when others end, the others have ended.
+    pub(in crate::simulation) most: usize,
+    /// What has changed since it was last counted.
+    changes: Vec<(Time, i8)>,
+}
+
+impl Population {
+    /// One more flow from then on, or one less.
+    pub(in crate::simulation) fn note(&mut self, time: Time, change: i8) {
+        self.changes.push((time, change));
+    }
+
+    /// Takes over what another has noted.
+    pub(in crate::simulation) fn absorb(&mut self, other: &mut Self) {
+        self.changes.append(&mut other.changes);
+    }
+
+    /// Counts; what is noted later must not have happened before what was noted until now.
+    pub(in crate::simulation) fn count(&mut self) {
+        self.changes.sort_unstable();
+        for (_, change) in self.changes.drain(..) {
+            self.now = self.now.saturating_add_signed(isize::from(change));
+            self.most = self.most.max(self.now);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Links that fail and come back during a run, and flows that go other ways then.
+
+use super::Simulation;
+use crate::base::units::Time;
+use crate::model::graph::{Change, Turn};
+use crate::model::packet::FlowNumber;
+use crate::network::routes::Way;
+
+impl Simulation<'_> {
+    /// When something happens to a link next, if anything does.
+    pub(super) fn next_change(&self) -> Option<Time> {
+        self.changes.front().map(|change| change.at)
+    }
+
+    /// Does all that happens to links now. Every part of a run does: each has its own of the network, and
+    /// all must know the same ways through it.
+    pub(super) fn change(&mut self) {
+        let now = self.agenda.now();
+        let mut is_news = false;
+        while let Some(&Change { at, cable, turn }) = self.changes.front()
+            && at <= now
+        {
+            self.changes.pop_front();
+            match turn {
+                Turn::Fails | Turn::Returns => {
+                    for link in [cable, cable ^ 1] {
+                        self.agenda.enter(self.graph.links[link as usize].from);
+                        self.network.turn(link, turn == Turn::Fails, &mut self.agenda);
+                        self.hear_of_departures();
+                    }
+                }
+                Turn::IsAvoided | Turn::IsTaken => {
+                    self.network.routes.learn(cable, turn == Turn::IsAvoided);
+                    is_news = true;
+                }
+            }
+        }
+        if is_news {
+            self.network.routes.converge(self.graph);
+            self.lead_anew();
+        }
+    }
+
+    /// Finds new ways for all flows whose senders are here.
+    fn lead_anew(&mut self) {
+        let all: Vec<_> = self.network.directory.all().collect();
+        for (number, place) in all {
+            let place = place as usize;
+            let (Some(_), Some(shared)) = (&self.flows.senders[place], &self.flows.shared[place])
+            else {
+                continue;
+            };
+            let (spec, there) = (&shared.spec, shared.there);
+            let routes = &mut self.network.routes;
+            if let Some(there) = routes.renew(there, spec.source, spec.target, spec.id) {
+                self.lead(number, there);
+                if self.part.has_others() {
+                    self.abroad.news.led.push((number, there));
+                }
+            }
+        }
+        if self.part.has_others() {
+            self.abroad.news.routes = self.network.routes.news();
+        }
+    }
+
+    /// The packets of a flow, if it is known here, go another way from now on: those that are yet to leave
+    /// their hosts.
+    pub(super) fn lead(&mut self, number: FlowNumber, there: Way) {
+        let Some(place) = self.network.directory.place(number) else { return };
+        let place = place as usize;
+        let Some(shared) = &mut self.flows.shared[place] else { return };
+        let former = std::mem::replace(&mut shared.there, there);
+        self.former.entry(number).or_default().push(former);
+        let [_, back] = there.both();
+        if let Some(sending) = &mut self.flows.senders[place] {
+            sending.there.turn_to(there);
+        }
+        if let Some(receiving) = &mut self.flows.receivers[place] {
+            receiving.back.turn_to(back);
+        }
+        let name = &self.upcoming.classes[usize::from(shared.spec.class)];
+        self.network.lead(number, name, there);
+    }
+}

@@ -1,0 +1,219 @@
+//! What the parts of a run tell each other between windows, when several threads share it.
+//!
+//! A packet needs a window at least from one part to another, and so does everything that follows from a
+//! packet: so what is told between windows is in time.
+
+use crate::base::units::Time;
+use crate::model::flow::FlowSpec;
+use crate::model::graph::{Graph, Link, LinkId};
+use crate::model::packet::FlowNumber;
+use crate::network::Network;
+use crate::network::breakdown::packet_records::Parcel;
+use crate::network::link::transmitter::Flight;
+use crate::network::routes::Way;
+use crate::record::rtts::Answered;
+use crate::router::About;
+use crate::schedule::Part;
+use crate::simulation::Simulation;
+use crate::simulation::flows::ends::Farewell;
+
+/// A packet on its way from one part to another, the link that it is on, and what it carries beside it.
+type Shipment = (LinkId, Flight, Option<Box<Parcel>>);
+
+/// What has happened in a part.
+#[derive(Default)]
+pub(in crate::simulation) struct News {
+    /// Routes that were written, and where.
+    pub(in crate::simulation) routes: Vec<(u32, Vec<LinkId>)>,
+    /// Flows that have started.
+    pub(in crate::simulation) opened: Vec<Opened>,
+    /// Flows whose senders have closed.
+    pub(in crate::simulation) closed: Vec<FlowNumber>,
+    /// Flows that go another way there now.
+    pub(in crate::simulation) led: Vec<(FlowNumber, Way)>,
+    /// Flows of which a packet was lost, and when.
+    lost: Vec<(FlowNumber, Time)>,
+    /// What receivers have answered of flows that are followed.
+    answered: Vec<(FlowNumber, Vec<Answered>)>,
+}
+
+/// A flow that has started.
+#[derive(Clone, Copy)]
+pub(in crate::simulation) struct Opened {
+    pub(in crate::simulation) number: FlowNumber,
+    pub(in crate::simulation) spec: FlowSpec,
+    pub(in crate::simulation) about: About,
+    pub(in crate::simulation) there: Way,
+    pub(in crate::simulation) is_traced: bool,
+}
+
+/// What a part of a run has for the others, and from them.
+pub(in crate::simulation) struct Abroad {
+    /// The links that lead to other parts, and to which.
+    links: Vec<(LinkId, u32)>,
+    /// Packets for other parts and from them, by part.
+    pub(in crate::simulation) outboxes: Vec<Vec<Shipment>>,
+    pub(in crate::simulation) inboxes: Vec<Vec<Shipment>>,
+    /// When the first of the packets for other parts gets there, or may start on its way.
+    pub(in crate::simulation) next: Time,
+    pub(in crate::simulation) news: News,
+    /// Flows that have ended.
+    pub(in crate::simulation) ended: Vec<FlowNumber>,
+}
+
+impl Abroad {
+    /// Of a part of a run; its links to others are cut off in its network.
+    pub(in crate::simulation) fn new(part: &Part, graph: &Graph, network: &mut Network) -> Self {
+        let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
+        let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
+        let links: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
+        for (link, _) in &links {
+            network.ports[*link as usize].cut();
+        }
+        let boxes = || (0..part.parts).map(|_| Vec::new()).collect();
+        Self {
+            links,
+            outboxes: boxes(),
+            inboxes: boxes(),
+            next: Time::NEVER,
+            news: News::default(),
+            ended: Vec::new(),
+        }
+    }
+}
+
+impl Simulation<'_> {
+    /// Takes in the packets that were sent here in the last window.
+    pub(in crate::simulation) fn unpack(&mut self) {
+        for inbox in &mut self.abroad.inboxes {
+            for (link, mut flight, parcel) in inbox.drain(..) {
+                let mut starts = Time::ZERO;
+                if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
+                    starts = parcel.starts;
+                    journeys.put(&mut flight.packet, *parcel);
+                }
+                if self.network.ports[link as usize].load(flight, starts) {
+                    self.agenda.push_arrival(link, flight.arrives);
+                }
+            }
+        }
+    }
+
+    /// Hands over what has started by `ends` on its way to other parts, and gathers what there is to tell
+    /// them.
+    pub(in crate::simulation) fn pack(&mut self, ends: Time) {
+        let Self { abroad, network, flows, .. } = self;
+        let Abroad { links, outboxes, news, next, .. } = abroad;
+        *next = Time::NEVER;
+        for (link, part) in links {
+            let outbox = &mut outboxes[*part as usize];
+            let Network { ports, journeys, .. } = &mut *network;
+            let starts = ports[*link as usize].unload(ends, |flight, hop| {
+                *next = flight.arrives.min(*next);
+                let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());
+                let carried = journeys.zip(hop);
+                let parcel =
+                    carried.map(|(journeys, hop)| Box::new(journeys.ship(&flight.packet, &hop)));
+                outbox.push((*link, flight, parcel));
+            });
+            *next = starts.min(*next);
+        }
+        news.routes = network.routes.news();
+        news.lost.extend(network.losses.iter().copied());
+        for place in &flows.followed {
+            let shared = flows.shared[*place].as_mut();
+            if let (Some(receiving), Some(trace)) =
+                (&flows.receivers[*place], shared.and_then(|shared| shared.trace.as_mut()))
+            {
+                news.answered.push((receiving.number, trace.take_answers()));
+            }
+        }
+    }
+
+    /// Takes in what another part tells.
+    pub(in crate::simulation) fn learn(&mut self, news: &News) {
+        self.network.routes.hear(&news.routes);
+        for opened in &news.opened {
+            self.adopt(opened);
+        }
+        for (number, there) in &news.led {
+            self.lead(*number, *there);
+        }
+        let place = |number: &FlowNumber| self.network.directory.place(*number).map(|p| p as usize);
+        for number in &news.closed {
+            if let Some(place) =
+                place(number).filter(|place| self.flows.receivers[*place].is_some())
+            {
+                self.flows.farewells.push(place);
+            }
+        }
+        for (number, answers) in &news.answered {
+            if let Some(place) = place(number)
+                && self.flows.senders[place].is_some()
+                && let Some(shared) = &mut self.flows.shared[place]
+                && let Some(trace) = &mut shared.trace
+            {
+                trace.add_answers(answers);
+            }
+        }
+        self.network.losses.extend(&news.lost);
+    }
+
+    /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
+    /// those are.
+    pub(in crate::simulation) fn farewells(&self) -> Vec<(FlowNumber, Farewell)> {
+        let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
+        receivers.flatten().map(|receiving| (receiving.number, receiving.farewell())).collect()
+    }
+
+    /// Takes in what receivers in another part say.
+    pub(in crate::simulation) fn part_from(&mut self, farewells: &[(FlowNumber, Farewell)]) {
+        for (number, farewell) in farewells {
+            if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
+                && self.flows.senders[place].is_some()
+                && let Some(shared) = &mut self.flows.shared[place]
+            {
+                shared.far = Some(Box::new(farewell.clone()));
+                self.leaving.push((Time::ZERO, place));
+            }
+        }
+    }
+
+    /// Forgets a flow of another part that has ended.
+    pub(in crate::simulation) fn forget(&mut self, number: FlowNumber) {
+        let Some(place) = self.network.directory.place(number) else { return };
+        let place = place as usize;
+        self.flows.farewells.retain(|of| *of != place);
+        self.flows.followed.retain(|of| *of != place);
+        self.flows.receivers[place] = None;
+        if let Some(shared) = self.flows.shared[place].take() {
+            let former = self.former.remove(&number).unwrap_or_default();
+            self.network.dismiss(number, former.into_iter().chain([shared.there]));
+        }
+    }
+
+    /// Takes over all that another part of the run has, which is over.
+    pub(in crate::simulation) fn absorb(&mut self, mut other: Self) {
+        let others = other.part.number;
+        let Self { graph, network, part, .. } = self;
+        network.swap(&mut other.network, graph, |node| part.of(node) == others);
+        for (id, link) in graph.links.iter().enumerate() {
+            // What is on the wire of a link lies where its end is.
+            if part.of(link.from) == others || part.of(link.to) == others {
+                network.ports[id].absorb(&mut other.network.ports[id]);
+            }
+        }
+        network.pause_frames = network.pause_frames.wrapping_add(other.network.pause_frames);
+        network.last_frame = network.last_frame.max(other.network.last_frame);
+        for (number, place) in other.network.directory.all() {
+            let own = network.directory.place(number);
+            let own = own.unwrap_or_else(|| network.directory.join(number));
+            self.flows.absorb(own as usize, &mut other.flows, place as usize);
+        }
+        self.live += other.live;
+        self.totals.events += other.totals.events;
+        self.totals.packets += other.totals.packets;
+        self.totals.ended = self.totals.ended.max(other.totals.ended);
+        self.recorder.absorb(other.recorder);
+    }
+}

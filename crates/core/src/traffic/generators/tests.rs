@@ -1,0 +1,446 @@
+//! Properties that hold for every workload.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Config, Context};
+use crate::base::schema::{Parameter, Problem};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::flow::{FlowSpec, Reply};
+use crate::model::graph::Graph;
+use crate::model::packet::Format;
+use crate::topology;
+
+const FORMAT: Format =
+    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+
+fn network(value: &Value) -> Graph {
+    topology::Config::read(value).unwrap().graph(1).unwrap()
+}
+
+fn example(kind: &str) -> Value {
+    let sizes = json!({"kind": "empirical", "table": "web_search"});
+    match kind {
+        "poisson" => json!({
+            "kind": kind, "load": 0.6, "sizes": sizes, "flows": 500, "deadlines": {"mean": "1 ms"},
+        }),
+        "incast" => json!({"kind": kind, "fan_in": 3, "size": "20 KB", "load": 0.1, "events": 50}),
+        "permutation" => json!({"kind": kind, "size": "1 MB", "jitter": "10 us"}),
+        "synchronised" => json!({"kind": kind, "flows": 2, "size": "1 MB", "repeats": 4}),
+        "long_lived" => {
+            json!({"kind": kind, "flows": 7, "stagger": "1 ms", "jitter": "10 us"})
+        }
+        "flows" => json!({"kind": kind, "flows": [
+            {"source": 0, "target": 5, "start": "2 us", "size": "1 KB", "class": "b"},
+            {"source": 1, "target": 4, "start": "1 us", "stop": "1 ms", "initial_rate": "3 Gbps"},
+        ]}),
+        "trace" => json!({"kind": kind, "file": {
+            "name": "t.csv", "text": "start_s,source,target,size_bytes\n0,0,5,10\n1e-6,1,4,20\n",
+        }}),
+        "mixed" => json!({"kind": kind, "parts": [
+            example("poisson"), example("incast"), example("poisson"), example("flows"),
+        ]}),
+        "rpc" => json!({
+            "kind": kind, "request": {"kind": "fixed", "size": "64 KB"}, "service": "5 us",
+            "response": {"kind": "uniform", "min": "1 KB", "max": "9 KB"},
+            "pattern": {"load": 0.5, "calls": 60, "pairs": "longest"},
+        }),
+        "storage" => json!({
+            "kind": kind, "reads": 0.7, "blocks": sizes, "device_time": "20 us",
+            "pattern": {"outstanding": 3, "think": "10 us", "calls": 60},
+        }),
+        other => panic!("no example of `{other}`"),
+    }
+}
+
+fn networks() -> [Graph; 3] {
+    [
+        network(&json!({"kind": "dumbbell", "senders": 4, "receivers": 3})),
+        network(&json!({"kind": "star", "hosts": 7})),
+        network(&json!({"kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2})),
+    ]
+}
+
+fn open(workload: &Value, graph: &Graph, seed: u64) -> Result<super::Flows, Problem> {
+    Config::read(workload)?.open(&Context { graph, format: &FORMAT, seed })
+}
+
+fn flows(workload: &Value, graph: &Graph, seed: u64) -> Vec<FlowSpec> {
+    open(workload, graph, seed).unwrap().flows.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn flows_are_in_order_numbered_between_two_hosts_and_the_same_again(
+        kind in prop::sample::select(Config::NAMES), network in 0_usize..3, seed: u64,
+    ) {
+        let graph = &networks()[network];
+        let opened = open(&example(kind), graph, seed).unwrap();
+        let (classes, is_alone) = (opened.classes.len(), opened.sequel.is_none());
+        let drawn: Vec<_> = opened.flows.collect();
+        prop_assert!(!drawn.is_empty());
+        prop_assert!(drawn.windows(2).all(|pair| pair[0].start <= pair[1].start));
+        for (id, flow) in (0..).zip(&drawn) {
+            prop_assert!(flow.id == id || !is_alone);
+            prop_assert!(flow.source != flow.target);
+            prop_assert!(flow.source.max(flow.target) < graph.host_count());
+            prop_assert!((flow.class as usize) < classes);
+            prop_assert!(flow.size != Some(Bytes(0)));
+        }
+        prop_assert_eq!(drawn, flows(&example(kind), graph, seed));
+    }
+}
+
+/// All flows of a workload by number, if a flow of so many bytes takes so long.
+fn unrolled(
+    workload: &Value,
+    graph: &Graph,
+    takes: impl Fn(&FlowSpec) -> Duration,
+) -> BTreeMap<u64, FlowSpec> {
+    let opened = open(workload, graph, 7).unwrap();
+    let (mut waiting, mut all) = (BTreeMap::new(), BTreeMap::new());
+    let mut sequel = opened.sequel;
+    let ends = |flow: &FlowSpec| (flow.start + takes(flow), flow.id);
+    waiting.extend(opened.flows.map(|flow| (ends(&flow), flow)));
+    while let Some(((now, id), flow)) = waiting.pop_first() {
+        if let Some(next) = sequel.as_mut().and_then(|sequel| sequel.after(&flow, now)) {
+            assert!(next.start >= now);
+            waiting.insert(ends(&next), next);
+        }
+        assert!(all.insert(id, flow).is_none(), "two flows of number {id}");
+    }
+    all
+}
+
+#[test]
+fn the_same_calls_are_made_however_long_they_take() {
+    let both = json!({"kind": "mixed", "parts": [example("storage"), example("rpc")]});
+    for workload in [example("rpc"), example("storage"), both] {
+        for graph in networks() {
+            let fast = unrolled(&workload, &graph, |_| Duration::from_micros(3));
+            let slow = unrolled(&workload, &graph, |flow| Duration(1_000 * flow.size.unwrap().0));
+            let ends =
+                |flow: &FlowSpec| (flow.source, flow.target, flow.size, flow.class, flow.reply);
+            let (fast, slow): (Vec<_>, Vec<_>) =
+                (fast.values().map(ends).collect(), slow.values().map(ends).collect());
+            assert_eq!(fast, slow);
+            assert_eq!(fast.len() % 120, 0, "every call has a request and a response");
+        }
+    }
+}
+
+#[test]
+fn a_response_goes_back_when_its_server_has_served_the_request() {
+    let calls = unrolled(&example("rpc"), &networks()[1], |_| Duration::from_micros(100));
+    let served = unrolled(&example("storage"), &networks()[1], |_| Duration::from_micros(100));
+    for (id, response) in calls.iter().chain(&served).filter(|(id, _)| **id % 2 == 1) {
+        let request = if calls.get(id) == Some(response) { &calls } else { &served };
+        let request = &request[&(id - 1)];
+        assert_eq!((request.source, request.target), (response.target, response.source));
+        assert_eq!(response.called, Some(request.start));
+        let Reply { size, service, class } = request.reply.unwrap();
+        assert_eq!((response.size, response.class), (Some(size), class));
+        // A device serves one block after another, so that it may take longer.
+        assert!(response.start >= request.start + Duration::from_micros(100) + service);
+    }
+    let waits = |(id, flow): (&u64, &FlowSpec)| {
+        let request = &served[&(id - id % 2)];
+        flow.start > request.start + Duration::from_micros(100) + request.reply.unwrap().service
+    };
+    assert!(served.iter().filter(|(id, _)| **id % 2 == 1).any(waits), "a device is never busy");
+}
+
+#[test]
+fn callers_keep_so_many_calls_in_progress() {
+    let graph = &networks()[1];
+    let workload = json!({
+        "kind": "rpc", "request": {"kind": "fixed", "size": "1 KB"},
+        "response": {"kind": "fixed", "size": "1 KB"},
+        "pattern": {"outstanding": 2, "stop": "1 ms"},
+    });
+    let calls = unrolled(&workload, graph, |_| Duration::from_micros(50));
+    // Seven clients with two each, a call in 100 us, from 0 to 900 us.
+    assert_eq!(calls.len(), 2 * 7 * 2 * 10);
+    for at in [10_u64, 440, 930] {
+        let now = Time::ZERO + Duration::from_micros(at);
+        let is_on =
+            |flow: &&FlowSpec| flow.start <= now && now < flow.start + Duration::from_micros(50);
+        assert_eq!(calls.values().filter(is_on).count(), 14, "after {at} us");
+    }
+}
+
+#[test]
+fn a_client_of_few_servers_calls_each_of_them_and_no_other() {
+    let [_, star, racks] = networks();
+    for (graph, pairs, peers, expected) in [
+        (&racks, "longest", 2, 2),
+        (&racks, "longest", 9, 4),
+        (&racks, "opposite", 3, 1),
+        (&star, "topology", 3, 3),
+        (&star, "topology", 6, 6),
+    ] {
+        for calling in [json!({ "load": 0.5 }), json!({ "outstanding": 2 })] {
+            let mut workload = example("rpc");
+            workload["pattern"] = json!({ "pairs": pairs, "peers": peers, "calls": 2_000 });
+            workload["pattern"]
+                .as_object_mut()
+                .unwrap()
+                .extend(calling.as_object().unwrap().clone());
+            let mut servers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+            let all = unrolled(&workload, graph, |_| Duration::from_micros(10));
+            for call in all.values().filter(|flow| flow.reply.is_some()) {
+                assert!(pairs == "topology" || call.source / 4 != call.target / 4);
+                servers.entry(call.source).or_default().insert(call.target);
+            }
+            assert_eq!(servers.len(), graph.hosts.len());
+            assert!(servers.values().all(|servers| servers.len() == expected), "{servers:?}");
+            let chosen: BTreeSet<_> = servers.values().collect();
+            assert!(chosen.len() > 1, "each draws its own");
+        }
+    }
+}
+
+#[test]
+fn the_longest_pairs_cross_the_spine() {
+    let graph = &networks()[2];
+    for call in flows(&example("rpc"), graph, 1) {
+        assert_ne!(call.source / 4, call.target / 4, "within a rack");
+    }
+}
+
+#[test]
+fn another_seed_gives_other_flows() {
+    for kind in ["poisson", "incast", "permutation", "mixed"] {
+        let graph = &networks()[1];
+        assert_ne!(flows(&example(kind), graph, 1), flows(&example(kind), graph, 2), "{kind}");
+    }
+}
+
+#[test]
+fn the_load_offered_is_the_load_asked_for() {
+    let graph = network(&json!("dumbbell"));
+    for counts in ["payload", "wire"] {
+        let sizes = json!({"kind": "empirical", "table": "web_search_packets"});
+        let workload = json!({
+            "kind": "poisson", "load": 0.8, "load_reference": "8 Gbps", "load_counts": counts,
+            "sizes": sizes, "flows": 200_000,
+        });
+        let drawn = flows(&workload, &graph, 1);
+        let bytes = |flow: &FlowSpec| match counts {
+            "wire" => FORMAT.on_wire(flow.size.unwrap()).0,
+            _ => flow.size.unwrap().0,
+        };
+        let bits: f64 = drawn.iter().map(|flow| 8.0 * bytes(flow) as f64).sum();
+        let ratio = bits / drawn.last().unwrap().start.seconds() / 6.4e9;
+        assert!((ratio - 1.0).abs() < 0.02, "{counts}: {ratio}");
+    }
+}
+
+#[test]
+fn gaps_of_a_shape_have_the_mean_of_the_load_and_a_least() {
+    let graph = network(&json!("dumbbell"));
+    let workload = json!({
+        "kind": "poisson", "load": 0.8, "sizes": {"kind": "fixed", "size": "1 MB"}, "flows": 200_000,
+        "gap_shape": 2.5,
+    });
+    let starts: Vec<f64> =
+        flows(&workload, &graph, 1).iter().map(|flow| flow.start.seconds()).collect();
+    let mean = FORMAT.on_wire(Bytes(1_000_000)).bits() / 8e9;
+    assert!((starts.last().unwrap() / 200_000.0 / mean - 1.0).abs() < 0.01);
+    let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) / mean).collect();
+    gaps.sort_by(f64::total_cmp);
+    // The least is 1.5 / 2.5 of the mean, and half of all are below 2 ** (1 / 2.5) times the least.
+    assert!((gaps[0] - 0.6).abs() < 1e-4, "{}", gaps[0]);
+    assert!((gaps[gaps.len() / 2] - 0.6 * 2_f64.powf(0.4)).abs() < 0.005);
+}
+
+#[test]
+fn a_load_is_explained_in_words() {
+    let graph = network(&json!("dumbbell"));
+    let poisson = json!({
+        "kind": "poisson", "load": 0.8, "load_reference": "8 Gbps", "load_counts": "payload",
+        "sizes": {"kind": "empirical", "table": "web_search_packets"},
+    });
+    let incast = json!({"kind": "incast", "fan_in": 4, "size": "1 KB", "load": 0.1});
+    let mixed = json!({"kind": "mixed", "parts": [poisson, incast]});
+    insta::assert_snapshot!(open(&mixed, &graph, 1).unwrap().load);
+}
+
+#[test]
+fn changing_the_load_or_the_sizes_leaves_the_rest_as_it_was() {
+    let graph = network(&json!("dumbbell"));
+    let drawn = |load: f64, size: &str| {
+        let sizes = json!({"kind": "exponential", "mean": size});
+        flows(&json!({"kind": "poisson", "load": load, "sizes": sizes, "flows": 300}), &graph, 5)
+    };
+    let (low, high, large) = (drawn(0.4, "1 MB"), drawn(0.8, "1 MB"), drawn(0.4, "2 MB"));
+    for i in 0..low.len() {
+        assert_eq!(low[i].size, high[i].size);
+        assert_eq!((low[i].source, low[i].target), (large[i].source, large[i].target));
+        let ratio = low[i].start.seconds() / high[i].start.seconds();
+        assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
+    }
+}
+
+#[test]
+fn no_deadline_is_shorter_than_a_multiple_of_the_time_alone() {
+    let graph = network(&json!({
+        "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "host_rate": "10 Gbps",
+        "fabric_rate": "40 Gbps", "host_delay": "2 us", "fabric_delay": "1 us",
+    }));
+    let drawn = |mean: &str, least: f64, size: &str| {
+        let deadlines = json!({"mean": mean, "minimum_slowdown": least, "below": "5 KB"});
+        let workload = json!({
+            "kind": "poisson", "load": 0.5, "sizes": {"kind": "fixed", "size": size}, "flows": 500,
+            "deadlines": deadlines,
+        });
+        flows(&workload, &graph, 3)
+    };
+    // A packet of 1040 B lasts 0.832 us at 10 Gb/s and 0.208 us at 40 Gb/s.
+    for flow in drawn("1 ps", 1.25, "2 KB") {
+        let near = 4.0 + 3.0 * 0.832;
+        let far = 6.0 + 3.0 * 0.832 + 2.0 * 0.208;
+        let alone = if flow.source / 2 == flow.target / 2 { near } else { far };
+        let deadline = flow.deadline.unwrap().seconds();
+        assert!((deadline - 1.25e-6 * alone).abs() <= 1e-12, "{deadline}, alone {alone} us");
+    }
+    assert!(drawn("1 ps", 1.25, "5 KB").iter().all(|flow| flow.deadline.is_none()));
+    // What is drawn longer stays as it is.
+    let (free, bounded) = (drawn("10 us", 0.0, "2 KB"), drawn("10 us", 1.25, "2 KB"));
+    assert!(free.iter().zip(&bounded).all(|(free, bounded)| free.deadline <= bounded.deadline));
+    let same = free.iter().zip(&bounded).filter(|(free, bounded)| free == bounded).count();
+    assert!((100..400).contains(&same), "{same}");
+}
+
+#[test]
+fn pairs_follow_the_topology_unless_told_otherwise() {
+    let graph = network(&json!({"kind": "dumbbell", "senders": 3, "receivers": 3}));
+    let drawn = |pairs: &str| {
+        let sizes = json!({"kind": "fixed", "size": "1 MB"});
+        let workload =
+            json!({"kind": "poisson", "load": 0.5, "sizes": sizes, "flows": 600, "pairs": pairs});
+        flows(&workload, &graph, 1)
+    };
+    assert!(drawn("topology").iter().all(|flow| flow.source < 3 && flow.target >= 3));
+    assert!(drawn("opposite").iter().all(|flow| flow.target == flow.source + 3));
+    // All 30 ordered pairs occur, each about 20 times.
+    let mut counts = [[0; 6]; 6];
+    for flow in drawn("any") {
+        counts[flow.source as usize][flow.target as usize] += 1;
+    }
+    let missing = counts.iter().flatten().filter(|count| **count == 0).count();
+    assert_eq!(missing, 6, "{counts:?}");
+}
+
+#[test]
+fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
+    let graph = network(&json!({"kind": "star", "hosts": 9}));
+    for seed in 0..20 {
+        let drawn = flows(&json!({"kind": "permutation", "jitter": "5 us"}), &graph, seed);
+        let sorted = |end: fn(&FlowSpec) -> u32| {
+            let mut hosts: Vec<_> = drawn.iter().map(end).collect();
+            hosts.sort_unstable();
+            hosts
+        };
+        assert_eq!(sorted(|flow| flow.source), (0..9).collect::<Vec<_>>());
+        assert_eq!(sorted(|flow| flow.target), (0..9).collect::<Vec<_>>());
+        assert!(drawn.iter().all(|flow| flow.start <= Time(5_000_000)));
+    }
+}
+
+#[test]
+fn long_lived_flows_may_start_at_random_moments() {
+    let graph = network(&json!({"kind": "star", "hosts": 8}));
+    let starts = |seed| -> Vec<Time> {
+        let config = json!({"kind": "long_lived", "start": "1 ms", "jitter": "5 us"});
+        flows(&config, &graph, seed).iter().map(|flow| flow.start).collect()
+    };
+    let within = Time(1_000_000_000)..=Time(1_005_000_000);
+    assert!(starts(1).iter().all(|start| within.contains(start)));
+    assert!(starts(1).windows(2).any(|pair| pair[0] != pair[1]));
+    assert_eq!(starts(1), starts(1));
+    assert_ne!(starts(1), starts(2));
+}
+
+#[test]
+fn an_incast_has_distinct_senders_and_one_receiver() {
+    let graph = network(&json!({"kind": "star", "hosts": 6}));
+    let workload = json!({
+        "kind": "incast", "fan_in": 5, "size": "1 KB", "interval": "1 ms", "events": 40,
+    });
+    let drawn = flows(&workload, &graph, 1);
+    assert_eq!(drawn.len(), 200);
+    for (event, flows) in (0..).zip(drawn.chunks(5)) {
+        let mut sources: Vec<_> = flows.iter().map(|flow| flow.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        assert_eq!(sources.len(), 5);
+        assert!(flows.iter().all(|flow| flow.target == flows[0].target));
+        assert!(flows.iter().all(|flow| flow.start == Time(event * 1_000_000_000)));
+    }
+}
+
+#[test]
+fn arrivals_stop_after_a_second_unless_told_otherwise() {
+    let graph = network(&json!("dumbbell"));
+    let last = |bounds: Value| {
+        let sizes = json!({"kind": "fixed", "size": "1 MB"});
+        let mut workload = json!({"kind": "poisson", "load": 0.5, "sizes": sizes, "start": "1 s"});
+        for (key, value) in bounds.as_object().unwrap() {
+            workload[key] = value.clone();
+        }
+        let drawn = flows(&workload, &graph, 1);
+        (drawn.len(), drawn.last().unwrap().start.seconds())
+    };
+    let (_, seconds) = last(json!({}));
+    assert!((1.9..2.0).contains(&seconds), "{seconds}");
+    let (_, seconds) = last(json!({"stop": "4 s"}));
+    assert!((3.9..4.0).contains(&seconds), "{seconds}");
+    let (count, seconds) = last(json!({"flows": 5000}));
+    assert!(count == 5000 && seconds > 5.0, "{count} {seconds}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let graph = network(&json!({"kind": "dumbbell", "senders": 2, "receivers": 2}));
+    let error = |value: Value| match open(&value, &graph, 1) {
+        Ok(_) => panic!("{value} is accepted"),
+        Err(problem) => problem.to_string(),
+    };
+    let sizes = json!({"kind": "fixed", "size": "1 MB"});
+    let poisson = |load: f64| json!({"kind": "poisson", "load": load, "sizes": sizes});
+    let incast = |fan_in| json!({"kind": "incast", "fan_in": fan_in, "size": "1 KB"});
+    let with = |mut table: Value, key: &str, value: Value| {
+        table[key] = value;
+        table
+    };
+    let flow = |source, target| json!({"source": source, "target": target});
+    insta::assert_snapshot!(
+        [
+            error(poisson(0.0)),
+            error(poisson(-0.5)),
+            error(poisson(1.0)),
+            error(with(poisson(0.97), "load_counts", json!("payload"))),
+            error(with(poisson(0.5), "sizes", json!({"kind": "empirical", "table": "websearch"}))),
+            error(with(
+                poisson(0.5),
+                "sizes",
+                json!({"kind": "pareto", "mean": "1 KB", "shape": 1})
+            )),
+            error(incast(2)),
+            error(with(incast(3), "interval", json!("1 ms"))),
+            error(with(with(incast(2), "interval", json!("1 ms")), "target", json!(1))),
+            error(json!({"kind": "synchronised", "size": "1 KB", "flows": 3})),
+            error(json!({"kind": "long_lived", "stagger": "1 s", "stop": "1 s"})),
+            error(json!({"kind": "flows", "flows": []})),
+            error(json!({"kind": "flows", "flows": [flow(0, 1), flow(0, 4)]})),
+            error(json!({"kind": "flows", "flows": [flow(0, 0)]})),
+            error(json!({"kind": "mixed", "parts": [poisson(0.5), poisson(1.5)]})),
+        ]
+        .join("\n")
+    );
+}

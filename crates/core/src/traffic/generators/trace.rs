@@ -1,0 +1,183 @@
+//! Flows from a file.
+
+use std::collections::BTreeMap;
+
+use super::{Classes, Context, Flows, Offer, Workload, plain};
+use crate::base::schema::table::{Row, Table};
+use crate::base::schema::{File, Problem};
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::flow::{FlowSpec, HostId};
+use crate::traffic::check_ends;
+
+crate::parameters! {
+    /// Flows from a CSV file with one row a flow, in order of start.
+    ///
+    /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`,
+    /// and if wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
+    /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
+    /// There may be 1024 classes, and any number of rows: they are read when they are due.
+    pub struct Config {
+        /// The table of flows.
+        pub file: File;
+        /// Name of the class of flows for which the file gives none.
+        pub class: String = "trace".to_owned();
+    }
+}
+
+const REQUIRED: [&str; 4] = ["start_s", "source", "target", "size_bytes"];
+const OPTIONAL: [&str; 2] = ["class", "deadline_s"];
+
+impl Workload for Config {
+    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+        // A first reader sees whether all is well, a second one gives the flows when they are due: a file may
+        // have more rows than could be held.
+        let mut reader = Reader::new(self, context)?;
+        let (mut before, mut has_deadlines) = (None, false);
+        while let Some(flow) = reader.next_flow(before)? {
+            before = Some(flow.start);
+            has_deadlines |= flow.deadline.is_some();
+        }
+        if before.is_none() {
+            return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
+        }
+        let mut flows = Reader::new(self, context)?;
+        let next = move |id| {
+            let flow = flows.next_flow(None).unwrap_or_else(|_| unreachable!("it was well before"));
+            flow.map(|flow| FlowSpec { id, ..flow })
+        };
+        Ok(Flows {
+            classes: reader.classes.names,
+            load: String::new(),
+            has_deadlines,
+            flows: Box::new((0..).map_while(next)),
+            sequel: None,
+        })
+    }
+
+    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+        let text = &*self.file.text;
+        let flows = text.bytes().filter(|byte| *byte == b'\n').count().max(1) as f64;
+        let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+        let (header, last) = (lines.next().unwrap_or_default(), lines.next_back());
+        let ends = File::of(&self.file.name, format!("{header}\n{}\n", last.unwrap_or_default()));
+        // What is wrong with them is told when all is read.
+        let reader = Reader::new(&Self { file: ends, ..self.clone() }, context);
+        let last = reader.and_then(|mut reader| reader.next_flow(None)).ok().flatten();
+        let last = last.map_or(Time::ZERO, |flow| flow.start);
+        // Sizes are not known, and no flow is held.
+        Ok(Offer { listed: 0.0, ..Offer::listed(flows, 0.0, Time::ZERO, last) })
+    }
+}
+
+/// Reads one flow after another.
+struct Reader {
+    table: Table,
+    /// Numbers of hosts by name.
+    hosts: BTreeMap<String, HostId>,
+    class: String,
+    classes: Classes,
+}
+
+impl Reader {
+    fn new(config: &Config, context: &Context<'_>) -> Result<Self, Problem> {
+        let hosts = 0..context.graph.host_count();
+        Ok(Self {
+            table: Table::open(&config.file, &REQUIRED, &OPTIONAL)?,
+            hosts: hosts.map(|host| (context.graph.host_name(host).to_owned(), host)).collect(),
+            class: config.class.clone(),
+            classes: Classes::default(),
+        })
+    }
+
+    /// The next flow, which starts no earlier than the one `before`.
+    fn next_flow(&mut self, before: Option<Time>) -> Result<Option<FlowSpec>, Problem> {
+        let Self { table, hosts, class, classes } = self;
+        let Some(row) = table.next_row()? else { return Ok(None) };
+        let flow = read(&row, hosts)?;
+        if let Some(before) = before.filter(|before| flow.start < *before) {
+            let message = format!("{} is before {before}, the row above", flow.start);
+            return Err(row.problem("start_s", &message));
+        }
+        let class = classes.index(row.get("class").unwrap_or(class));
+        let class = class.map_err(|problem| row.problem(&problem.field, &problem.message))?;
+        Ok(Some(FlowSpec { class, ..flow }))
+    }
+}
+
+fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Problem> {
+    let (source, target) = (host(row, "source", hosts)?, host(row, "target", hosts)?);
+    check_ends(hosts.len() as HostId, source, target)
+        .map_err(|problem| row.problem(&problem.field, &problem.message))?;
+    let text = row.text("size_bytes")?;
+    // What is no number is explained as in a scenario.
+    let size = text.parse().map_or_else(|_| row.required("size_bytes"), Ok)?;
+    let size = match size {
+        0 => return Err(row.problem("size_bytes", "must be above zero")),
+        size => Some(Bytes(size)),
+    };
+    let start = row.seconds("start_s")?.ok_or_else(|| row.problem("start_s", "missing"))?;
+    let deadline = row.seconds("deadline_s")?.map(|deadline| match deadline {
+        0 => Err(row.problem("deadline_s", "must be above zero")),
+        deadline => Ok(Duration(deadline)),
+    });
+    Ok(FlowSpec { size, deadline: deadline.transpose()?, ..plain(source, target, Time(start)) })
+}
+
+/// A host by number or by name.
+fn host(row: &Row<'_>, column: &str, hosts: &BTreeMap<String, HostId>) -> Result<HostId, Problem> {
+    let text = row.text(column)?;
+    text.parse().ok().or_else(|| hosts.get(text).copied()).ok_or_else(|| {
+        let last = hosts.len() - 1;
+        row.problem(column, &format!("there is no host `{text}`; give 0 to {last}, or a name"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::{Parameter, defaults};
+    use crate::model::packet::Format;
+    use crate::topology;
+    use serde_json::json;
+
+    fn open(text: &str) -> Result<Vec<FlowSpec>, Problem> {
+        let star = topology::Config::read(&json!({"kind": "star", "hosts": 4})).unwrap();
+        let graph = star.graph(1).unwrap();
+        let format = defaults::<Format>();
+        let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
+        let flows = trace.open(&Context { graph: &graph, format: &format, seed: 1 })?;
+        Ok(flows.flows.collect())
+    }
+
+    #[test]
+    fn rows_become_flows() {
+        let flows = open(
+            "size_bytes, start_s, source, target, class, deadline_s\n\
+             1500, 0.000000000001, 0, host3, query, 1e-3\n1, 2.5E-6, 3, 1,,\n",
+        );
+        insta::assert_debug_snapshot!(flows.unwrap());
+    }
+
+    #[test]
+    fn errors_name_file_line_and_column() {
+        let error = |text| open(text).unwrap_err().to_string();
+        let row = |row| format!("start_s,source,target,size_bytes\n0.5,0,1,100\n{row}\n");
+        insta::assert_snapshot!(
+            [
+                error(""),
+                error("start_s,source,target,size_bytes\n"),
+                error("start_s,source,target,size\n"),
+                error("start_s,source,target\n"),
+                error(&row("0.4,0,1,100")),
+                error(&row("0.5,0,4,100")),
+                error(&row("0.5,hots0,1,100")),
+                error(&row("0.5,1,host1,100")),
+                error(&row("0.5,0,1,0")),
+                error(&row("0.5,0,1,1.5")),
+                error(&row("half,0,1,100")),
+                error(&row("0.5,0,1")),
+            ]
+            .join("\n")
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! Sizes from a table of measured or published points.
+
+use super::{Distribution, Sizes, packets_of_steps};
+use crate::base::random::Random;
+use crate::base::schema::table::at;
+use crate::base::schema::{File, Problem, positive_if_given};
+use crate::base::units::Bytes;
+use crate::model::packet::Format;
+
+crate::choices! {
+    /// The tables that come with the simulator; each file names its source.
+    pub enum Shipped {
+        /// Web search in bytes; mean 1.711 MB.
+        WebSearch = "web_search",
+        /// Web search in packets; mean 1141.4 packets.
+        WebSearchPackets = "web_search_packets",
+        /// Data mining in packets; mean 5116.9 packets.
+        DataMining = "data_mining",
+        /// Facebook's Hadoop cluster in bytes; mean 120.4 KB.
+        FbHadoop = "fb_hadoop",
+        /// Alibaba's distributed storage in bytes; mean 40.9 KB.
+        AliStorage = "ali_storage",
+    }
+}
+
+crate::parameters! {
+    /// A cumulative distribution given by points, linear between them.
+    ///
+    /// A file has a row a point, separated by commas or white space: `size cumulative`, in bytes,
+    /// or ns-2's `packets 1 cumulative`. A first line `bytes,cumulative` or `packets,cumulative`
+    /// says which it is. The last cumulative value is 1, or 100 for percent. What lies at or below
+    /// the first point, and every vertical step, has exactly that size. Lines that start with `#`
+    /// are comments.
+    pub struct Config {
+        /// A table that comes with the simulator.
+        pub table: Option<Shipped> = None;
+        /// A table of your own, instead.
+        pub file: Option<File> = None;
+        /// Payload that a packet of the table stands for; if not given, that of the scenario's
+        /// packets.
+        pub packet: Option<Bytes> = None, where positive_if_given;
+        /// Whether sizes are rounded up to whole packets; if not given, those of tables in packets
+        /// are.
+        pub whole_packets: Option<bool> = None;
+    }
+    check |config| {
+        if config.table.is_some() == config.file.is_some() {
+            return Err(Problem::new("table", "give either `table` or `file`"));
+        }
+        config.points().map(|_| ())
+    }
+}
+
+impl Shipped {
+    fn text(self) -> &'static str {
+        match self {
+            Self::WebSearch => include_str!("../cdf/web_search.csv"),
+            Self::WebSearchPackets => include_str!("../cdf/web_search_packets.csv"),
+            Self::DataMining => include_str!("../cdf/data_mining.csv"),
+            Self::FbHadoop => include_str!("../cdf/fb_hadoop.csv"),
+            Self::AliStorage => include_str!("../cdf/ali_storage.csv"),
+        }
+    }
+}
+
+impl Config {
+    fn points(&self) -> Result<Points, Problem> {
+        match (&self.table, &self.file) {
+            (_, Some(file)) => Points::parse(&file.name, &file.text),
+            (Some(table), None) => Points::parse("a table that comes along", table.text()),
+            (None, None) => unreachable!("checked when it is read"),
+        }
+    }
+}
+
+impl Sizes for Config {
+    fn open(&self, format: &Format) -> Result<Box<dyn Distribution>, Problem> {
+        let Points { mut points, in_packets } = self.points()?;
+        let packet = self.packet.unwrap_or(format.payload);
+        let step = if self.whole_packets.unwrap_or(in_packets) { packet } else { Bytes(1) };
+        let unit = if in_packets { packet } else { Bytes(1) };
+        for point in &mut points {
+            point.size *= unit.0 as f64 / step.0 as f64;
+        }
+        Ok(Box::new(Empirical { points, step }))
+    }
+}
+
+/// A point of a cumulative distribution.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    size: f64,
+    cumulative: f64,
+}
+
+/// A table as it is written, with cumulative values up to 1.
+struct Points {
+    points: Vec<Point>,
+    in_packets: bool,
+}
+
+impl Points {
+    fn parse(file: &str, text: &str) -> Result<Self, Problem> {
+        let mut points: Vec<Point> = Vec::new();
+        let mut columns = 0;
+        let mut in_packets = None;
+        let mut last = 1;
+        for (line, text) in (1..).zip(text.lines()) {
+            let problem = |message: &str| Err(at(file, line, message));
+            let separator = |c: char| c == ',' || c.is_whitespace();
+            let cells: Vec<&str> = text.split(separator).filter(|cell| !cell.is_empty()).collect();
+            match cells[..] {
+                [] => continue,
+                [first, ..] if first.starts_with('#') => continue,
+                [unit @ ("bytes" | "packets"), "cumulative"] if points.is_empty() => {
+                    in_packets = Some(unit == "packets");
+                    continue;
+                }
+                _ => (),
+            }
+            let number = |cell: &&str| cell.parse::<f64>().ok().filter(|x| (0.0..1e15).contains(x));
+            let Some(numbers) = cells.iter().map(number).collect::<Option<Vec<f64>>>() else {
+                return problem(
+                    "expected numbers from 0 to 1e15, or a first line `bytes,cumulative`",
+                );
+            };
+            let ([size, cumulative] | [size, _, cumulative]) = numbers[..] else {
+                return problem("expected `size cumulative`, or `packets 1 cumulative`");
+            };
+            if columns != 0 && columns != cells.len() {
+                return problem(&format!("{} columns, but {columns} above", cells.len()));
+            }
+            if points.last().is_some_and(|p| size < p.size || cumulative < p.cumulative) {
+                return problem("sizes and cumulative values must not fall from row to row");
+            }
+            (columns, last) = (cells.len(), line);
+            points.push(Point { size, cumulative });
+        }
+        let total = match points[..] {
+            [_, .., Point { size, cumulative }] if size > 0.0 => cumulative,
+            _ => return Err(at(file, last, "expected two points or more, the last above size 0")),
+        };
+        #[expect(clippy::float_cmp, reason = "both are written out in the file")]
+        if total != 1.0 && total != 100.0 {
+            let message = format!("the last cumulative value must be 1 or 100, not {total}");
+            return Err(at(file, last, &message));
+        }
+        for point in &mut points {
+            point.cumulative /= total;
+        }
+        Ok(Self { points, in_packets: in_packets.unwrap_or(columns == 3) })
+    }
+}
+
+/// The distribution: sizes are counted in steps and rounded up to whole steps.
+struct Empirical {
+    points: Vec<Point>,
+    step: Bytes,
+}
+
+impl Distribution for Empirical {
+    fn sample(&self, random: &mut Random) -> Bytes {
+        let uniform = random.uniform();
+        let above = self.points.partition_point(|point| point.cumulative <= uniform);
+        let upper = self.points[above];
+        let steps = match above.checked_sub(1).map(|below| self.points[below]) {
+            None => upper.size,
+            Some(lower) => {
+                let share = (uniform - lower.cumulative) / (upper.cumulative - lower.cumulative);
+                lower.size + (upper.size - lower.size) * share
+            }
+        };
+        Bytes((steps.ceil() as u64).max(1) * self.step.0)
+    }
+
+    fn mean_packets(&self, payload: Bytes) -> f64 {
+        let first = self.points[0];
+        let segments = self.points.windows(2).map(|pair| {
+            let probability = pair[1].cumulative - pair[0].cumulative;
+            probability * self.mean_between(pair[0].size, pair[1].size, payload)
+        });
+        first.cumulative * self.mean_between(first.size, first.size, payload)
+            + segments.sum::<f64>()
+    }
+}
+
+impl Empirical {
+    /// The mean number of packets of sizes that lie evenly between two numbers of steps.
+    fn mean_between(&self, low: f64, high: f64, payload: Bytes) -> f64 {
+        let packets = |steps: u64| (steps.max(1) * self.step.0).div_ceil(payload.0) as f64;
+        if high <= low {
+            return packets(low.ceil() as u64);
+        }
+        let (low_whole, high_whole) = (low.floor() as u64, high.floor() as u64);
+        let up_to = |steps| packets_of_steps(steps, self.step, payload);
+        let whole = (up_to(high_whole) - up_to(low_whole)) as f64;
+        let partial = |size: f64, whole: u64| (size - whole as f64) * packets(whole + 1);
+        (whole + partial(high, high_whole) - partial(low, low_whole)) / (high - low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::{Parameter, defaults};
+    use serde_json::json;
+
+    fn open(table: &str, packet: u64) -> Box<dyn Distribution> {
+        let config = Config::read(&json!({"table": table, "packet": format!("{packet} B")}));
+        let format = defaults::<Format>();
+        config.unwrap().open(&format).unwrap()
+    }
+
+    #[test]
+    fn shipped_tables_have_the_means_they_are_known_for() {
+        let near = |value: f64, known: f64, digits: f64| {
+            assert!((value - known).abs() <= digits, "{value} is not {known}");
+        };
+        near(open("web_search", 1000).mean(), 1.711e6, 500.0);
+        near(open("web_search_packets", 1460).mean() / 1460.0, 1141.4, 0.05);
+        near(open("web_search_packets", 1000).mean() / 1000.0, 1141.4, 0.05);
+        near(open("data_mining", 1460).mean() / 1460.0, 5116.9, 0.05);
+        near(open("fb_hadoop", 1000).mean(), 120.4e3, 50.0);
+        near(open("ali_storage", 1000).mean(), 40.9e3, 50.0);
+    }
+
+    #[test]
+    fn atoms_and_whole_packets_are_kept() {
+        let sizes = open("web_search_packets", 1460);
+        let mut random = Random::new(1, "atoms");
+        let drawn: Vec<u64> = (0..100_000).map(|_| sizes.sample(&mut random).0).collect();
+        assert!(drawn.iter().all(|size| size.is_multiple_of(1460) && *size >= 6 * 1460));
+        let smallest = drawn.iter().filter(|size| **size == 6 * 1460).count() as f64;
+        assert!((smallest / 1e5 - 0.15).abs() < 0.005, "{smallest}");
+    }
+
+    fn parse(text: &str) -> Result<Config, Problem> {
+        Config::read(&json!({"file": {"name": "my.cdf", "text": text}}))
+    }
+
+    #[test]
+    fn three_forms_of_a_file_mean_the_same() {
+        let format = Format { payload: Bytes(1), header: Bytes(0), ..defaults() };
+        let forms =
+            ["# bytes\n0 0\n10, 50\n\n20\t100", "0,0\n10,0.5\n20,1\n", "0 1 0\n10 1 .5\n20 1 1"];
+        for text in forms {
+            let mean = parse(text).unwrap().open(&format).unwrap().mean();
+            assert!((mean - 10.5).abs() < 1e-9, "{mean} of {text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        let error = |text| parse(text).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            [
+                error(""),
+                error("10 1"),
+                error("0 0\n0 1"),
+                error("1 0\n2 0.5\n3 0.9"),
+                error("# sizes\n1 0\n\n0.5 1"),
+                error("1 0.5\n2 0.4\n3 1"),
+                error("-1 0\n2 1"),
+                error("1 0\n2 1 1"),
+                error("size cdf\n1 0\n2 1"),
+                error("1 2 3 4"),
+                Config::read(&json!({})).unwrap_err().to_string(),
+                Config::read(&json!({"table": "websearch"})).unwrap_err().to_string(),
+            ]
+            .join("\n")
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! D2TCP: DCTCP that backs off less the nearer the deadline.
+//!
+//! Source: [d2tcp12] §3. What a mark costs is alpha to the power of the flow's urgency: the time it still
+//! needs over the time it has, between 0.5 and 2. Without a deadline it is 1, and the flow is DCTCP's. (The
+//! ns-2 module that [pfabric13] used halves the windows of such flows instead.)
+
+use super::dctcp::{self, Dctcp};
+use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Transport};
+use crate::base::schema::defaults;
+use crate::base::units::{Bytes, Duration, Time};
+use crate::model::packet::Format;
+use crate::queueing::disciplines;
+use crate::transport::blocks::deadline::Deadline;
+use crate::transport::endpoint::rtt::smooth;
+
+crate::parameters! {
+    /// D2TCP: DCTCP whose flows give way more, or less, by how far their deadlines are ([d2tcp12]).
+    pub struct Config {
+        /// The DCTCP beneath.
+        pub dctcp: dctcp::Config = defaults();
+        /// Whether a flow is given up once its deadline has passed, or what it has never sent would take
+        /// longer than that at line rate (ns-2 module of [pfabric13]: yes).
+        pub early_termination: bool = false;
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        Box::new(D2tcp {
+            dctcp: self.dctcp.open(path),
+            deadline: Deadline::new(path, self.early_termination),
+            rtt: None,
+        })
+    }
+
+    fn mechanism(&self, format: &Format) -> Mechanism {
+        self.dctcp.mechanism(format)
+    }
+
+    fn queue(&self) -> disciplines::Config {
+        self.dctcp.queue()
+    }
+
+    fn host_queue(&self) -> disciplines::Config {
+        self.dctcp.host_queue()
+    }
+
+    fn needs_deadlines(&self) -> bool {
+        true
+    }
+}
+
+/// The least and the most urgent that a flow may be ([d2tcp12] §3.2).
+const LEAST: f64 = 0.5;
+const MOST: f64 = 2.0;
+
+/// The mean of a window that grows from half of its largest to that, as a share of the largest.
+const SAWTOOTH: f64 = 0.75;
+
+struct D2tcp {
+    dctcp: Dctcp,
+    deadline: Deadline,
+    /// Smoothed round-trip time, once there is a sample.
+    rtt: Option<Duration>,
+}
+
+/// How urgent a flow is that has this window, in bytes: the time it needs over the time it has.
+fn urgency(deadline: &Deadline, now: Time, window: f64, rtt: Duration) -> f64 {
+    let Some((bytes, time)) = deadline.left(now) else { return 1.0 };
+    if time == Duration::ZERO {
+        // The paper does not say. As in the ns-2 module, a flow that is late makes way for those that
+        // may still be in time.
+        return LEAST;
+    }
+    let needed = bytes.0 as f64 / (SAWTOOTH * window) * rtt.seconds();
+    (needed / time.seconds()).clamp(LEAST, MOST)
+}
+
+impl Controller for D2tcp {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.deadline.on_ack(ack);
+        let rtt = smooth(self.rtt, ack.rtt);
+        self.rtt = Some(rtt);
+        let Self { dctcp, deadline, .. } = self;
+        dctcp.hear(ack, |flow| flow.alpha.powf(urgency(deadline, ack.now, flow.window, rtt)));
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.dctcp.on_loss(loss);
+    }
+
+    fn remember(&mut self, now: Time) {
+        self.dctcp.remember(now);
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.dctcp.on_undo(now);
+    }
+
+    fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
+        self.deadline.on_sent();
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.deadline.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.deadline.next_timer()
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { gives_up: self.deadline.is_given_up(), ..self.dctcp.allowance() }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.dctcp.gauges()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::transport::fixture::{ack, path};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// A flow of ten packets of 960 B in 9600 B, with a window of ten packets and alpha = 1/4.
+    fn flow(path: &Path) -> Box<dyn Controller> {
+        let dctcp = json!({ "initial_alpha": 0.25, "initial_ssthresh": 10, "gain": 1e-12 });
+        Config::read(&json!({ "dctcp": dctcp })).unwrap().controller(path)
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Duration::from_micros(us)
+    }
+
+    /// What a mark leaves of the window of a flow of `bytes` whose deadline is so many microseconds off.
+    fn left_by_mark(bytes: u64, deadline_us: u64) -> f64 {
+        let size = Some(Bytes(bytes));
+        let mut flow = flow(&Path { size, deadline: at(100 + deadline_us), ..path() });
+        flow.on_ack(&Ack { now: at(100), marked: true, ..ack(1, 11) });
+        flow.gauges()[0].1 / 9_600.0
+    }
+
+    #[test]
+    fn a_mark_cuts_by_half_of_alpha_to_the_urgency() {
+        // After the first ACK, of 960 B and after 100 us, the rest needs the rest / 7200 B times 100 us.
+        let expected = |urgency: f64| 1.0 - 0.25_f64.powf(urgency) / 2.0;
+        for (bytes, deadline_us, urgency) in [
+            (960 + 7_200, 100, 1.0),
+            (960 + 7_200, 80, 1.25),
+            (960 + 10_800, 100, 1.5),
+            // Never more than 2, nor less than 0.5.
+            (960 + 72_000, 100, 2.0),
+            (960 + 7_200, 1_000_000, 0.5),
+            // Late.
+            (960 + 72_000, 0, 0.5),
+        ] {
+            let found = left_by_mark(bytes, deadline_us);
+            let what = format!("{bytes} B in {deadline_us} us: {found}");
+            assert!((found - expected(urgency)).abs() < 1e-9, "{what}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn without_a_deadline_it_is_dctcp(
+            marks in prop::collection::vec(any::<bool>(), 0..200), gain in 0.01_f64..1.0,
+        ) {
+            let config = json!({ "gain": gain });
+            let dctcp: dctcp::Config = Parameter::read(&config).unwrap();
+            let mut plain = dctcp.controller(&path());
+            let mut flow = Config::read(&json!({ "dctcp": config })).unwrap().controller(&path());
+            for (sequence, marked) in (1..).zip(marks) {
+                let ack = Ack { marked, ..ack(sequence, sequence + 9) };
+                plain.on_ack(&ack);
+                flow.on_ack(&ack);
+                prop_assert_eq!(plain.gauges(), flow.gauges());
+            }
+        }
+    }
+
+    #[test]
+    fn a_flow_gives_up_only_if_it_is_told_to() {
+        for early in [false, true] {
+            let config = Config::read(&json!({ "early_termination": early })).unwrap();
+            let late = Path { size: Some(Bytes(9_600)), deadline: at(200), ..path() };
+            let mut flow = config.controller(&late);
+            flow.on_timer(at(120));
+            assert_eq!(flow.allowance().gives_up, early);
+            assert_eq!(flow.allowance().window, Bytes(9_600), "and its window is DCTCP's");
+        }
+    }
+}

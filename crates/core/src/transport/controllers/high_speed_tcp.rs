@@ -1,0 +1,160 @@
+//! HighSpeed TCP: the larger the window, the faster it grows and the less it is cut (RFC 3649).
+
+use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
+use crate::base::schema::{Problem, defaults, positive, positive_fraction};
+use crate::model::packet::Format;
+use crate::transport::blocks::tcp::window::{self, Law, Window};
+
+crate::choices! {
+    /// Where the increase comes from.
+    pub enum Increase {
+        /// RFC 3649 §5 with its rounded response, a loss rate of 0.078 / w^1.2; for the default
+        /// parameters.
+        Formula = "formula",
+        /// RFC 3649 Appendix B: the formula in whole packets.
+        Table = "table",
+        /// RFC 3649 §5 with the exact response through the two given points; up to 2.5 % more than the
+        /// formula where both are defined.
+        Interpolated = "interpolated",
+    }
+}
+
+crate::parameters! {
+    /// HighSpeed TCP: as TCP up to a window of 38 packets; above, the increase grows and the decrease
+    /// shrinks with the window (RFC 3649).
+    pub struct Config {
+        /// Window up to which it behaves as TCP, in packets (RFC 3649 §5: 38).
+        pub low_window: f64 = 38.0, where positive;
+        /// Loss rate at which the window is `low_window` (RFC 3649 §5: 0.001; ns-2: 0.00104); only for
+        /// the interpolated increase.
+        pub low_loss: f64 = 1e-3, where positive_fraction;
+        /// Window at the loss rate `high_loss`, in packets (RFC 3649 §5: 83000).
+        pub high_window: f64 = 83_000.0, where positive;
+        /// Loss rate at which the window is `high_window` (RFC 3649 §5: 1e-7); only for the interpolated
+        /// increase.
+        pub high_loss: f64 = 1e-7, where positive_fraction;
+        /// Share of the window that a loss takes at `high_window` (RFC 3649 §5: 0.1).
+        pub high_decrease: f64 = 0.1, where positive_fraction;
+        /// Where the increase comes from.
+        pub increase: Increase = Increase::Formula;
+        /// How the window begins and is bounded.
+        pub window: Window = defaults();
+        /// Whether routers may mark instead of dropping (RFC 3168).
+        pub ecn: bool = false;
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::internet();
+    }
+    check |config: &Config| {
+        if config.high_window <= config.low_window {
+            let message = format!("must be above low_window, which is {}", config.low_window);
+            return Err(Problem::new("high_window", message));
+        }
+        if config.high_loss >= config.low_loss {
+            let message = format!("must be below low_loss, which is {}", config.low_loss);
+            return Err(Problem::new("high_loss", message));
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        window::controller(&self.window, HighSpeed::new(self), path)
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        window::mechanism(&self.reliability, self.ecn)
+    }
+}
+
+/// The windows up to which RFC 3649 Appendix B grows by 1, 2, 3 … packets a round trip.
+const TABLE: [u32; 73] = [
+    38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
+    4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
+    12834, 13614, 14424, 15265, 16137, 17042, 17981, 18955, 19965, 21013, 22101, 23230, 24402,
+    25618, 26881, 28193, 29557, 30975, 32450, 33986, 35586, 37253, 38992, 40808, 42707, 44694,
+    46776, 48961, 51258, 53677, 56230, 58932, 61799, 64851, 68113, 71617, 75401, 79517, 84035,
+    89053, 94717,
+];
+
+struct HighSpeed {
+    low_window: f64,
+    low_loss: f64,
+    increase: Increase,
+    /// Slope of the decrease over the logarithm of the window.
+    decrease_slope: f64,
+    /// Exponent of the loss rate over the window.
+    exponent: f64,
+}
+
+impl HighSpeed {
+    fn new(config: &Config) -> Self {
+        let span = (config.high_window / config.low_window).ln();
+        Self {
+            low_window: config.low_window,
+            low_loss: config.low_loss,
+            increase: config.increase,
+            decrease_slope: (config.high_decrease - 0.5) / span,
+            exponent: (config.high_loss / config.low_loss).ln() / span,
+        }
+    }
+
+    /// b(w): the share of the window that a loss takes.
+    fn taken(&self, above: f64) -> f64 {
+        (0.5 + self.decrease_slope * above).max(0.0)
+    }
+
+    /// a(w): packets a round trip.
+    fn given(&self, window: f64) -> f64 {
+        if window <= self.low_window {
+            return 1.0;
+        }
+        let above = (window / self.low_window).ln();
+        let loss = match self.increase {
+            Increase::Table => {
+                return 1.0 + TABLE.partition_point(|top| f64::from(*top) < window) as f64;
+            }
+            Increase::Formula => 0.078 / window.powf(1.2),
+            Increase::Interpolated => self.low_loss * (self.exponent * above).exp(),
+        };
+        let taken = self.taken(above);
+        (window * window * loss * 2.0 * taken / (2.0 - taken)).max(1.0)
+    }
+}
+
+impl Law for HighSpeed {
+    fn increase(&mut self, window: f64, acked: f64, _ack: &Ack) -> f64 {
+        window + self.given(window) * acked / window
+    }
+
+    fn decrease(&mut self, window: f64, _loss: &Loss) -> f64 {
+        let above = (window / self.low_window).ln().max(0.0);
+        (1.0 - self.taken(above)) * window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_agrees_with_the_table_of_the_rfc() {
+        let law = HighSpeed::new(&defaults());
+        for (packets, top) in (1..).zip(TABLE) {
+            let given = law.given(f64::from(top));
+            assert!((given / f64::from(packets) - 1.0).abs() < 0.005, "{given} at {top}");
+        }
+        // RFC 3649 Appendix B.
+        for (window, taken) in [(38, 0.50), (118, 0.44), (851, 0.34), (5036, 0.25), (84035, 0.10)] {
+            let above = (f64::from(window) / 38.0).ln();
+            assert!((law.taken(above) - taken).abs() < 0.006, "at {window}");
+        }
+    }
+
+    #[test]
+    fn the_table_gives_whole_packets() {
+        let law = HighSpeed { increase: Increase::Table, ..HighSpeed::new(&defaults()) };
+        let given = [10.0, 38.0, 39.0, 118.0, 119.0, 84_035.0].map(|window| law.given(window));
+        assert_eq!(given.map(|packets| packets as u32), [1, 1, 2, 2, 3, 71]);
+    }
+}

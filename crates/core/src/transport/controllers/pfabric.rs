@@ -1,0 +1,321 @@
+//! pFabric's host: sends at line rate, and lets the network choose what to drop.
+//!
+//! Sources: [pfabric13] §4.3 and §5.4.3; where the paper is silent, its authors' ns-2 module. A window of
+//! about the bandwidth-delay product, slow start after a loss, a fixed and short time-out as the only sign
+//! of loss, and probes instead of data after several time-outs in a row.
+
+use super::{
+    Ack, Allowance, Controller, Leaving, Loss, Mechanism, Path, Priorities, Reliability, Transport,
+};
+use crate::base::schema::{Problem, positive, positive_if_given};
+use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::packet::{Format, Header, Kind};
+use crate::queueing::disciplines;
+
+crate::choices! {
+    /// What a data packet's priority is; the smaller goes first ([pfabric13] §5.4.3).
+    pub enum Priority {
+        /// Payload that the receiver is not known to have when the packet is sent.
+        RemainingSize = "remaining_size",
+        /// Payload of the whole flow.
+        Size = "size",
+        /// Payload of the flow before this packet: needs no knowledge of sizes.
+        BytesSent = "bytes_sent",
+    }
+}
+
+crate::choices! {
+    /// What becomes of deadlines.
+    pub enum Deadlines {
+        /// Nothing.
+        Ignored = "ignored",
+        /// Flows with a deadline go before all others, the earliest first, as long as they can meet it
+        /// (pFabric-EDF).
+        First = "first",
+    }
+}
+
+crate::parameters! {
+    /// pFabric: starts at line rate and leaves scheduling to queues that serve and drop by priority
+    /// ([pfabric13]). The defaults are for its fabric, of 12 packets a round trip.
+    pub struct Config {
+        /// What a data packet's priority is.
+        pub priority: Priority = Priority::RemainingSize;
+        /// Packets at which one class of priority ends and the next begins, ascending; none leaves
+        /// priorities as they are.
+        pub thresholds: Vec<u64> = Vec::new();
+        /// What becomes of deadlines.
+        pub deadlines: Deadlines = Deadlines::Ignored;
+        /// Initial window, in packets (authors' scripts: the bandwidth-delay product, 12).
+        pub initial_window: u32 = 12, where positive;
+        /// Most that the window may be, in packets (authors' scripts: the queue's size less one); none for
+        /// no bound.
+        pub max_window: Option<u32> = Some(23), where positive_if_given;
+        /// After so many time-outs in a row probes are sent instead of data, until one is answered; none
+        /// for never (authors' scripts: 5).
+        pub probe_after: Option<u32> = Some(5), where positive_if_given;
+        /// How data is made reliable: by a time-out of three round trips with a full buffer
+        /// ([pfabric13] §5.4.3).
+        pub reliability: Reliability = Reliability {
+            duplicate_acks: None,
+            fixed_rto: Some(Duration::from_micros(45)),
+            ..Reliability::selective_repeat()
+        };
+    }
+    check |config| {
+        if !config.thresholds.is_sorted_by(|a, b| a < b) {
+            return Err(Problem::new("thresholds", "must ascend"));
+        }
+        if config.deadlines == Deadlines::First && !config.thresholds.is_empty() {
+            let message = "must be left out if deadlines go first: those have no classes";
+            return Err(Problem::new("thresholds", message));
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let round_trips = path.base_rtt * 3;
+        Box::new(PFabric {
+            config: self.clone(),
+            payload: path.format.payload,
+            line_rate: path.line_rate,
+            size: path.size,
+            deadline: path.deadline,
+            probe_interval: self.reliability.fixed_rto.unwrap_or(round_trips),
+            most: self.max_window.map_or(f64::INFINITY, f64::from),
+            window: f64::from(self.initial_window),
+            ssthresh: f64::INFINITY,
+            timeouts: 0,
+        })
+    }
+
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism { speaks: true, ..Mechanism::plain(&self.reliability) }
+    }
+
+    fn queue(&self) -> disciplines::Config {
+        disciplines::Config::pfabric(crate::base::schema::defaults())
+    }
+
+    fn host_queue(&self) -> disciplines::Config {
+        self.queue()
+    }
+
+    fn priorities(&self) -> Priorities {
+        match self.thresholds.len() {
+            0 => Priorities::Numbers,
+            thresholds => Priorities::Classes(thresholds as u32 + 1),
+        }
+    }
+
+    fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
+        let rto = self.reliability.fixed_rto?;
+        let packets = self.max_window.unwrap_or(self.initial_window);
+        let packet = format.payload + format.header;
+        let takes = slowest.transmit(Bytes(u64::from(packets) * packet.0));
+        (takes > rto).then(|| {
+            format!(
+                "transport: a window of {packets} packets takes {takes} on the slowest link, longer than \
+                 the time-out of {rto}: what only waits is sent again, and may crowd out the rest"
+            )
+        })
+    }
+
+    fn needs_deadlines(&self) -> bool {
+        self.deadlines == Deadlines::First
+    }
+}
+
+/// Added to the priority of a flow that has no deadline, where some have.
+const AFTER_DEADLINES: u64 = 1 << 62;
+
+/// The priority of a packet whose deadline cannot be met any more (authors' module).
+const HOPELESS: u64 = AFTER_DEADLINES + (1 << 30);
+
+/// The state of one flow; windows in packets.
+struct PFabric {
+    config: Config,
+    payload: Bytes,
+    line_rate: Rate,
+    size: Option<Bytes>,
+    deadline: Time,
+    probe_interval: Duration,
+    most: f64,
+    window: f64,
+    ssthresh: f64,
+    /// Time-outs since the last ACK.
+    timeouts: u32,
+}
+
+impl PFabric {
+    fn is_probing(&self) -> bool {
+        self.config.probe_after.is_some_and(|most| self.timeouts >= most)
+    }
+
+    fn priority(&self, leaving: &Leaving) -> u64 {
+        let number = match self.config.priority {
+            Priority::RemainingSize => leaving.remaining,
+            Priority::Size => self.size.unwrap_or(Bytes(u64::MAX)),
+            Priority::BytesSent => leaving.offset,
+        };
+        let thresholds = &self.config.thresholds;
+        match self.config.deadlines {
+            Deadlines::Ignored if thresholds.is_empty() => number.0,
+            Deadlines::Ignored => {
+                let packets = number.0.div_ceil(self.payload.0);
+                thresholds.partition_point(|threshold| *threshold < packets) as u64
+            }
+            Deadlines::First if self.deadline == Time::NEVER => {
+                AFTER_DEADLINES + number.0.min(AFTER_DEADLINES)
+            }
+            Deadlines::First => {
+                // What is in flight needs no more time.
+                let size = self.size.unwrap_or(Bytes(u64::MAX));
+                let unsent = Bytes(size.0 - leaving.offset.0).min(leaving.remaining);
+                let ends = leaving.now + self.line_rate.transmit(unsent);
+                let microsecond = Duration::from_micros(1).0;
+                if ends > self.deadline { HOPELESS } else { self.deadline.0 / microsecond }
+            }
+        }
+    }
+}
+
+impl Controller for PFabric {
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.is_probing() {
+            // [pfabric13] §4.3: an answer to a probe begins slow start anew.
+            self.ssthresh = f64::INFINITY;
+        }
+        self.timeouts = 0;
+        if ack.advanced > 0 {
+            self.window += if self.window < self.ssthresh { 1.0 } else { 1.0 / self.window };
+            self.window = self.window.min(self.most);
+        }
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.ssthresh = (self.window / 2.0).max(2.0);
+        self.window = 1.0;
+        self.timeouts += 1;
+    }
+
+    fn allowance(&self) -> Allowance {
+        let window = Allowance::window(self.window * self.payload.0 as f64);
+        if self.is_probing() {
+            return Allowance { rate: Some(Rate(0)), probe: Some(self.probe_interval), ..window };
+        }
+        window
+    }
+
+    fn header(&self, leaving: &Leaving) -> Header {
+        // A probe stands for the data of its flow: in the authors' module it is data of one byte. With the
+        // best priority of all it would be answered however starved its flow is; and the queue, which serves
+        // the best flow's earliest packet first, would let all that waits of that flow go before the others.
+        if matches!(leaving.kind, Kind::Data | Kind::Probe) {
+            Header::Priority(self.priority(leaving))
+        } else {
+            Header::NONE
+        }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("window_bytes", self.window * self.payload.0 as f64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::transport::controllers::Sign;
+    use crate::transport::fixture::{ACK, LEAVING};
+    use serde_json::json;
+
+    const FORMAT: Format =
+        Format { payload: Bytes(1460), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+
+    fn flow(config: &serde_json::Value) -> Box<dyn Controller> {
+        let path = Path::new(Rate::from_gbps(10), Duration::from_nanos(14_680), FORMAT);
+        let deadline = Time::ZERO + Duration::from_micros(500);
+        let path = Path { size: Some(Bytes(146_000)), deadline, ..path };
+        Config::read(config).unwrap().controller(&path)
+    }
+
+    fn said(flow: &dyn Controller, now: Duration, remaining: u64, offset: u64) -> Header {
+        let (now, remaining, offset) = (Time::ZERO + now, Bytes(remaining), Bytes(offset));
+        flow.header(&Leaving { now, remaining, offset, ..LEAVING })
+    }
+
+    #[test]
+    fn a_time_out_shorter_than_its_window_is_warned_of() {
+        let config = Config::read(&json!({})).unwrap();
+        assert_eq!(config.warning(Rate::from_gbps(10), &FORMAT), None);
+        let warning = config.warning(Rate::from_gbps(1), &FORMAT).unwrap();
+        assert!(warning.contains("23 packets takes 276 us"), "{warning}");
+        let patient = json!({ "reliability": { "fixed_rto": "1 ms" } });
+        let config = Config::read(&patient).unwrap();
+        assert_eq!(config.warning(Rate::from_gbps(1), &FORMAT), None);
+    }
+
+    #[test]
+    fn priorities_are_what_is_left_what_there_is_or_what_was_sent() {
+        for (priority, expected) in
+            [("remaining_size", 14_600), ("size", 146_000), ("bytes_sent", 29_200)]
+        {
+            let flow = flow(&json!({ "priority": priority }));
+            let said = said(&*flow, Duration::ZERO, 14_600, 29_200);
+            assert_eq!(said, Header::Priority(expected), "{priority}");
+        }
+    }
+
+    #[test]
+    fn a_probe_has_the_priority_of_its_flows_data() {
+        let flow = flow(&json!({}));
+        let said = |kind| flow.header(&Leaving { kind, remaining: Bytes(14_600), ..LEAVING });
+        assert_eq!(said(Kind::Probe), said(Kind::Data));
+        assert_eq!(said(Kind::Syn), Header::NONE);
+    }
+
+    #[test]
+    fn a_class_ends_with_its_threshold() {
+        let flow = flow(&json!({ "thresholds": [1, 10] }));
+        for (packets, class) in [(1, 0), (2, 1), (10, 1), (11, 2)] {
+            let said = said(&*flow, Duration::ZERO, packets * 1460, 0);
+            assert_eq!(said, Header::Priority(class), "{packets} packets");
+        }
+    }
+
+    #[test]
+    fn deadlines_go_first_while_they_can_be_met() {
+        let flow = flow(&json!({ "deadlines": "first" }));
+        // 100 us of data, with 500 us and with 90 us to go; then 90 us of it, the rest being in flight.
+        let early = said(&*flow, Duration::ZERO, 125_000, 21_000);
+        let late = said(&*flow, Duration::from_micros(410), 125_000, 21_000);
+        let in_flight = said(&*flow, Duration::from_micros(410), 125_000, 33_500);
+        let (in_time, hopeless) = (Header::Priority(500), Header::Priority(HOPELESS));
+        assert_eq!([early, late, in_flight], [in_time, hopeless, in_time]);
+    }
+
+    #[test]
+    fn a_time_out_begins_again_with_one_packet_and_five_with_probes() {
+        let mut flow = flow(&json!({}));
+        let loss =
+            Loss { now: Time::ZERO, flight: Bytes(14_600), lost: Bytes::ZERO, sign: Sign::Timeout };
+        let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
+        (0..3).for_each(|_| flow.on_ack(&ACK));
+        assert_eq!(window(&*flow), 15, "one more with every ACK");
+        flow.on_loss(&loss);
+        assert_eq!(window(&*flow), 1);
+        (0..20).for_each(|_| flow.on_ack(&ACK));
+        assert_eq!(window(&*flow), 9, "slow start to 8.5, then one a window");
+        (0..5).for_each(|_| flow.on_loss(&loss));
+        let Allowance { rate, probe, .. } = flow.allowance();
+        assert_eq!((rate, probe), (Some(Rate(0)), Some(Duration::from_micros(45))));
+        flow.on_ack(&Ack { advanced: 0, ..ACK });
+        assert_eq!((flow.allowance().rate, window(&*flow)), (None, 1), "any answer ends it");
+        (0..10).for_each(|_| flow.on_ack(&ACK));
+        assert_eq!(window(&*flow), 11, "and begins slow start");
+    }
+}

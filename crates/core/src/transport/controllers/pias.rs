@@ -1,0 +1,129 @@
+//! PIAS: without knowing how long a flow is, it goes behind all shorter ones as it grows.
+//!
+//! Source: [pias15] and its authors' ns-2 module. Packets are tagged where they are sent, with a priority
+//! that falls as the flow passes one threshold after another; switches serve by priority and mark, and
+//! DCTCP does the rest. As in the module, what counts is the payload of the flow before that of the packet:
+//! a packet that is sent again keeps its priority.
+
+use super::dctcp::{self, Dctcp};
+use super::{Ack, Allowance, Controller, Leaving, Loss, Mechanism, Path, Priorities, Transport};
+use crate::base::schema::defaults;
+use crate::base::units::{Bytes, Time};
+use crate::model::packet::{Format, Header};
+use crate::queueing::disciplines::{self, Capacity, strict_priority};
+
+crate::parameters! {
+    /// PIAS: DCTCP whose packets lose priority as their flow grows, so that short flows pass long ones
+    /// although nobody knows which they are ([pias15]).
+    pub struct Config {
+        /// A packet has lost one priority for each of these that its flow had passed before it, in packets
+        /// and ascending (authors' script, web search at a load of 0.8).
+        pub thresholds: Vec<u32> = vec![909, 1329, 1648, 1960, 2143, 2337, 2484],
+            where |thresholds| {
+                let is_ascending = thresholds.is_sorted_by(|one, next| one < next);
+                let is_good = is_ascending && thresholds.len() < 64;
+                if is_good { Ok(()) } else { Err("ascending, and at most 63") }
+            };
+        /// The DCTCP beneath.
+        pub dctcp: dctcp::Config = defaults();
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        let bytes = |packets: &u32| Bytes(u64::from(*packets) * path.format.payload.0);
+        let thresholds = self.thresholds.iter().map(bytes).collect();
+        Box::new(Pias { dctcp: self.dctcp.open(path), thresholds })
+    }
+
+    fn mechanism(&self, format: &Format) -> Mechanism {
+        Mechanism { speaks: true, ..self.dctcp.mechanism(format) }
+    }
+
+    /// With the authors' K at 10 Gb/s, by port.
+    fn queue(&self) -> disciplines::Config {
+        disciplines::Config::strict_priority(strict_priority::Config {
+            classes: self.thresholds.len() as u32 + 1,
+            capacity: None,
+            threshold: Some(Capacity::Packets(65)),
+            mark_by: strict_priority::MarkBy::Port,
+        })
+    }
+
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(self.thresholds.len() as u32 + 1)
+    }
+
+    /// Hosts serve and mark as switches do.
+    fn host_queue(&self) -> disciplines::Config {
+        self.queue()
+    }
+}
+
+struct Pias {
+    dctcp: Dctcp,
+    thresholds: Box<[Bytes]>,
+}
+
+impl Controller for Pias {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.dctcp.on_ack(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.dctcp.on_loss(loss);
+    }
+
+    fn remember(&mut self, now: Time) {
+        self.dctcp.remember(now);
+    }
+
+    fn on_undo(&mut self, now: Time) {
+        self.dctcp.on_undo(now);
+    }
+
+    fn allowance(&self) -> Allowance {
+        self.dctcp.allowance()
+    }
+
+    fn header(&self, leaving: &Leaving) -> Header {
+        let passed = self.thresholds.partition_point(|threshold| *threshold < leaving.offset);
+        Header::Priority(passed as u64)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.dctcp.gauges()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::transport::fixture::{LEAVING, path};
+    use serde_json::json;
+
+    #[test]
+    fn packets_fall_in_priority_as_their_flow_passes_thresholds() {
+        let config = Config::read(&json!({ "thresholds": [2, 3, 7] })).unwrap();
+        assert_eq!(config.priorities(), Priorities::Classes(4));
+        assert_eq!(config.queue().classes(), Some(4));
+        let flow = config.controller(&path());
+        let priority = |packets: u64| {
+            let offset = Bytes(packets * 960);
+            flow.header(&Leaving { offset, ..LEAVING })
+        };
+        let found: Vec<Header> = (0..10).map(priority).collect();
+        // As in the authors' module, the packet that begins at a threshold has not passed it.
+        assert_eq!(found, [0, 0, 0, 1, 2, 2, 2, 2, 3, 3].map(Header::Priority));
+    }
+
+    #[test]
+    fn thresholds_ascend() {
+        for thresholds in [json!([3, 2]), json!([2, 2])] {
+            let problem = Config::read(&json!({ "thresholds": thresholds })).unwrap_err();
+            assert!(problem.to_string().contains("must be ascending"), "{problem}");
+        }
+        assert!(Config::read(&json!({ "thresholds": [] })).is_ok());
+    }
+}

@@ -1,0 +1,295 @@
+//! Swift: a window that follows a target for the round-trip time, down to fractions of a packet.
+//!
+//! Source: [swift20] §3, Algorithm 1. The target is higher over more links, and for flows with smaller
+//! windows: where many flows share a link each has less, and together they need more queue.
+//!
+//! Left out: the second window, for the delay at end hosts, whose processors take no time here. The
+//! delay is the whole round-trip time, propagation included; the target has to be above what an empty
+//! network takes.
+
+use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use crate::base::schema::{Problem, positive, positive_fraction};
+use crate::base::units::{Bytes, Duration, Rate, Time};
+use crate::model::packet::Format;
+
+crate::parameters! {
+    /// Swift: additive increase below a target for the round-trip time, and a decrease in proportion to
+    /// how far it is exceeded; a window below one packet paces ([swift20]). The target depends on the
+    /// network, and the defaults for it are our own choice, for links of 10 Gb/s.
+    pub struct Config {
+        /// Target for a window of `fs_max` packets or more over no links; it should exceed the
+        /// round-trip time of an empty network (own choice: 20 us).
+        pub base_target: Duration = Duration::from_micros(20), where positive;
+        /// What each link on the way there adds to the target (own choice: 3 us).
+        pub hop_scaling: Duration = Duration::from_micros(3);
+        /// Most that a small window adds to the target (own choice: 100 us).
+        pub fs_range: Duration = Duration::from_micros(100);
+        /// Window, in packets, at and below which the target is highest (own choice: 0.1).
+        pub fs_min: f64 = 0.1, where positive;
+        /// Window, in packets, at and above which nothing is added (own choice: 100).
+        pub fs_max: f64 = 100.0, where positive;
+        /// Packets that the window grows by in a round trip below the target (own choice: 1).
+        pub ai: f64 = 1.0, where positive;
+        /// Strength of the decrease: this times the share of the delay above the target (own choice:
+        /// 0.8).
+        pub beta: f64 = 0.8, where positive_fraction;
+        /// Most of the window that one decrease takes (own choice: 0.5).
+        pub max_mdf: f64 = 0.5, where positive_fraction;
+        /// Initial window, in packets (RFC 6928: 10).
+        pub initial_cwnd: f64 = 10.0, where positive;
+        /// Least window, in packets ([swift20]: 0.001).
+        pub min_cwnd: f64 = 0.001, where positive;
+        /// Most that the window may be, in packets (own choice: 10000).
+        pub max_cwnd: f64 = 10_000.0, where positive;
+        /// So many time-outs in a row leave the least window (own choice: 5).
+        pub retransmit_reset: u32 = 5, where positive;
+        /// How data is made reliable.
+        pub reliability: Reliability = Reliability::selective_repeat();
+    }
+    check Config::check
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Problem> {
+        let Self { fs_min, fs_max, min_cwnd, max_cwnd, initial_cwnd, .. } = *self;
+        if fs_min >= fs_max {
+            let message = format!("must be below fs_max, which is {fs_max}");
+            return Err(Problem::new("fs_min", message));
+        }
+        if min_cwnd > max_cwnd {
+            let message = format!("must not be above max_cwnd, which is {max_cwnd}");
+            return Err(Problem::new("min_cwnd", message));
+        }
+        if !(min_cwnd..=max_cwnd).contains(&initial_cwnd) {
+            let message = format!("must be from min_cwnd to max_cwnd: {min_cwnd} to {max_cwnd}");
+            return Err(Problem::new("initial_cwnd", message));
+        }
+        Ok(())
+    }
+
+    /// The target for a flow of this window, in packets, over so many links ([swift20] §3.5); in seconds.
+    fn target(&self, window: f64, hops: u32) -> f64 {
+        let range = self.fs_range.seconds();
+        let span = self.fs_min.powf(-0.5) - self.fs_max.powf(-0.5);
+        let flow_scaling = range * (window.powf(-0.5) - self.fs_max.powf(-0.5)) / span;
+        let fixed = self.base_target + self.hop_scaling * u64::from(hops);
+        fixed.seconds() + flow_scaling.clamp(0.0, range)
+    }
+}
+
+impl Transport for Config {
+    fn controller(&self, path: &Path) -> Box<dyn Controller> {
+        Box::new(Swift {
+            config: self.clone(),
+            hops: path.hops,
+            packet: path.format.payload,
+            packet_bits: path.format.on_wire(path.format.payload).bits(),
+            line_rate: path.line_rate,
+            window: self.initial_cwnd,
+            rtt: path.base_rtt,
+            last_decrease: None,
+            timeouts_in_a_row: 0,
+        })
+    }
+
+    /// Paced only below a window of one packet.
+    fn mechanism(&self, _format: &Format) -> Mechanism {
+        Mechanism::paced_window(&self.reliability)
+    }
+
+    fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
+        let (takes, target) = (slowest.transmit(format.on_wire(format.payload)), self.base_target);
+        (takes > target).then(|| {
+            format!(
+                "transport: a packet takes {takes} on the slowest link, longer than the base_target of \
+                 {target}: windows may stay at min_cwnd though nothing waits"
+            )
+        })
+    }
+}
+
+/// The state of one flow.
+struct Swift {
+    config: Config,
+    hops: u32,
+    /// Payload of a packet, and all of it on the wire.
+    packet: Bytes,
+    packet_bits: f64,
+    line_rate: Rate,
+    /// In packets.
+    window: f64,
+    /// The last sample; before the first one that of an empty network.
+    rtt: Duration,
+    last_decrease: Option<Time>,
+    timeouts_in_a_row: u32,
+}
+
+impl Swift {
+    /// Multiplies the window, unless it has shrunk within the last round-trip time.
+    fn decrease(&mut self, now: Time, factor: f64) {
+        let may = self.last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
+        if may {
+            self.set_window(now, self.window * factor);
+        }
+    }
+
+    fn set_window(&mut self, now: Time, window: f64) {
+        let before = self.window;
+        self.window = window.clamp(self.config.min_cwnd, self.config.max_cwnd);
+        if self.window < before {
+            self.last_decrease = Some(now);
+        }
+    }
+}
+
+impl Controller for Swift {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.rtt = ack.rtt;
+        self.timeouts_in_a_row = 0;
+        let Config { ai, beta, max_mdf, .. } = self.config;
+        let (delay, target) = (ack.rtt.seconds(), self.config.target(self.window, self.hops));
+        if delay < target {
+            let acked = ack.bytes.bits() / self.packet.bits();
+            let increase = ai * acked / self.window.max(1.0);
+            self.set_window(ack.now, self.window + increase);
+        } else {
+            let excess = (delay - target) / delay;
+            self.decrease(ack.now, (1.0 - beta * excess).max(1.0 - max_mdf));
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        match loss.sign {
+            Sign::Gap | Sign::Mark => self.timeouts_in_a_row = 0,
+            Sign::Timeout => self.timeouts_in_a_row += 1,
+        }
+        if self.timeouts_in_a_row >= self.config.retransmit_reset {
+            self.set_window(loss.now, self.config.min_cwnd);
+        } else {
+            self.decrease(loss.now, 1.0 - self.config.max_mdf);
+        }
+    }
+
+    fn allowance(&self) -> Allowance {
+        if self.window >= 1.0 {
+            // A packet that fits but for rounding fits.
+            return Allowance::window(self.window * self.packet.0 as f64 + 0.5);
+        }
+        // One packet every `rtt / window`.
+        let rate = self.packet_bits * self.window / self.rtt.seconds().max(1e-12);
+        let rate = Rate::from_bps(rate).min(self.line_rate);
+        Allowance { rate: Some(rate), ..Allowance::window(self.packet.0 as f64) }
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let window = self.window * self.packet.0 as f64;
+        let target = self.config.target(self.window, self.hops);
+        vec![("window_bytes", window), ("target_s", target), ("rtt_s", self.rtt.seconds())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::base::schema::Parameter;
+    use crate::transport::fixture::{ack, path};
+
+    /// Over two links, with a target of 26 us for large windows.
+    fn swift(config: &Value) -> Box<dyn Controller> {
+        Config::read(config).unwrap().controller(&Path { hops: 2, ..path() })
+    }
+
+    /// Packets in the window after an ACK so many microseconds from the start.
+    fn hear(flow: &mut dyn Controller, at_us: u64, rtt_us: u64) -> f64 {
+        let now = Time::ZERO + Duration::from_micros(at_us);
+        flow.on_ack(&Ack { now, rtt: Duration::from_micros(rtt_us), ..ack(1, 2) });
+        flow.gauges()[0].1 / 960.0
+    }
+
+    fn lose(flow: &mut dyn Controller, at_us: u64, sign: Sign) -> f64 {
+        let now = Time::ZERO + Duration::from_micros(at_us);
+        flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, sign });
+        flow.gauges()[0].1 / 960.0
+    }
+
+    fn assert_near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9 * expected, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn the_target_is_that_of_the_formula() {
+        let config = Config::read(&json!({})).unwrap();
+        let target_us = |window, hops| config.target(window, hops) * 1e6;
+        // a = 100 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 32.6554 us, b = -3.26554 us.
+        for (window, hops, by_hand) in [
+            (1.0, 2, 20.0 + 6.0 + 32.655_43 - 3.265_543),
+            (0.25, 2, 26.0 + 2.0 * 32.655_43 - 3.265_543),
+            (25.0, 5, 35.0 + 32.655_43 / 5.0 - 3.265_543),
+            (100.0, 2, 26.0),
+            (1000.0, 2, 26.0),
+            (0.1, 2, 126.0),
+            (0.001, 2, 126.0),
+            (100.0, 0, 20.0),
+        ] {
+            let target = target_us(window, hops);
+            assert!((target - by_hand).abs() < 1e-4, "{target} is not {by_hand} at {window}");
+        }
+    }
+
+    #[test]
+    fn a_target_that_a_packet_alone_exceeds_is_warned_of() {
+        let config = Config::read(&json!({})).unwrap();
+        let warning = |mbps| config.warning(Rate::from_mbps(mbps), &path().format);
+        assert_eq!(warning(400), None);
+        assert!(warning(399).unwrap().contains("longer than the base_target of 20 us"));
+    }
+
+    #[test]
+    fn below_the_target_it_grows_by_a_packet_a_round_trip() {
+        let mut flow = swift(&json!({}));
+        assert_near(hear(&mut *flow, 10, 20), 10.1);
+        assert_near(hear(&mut *flow, 11, 20), 10.1 + 1.0 / 10.1);
+        // Below one packet every acknowledged packet counts whole.
+        let mut flow = swift(&json!({ "initial_cwnd": 0.5, "ai": 0.25 }));
+        assert_near(hear(&mut *flow, 10, 20), 0.75);
+    }
+
+    #[test]
+    fn above_the_target_it_shrinks_by_the_excess_once_a_round_trip() {
+        let flat = json!({ "fs_range": "0 s" });
+        let mut flow = swift(&flat);
+        // (40 - 26) / 40 = 0.35, times 0.8.
+        assert_near(hear(&mut *flow, 100, 40), 7.2);
+        assert_near(hear(&mut *flow, 139, 40), 7.2);
+        assert_near(hear(&mut *flow, 140, 40), 7.2 * 0.72);
+        // And by a half at most.
+        assert_near(hear(&mut *flow, 10_000, 9_000), 7.2 * 0.36);
+    }
+
+    #[test]
+    fn losses_take_the_most_and_time_outs_in_a_row_all() {
+        let mut flow = swift(&json!({ "retransmit_reset": 3 }));
+        assert_near(lose(&mut *flow, 1_000, Sign::Gap), 5.0);
+        assert_near(lose(&mut *flow, 1_001, Sign::Gap), 5.0);
+        assert_near(lose(&mut *flow, 2_000, Sign::Timeout), 2.5);
+        assert_near(lose(&mut *flow, 3_000, Sign::Timeout), 1.25);
+        assert_near(hear(&mut *flow, 3_100, 20), 2.05);
+        for _ in 0..2 {
+            lose(&mut *flow, 4_000, Sign::Timeout);
+        }
+        assert_near(lose(&mut *flow, 4_001, Sign::Timeout), 0.001);
+    }
+
+    #[test]
+    fn below_one_packet_it_sends_one_every_rtt_over_window() {
+        let mut flow = swift(&json!({ "initial_cwnd": 1 }));
+        let whole = flow.allowance();
+        assert_eq!((whole.window, whole.rate), (Bytes(960), None));
+        hear(&mut *flow, 1_000, 1_000);
+        let paced = flow.allowance();
+        // Half a packet of 8000 bits in a millisecond.
+        assert_eq!((paced.window, paced.rate), (Bytes(960), Some(Rate::from_mbps(4))));
+    }
+}

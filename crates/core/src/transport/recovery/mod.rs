@@ -1,0 +1,8 @@
+//! Loss detection and recovery: scoreboard, RACK, tail loss probes, PRR and spurious losses.
+
+pub mod prr;
+pub mod rack;
+pub mod scoreboard;
+pub mod segment_set;
+pub mod spurious;
+pub mod tail_loss_probe;

@@ -1,0 +1,322 @@
+//! Where the time of flows goes, against cases worked out by hand and closed forms. That every account adds
+//! up is asserted in every run; that accounts change nothing is tried in `invariants.rs`.
+
+use std::collections::BTreeMap;
+
+use crate::common::two_switches::{A, B, C, ENDLESS, X, Y, two_switches};
+use crate::common::{assert_estimates, count, flows, graph, link, mean, run, with};
+use serde_json::{Value, json};
+
+/// Where the time of a flow went, in picoseconds: what is not zero, by name.
+type Told = BTreeMap<String, u64>;
+
+/// Runs a scenario with accounts; tells the flows' that have finished, in order.
+fn accounts(scenario: &Value) -> Vec<Told> {
+    let mut results = run(&with(scenario, json!({ "account": true })));
+    let mut account = results.account.take().unwrap();
+    let mut told: Vec<Told> = account.flow.iter().map(|_| Told::new()).collect();
+    for (name, column) in account.take_parts() {
+        for (flow, part) in told.iter_mut().zip(column).filter(|(_, part)| *part > 0) {
+            flow.insert(name.clone(), part);
+        }
+    }
+    let all = told.iter_mut().zip(account.rounds.iter().zip(&account.fct_ps));
+    for (flow, (rounds, fct)) in all {
+        assert_eq!(flow.values().sum::<u64>(), *fct);
+        if *rounds > 0 {
+            flow.insert("rounds".to_owned(), *rounds);
+        }
+    }
+    told
+}
+
+/// An account as expected, in nanoseconds.
+fn expected(parts: &[(&str, f64)]) -> Told {
+    let of = |(name, ns): &(&str, f64)| (format!("{name}_ps"), (ns * 1000.0).round() as u64);
+    parts.iter().map(of).collect()
+}
+
+/// The same, and so many round trips of the window.
+fn expected_in(rounds: u64, parts: &[(&str, f64)]) -> Told {
+    let mut told = expected(parts);
+    told.insert("rounds".to_owned(), rounds);
+    told
+}
+
+/// One flow over one switch: at 1 Gb/s a packet of 1040 B takes 8.32 us, an ACK of 40 B 0.32 us.
+fn lone(transport: &Value, size: u64) -> Value {
+    json!({
+        "topology": { "kind": "star", "hosts": 2, "rate": "1 Gbps", "delay": "10 us" },
+        "transport": transport,
+        "workload": flows(&[(0.0, 0, 1, size)]),
+    })
+}
+
+/// TCP without a handshake.
+fn tcp(initial: u32) -> Value {
+    json!({
+        "kind": "tcp", "window": { "initial": initial }, "reliability": { "handshake": false },
+    })
+}
+
+#[test]
+fn a_lone_flow_with_a_large_window_has_its_last_packet_s_flight_alone() {
+    let told = accounts(&lone(&tcp(100), 20_000));
+    let flight = [
+        ("flight_propagation", 20_000.0),
+        ("flight_queue_own_host", 19.0 * 8_320.0),
+        ("flight_transmission", 16_640.0),
+    ];
+    assert_eq!(told, [expected(&flight)]);
+}
+
+#[test]
+fn at_a_constant_rate_the_port_and_then_the_clock_hold_packets_back() {
+    let paced = |rate: &str| json!({ "kind": "constant_rate", "rate": rate });
+    let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
+    let turn = [("turn_sender", 19.0 * 8_320.0)];
+    let told = accounts(&lone(&paced("1 Gbps"), 20_000));
+    assert_eq!(told, [expected(&[&flight[..], &turn].concat())]);
+    let rate = [("rate_sender", 19.0 * 8_320.0)];
+    let told = accounts(&lone(&paced("500 Mbps"), 20_000));
+    assert_eq!(told, [expected(&[&flight[..], &turn, &rate].concat())], "half of the time each");
+}
+
+#[test]
+fn a_handshake_is_one_round_trip_of_small_packets() {
+    let with_handshake = with(&tcp(100), json!({ "reliability": { "handshake": true } }));
+    let parts = [
+        ("handshake_propagation", 40_000.0),
+        ("handshake_transmission", 4.0 * 320.0),
+        ("flight_propagation", 20_000.0),
+        ("flight_transmission", 16_640.0),
+    ];
+    assert_eq!(accounts(&lone(&with_handshake, 1_000)), [expected(&parts)]);
+}
+
+#[test]
+fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
+    let (delay, packets) = (10_000_000.0, 300_u64);
+    for initial in [1, 2, 3, 10, 64] {
+        let scenario = json!({
+            "topology": { "kind": "link", "rate": "10 Gbps", "delay": "10 ms" },
+            "transport": tcp(initial as u32),
+            "workload": flows(&[(0.0, 0, 1, packets * 1_000)]),
+        });
+        let told = &accounts(&scenario)[0];
+        // After r round trips a flow may have sent initial * (2^(r + 1) - 1) packets.
+        let rounds = (0..40).find(|r| initial * ((2 << r) - 1) >= packets).unwrap();
+        assert_eq!(told["rounds"], rounds, "initial window {initial}");
+        let propagation = 2.0 * delay * rounds as f64;
+        let transmission = (832.0 + 32.0) * rounds as f64;
+        for (name, ns) in [("propagation", propagation), ("transmission", transmission)] {
+            assert_eq!(told[&format!("window_{name}_ps")], (ns * 1000.0) as u64, "{initial}");
+        }
+        let held = ["rate", "turn", "recovery_gap", "recovery_timeout"];
+        assert!(held.iter().all(|why| !told.contains_key(&format!("{why}_sender_ps"))), "{told:?}");
+    }
+}
+
+#[test]
+fn a_round_of_the_window_is_a_round_trip_and_what_the_receiver_holds_back() {
+    let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
+    let round = [("window_propagation", 40_000.0), ("window_transmission", 16_640.0 + 640.0)];
+    assert_eq!(accounts(&lone(&tcp(1), 2_000)), [expected_in(1, &[round, flight].concat())]);
+    let delayed = with(&tcp(1), json!({ "reliability": { "delayed_ack": "1 ms" } }));
+    let held = [("window_receiver", 1e6)];
+    let told = accounts(&lone(&delayed, 2_000));
+    assert_eq!(told, [expected_in(1, &[&round[..], &flight, &held].concat())]);
+}
+
+/// Two fast hosts, `a` and `c`, and a link of 1 Gb/s from their switch to a third, `b`. What they send
+/// comes to the switch 1.832 us later, or 1.432 us if it is of 540 B.
+fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "topology": graph("a,s,10 Gbps,1 us,,\nc,s,10 Gbps,1 us,,\ns,b,1 Gbps,1 us,,\n"),
+        "transport": transport,
+        "queue": queue,
+        "workload": flows(rows),
+    })
+}
+
+#[test]
+fn what_a_packet_waits_for_depends_on_the_discipline() {
+    // Flow 0 sends three packets, which come at 1.832, 2.664 and 3.496 us; the first takes until 10.152 us.
+    // Flow 1 sends one of 540 B, which comes at 5.432 us and takes 4.32 us.
+    let rows = [(0.0, 0, 2, 3_000), (4e-6, 1, 2, 500)];
+    let of_host = [("flight_propagation", 2_000.0), ("flight_queue_own_host", 1_664.0)];
+    let of_three = |others: f64| {
+        let own = 10_152.0 - 3_496.0 + 8_320.0;
+        let mut parts = of_host.to_vec();
+        parts.extend([("flight_transmission", 9_152.0), ("flight_queue_own_there", own)]);
+        parts.extend((others > 0.0).then_some(("flight_queue_others_there", others)));
+        expected(&parts)
+    };
+    let of_one = |others: f64| {
+        expected(&[
+            ("flight_propagation", 2_000.0),
+            ("flight_transmission", 4_752.0),
+            ("flight_queue_others_there", others),
+        ])
+    };
+    let in_turn = (tcp(10), json!({ "kind": "drop_tail" }));
+    let first_come = accounts(&funnel(&in_turn.0, &in_turn.1, &rows));
+    assert_eq!(first_come, [of_three(0.0), of_one(4_720.0 + 2.0 * 8_320.0)]);
+    let pfabric = json!({ "kind": "pfabric" });
+    let in_classes = json!({ "kind": "pfabric", "thresholds": [2] });
+    for (transport, queue) in [
+        (tcp(10), json!({ "kind": "fair_queueing" })),
+        (pfabric, json!({ "kind": "pfabric" })),
+        (in_classes, json!({ "kind": "strict_priority", "classes": 8 })),
+    ] {
+        let told = accounts(&funnel(&transport, &queue, &rows));
+        assert_eq!(told, [of_three(4_320.0), of_one(4_720.0)], "{queue}");
+    }
+}
+
+#[test]
+fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
+    // The packet of flow 1 comes when flow 0 has filled the queue. Its repair finds the network empty, but
+    // for those of flow 0, which come later.
+    let reliability = json!({ "handshake": false, "fixed_rto": "5 ms" });
+    let transport = json!({
+        "kind": "tcp", "window": { "initial": 20 }, "reliability": reliability,
+    });
+    let queue = json!({ "kind": "drop_tail", "capacity": "4 packets" });
+    let rows = [(0.0, 0, 2, 20_000), (5e-6, 1, 2, 1_000)];
+    let told = accounts(&funnel(&transport, &queue, &rows));
+    let parts = [
+        ("recovery_timeout_sender", 5e6),
+        ("flight_propagation", 2_000.0),
+        ("flight_transmission", 9_152.0),
+    ];
+    assert_eq!(told[1], expected(&parts));
+}
+
+#[test]
+fn a_probe_for_a_lost_tail_costs_what_it_waits() {
+    // One packet may be on its way, and its ACK is lost: the second goes as a probe, and completes the flow.
+    let lossy = |seed: u64| {
+        json!({
+            "seed": seed,
+            "topology": { "kind": "link", "rate": "1 Gbps", "delay": "1 ms", "ack_loss": 0.5 },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 1 }, "reliability": { "tail_probe": "5 ms" },
+            },
+            "workload": flows(&[(0.0, 0, 1, 2_000)]),
+        })
+    };
+    let is_probed = |seed: &u64| {
+        let results = run(&lossy(*seed));
+        let is_late = results.flows.fct_s[0] > 0.010;
+        is_late && (count(&results, "retransmits"), count(&results, "timeouts")) == (0, 0)
+    };
+    let seeds: Vec<u64> = (1..40).filter(is_probed).collect();
+    assert!(seeds.len() > 3, "{seeds:?}");
+    for seed in seeds {
+        let told = &accounts(&lossy(seed))[0];
+        // Two round trips, as the handshake has shown them, and 5 ms.
+        let opening = told.iter().filter(|(name, _)| name.starts_with("handshake"));
+        let rtt: u64 = opening.map(|(_, part)| part).sum();
+        assert_eq!(told["recovery_timeout_sender_ps"], 2 * rtt + 5_000_000_000, "{told:?}");
+        assert!(!told.keys().any(|name| name.starts_with("rate")), "{told:?}");
+    }
+}
+
+#[test]
+fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
+    let lossy = |seed: u64| {
+        json!({
+            "seed": seed,
+            "topology": { "kind": "link", "rate": "1 Gbps", "delay": "1 ms", "loss": 0.02 },
+            "transport": tcp(100),
+            "workload": flows(&[(0.0, 0, 1, 60_000)]),
+        })
+    };
+    let of_one_loss = |seed: &u64| {
+        let results = run(&lossy(*seed));
+        (count(&results, "retransmits"), count(&results, "timeouts")) == (1, 0)
+    };
+    let seeds: Vec<u64> = (1..40).filter(of_one_loss).collect();
+    assert!(seeds.len() > 3, "{seeds:?}");
+    for seed in seeds {
+        let told = &accounts(&lossy(seed))[0];
+        let gap = told["recovery_gap_sender_ps"];
+        // All leave at once, so the third packet after the lost one has to wait for those before it. Its own
+        // transmission and its ACK's are in the round trip.
+        let before = gap - 2 * 1_000_000_000 - 8_320_000 - 320_000;
+        assert_eq!(before % 8_320_000, 0, "{told:?}");
+        assert!((3..60).contains(&(before / 8_320_000)), "{told:?}");
+        assert!(!told.contains_key("rounds") && !told.contains_key("recovery_timeout_sender_ps"));
+    }
+}
+
+/// Single packets that come as a Poisson process to a link of 1 Gb/s.
+fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
+    json!({
+        "seed": seed,
+        "topology": {
+            "kind": "dumbbell", "senders": 100, "receivers": 20,
+            "rate": "200 Gbps", "bottleneck_rate": "1 Gbps",
+        },
+        "transport": "constant_rate",
+        "packet": { "payload": "60 KB", "header": "0 B" },
+        "workload": { "kind": "poisson", "load": load, "sizes": sizes, "flows": 50_000 },
+        "time_limit": "1000 s",
+    })
+}
+
+#[test]
+fn single_packets_wait_for_others_as_the_closed_forms_say() {
+    let fixed = json!({ "kind": "fixed", "size": "1250 B" });
+    let uniform = json!({ "kind": "uniform", "min": "1 B", "max": "2500 B" });
+    // Their first and second moments, in bytes.
+    for (sizes, first, second) in [
+        (fixed, 1250.0, 1250.0 * 1250.0),
+        (uniform, 1250.5, 2_500.0 * 2_501.0 * 5_001.0 / 6.0 / 2_500.0),
+    ] {
+        let load = 0.6;
+        // Pollaczek and Khinchine.
+        let bytes = load * second / (2.0 * first * (1.0 - load));
+        let wait = |seed: u64| {
+            let told = accounts(&single_packets(load, &sizes, seed));
+            let others = told.iter().map(|flow| {
+                let places = ["host", "there"].map(|leg| format!("flight_queue_others_{leg}_ps"));
+                places.iter().filter_map(|place| flow.get(place)).sum::<u64>() as f64 / 1e12
+            });
+            mean(others.skip(2_000))
+        };
+        let waits: Vec<f64> = (1..=4).map(wait).collect();
+        assert_estimates(&waits, bytes * 8.0 / 1e9, 0.04, &format!("mean wait of {sizes}"));
+    }
+}
+
+#[test]
+fn a_victim_of_pause_frames_waits_for_pauses() {
+    // `x` receives at a quarter of what `a` and `b` send; `c` sends one packet to `y` over their link.
+    let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 1_000)];
+    let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
+    let told = accounts(&scenario);
+    let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
+    let (paused, fct) = (victim["flight_paused_there_ps"], victim.values().sum::<u64>());
+    let share = link(&run(&scenario), "s->t", "paused_s") / 5e-3;
+    // While it waits before s->t that link is paused as much as it is all the time.
+    let waits = (paused as f64) / (fct as f64);
+    assert!((waits / share - 1.0).abs() < 0.2, "{waits} and {share}: {victim:?}");
+    assert!(victim.get("flight_queue_idle_there_ps").is_none(), "{victim:?}");
+}
+
+#[test]
+fn a_paused_host_keeps_data_back_for_its_pauses_and_not_for_its_turn() {
+    // As before, but `c` sends more than its switch takes in, and is paused itself.
+    let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 200_000)];
+    let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
+    let told = accounts(&scenario);
+    let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
+    // Its port takes 208 ns for each of the other packets, and all else of its turn is pauses; the last of
+    // them goes on when its own last packet has left.
+    assert_eq!(victim["turn_sender_ps"], 199 * 208_000, "{victim:?}");
+    let paused_s = victim["turn_paused_host_ps"] as f64 / 1e12;
+    let share = paused_s / link(&run(&scenario), "c->s", "paused_s");
+    assert!((0.7..1.0).contains(&share), "{share}: {victim:?}");
+}

@@ -1,0 +1,173 @@
+//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their
+//! results.
+#![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::schema::Parameter;
+use sojourn_core::run::Results;
+use sojourn_core::run::scenario::Scenario;
+use sojourn_core::transport::controllers;
+
+pub mod campaign;
+pub mod scenarios;
+pub mod two_switches;
+
+/// Runs a scenario given as JSON.
+pub fn run(scenario: &Value) -> Results {
+    try_run(scenario).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+/// Runs a scenario, or says what is wrong with it.
+pub fn try_run(scenario: &Value) -> Result<Results, String> {
+    try_run_in_parts([1, 1], scenario)
+}
+
+/// Runs a scenario in so many parts on so many threads, or says what is wrong with it.
+pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
+    let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
+    let results = scenario.run_in_parts(parts, threads, &Watch::default());
+    results.map_err(|problem| problem.to_string())
+}
+
+/// `base` with the tables of `change` laid over it.
+pub fn with(base: &Value, change: Value) -> Value {
+    match (base, change) {
+        (Value::Object(base), Value::Object(change)) => {
+            let mut merged = base.clone();
+            for (key, value) in change {
+                let under = merged.get(&key).unwrap_or(&Value::Null);
+                let value = with(under, value);
+                merged.insert(key, value);
+            }
+            Value::Object(merged)
+        }
+        (_, change) => change,
+    }
+}
+
+/// A workload of flows, each its start in seconds, source, target and size in bytes. They have a second to
+/// finish, if their transport asks for deadlines.
+pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
+    let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
+    for (start, source, target, size) in flows {
+        writeln!(text, "{start:.12},{source},{target},{size},1").unwrap();
+    }
+    json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
+}
+
+/// Flows over one link whose senders send all at once.
+pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+    json!({
+        "topology": with(&json!({ "kind": "link" }), link.clone()),
+        "packet": { "payload": "960 B", "header": "40 B" },
+        "transport": {
+            "kind": "tcp", "window": { "initial": 100 },
+            "reliability": { "handshake": false, "min_rto": "1 s" },
+        },
+        "queue": { "kind": "drop_tail", "capacity": "none" },
+        "workload": flows(rows),
+        "time_limit": "10 s",
+    })
+}
+
+/// The summary of a scenario's run by events. What it tells of its flows, their accounts and its links is the
+/// same in windows, and in parts on one thread and on two.
+pub fn told_by_all_engines(scenario: &Value) -> Value {
+    let told = |engine: &str, parts| {
+        let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
+        let Results { flows, account, summary, .. } = results.unwrap();
+        (format!("{flows:?} {account:?} {}", summary["links"]), summary)
+    };
+    let (by_events, summary) = told("events", [1, 1]);
+    for parts in [[1, 1], [3, 1], [2, 2]] {
+        assert!(by_events == told("windows", parts).0, "{parts:?}");
+    }
+    summary
+}
+
+/// A graph of links with other rates and delays back, if wanted.
+pub fn graph(rows: &str) -> Value {
+    let text = format!("from,to,rate,delay,reverse_rate,reverse_delay\n{rows}");
+    json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } })
+}
+
+/// Doubles the shared buffer until it holds all reserves and headrooms.
+pub fn with_just_enough_buffer(scenario: &Value) -> Value {
+    let sizes = (0..).map(|doublings| format!("{} KB", 10_u64 << doublings));
+    let mut scenarios =
+        sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
+    let fits = |scenario: &Value| {
+        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check(None).is_ok())
+    };
+    scenarios.find(fits).unwrap()
+}
+
+/// Deadlines for the flows of a transport that asks for some, of 10 ms on average; none for others.
+pub fn deadlines(transport: &Value) -> Value {
+    let needs = controllers::Config::read(transport).unwrap().needs_deadlines();
+    if needs { json!({ "mean": "10 ms" }) } else { Value::Null }
+}
+
+/// One count of a run's summary.
+pub fn count(results: &Results, name: &str) -> u64 {
+    results.summary["counts"][name].as_u64().unwrap_or_else(|| panic!("no count `{name}`"))
+}
+
+/// One number of a link.
+pub fn link(results: &Results, link: &str, name: &str) -> f64 {
+    let links = results.summary["links"].as_array().unwrap();
+    let of_link = links.iter().find(|of| of["name"] == link);
+    of_link.and_then(|of| of[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
+}
+
+/// The samples of a probe after `from` seconds.
+pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
+    let samples = &results.samples;
+    let known = samples.probes.iter().position(|known| known == probe);
+    let probe =
+        known.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
+    let rows = samples.time_s.iter().zip(&samples.probe).zip(&samples.value);
+    rows.filter(|((time, of), _)| **of == probe && **time >= from)
+        .map(|(_, value)| *value)
+        .collect()
+}
+
+/// The mean of some numbers.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for value in values {
+        sum += value;
+        count += 1.0;
+    }
+    sum / count
+}
+
+/// Asserts that `value` is within `tolerance` (a share) of `expected`.
+pub fn assert_near(value: f64, expected: f64, tolerance: f64, what: &str) {
+    let error = (value / expected - 1.0).abs();
+    assert!(error <= tolerance, "{what}: {value:.6} is {:.2} % off {expected:.6}", error * 100.0);
+}
+
+/// The standard deviation of some numbers.
+pub fn deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    mean(values.iter().map(|value| (value - centre).powi(2))).sqrt()
+}
+
+/// Asserts that the mean of independent `estimates` is `expected`: within `tolerance` (a share), and no
+/// further off than chance takes it, with twice the room of a 95 % interval.
+pub fn assert_estimates(estimates: &[f64], expected: f64, tolerance: f64, what: &str) {
+    let count = estimates.len() as f64;
+    let estimate = mean(estimates.iter().copied());
+    assert_near(estimate, expected, tolerance, what);
+    let error = deviation(estimates) / (count - 1.0).sqrt();
+    let off = (estimate - expected).abs();
+    assert!(
+        off < 4.0 * error,
+        "{what}: {estimate:.6} is {:.1} errors off {expected:.6}",
+        off / error
+    );
+}

@@ -1,0 +1,77 @@
+//! Ways through time: event by event, in windows, on several threads. That all give the same is held by the
+//! random scenarios of `invariants.rs`; here is which is chosen, and how a run on threads ends.
+
+use crate::common::{run, try_run_in_parts, with};
+use serde_json::{Value, json};
+use sojourn_core::base::run_control::Watch;
+use sojourn_core::run::scenario::Scenario;
+
+/// A permutation among 128 hosts.
+fn fabric() -> Value {
+    json!({
+        "topology": { "kind": "fat_tree", "k": 8, "rate": "100 Gbps" },
+        "transport": "dctcp",
+        "workload": { "kind": "permutation", "size": "300 KB" },
+        "samples": { "interval": "10 us", "flows": [3, 5], "links": ["host0->edge0_0"] },
+    })
+}
+
+#[test]
+fn the_engine_is_chosen_by_rates_and_delays_and_the_summary_says_which_it_was() {
+    let engine = |topology: Value| {
+        let scenario = with(&fabric(), json!({ "topology": null, "samples": null }));
+        run(&with(&scenario, json!({ "topology": topology }))).summary["engine"].clone()
+    };
+    let slow = json!({ "kind": "fat_tree", "k": 4, "rate": "1 Gbps" });
+    assert_eq!(engine(slow), json!({ "kind": "events" }), "an eighth of a packet a window");
+    let without_delay = json!({ "kind": "star", "hosts": 8, "delay": "0 s" });
+    assert_eq!(engine(without_delay), json!({ "kind": "events" }));
+    let fast = engine(json!({ "kind": "fat_tree", "k": 4, "rate": "100 Gbps" }));
+    assert_eq!((&fast["kind"], &fast["window_s"]), (&json!("windows"), &json!(1e-6)));
+    assert_eq!((&fast["groups"], &fast["threads"]), (&json!(36), &json!(1)));
+    assert!(fast["windows"].as_u64() > Some(10));
+    assert_eq!((&fast["parts"], &fast["balance"]), (&json!(1), &json!(1.0)));
+}
+
+#[test]
+fn a_run_on_threads_gives_what_a_run_on_one_gives_and_says_how_many_there_were() {
+    let told = |threads| {
+        let results = try_run_in_parts([threads, threads], &fabric()).unwrap();
+        let engine = &results.summary["engine"];
+        assert_eq!((&engine["threads"], &engine["parts"]), (&json!(threads), &json!(threads)));
+        // All hosts send as much: no part has much more to do than another.
+        assert!((0.8..=1.0).contains(&engine["balance"].as_f64().unwrap()), "{engine}");
+        format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"])
+    };
+    let alone = told(1);
+    for threads in [2, 4] {
+        assert!(told(threads) == alone, "{threads} threads differ from one");
+    }
+}
+
+#[test]
+fn a_run_that_is_served_by_events_takes_one_thread_whatever_it_is_offered() {
+    let scenario = with(&fabric(), json!({ "engine": "events" }));
+    let results = try_run_in_parts([2, 2], &scenario).unwrap();
+    assert_eq!(results.summary["engine"], json!({ "kind": "events" }));
+}
+
+#[test]
+fn more_threads_than_nodes_are_no_harm() {
+    let star = json!({ "kind": "star", "hosts": 3, "rate": "100 Gbps" });
+    let scenario = with(&fabric(), json!({ "topology": null, "samples": null }));
+    let scenario = with(&scenario, json!({ "topology": star }));
+    let results = try_run_in_parts([9, 9], &scenario).unwrap();
+    assert_eq!(results.flows.fct_s, run(&scenario).flows.fct_s);
+}
+
+#[test]
+fn a_run_on_threads_can_be_stopped() {
+    let scenario = Scenario::parse(&fabric().to_string()).unwrap();
+    for threads in [1, 3] {
+        let watch = Watch::default();
+        watch.stop("");
+        let stopped = scenario.run_on(threads, &watch);
+        assert_eq!(stopped.unwrap_err().to_string(), "interrupted", "{threads} threads");
+    }
+}

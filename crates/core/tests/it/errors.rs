@@ -1,0 +1,293 @@
+//! What people may get wrong, and what they are told: one line each, with the field and the remedy. And
+//! runs that cannot finish: they end at their limit and say why.
+
+use std::fmt::Write;
+
+use crate::common::{count, flows, run, try_run, with};
+use serde_json::{Value, json};
+
+/// A scenario with nothing wrong.
+fn good() -> Value {
+    json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
+        "transport": "dctcp",
+        "workload": flows(&[(0.0, 0, 2, 1_000)]),
+    })
+}
+
+/// A CSV file of a scenario.
+fn file(kind: &str, text: &str) -> Value {
+    json!({ "kind": kind, "file": { "name": format!("{kind}.csv"), "text": text } })
+}
+
+/// `table` with the values of `change` in place of its own, whole.
+fn replaced(mut table: Value, change: Value) -> Value {
+    let Value::Object(change) = change else { panic!("{change} is no table") };
+    for (key, value) in change {
+        table[key] = value;
+    }
+    table
+}
+
+fn poisson(change: Value) -> Value {
+    let sizes = json!({ "kind": "fixed", "size": "10 KB" });
+    json!({ "workload": replaced(json!({ "kind": "poisson", "load": 0.5, "sizes": sizes }), change) })
+}
+
+fn calls(pattern: &Value) -> Value {
+    let size = json!({ "kind": "fixed", "size": "1 KB" });
+    let rpc = json!({ "kind": "rpc", "request": size, "response": size, "pattern": pattern });
+    json!({ "workload": rpc })
+}
+
+fn trace(rows: &str) -> Value {
+    json!({ "workload": file("trace", &format!("start_s,source,target,size_bytes\n{rows}")) })
+}
+
+fn graph(rows: &str) -> Value {
+    json!({ "topology": file("graph", &format!("from,to,rate,delay\n{rows}")) })
+}
+
+fn losses(text: &str) -> Value {
+    json!({ "topology": { "losses": { "name": "losses.csv", "text": text } } })
+}
+
+/// Each mistake by itself, as a change of [`good`].
+fn mistakes() -> Vec<Value> {
+    [names_and_values(), what_must_fit(), traffic_and_files()].concat()
+}
+
+fn names_and_values() -> Vec<Value> {
+    vec![
+        // Names.
+        json!({ "transprot": "dctcp" }),
+        json!({ "outstanding": 5 }),
+        json!({ "topology": { "kind": "star", "hosts": 4, "queue": "red" } }),
+        json!({ "transport": { "kind": "dctcp", "min_rto": "1 ms" } }),
+        json!({ "transport": { "kind": "dctpc" } }),
+        json!({ "transport": "dctpc" }),
+        json!({ "transport": { "kind": "dctcp", "reliability": { "min_rtt": "1 ms" } } }),
+        json!({ "transport": null }),
+        json!({ "model": "max_mim" }),
+        json!({ "routing": "spray" }),
+        json!({ "samples": { "interval": "1 ms", "queues": ["left->rihgt"] } }),
+        json!({ "samples": { "queues": ["left->right"] } }),
+        // Units, signs and ranges.
+        json!({ "topology": { "rate": 10 } }),
+        json!({ "topology": { "rate": "10" } }),
+        json!({ "topology": { "rate": "10 Gb" } }),
+        json!({ "topology": { "rate": "-10 Gbps" } }),
+        json!({ "topology": { "rate": "0 bps" } }),
+        json!({ "topology": { "delay": "1 fs" } }),
+        json!({ "topology": { "loss": 1.5 } }),
+        json!({ "topology": { "senders": 0 } }),
+        json!({ "topology": { "senders": 1.5 } }),
+        json!({ "seed": "one" }),
+        json!({ "transport": { "kind": "dctcp", "gain": 0 } }),
+        json!({ "packet": { "payload": "0 B" } }),
+        json!({ "packet": { "payload": "64 KiB" } }),
+        json!({ "packet": { "ack": "64 KiB" } }),
+        json!({ "packet": { "header": "18446744073709551615 B" } }),
+    ]
+}
+
+fn what_must_fit() -> Vec<Value> {
+    vec![
+        json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
+        json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
+        json!({ "queue": { "kind": "dcqcn_red", "kmin": "300 KB" } }),
+        json!({ "queue": {
+            "kind": "red", "min_threshold": "62.5 packets", "max_threshold": "50 KB",
+        } }),
+        json!({ "queue": { "kind": "red", "min_threshold": "0 packets" } }),
+        json!({ "queue": { "kind": "red", "weight": 0 } }),
+        json!({ "queue": { "kind": "red", "weight": 1.5 } }),
+        json!({ "queue": { "kind": "red", "bottom": 0.6 } }),
+        json!({ "queue": { "kind": "red", "max_p": 0.6, "adaptive": true } }),
+        json!({ "queue": { "kind": "red", "max_p": 0.1, "bottom": 0.2, "adaptive": true } }),
+        json!({ "queue": { "kind": "red", "count_in": "packet" } }),
+        json!({ "queue": { "kind": "drop_tail", "capacity": "1 KB" } }),
+        json!({ "queue": { "kind": "strict_priority", "classes": 65 } }),
+        json!({ "queue": { "kind": "drr", "quantum": "1039 B" } }),
+        json!({ "host_queue": { "kind": "sfq", "quantum": "1500 B" }, "packet": { "payload": "1461 B" } }),
+        json!({ "queue": { "kind": "sfq", "buckets": 0 } }),
+        json!({ "queue": { "kind": "fq_codel", "queues": 0 } }),
+        json!({ "queue": { "kind": "fq_codel", "drop_batch": 0 } }),
+        json!({ "queue": { "kind": "fq_codel", "quantum": "500 B" } }),
+        json!({ "queue": { "kind": "fair_queueing", "capacity": "1 KB" } }),
+        json!({ "queue": { "kind": "codel", "law": { "target": "100 ms" } } }),
+        json!({ "queue": { "kind": "fq_codel", "law": { "interval": "0 s" } } }),
+        json!({ "queue": { "kind": "strict_priority", "classes": 4 }, "transport": "pias" }),
+        json!({ "transport": { "kind": "pias", "thresholds": [2, 1] } }),
+        json!({ "transport": { "kind": "d3" }, "routing": "spray_random" }),
+        json!({
+            "transport": "d2tcp",
+            "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 2 }] },
+        }),
+        json!({ "host_queue": { "kind": "drop_tail", "capacity": "0 packets" } }),
+        json!({ "queue": { "kind": "pfabric", "capacity": "1499 B" }, "packet": { "payload": "1460 B" } }),
+        json!({
+            "transport": { "kind": "pfabric", "deadlines": "first" },
+            "workload": { "kind": "flows", "flows": [{ "source": 0, "target": 2 }] },
+        }),
+        json!({ "transport": { "kind": "pfabric", "thresholds": [10, 10] } }),
+        json!({ "transport": { "kind": "pfabric", "thresholds": [10], "deadlines": "first" } }),
+        json!({ "transport": "pdq", "routing": "spray_random" }),
+        json!({
+            "transport": "pdq", "routing": "flow_hash",
+            "topology": { "kind": "star", "hosts": 32_769 }, "workload": "long_lived",
+        }),
+        json!({ "switch": { "pause": {} } }),
+        json!({ "switch": { "alpha": 1 } }),
+        json!({ "switch": { "alpha": 1, "shared_buffer": "1 MB", "pause": {} } }),
+        json!({ "switch": { "pause": {}, "shared_buffer": "10 KB" } }),
+        json!({ "switch": { "alpha": -1, "shared_buffer": "1 MB" } }),
+        json!({
+            "transport": { "kind": "timely", "segments": { "size": "64 KB" } },
+            "switch": { "shared_buffer": "50 KB" },
+        }),
+        json!({ "transport": { "kind": "timely", "segments": { "spacing": "1 Gbps" } } }),
+        json!({ "host": { "rtt_noise": { "kind": "spikes", "probability": 2, "size": "1 us" } } }),
+        json!({ "host": { "rtt_noise": "uniformly" } }),
+        json!({ "switch": { "pause": { "alpha": 0 }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "headroom": "400 KB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "reserve": "2 MB" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "watchdog": "0 s" }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": true, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "shared_buffer": "1 KB" } }),
+        json!({ "traffic_classes": { "trace": 8 } }),
+        json!({ "traffic_classes": { "trcae": 1 } }),
+        json!({ "switch": { "pause": { "classes": [1] }, "shared_buffer": "1 MB" } }),
+        json!({ "switch": { "pause": { "classes": [] }, "shared_buffer": "1 MB" } }),
+        json!({ "warm_up": "20 s" }),
+        // Transports beside one another.
+        json!({ "transports": { "traces": "tcp" } }),
+        json!({ "queue": { "kind": "fair_queueing", "weights": { "trce": 2 } } }),
+        json!({ "queue": { "kind": "fair_queueing", "weights": { "trace": 0 } } }),
+        json!({ "transports": { "trace": "tpc" } }),
+        json!({ "transports": { "trace": "rcp" } }),
+        json!({ "transports": "tcp" }),
+        json!({ "transport": "none", "transports": { "trace": "tcp" }, "model": "max_min" }),
+    ]
+}
+
+fn traffic_and_files() -> Vec<Value> {
+    let sizes = |text| poisson(json!({ "sizes": file("empirical", text) }));
+    vec![
+        // Calls.
+        calls(&json!({ "load": 0.5, "outstanding": 1 })),
+        calls(&json!({})),
+        calls(&json!({ "load": 0.5, "think": "1 us" })),
+        calls(&json!({ "outstanding": 0 })),
+        replaced(calls(&json!({ "load": 0.5 })), json!({ "model": "max_min" })),
+        json!({ "workload": { "kind": "storage", "reads": 1.5, "pattern": { "outstanding": 1 } } }),
+        // Loads and sizes.
+        poisson(json!({ "load": 0 })),
+        poisson(json!({ "load": 1.2 })),
+        poisson(json!({ "gap_shape": 1 })),
+        poisson(json!({ "sizes": { "kind": "fixed" } })),
+        poisson(json!({ "sizes": { "kind": "pareto", "mean": "1 KB", "shape": 0.9 } })),
+        sizes("1000 0.2\n2000 0.1\n3000 1\n"),
+        sizes("1000 0.2\n3000 0.9\n"),
+        // Traces.
+        trace("0,0,2,1000\n0,0,9,1000\n"),
+        trace("0,0,receiver7,1000\n"),
+        trace("0,0,0,1000\n"),
+        trace("0.2,0,2,1000\n0.1,0,2,1000\n"),
+        trace("-1,0,2,1000\n"),
+        trace("0,0,2,0\n"),
+        trace("0,0,2,5000000000000\n"),
+        trace("0,0,2\n"),
+        trace(""),
+        // Graphs.
+        graph("a,s,1 Gbps,1 us\nb,t,1 Gbps,1 us\n"),
+        graph("a,s,1 Gbps,1 us\nb,s,1 Gbps\n"),
+        graph("a,s,fast,1 us\nb,s,1 Gbps,1 us\n"),
+        // Losses.
+        losses("flow,segment\n0,1\n"),
+        losses("flow,segment,time\n"),
+        losses("flow,segment,time\n0,1\n"),
+        losses("flow,segment,time\n-1,1,1\n"),
+        losses("flow,segment,time\n0,0.5,1\n"),
+        losses("flow,segment,time\n0,1,0\n"),
+        losses("flow,segment,time\n0,1,\n"),
+        losses("flow,segment,time\n0,1,1\n0,1,2\n0,1,1\n"),
+        with(&losses("flow,segment,time\n0,1,1\n"), json!({ "topology": { "loss": 0.1 } })),
+        json!({ "topology": { "losses": 3 } }),
+        json!({ "topology": { "rate_trace": { "name": "rates", "text": "1\n0\n" } } }),
+        json!({ "topology": { "rate_trace": { "name": "rates", "text": "time_s,rate_bps\n" } } }),
+        json!({ "topology": { "bursts": { "enter": 0.1 } } }),
+        json!({ "topology": { "bursts": { "enter": 0.1, "leave": 0 } } }),
+        json!({ "topology": { "loss": 0.1, "bursts": { "enter": 0.1, "leave": 0.5 } } }),
+    ]
+}
+
+/// Laws of delay with parameters that make no sense.
+fn mistaken_delays() -> Vec<Value> {
+    vec![
+        json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
+        json!({ "transport": { "kind": "fast", "gamma": 1.5 } }),
+        json!({ "transport": { "kind": "fast", "alpha": 0 } }),
+        json!({ "transport": { "kind": "swift", "fs_min": 100 } }),
+        json!({ "transport": { "kind": "swift", "min_cwnd": 2, "max_cwnd": 1 } }),
+        json!({ "transport": { "kind": "swift", "initial_cwnd": 20_000 } }),
+        json!({ "transport": { "kind": "constant_rate", "window": "0 B" } }),
+        json!({ "transport": { "kind": "vegas", "alpha": 5 } }),
+        json!({ "transport": { "kind": "vegas", "gamma": 0 } }),
+        json!({ "transport": { "kind": "vegas", "decrease": 1.5 } }),
+        json!({ "transport": { "kind": "vegas", "variant": "reno" } }),
+        json!({ "transport": { "kind": "copa", "delta": 0 } }),
+        json!({ "transport": { "kind": "copa", "delta": -0.5 } }),
+        json!({ "transport": { "kind": "copa", "min_rtt_window": "0 s" } }),
+        json!({ "transport": { "kind": "copa", "initial_window": 0 } }),
+    ]
+}
+
+#[test]
+fn every_mistake_is_explained_in_one_line() {
+    let mut lines = String::new();
+    assert!(try_run(&good()).is_ok());
+    for mistake in mistakes().into_iter().chain(mistaken_delays()) {
+        // A part that says its kind takes the place of the good one; others are changes of it.
+        let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
+        let change = mistake.clone();
+        let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
+        let Err(problem) = try_run(&scenario) else { panic!("{mistake} is accepted") };
+        assert!(!problem.contains('\n'), "{problem}");
+        writeln!(lines, "{problem}").unwrap();
+    }
+    insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn text_that_is_no_json_is_an_error_with_its_place() {
+    let problem = sojourn_core::run::scenario::Scenario::parse("{\"seed\": }").unwrap_err();
+    assert_eq!(problem.to_string(), "expected value at line 1 column 10");
+}
+
+#[test]
+fn a_flow_that_is_still_sending_at_the_limit_is_unfinished_and_not_stuck() {
+    // All is lost, and sent again and again.
+    let lost = json!({
+        "topology": { "loss": 1.0 },
+        "time_limit": "500 ms",
+        "workload": flows(&[(0.0, 0, 2, 50_000), (0.25, 1, 3, 1)]),
+    });
+    // A bottleneck so slow that its senders are paused nearly all the time.
+    let paused = json!({
+        "topology": { "bottleneck_rate": "20 Mbps" },
+        "transport": "constant_rate",
+        "switch": { "shared_buffer": "100 KB", "pause": {} },
+        "time_limit": "2 ms",
+        "workload": flows(&[(0.0, 0, 2, 9_000_000), (0.0, 1, 3, 9_000_000)]),
+    });
+    let many: Vec<_> = (0..13).map(|i| (f64::from(i) * 1e-3, i % 2, 2, 1_000_000_000)).collect();
+    let many = json!({ "time_limit": "20 ms", "workload": flows(&many) });
+    for (change, limit, unfinished) in [(lost, 0.5, 2), (paused, 0.002, 2), (many, 0.02, 13)] {
+        let results = run(&with(&good(), change));
+        assert_eq!(results.summary["simulated_s"], limit);
+        assert_eq!(count(&results, "unfinished"), unfinished);
+        assert_eq!(results.summary["stuck"], json!([]));
+    }
+}

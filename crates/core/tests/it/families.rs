@@ -1,0 +1,422 @@
+//! What every member of a family promises, whatever it is asked: no list of parts to keep but here and
+//! there a word on how to build one.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sojourn_core::base::random::Random;
+use sojourn_core::base::schema::Parameter;
+use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
+use sojourn_core::ideal::models;
+use sojourn_core::model::packet::{Flags, Format, Kind, Packed, Packet};
+use sojourn_core::queueing::Fifo;
+use sojourn_core::queueing::disciplines::{
+    self, Backlog, Behaviour, Capacity, Context, Found, Queue, Verdict,
+};
+use sojourn_core::run::scenario;
+use sojourn_core::traffic::generators;
+use sojourn_core::transport::controllers::{self, Ack, Controller, Loss, Path, Sign};
+use sojourn_core::{router, topology, traffic};
+
+const FORMAT: Format =
+    Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
+
+// Controllers.
+
+/// Something that a controller is told, after some microseconds.
+#[derive(Clone, Debug)]
+enum Told {
+    /// So many packets have been sent.
+    Sent(u8),
+    /// So many of those in flight are acknowledged, after so many microseconds.
+    Ack { packets: u8, rtt_us: u32, marked: bool, feedback: f32, is_recovering: bool },
+    /// A loss.
+    Loss(Sign),
+    /// A congestion notification.
+    Notification,
+    /// Nothing.
+    Nothing,
+}
+
+fn told() -> impl Strategy<Value = (u32, Told)> {
+    let sign = prop_oneof![Just(Sign::Gap), Just(Sign::Timeout), Just(Sign::Mark)];
+    let feedback = prop_oneof![Just(0.0), -1e9_f32..1e9];
+    let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), feedback, any::<bool>()).prop_map(
+        |(packets, rtt_us, marked, feedback, is_recovering)| Told::Ack {
+            packets,
+            rtt_us,
+            marked,
+            feedback,
+            is_recovering,
+        },
+    );
+    let told = prop_oneof![
+        4 => (1_u8..30).prop_map(Told::Sent),
+        4 => ack,
+        1 => sign.prop_map(Told::Loss),
+        1 => Just(Told::Notification),
+        1 => Just(Told::Nothing),
+    ];
+    (prop_oneof![0_u32..100, 0_u32..5_000], told)
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let rate = (1_000_000_u64..400_000_000_000).prop_map(Rate);
+    let size = prop::option::of((1_u64..10_000_000).prop_map(Bytes));
+    let deadline = prop_oneof![Just(Time::NEVER), (0_u64..10_u64.pow(12)).prop_map(Time)];
+    (rate.clone(), 1_u64..10_000, 0_u32..50, prop::option::of(rate), size, deadline).prop_map(
+        |(line_rate, rtt_us, others, initial_rate, size, deadline)| Path {
+            others,
+            initial_rate,
+            size,
+            deadline,
+            ..Path::new(line_rate, Duration::from_micros(rtt_us), FORMAT)
+        },
+    )
+}
+
+/// A flow as its controller sees it: what it was told so far decides what it may be told next.
+struct Flow<'a> {
+    controller: &'a mut dyn Controller,
+    now: Time,
+    sent: u32,
+    acknowledged: u32,
+}
+
+impl Flow<'_> {
+    fn in_flight(&self) -> u32 {
+        self.sent - self.acknowledged
+    }
+
+    /// Lets time pass: the timer goes off whenever it is due.
+    fn pass(&mut self, span: Duration) {
+        let until = self.now + span;
+        while self.controller.next_timer() <= until {
+            self.now = self.now.max(self.controller.next_timer());
+            self.controller.on_timer(self.now);
+            assert!(self.controller.next_timer() > self.now, "the timer lies in the past");
+        }
+        self.now = until;
+    }
+
+    fn tell(&mut self, told: &Told) {
+        let now = self.now;
+        match *told {
+            Told::Sent(packets) => {
+                for _ in 0..packets {
+                    self.sent += 1;
+                    self.controller.on_sent(now, Bytes(1040));
+                }
+            }
+            Told::Ack { packets, rtt_us, marked, feedback, is_recovering } => {
+                let packets = u32::from(packets).min(self.in_flight());
+                self.acknowledged += packets;
+                self.controller.on_ack(&Ack {
+                    now,
+                    bytes: Bytes(1000 * u64::from(packets)),
+                    advanced: packets,
+                    delivered: packets,
+                    rtt: Duration::from_micros(u64::from(rtt_us)),
+                    marked,
+                    feedback,
+                    sent_at: Time(now.0.saturating_sub(1_000_000 * u64::from(rtt_us))),
+                    is_of_probe: packets == 0,
+                    cumulative: self.acknowledged,
+                    next: self.sent,
+                    is_recovering,
+                    lost: u32::from(is_recovering),
+                    in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
+                });
+            }
+            Told::Loss(sign) => {
+                let flight = Bytes(1000 * u64::from(self.in_flight()));
+                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, sign });
+            }
+            Told::Notification => self.controller.on_notification(now),
+            Told::Nothing => {}
+        }
+    }
+}
+
+fn names(controller: &dyn Controller) -> Vec<&'static str> {
+    controller.gauges().into_iter().map(|(name, _)| name).collect()
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_controller_is_told_it_allows_a_packet_and_no_more_than_the_line(
+        path in path(), story in prop::collection::vec(told(), 0..200),
+    ) {
+        for name in controllers::Config::built_in() {
+            let config = controllers::Config::read(&json!(name)).unwrap();
+            let mut controller = config.controller(&path);
+            let mechanism = config.mechanism(&FORMAT);
+            let is_paced = mechanism.burst.is_some();
+            let gauges = names(&*controller);
+            let mut flow =
+                Flow { controller: &mut *controller, now: Time::ZERO, sent: 0, acknowledged: 0 };
+            for (pause, told) in &story {
+                flow.pass(Duration::from_micros(u64::from(*pause)));
+                flow.tell(told);
+                let allowance = flow.controller.allowance();
+                prop_assert!(allowance.window >= FORMAT.payload, "{name}: {allowance:?}");
+                if let Some(rate) = allowance.rate {
+                    prop_assert!(rate <= path.line_rate, "{name}: {allowance:?}");
+                    let asks = allowance.probe.is_some() || mechanism.sends_trains;
+                    let goes_on = rate.0 > 0 || asks;
+                    prop_assert!(goes_on, "{name} is paused and does not ask: {allowance:?}");
+                    prop_assert!(rate.0 == 0 || is_paced, "{name} does not say that it paces");
+                }
+                prop_assert_eq!(names(flow.controller), gauges.clone(), "{}", name);
+                for (gauge, value) in flow.controller.gauges() {
+                    prop_assert!(value.is_finite(), "{name}: {gauge} is {value}");
+                }
+            }
+        }
+    }
+}
+
+// Queues.
+
+/// What happens at a queue: a packet of this size comes, or the transmitter takes one.
+#[derive(Clone, Debug)]
+enum Visit {
+    Push { bytes: u16, ecn_capable: bool },
+    Pop,
+}
+
+fn visit() -> impl Strategy<Value = Visit> {
+    prop_oneof![
+        3 => (40_u16..1500, any::<bool>())
+            .prop_map(|(bytes, ecn_capable)| Visit::Push { bytes, ecn_capable }),
+        2 => Just(Visit::Pop),
+    ]
+}
+
+/// Every queue discipline with thresholds that a few packets reach, marking at either moment.
+fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
+    let variants = |name: &&str| {
+        let marking = |rest: Value| {
+            ["arrival", "departure"].map(|mark_at| {
+                let mut value = rest.clone();
+                value["mark_at"] = json!(mark_at);
+                value
+            })
+        };
+        match *name {
+            // All packets of these tests have one priority, are of one flow, and none waits for long.
+            "codel" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel" | "pfabric" | "sfq" => {
+                vec![json!({ "kind": name })]
+            }
+            "ecn_threshold" => marking(json!({ "kind": name, "threshold": "3 packets" })).to_vec(),
+            "dcqcn_red" => {
+                marking(json!({ "kind": name, "kmin": "1 KB", "kmax": "5 KB", "pmax": 0.5 }))
+                    .to_vec()
+            }
+            "red" => ["packets", "bytes"]
+                .map(|unit| {
+                    json!({
+                        "kind": name, "count_in": unit, "min_threshold": "0.5 packets",
+                        "max_threshold": "4 KB", "weight": 0.5, "ecn": unit == "bytes",
+                        "wait": unit == "bytes",
+                    })
+                })
+                .to_vec(),
+            // Packets that say no priority are all of one class.
+            "strict_priority" => ["port", "class"]
+                .map(|by| json!({ "kind": name, "threshold": "3 packets", "mark_by": by }))
+                .to_vec(),
+            other => panic!("say here how to build a small `{other}`, and whether it keeps order"),
+        }
+    };
+    let build = |mut value: Value| {
+        value["capacity"] = json!(capacity);
+        disciplines::Config::read(&value).unwrap()
+    };
+    disciplines::Config::NAMES.iter().flat_map(variants).map(build).collect()
+}
+
+fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
+    Packet {
+        sent_at: Time::ZERO,
+        flow: 0,
+        next_hop: 1,
+        sequence,
+        packed: Packed::default(),
+        bytes,
+        kind: Kind::Data,
+        flags: Flags::NONE.with_if(Flags::ECN_CAPABLE, ecn_capable),
+    }
+}
+
+/// Runs `visits` through one queue and empties it, beside a plain line of the packets that should be in it.
+fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit]) {
+    let drops_early = matches!(config, disciplines::Config::red(_));
+    let drops_first = matches!(config, disciplines::Config::fq_codel(_));
+    let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
+        Behaviour::OnArrival(admission) => Box::new(Fifo::new(admission)),
+        Behaviour::OnDeparture(queue) => queue,
+    };
+    let (mut random, mut dropped) = (Random::new(1, "queue"), Vec::new());
+    let (mut line, mut marks, mut seen): (VecDeque<Packet>, u64, u64) = (VecDeque::new(), 0, 0);
+    let visits = visits.iter().chain(std::iter::repeat_n(&Visit::Pop, visits.len()));
+    for (sequence, visit) in (0..).zip(visits) {
+        let before = queue.backlog();
+        let (random, dropped) = (&mut random, &mut dropped);
+        let mut context = Context { now: Time::ZERO, random, dropped, marks: &mut marks };
+        match *visit {
+            Visit::Push { bytes, ecn_capable } => {
+                let packet = data(sequence, bytes, ecn_capable);
+                queue.push(packet, &mut context);
+                line.push_back(packet);
+                if dropped.is_empty() || !drops_early {
+                    assert_eq!(dropped.is_empty(), capacity.fits(before, bytes), "only if it fits");
+                }
+                for gone in dropped.drain(..) {
+                    let next = if drops_first { line.pop_front() } else { line.pop_back() };
+                    assert_eq!(Some(gone), next, "the last is dropped, or else the first");
+                }
+            }
+            Visit::Pop => {
+                let popped = queue.pop(&mut context);
+                let name = |packet: Packet| (packet.sequence, packet.bytes);
+                assert_eq!(popped.map(name), line.pop_front().map(name), "first in, first out");
+                let is_marked = popped.is_some_and(|packet| packet.is_marked());
+                let can_be = popped.is_some_and(|packet| packet.flags.has(Flags::ECN_CAPABLE));
+                assert!(can_be || !is_marked, "only what can be marked is");
+                seen += u64::from(is_marked);
+            }
+        }
+        assert_eq!(*dropped, [], "nothing is dropped as it leaves");
+        let backlog = queue.backlog();
+        let bytes: u64 = line.iter().map(|packet| u64::from(packet.bytes)).sum();
+        assert_eq!((backlog.packets as usize, backlog.bytes), (line.len(), bytes));
+        assert!(!capacity.exceeded_by(backlog));
+        let mut shown = Vec::new();
+        queue.visit(&mut |packet| shown.push(packet.sequence));
+        shown.sort_unstable();
+        let waiting: Vec<u32> = line.iter().map(|packet| packet.sequence).collect();
+        assert_eq!(shown, waiting, "a visit shows what waits");
+    }
+    assert_eq!((queue.backlog(), marks), (Backlog::default(), seen), "every mark is counted once");
+}
+
+proptest! {
+    #[test]
+    fn queues_conserve_packets_keep_their_order_and_respect_their_capacity(
+        visits in prop::collection::vec(visit(), 0..300),
+    ) {
+        for (text, capacity) in
+            [("5 packets", Capacity::Packets(5)), ("7777 B", Capacity::Bytes(7777))]
+        {
+            for config in disciplines(text) {
+                visit_queue(&config, capacity, &visits);
+            }
+        }
+    }
+}
+
+#[test]
+fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
+    for (text, config) in ["5 packets", "7777 B", "none"]
+        .map(|text| disciplines(text).into_iter().map(move |d| (text, d)))
+        .into_iter()
+        .flatten()
+    {
+        let Behaviour::OnArrival(mut admission) = config.build(Rate::from_gbps(10)) else {
+            continue;
+        };
+        let mut random = Random::new(1, "quiet");
+        let quiet_below = admission.quiet_below().min(20_000);
+        for waiting in 0..quiet_below {
+            // As many packets as that can be, and one of the least size to come.
+            let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
+            let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
+            let found = Found { now: Time::ZERO, backlog, left: Time::ZERO };
+            let verdict = admission.admit(&data(0, bytes, true), &found, &mut random);
+            assert_eq!(verdict, Verdict::Accept, "{config:?} {text}, {waiting} waiting");
+        }
+    }
+}
+
+// The catalogue.
+
+/// What a part must be given, where it has no default.
+fn required(part: &str) -> Value {
+    match part {
+        "graph" => json!({ "file": {
+            "name": "g.csv", "text": "from,to,rate,delay\na,s,1 Gbps,1 us\ns,b,1 Gbps,1 us\n",
+        } }),
+        "rpc" => json!({
+            "request": { "kind": "fixed", "size": "1 KB" },
+            "response": { "kind": "fixed", "size": "1 KB" },
+            "pattern": { "load": 0.5 },
+        }),
+        "storage" => json!({
+            "blocks": { "kind": "fixed", "size": "64 KB" }, "pattern": { "outstanding": 1 },
+        }),
+        "poisson" => json!({ "load": 0.5, "sizes": { "kind": "fixed", "size": "1 KB" } }),
+        "incast" => json!({ "fan_in": 2, "size": "1 KB", "interval": "1 ms" }),
+        "synchronised" | "fixed" => json!({ "size": "1 KB" }),
+        "flows" => json!({ "flows": [{ "source": 0, "target": 1 }] }),
+        "trace" => json!({ "file": {
+            "name": "t.csv", "text": "start_s,source,target,size_bytes\n0,0,1,1\n",
+        } }),
+        "mixed" => json!({ "parts": ["long_lived"] }),
+        "exponential" | "pareto" => json!({ "mean": "10 KB" }),
+        "bounded_pareto" | "uniform" => json!({ "min": "1 KB", "max": "2 KB" }),
+        "empirical" => json!({ "table": "web_search" }),
+        "python" => json!({ "controller": { "name": "gentle.py:Gentle", "text": "" } }),
+        _ => json!({}),
+    }
+}
+
+/// Checks that every part of a family reads back what it shows, and shows the defaults of the catalogue.
+fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
+    for part in parts.as_array().unwrap() {
+        let name = part["name"].as_str().unwrap();
+        let given = required(name);
+        let mut value = given.clone();
+        value["kind"] = json!(name);
+        let config = T::read(&value).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        let shown = config.show();
+        assert_eq!(T::read(&shown).as_ref(), Ok(&config), "{name} does not read back");
+        for parameter in part["parameters"].as_array().unwrap() {
+            let field = parameter["name"].as_str().unwrap();
+            let default = &parameter["default"];
+            let pointer = format!("/{}", field.replace('.', "/"));
+            let is_given = given.pointer(&pointer).is_some();
+            match shown.pointer(&pointer) {
+                Some(value) if !default.is_null() && default != "see below" && !is_given => {
+                    assert_eq!(value, default, "{name}.{field}");
+                }
+                // Given, or a table, or inside a table or list that is not there.
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn every_part_and_parameter_is_documented_and_its_default_reads_back() {
+    let catalogue = scenario::catalogue();
+    for (family, parts) in catalogue.as_object().unwrap() {
+        for part in parts.as_array().unwrap() {
+            let is_sentence = |about: &Value| about.as_str().is_some_and(|text| text.contains('.'));
+            assert!(is_sentence(&part["about"]), "{family}: {}", part["name"]);
+            for parameter in part["parameters"].as_array().unwrap() {
+                let what = format!("{family}: {}.{}", part["name"], parameter["name"]);
+                assert!(is_sentence(&parameter["about"]), "{what} is not documented");
+                assert!(!parameter["allowed"].as_str().unwrap().is_empty(), "{what}");
+            }
+        }
+    }
+    check_family::<topology::Config>(&catalogue["topology"]);
+    check_family::<generators::Config>(&catalogue["workload"]);
+    check_family::<traffic::sizes::Config>(&catalogue["sizes"]);
+    check_family::<controllers::Config>(&catalogue["transport"]);
+    check_family::<disciplines::Config>(&catalogue["queue"]);
+    check_family::<router::Config>(&catalogue["router"]);
+    check_family::<models::Config>(&catalogue["model"]);
+}

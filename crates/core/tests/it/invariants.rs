@@ -1,0 +1,136 @@
+//! Random scenarios over all parts: whatever is drawn, flows finish or are accounted for, nothing
+//! leaks, nobody beats the empty network, and the same seed gives the same bits, by events
+//! and in windows, on one thread and on several.
+//!
+//! `make fuzz COUNT=…` draws more of them. A failure prints the seed and the scenario.
+
+use crate::common::campaign::{self, Plan};
+use crate::common::scenarios::scenario;
+use crate::common::{count, try_run_in_parts, with};
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+
+/// Checks that round-trip times are what hosts measure, and the sums of their parts.
+fn check_rtts(results: &Results, scenario: &Value) {
+    let of = |name: &str| -> Vec<f64> {
+        let samples = &results.samples;
+        let Some(probe) = samples.probes.iter().position(|probe| probe == name) else {
+            return Vec::new();
+        };
+        let rows = samples.probe.iter().zip(&samples.value);
+        rows.filter(|(of, _)| **of as usize == probe).map(|(_, value)| *value).collect()
+    };
+    let (told, exact) = (of("measured_rtt_s flow 0"), of("rtt_true_s flow 0"));
+    let host = &scenario["host"];
+    if host["rtt_noise"] == "none" && host["clock_granularity"] == "0 ns" {
+        assert_eq!(told, exact, "a host measures what is not so");
+    }
+    // Of packets that are sprayed or led another way, and of delayed answers, it is not known which way they
+    // took, or how long they waited.
+    let reliability = scenario["transport"].get("dctcp").unwrap_or(&scenario["transport"]);
+    let is_known = scenario["routing"] == "flow_hash"
+        && scenario["failures"].is_null()
+        && reliability["reliability"]["delayed_ack"] == "none"
+        && reliability["reliability"]["sack_compression"] == "none";
+    let parts = ["forward_queueing", "reverse_queueing", "fixed"]
+        .map(|part| of(&format!("rtt_{part}_s flow 0")));
+    for (i, exact) in exact.iter().enumerate().filter(|_| is_known) {
+        let sum: f64 = parts.iter().map(|part| part[i]).sum();
+        assert!((sum - exact).abs() < 1e-11, "{sum} of {exact}: {parts:?}");
+    }
+}
+
+/// All that a run says, but for how it was run.
+fn told(results: &Results) -> [String; 3] {
+    let mut summary = results.summary.clone();
+    summary["engine"] = Value::Null;
+    // A window's last events may be stale ones of a run that is over.
+    summary["counts"]["events"] = Value::Null;
+    summary["scenario"]["engine"] = Value::Null;
+    summary["scenario"]["account"] = Value::Null;
+    [format!("{:?}", results.flows), format!("{:?}", results.samples), summary.to_string()]
+}
+
+/// Asserts that two runs tell the same; shows where they first differ.
+fn assert_same(one: &str, other: &str) {
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let around =
+        |text: &str| text[same.saturating_sub(120)..].chars().take(240).collect::<String>();
+    assert!(one == other, "two ways differ:\n{}\n{}", around(one), around(other));
+}
+
+/// Runs a scenario in a way of its own through time, in so many parts on so many threads.
+fn run_by(engine: &str, parts: [u32; 2], scenario: &Value) -> Results {
+    let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
+    results.unwrap_or_else(|problem| panic!("{engine}: {problem}"))
+}
+
+/// Runs the scenario of a seed in every way, and checks what it says.
+fn check(seed: u64) {
+    let scenario = scenario(seed);
+    let results = run_by("events", [1, 1], &scenario);
+    let flows = &results.flows;
+    let unfinished = count(&results, "unfinished");
+    let stuck = &results.summary["stuck"];
+    let transport = &scenario["transport"];
+    let dctcp = transport.get("dctcp").unwrap_or(transport);
+    let recovery = &dctcp["reliability"]["recovery"];
+    let is_paced =
+        ["constant_rate", "d3", "dcqcn", "fair_share", "patched_timely", "rcp", "timely"]
+            .iter()
+            .any(|paced| transport["kind"] == *paced)
+            || transport["segments"].is_object();
+    let is_selective = recovery == "selective_repeat" || recovery == "rack";
+    let is_cut_off = scenario["failures"].to_string().contains("none");
+    if is_cut_off {
+        // Flows may need what does not come back.
+    } else if recovery == "go_back_n" || is_paced && !is_selective {
+        // Without congestion control, or with one that takes losses for impossible, a sender that does not
+        // learn what has come may lose the same packets for ever where a buffer is tiny. Then it is
+        // unfinished, but not stuck: it goes on sending.
+        let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
+        assert!(unfinished == 0 || is_lossy);
+    } else {
+        assert_eq!(unfinished, 0);
+    }
+    assert_eq!(*stuck, serde_json::json!([]));
+    let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
+    for ((delivered, size), outcome) in pairs {
+        assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");
+    }
+    let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
+    assert!(flows.slowdown.iter().all(is_possible));
+    check_rtts(&results, &scenario);
+    let by_events = told(&results);
+    // Threads wait for each other longer than these small networks take.
+    let ways: &[_] = if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
+    for parts in ways {
+        let in_windows = told(&run_by("windows", *parts, &scenario));
+        by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
+    }
+    check_accounts(&scenario, &results, ways[ways.len() - 1]);
+}
+
+/// Checks that accounts change nothing, and are the same in every way. That their parts add up is asserted
+/// in every run.
+fn check_accounts(scenario: &Value, results: &Results, parts: [u32; 2]) {
+    let scenario = with(scenario, json!({ "account": true }));
+    let (by_events, in_windows) =
+        (run_by("events", [1, 1], &scenario), run_by("windows", parts, &scenario));
+    let without = told(results);
+    for kept in [&by_events, &in_windows] {
+        without.iter().zip(&told(kept)).for_each(|(one, other)| assert_same(one, other));
+        let (account, flows) = (kept.account.as_ref().unwrap(), &kept.flows);
+        let finished = flows.flow.iter().zip(&flows.outcome).filter(|(_, outcome)| **outcome == 0);
+        let finished: Vec<u64> = finished.map(|(flow, _)| *flow).collect();
+        assert_eq!(account.flow, finished, "every flow that has finished has an account");
+    }
+    let shown = |results: &Results| format!("{:?}", results.account);
+    assert_same(&shown(&by_events), &shown(&in_windows));
+}
+
+#[test]
+fn random_scenarios_account_for_everything_and_repeat() {
+    let plan = Plan { name: "scenarios", usual: 1000, block: 1 };
+    campaign::run(&plan, check, |seed| scenario(seed).to_string());
+}

@@ -1,0 +1,109 @@
+//! No flow with data to send falls silent for longer than its time-out allows, and none stays in one repair
+//! while packets come.
+
+use crate::common::{flows, run, samples, with};
+use serde_json::{Value, json};
+use sojourn_core::transport::controllers::Config;
+
+/// The longest stretch of equal values, in samples, before the last change.
+fn longest_pause(values: &[f64]) -> usize {
+    let runs: Vec<_> = values.chunk_by(|one, next| one.to_bits() == next.to_bits()).collect();
+    runs[..runs.len() - 1].iter().map(|run| run.len()).max().unwrap_or(0)
+}
+
+#[test]
+fn no_sender_is_silent_for_longer_than_its_time_out() {
+    let mut silent = Vec::new();
+    for kind in Config::built_in() {
+        for recovery in ["selective_repeat", "rack", "new_reno", "reno"] {
+            let reliability = json!({
+                "recovery": recovery, "handshake": true,
+                "initial_rto": "50 ms", "min_rto": "10 ms", "max_rto": "50 ms",
+            });
+            let transport = match kind {
+                "d2tcp" | "pias" => {
+                    json!({ "kind": kind, "dctcp": { "reliability": reliability } })
+                }
+                // Below a packet its window is a pace, of which the least would be a packet in seconds.
+                "swift" => json!({ "kind": kind, "reliability": reliability, "min_cwnd": 0.2 }),
+                _ => json!({ "kind": kind, "reliability": reliability }),
+            };
+            let results = run(&json!({
+                "topology": {
+                    "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "100 Mbps",
+                    "delay": "1 ms", "bursts": { "enter": 0.01, "leave": 0.4 }, "ack_loss": 0.02,
+                },
+                "transport": transport,
+                "workload": flows(&[(0.0, 0, 1, 300_000)]),
+                "time_limit": "20 s",
+                "samples": { "interval": "1 ms", "links": ["left->right"] },
+            }));
+            let sent = samples(&results, "transmitted_bytes left->right", 0.0);
+            // A time-out, and a round trip.
+            let most = 50 + 8;
+            let pause = longest_pause(&sent);
+            if pause > most {
+                silent.push(format!("{kind}, {recovery}: {pause} ms"));
+            }
+            assert_eq!(results.flows.delivered_bytes, [300_000], "{kind}, {recovery}");
+        }
+    }
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+/// Two flows without end, the second five seconds after the first, over 20 Mb/s and 40 ms, and a buffer of as
+/// much.
+fn two_flows(transport: &Value) -> Value {
+    json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 1, "receivers": 1, "rate": "10 Gbps", "delay": "0 s",
+            "bottleneck_rate": "20 Mbps", "bottleneck_delay": "20 ms",
+        },
+        "packet": { "payload": "1448 B", "header": "52 B", "ack": "52 B" },
+        "queue": { "kind": "drop_tail", "capacity": "67 packets" },
+        "host_queue": { "kind": "drop_tail", "capacity": "none" },
+        "transport": transport,
+        "workload": flows(&[(0.0, 0, 1, 200_000_000), (5.0, 0, 1, 200_000_000)]),
+        "time_limit": "30 s",
+        "samples": { "interval": "100 ms", "flows": [0, 1] },
+    })
+}
+
+#[test]
+fn no_flow_repairs_for_ever_while_others_wait() {
+    // Many repairs, of which one is lost: they put off the time-out that this waits for, and so the flow kept
+    // its window for 22 seconds and the other got nothing.
+    let linux = json!({ "timer_granularity": "200 ms", "delayed_ack": "40 ms" });
+    for kind in ["tcp", "cubic"] {
+        for recovery in ["selective_repeat", "rack", "new_reno"] {
+            let transport = json!({
+                "kind": kind, "window": { "count_limit": 1_000_000 },
+                "reliability": with(&linux, json!({ "recovery": recovery })),
+            });
+            let results = run(&two_flows(&transport));
+            let windows = samples(&results, "window_bytes flow 0", 0.0);
+            let pause = longest_pause(&windows);
+            assert!(pause <= 10, "{kind}, {recovery}: one window for {pause}00 ms");
+            let came = samples(&results, "delivered_bytes flow 1", 10.0);
+            let share = (came.last().unwrap() - came[0]) * 8.0 / 20.0 / 20e6;
+            assert!(share > 0.15, "{kind}, {recovery}: the second flow has {share:.3} of the link");
+        }
+    }
+}
+
+#[test]
+fn bbr_leaves_drain_though_repairs_are_lost() {
+    let lone = json!({ "workload": flows(&[(0.0, 0, 1, 10_000_000)]) });
+    for recovery in ["selective_repeat", "rack"] {
+        let bbr = json!({
+            "kind": "bbr",
+            "reliability": {
+                "recovery": recovery, "timer_granularity": "200 ms", "delayed_ack": "40 ms",
+            },
+        });
+        let results = run(&with(&two_flows(&bbr), lone.clone()));
+        // The link takes 4.14 s.
+        let fct = results.flows.fct_s[0];
+        assert!(fct < 4.8, "{recovery}: {fct} s");
+    }
+}

@@ -1,0 +1,133 @@
+//! Pause frames and shared buffers at work.
+
+use crate::common::{assert_near, count, flows, link, run, try_run, with};
+use serde_json::{Value, json};
+
+/// Three senders into one receiver through two switches, without congestion control.
+fn incast() -> Value {
+    json!({
+        "topology": { "kind": "dumbbell", "senders": 4, "receivers": 4 },
+        "transport": { "kind": "constant_rate" },
+        "switch": { "shared_buffer": "400 KB", "pause": {} },
+        "workload": flows(&[
+            (0.0, 0, 4, 2_000_000),
+            (0.0, 1, 4, 2_000_000),
+            (0.0, 2, 5, 2_000_000),
+        ]),
+    })
+}
+
+#[test]
+fn with_enough_headroom_nothing_is_lost_and_the_link_stays_busy() {
+    let results = run(&incast());
+    assert_eq!(count(&results, "drops"), 0);
+    assert_eq!(count(&results, "retransmits"), 0);
+    assert!(count(&results, "pauses") > 0);
+    assert_eq!(count(&results, "finished"), 3);
+    let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
+    // 6 MB in packets of 1040 B through one link of 10 Gb/s.
+    assert_near(last, 6_000.0 * 1040.0 * 8.0 / 10e9, 0.02, "the last completion");
+}
+
+#[test]
+fn headroom_below_what_is_on_its_way_loses_packets() {
+    let tight = with(
+        &incast(),
+        json!({
+            "topology": { "delay": "5 us" },
+            "switch": { "pause": { "headroom": "2 KB" } },
+        }),
+    );
+    assert!(count(&run(&tight), "drops") > 0);
+    let computed = with(&incast(), json!({ "topology": { "delay": "5 us" } }));
+    assert_eq!(count(&run(&computed), "drops"), 0);
+}
+
+#[test]
+fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() {
+    // Three windows of 20 packets of 1040 B are less than the pause threshold.
+    let windowed = with(&incast(), json!({ "transport": { "window": "20 KB" } }));
+    let results = run(&windowed);
+    assert_eq!((count(&results, "pauses"), count(&results, "drops")), (0, 0));
+    let most = link(&results, "left->right", "queue_max_bytes");
+    assert!((45_000.0..=3.0 * 20.0 * 1040.0).contains(&most), "{most}");
+    let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
+    assert_near(last, 6_000.0 * 1040.0 * 8.0 / 10e9, 0.02, "the last completion");
+    // By itself a flow sends a window in a round trip, here of 2 packets, and of one whatever is said.
+    for (window, packets) in [("2999 B", 2.0), ("1 B", 1.0)] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "delay": "50 us" },
+            "transport": { "kind": "constant_rate", "window": window },
+            "workload": flows(&[(0.0, 0, 1, 1_000_000)]),
+        }));
+        let round_trip = 100e-6 + 1040.0 * 0.8e-9 + 40.0 * 0.8e-9;
+        assert_near(results.flows.fct_s[0], 1000.0 / packets * round_trip, 0.01, window);
+    }
+}
+
+#[test]
+fn without_pause_frames_the_same_buffer_overflows() {
+    let without = with(&incast(), json!({ "switch": { "pause": null } }));
+    assert!(count(&run(&without), "drops") > 0);
+}
+
+#[test]
+fn a_victim_flow_waits_behind_a_paused_port() {
+    // Flow 1 goes to an idle receiver but shares the link between the switches with flows into a
+    // congested one; its share of that link follows the pauses.
+    let scenario = |pause: Value| {
+        with(
+            &incast(),
+            json!({
+                "topology": { "bottleneck_rate": "40 Gbps" },
+                "switch": { "shared_buffer": "4 MB", "pause": pause },
+                "workload": flows(&[
+                    (0.0, 0, 4, 3_000_000), (0.0, 1, 4, 3_000_000), (0.0, 2, 4, 3_000_000),
+                    (0.0, 3, 5, 1_000_000),
+                ]),
+            }),
+        )
+    };
+    let (paused, free) = (run(&scenario(json!({ "alpha": 0.03 }))), run(&scenario(Value::Null)));
+    assert!(link(&paused, "left->right", "pauses") > 0.0);
+    assert!(free.flows.slowdown[3] < 1.01, "a link of 40 Gb/s has room for all four");
+    assert!(paused.flows.slowdown[3] > 1.5, "slowdown {}", paused.flows.slowdown[3]);
+}
+
+#[test]
+fn pauses_reach_the_hosts_and_never_stop_control_packets() {
+    let results = run(&incast());
+    assert!(link(&results, "sender0->left", "pauses") > 0.0);
+    assert!(link(&results, "sender0->left", "paused_s") > 0.0);
+    assert!(link(&results, "left->sender0", "pauses") < 1.0, "ACKs congest nothing");
+}
+
+#[test]
+fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
+    let scenario = |alpha: Value| {
+        with(
+            &incast(),
+            json!({ "switch": { "pause": null, "alpha": alpha, "shared_buffer": "100 KB" } }),
+        )
+    };
+    let queue = |alpha| link(&run(&scenario(alpha)), "left->right", "queue_max_bytes");
+    let (pool, share) = (queue(Value::Null), queue(json!(1.0)));
+    assert!((98_960.0..=100_000.0).contains(&pool), "all of it: {pool}");
+    // With alpha 1 a lone queue may take half of the buffer.
+    assert!((48_000.0..=50_000.0).contains(&share), "{share}");
+}
+
+#[test]
+fn a_buffer_without_room_for_headrooms_is_refused() {
+    let error = try_run(&with(&incast(), json!({ "switch": { "shared_buffer": "20 KB" } })));
+    let error = error.err().unwrap();
+    assert!(
+        error.starts_with("switch.shared_buffer: 20 KB is too small for switch `left`"),
+        "{error}"
+    );
+    let error = try_run(&with(&incast(), json!({ "switch": { "shared_buffer": null } })));
+    assert_eq!(
+        error.err().unwrap(),
+        "switch.shared_buffer: missing; pause frames need a shared buffer"
+    );
+}

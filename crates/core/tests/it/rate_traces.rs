@@ -1,0 +1,75 @@
+//! Links whose rate follows a trace: when packets come, by hand; what is counted; and that all ways through
+//! time give the same.
+
+use crate::common::{assert_near, at_once, link, run, told_by_all_engines, try_run, with};
+use serde_json::{Value, json};
+use sojourn_core::run::Results;
+
+/// A packet of 1000 B takes 1 ms, from 10 ms on for ever, and from 15 ms on 0.1 ms.
+const PAUSE: &str = "time_s,rate_bps\n0,8e6\n0.01,0\n0.015,8e7\n";
+
+/// A link of 1 ms with a trace from left to right, whose sender sends all at once.
+fn scenario(trace: &str, flow: (f64, u32, u32, u64)) -> Value {
+    let link = json!({ "delay": "1 ms", "rate_trace": { "name": "rates", "text": trace } });
+    at_once(&link, &[flow])
+}
+
+fn fct_ms(results: &Results) -> f64 {
+    results.flows.fct_s[0] * 1e3
+}
+
+#[test]
+fn packets_take_what_the_rate_is_while_they_are_sent() {
+    let fct = |start, packets: u64| fct_ms(&run(&scenario(PAUSE, (start, 0, 1, 960 * packets))));
+    let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
+    near(fct(0.0, 1), 1.0 + 1.0);
+    // Ten pass before the pause, ten after it.
+    near(fct(0.0, 20), 15.0 + 10.0 * 0.1 + 1.0);
+    // Half before the pause and half after it; and what comes within.
+    near(fct(0.0095, 1), 0.5 + 5.0 + 0.05 + 1.0);
+    near(fct(0.012, 3), 3.0 + 3.0 * 0.1 + 1.0);
+    near(fct(0.1, 3), 3.0 * 0.1 + 1.0);
+}
+
+#[test]
+fn opportunities_of_mahimahi_deliver_so_many_packets_and_begin_again() {
+    // Two packets of 1500 B by 3 ms, one by 10 ms.
+    let fct = |packets: u64| {
+        let change = json!({ "packet": { "payload": "1460 B" } });
+        fct_ms(&run(&with(&scenario("3\n3\n10\n", (0.0, 0, 1, 1460 * packets)), change)))
+    };
+    let by_hand = [2.5, 3.0, 10.0, 12.5, 13.0, 20.0].map(|leaves| leaves + 1.0);
+    for (packets, by_hand) in (1..).zip(by_hand) {
+        assert!((fct(packets) - by_hand).abs() < 1e-9, "{packets}: {}", fct(packets));
+    }
+}
+
+#[test]
+fn utilisation_and_load_go_by_what_the_link_can_carry() {
+    let results = run(&scenario(PAUSE, (0.0, 0, 1, 960 * 20)));
+    // 160 kb of 80 kb before the pause and 240 kb after it: the last ACK is in 1 ms after the last packet.
+    assert_near(link(&results, "left->right", "utilisation"), 0.5, 1e-4, "utilisation");
+    let reference = &results.summary["load_reference"];
+    // 80 kb in the 15 ms until the last rate.
+    assert_eq!(reference["rate_bps"], json!(5_333_333));
+    assert_eq!(reference["what"], json!("left->right, on average over its trace"));
+    let ideal = with(&scenario(PAUSE, (0.0, 0, 1, 1)), json!({ "model": "max_min" }));
+    let problem = try_run(&ideal).unwrap_err();
+    assert!(problem.starts_with("topology.rate_trace: must be left out"), "{problem}");
+}
+
+#[test]
+fn all_ways_through_time_give_the_same_over_a_trace() {
+    let flows: Vec<_> = (0..12).map(|i| (f64::from(i) * 2e-3, i % 3, 3 + i % 2, 60_000)).collect();
+    let scenario = json!({
+        "topology": {
+            "kind": "dumbbell", "senders": 3, "receivers": 2, "rate": "1 Gbps", "delay": "50 us",
+            "bursts": { "enter": 0.01, "leave": 0.5 },
+            "rate_trace": { "name": "rates", "text": "1\n1\n1\n1\n1\n1\n1\n4\n4\n4\n4\n4\n9\n" },
+        },
+        "transport": "dctcp",
+        "workload": crate::common::flows(&flows),
+        "account": true,
+    });
+    assert_eq!(told_by_all_engines(&scenario)["counts"]["finished"], json!(12));
+}

@@ -1,0 +1,342 @@
+//! Broken input: whatever is done to a good scenario or to the files that it names, reading and checking it
+//! ends soon, with a scenario or with one line that names a field, and in bounded memory.
+//!
+//! `make fuzz-input COUNT=…` draws more of them. A failure prints the number and the input.
+#![allow(clippy::disallowed_types, reason = "how long reading takes is a part of what is tried")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use crate::common::campaign::{self, Plan};
+use serde_json::{Value, json};
+use sojourn_core::base::random::Random;
+use sojourn_core::base::schema::{Parameter, Problem};
+use sojourn_core::run::scenario::Scenario;
+
+/// What a run may take, as with `--memory`.
+const MEMORY: u64 = 100_000_000;
+
+/// What all threads of this test may have taken at once: checking takes less than running.
+const MOST_MEMORY_KB: u64 = 1_000_000;
+
+/// How long reading one may take; nearly all take a millisecond.
+const MOST_TIME: Duration = Duration::from_secs(20);
+
+/// How long a line may be: field and message, if each sign of theirs is an escape of six.
+const MOST_SIGNS: usize = 6 * 2_300;
+
+/// Numbers at the ends of types and beyond, and what looks like one.
+const EXTREMES: &[&str] = &[
+    "0",
+    "-0",
+    "1",
+    "-1",
+    "0.5",
+    "1e-320",
+    "1e308",
+    "1e400",
+    "-1e308",
+    "255",
+    "256",
+    "65535",
+    "65536",
+    "2147483648",
+    "4294967295",
+    "4294967296",
+    "9007199254740993",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "340282366920938463463374607431768211456",
+    "0.000000000001",
+    "00",
+    "1_000",
+    "0x10",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e",
+    "٣",
+];
+
+/// Words that mean something, or nearly.
+const WORDS: &[&str] = &[
+    "",
+    "none",
+    "kind",
+    "file",
+    "null",
+    "true",
+    "1 Gbps",
+    "0 bps",
+    "18446744 s",
+    "1 ps",
+    "-1 us",
+    "1e30 GB",
+    "1 packets",
+    "999999999 packets",
+    "16 EiB",
+    "poisson",
+    "dctcp",
+    "fat_tree",
+    "empirical",
+    "a\nb",
+    "\u{0}",
+    "\u{202e}",
+    "🚀",
+    "\u{feff}",
+    "%s{}",
+    "[0]",
+    "a.b.c",
+];
+
+/// Good scenarios: all examples, with the files that they name; those with files first.
+static BASES: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/examples");
+    let entries = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let is_scenario = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "toml");
+    let mut paths: Vec<PathBuf> = entries.filter(is_scenario).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let mut scenario: Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        put_files(&mut scenario, &directory);
+        scenario
+    };
+    let mut bases: Vec<Value> = paths.into_iter().map(read).collect();
+    bases.sort_by_key(|base| !base.to_string().contains("\"text\""));
+    bases
+});
+
+fn put_files(value: &mut Value, directory: &Path) {
+    if let Some(name) = value.get("file").and_then(Value::as_str) {
+        let text = fs::read_to_string(directory.join(name)).unwrap();
+        value["file"] = json!({ "name": name, "text": text });
+    }
+    for child in children(value) {
+        put_files(child, directory);
+    }
+}
+
+fn children(value: &mut Value) -> Vec<&mut Value> {
+    match value {
+        Value::Array(values) => values.iter_mut().collect(),
+        Value::Object(table) => table.values_mut().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+    &choices[random.below(choices.len() as u64) as usize]
+}
+
+/// Any value inside, or the whole.
+fn place<'a>(random: &mut Random, value: &'a mut Value) -> &'a mut Value {
+    let is_leaf = children(value).is_empty();
+    if is_leaf || random.below(6) == 0 {
+        return value;
+    }
+    let mut children = children(value);
+    let child = children.swap_remove(random.below(children.len() as u64) as usize);
+    place(random, child)
+}
+
+/// The text of a file inside, if there is one.
+fn text_of_file<'a>(random: &mut Random, value: &'a mut Value) -> Option<&'a mut String> {
+    if value.get("name").is_some()
+        && let Some(Value::String(_)) = value.get("text")
+    {
+        let Some(Value::String(text)) = value.get_mut("text") else { return None };
+        return Some(text);
+    }
+    let mut found: Vec<_> =
+        children(value).into_iter().filter_map(|child| text_of_file(random, child)).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let chosen = random.below(found.len() as u64) as usize;
+    Some(found.swap_remove(chosen))
+}
+
+/// Changes one value: to another, to nothing, to one from elsewhere, or its name.
+fn change_value(random: &mut Random, scenario: &mut Value) {
+    let other = pick(random, &BASES).clone();
+    let place = place(random, scenario);
+    match random.below(8) {
+        0 => *place = json!(pick(random, WORDS)),
+        1 => {
+            let number = pick(random, EXTREMES);
+            *place = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
+        }
+        2 => {
+            *place = pick(random, &[json!(null), json!([]), json!({}), json!(true), json!([[[]]])])
+                .clone();
+        }
+        3 => *place = self::place(random, &mut other.clone()).clone(),
+        4 => *place = json!([place.take(), self::place(random, &mut other.clone()).clone()]),
+        5 => {
+            if let Value::Object(table) = place {
+                let keys: Vec<String> = table.keys().cloned().collect();
+                let key = if keys.is_empty() { return } else { pick(random, &keys) };
+                let value = table.remove(key).unwrap_or_default();
+                match random.below(3) {
+                    0 => (),
+                    1 => drop(table.insert(broken(random, key), value)),
+                    _ => drop(table.insert((*pick(random, WORDS)).to_owned(), value)),
+                }
+            }
+        }
+        6 => {
+            if let Value::Object(table) = place {
+                let more = other.as_object().unwrap().clone();
+                table.extend(more.into_iter().filter(|_| random.below(3) == 0));
+            }
+        }
+        _ => {
+            if let Value::String(text) = place {
+                *text = broken(random, text);
+            }
+        }
+    }
+}
+
+/// Breaks a text: bytes, lines, fields, numbers.
+fn broken(random: &mut Random, text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let at = random.below(bytes.len() as u64 + 1) as usize;
+    let to = (at + random.below(20) as usize).min(bytes.len());
+    match random.below(10) {
+        0 => bytes.truncate(at),
+        1 => drop(bytes.drain(at..to)),
+        2 => bytes.extend_from_within(at..to),
+        3 => {
+            let flipped = 1 << random.below(8);
+            bytes[at..to].iter_mut().take(1).for_each(|byte| *byte ^= flipped);
+        }
+        4 => drop(bytes.splice(at..to, pick(random, WORDS).bytes())),
+        5 => bytes.insert(at, *pick(random, b",\n\r\"' #{}[]=.-\t\0")),
+        6 | 7 => return with_extreme(random, text),
+        _ => return with_lines(random, text),
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Puts an extreme in the place of a number or a word.
+fn with_extreme(random: &mut Random, text: &str) -> String {
+    let is_between = |sign: char| ",\n \"".contains(sign);
+    let words = text.split(is_between).filter(|word| !word.is_empty()).count() as u64;
+    let (mut left, mut out, mut rest) = (random.below(words.max(1)), String::new(), text);
+    while let Some(start) = rest.find(|sign| !is_between(sign)) {
+        let end = rest[start..].find(is_between).map_or(rest.len(), |end| start + end);
+        if left == 0 {
+            let unit =
+                if random.below(2) == 0 { *pick(random, EXTREMES) } else { pick(random, WORDS) };
+            return out + &rest[..start] + unit + &rest[end..];
+        }
+        left -= 1;
+        out += &rest[..end];
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// Doubles, repeats, swaps or drops lines.
+fn with_lines(random: &mut Random, text: &str) -> String {
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let [one, other] = [0; 2].map(|_: u8| random.below(lines.len() as u64) as usize);
+    match random.below(4) {
+        0 => lines.insert(other, lines[one]),
+        1 => {
+            let times = *pick(random, &[2, 100, 2000]);
+            let many = vec![lines[one]; times];
+            lines.splice(one..=one, many);
+        }
+        2 => lines.swap(one, other),
+        _ => drop(lines.remove(one)),
+    }
+    lines.join("\n")
+}
+
+/// A broken scenario, as JSON that may be broken itself.
+fn input(number: u64) -> String {
+    let random = &mut Random::new(number, "input");
+    let with_files = BASES.iter().filter(|base| base.to_string().contains("\"text\"")).count();
+    let bases = if random.below(2) == 0 { &BASES[..with_files] } else { &BASES[..] };
+    let mut scenario = pick(random, bases).clone();
+    for _ in 0..=random.below(3) {
+        let in_file = random.below(2) == 0;
+        match text_of_file(random, &mut scenario) {
+            Some(text) if in_file => *text = broken(random, text),
+            _ => change_value(random, &mut scenario),
+        }
+    }
+    let text = scenario.to_string();
+    if random.below(8) == 0 { broken(random, &text) } else { text }
+}
+
+/// Reads an input and checks it as `sojourn check` does.
+fn read(text: &str) -> Result<Scenario, Problem> {
+    let scenario = Scenario::parse(text)?;
+    scenario.check(Some(MEMORY))?;
+    Ok(scenario)
+}
+
+fn check(number: u64) {
+    let text = input(number);
+    let began = Instant::now();
+    let outcome = read(&text);
+    let took = began.elapsed();
+    assert!(took < MOST_TIME, "took {took:?}");
+    match outcome {
+        Ok(scenario) => {
+            let shown = scenario.show();
+            assert_eq!(Scenario::read(&shown).unwrap(), scenario, "is another when it was shown");
+        }
+        Err(problem) => {
+            let line = problem.to_string();
+            assert!(!problem.message.is_empty());
+            let is_hidden = |sign: char| sign.is_control() || sign == '\u{202e}';
+            assert!(!line.contains(is_hidden), "more than a line: {line:?}");
+            assert!(line.chars().count() <= MOST_SIGNS, "a long line: {line}");
+            let is_table =
+                serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
+            assert!(!problem.field.is_empty() || !is_table, "no field: {line}");
+        }
+    }
+    let taken = most_memory_kb();
+    assert!(taken <= MOST_MEMORY_KB, "{taken} KB were taken, by this or by what ran beside it");
+}
+
+/// The most memory that this program had at once, where the system tells.
+fn most_memory_kb() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
+}
+
+#[test]
+fn broken_input_is_a_scenario_or_one_line_with_a_field() {
+    let plan = Plan { name: "input", usual: 10_000, block: 100 };
+    campaign::run(&plan, check, input);
+}
+
+#[test]
+fn broken_input_is_broken_in_many_ways() {
+    let mut lines: Vec<String> = Vec::new();
+    let mut accepted = 0;
+    for number in 1..1000 {
+        match read(&input(number)) {
+            Ok(_) => accepted += 1,
+            // Without what differs from one to the next.
+            Err(problem) => {
+                lines
+                    .push(problem.message.chars().filter(|c| c.is_alphabetic()).take(30).collect());
+            }
+        }
+    }
+    lines.sort();
+    lines.dedup();
+    assert!(lines.len() > 200, "{} kinds of problems", lines.len());
+    assert!((100..500).contains(&accepted), "{accepted} of 1000 accepted");
+}

@@ -1,0 +1,326 @@
+//! Loss recovery at work: each kind of loss, and how long it takes to get over it.
+
+use crate::common::{count, flows, link, run, try_run, with};
+use serde_json::{Value, json};
+
+/// Two hosts over one switch-to-switch link: what is lost on it is up to the test.
+fn path() -> Value {
+    json!({
+        "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
+        "transport": { "kind": "dctcp", "reliability": { "min_rto": "10 ms" } },
+    })
+}
+
+/// The completion time in seconds of flow 0.
+fn fct(results: &sojourn_core::run::Results) -> f64 {
+    results.flows.fct_s[0]
+}
+
+#[test]
+fn a_dropped_last_packet_costs_one_timeout() {
+    // Ten packets at once meet a port that holds nine behind the one on the wire... of another
+    // flow.
+    let scenario = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 12 },
+            "queue": { "kind": "drop_tail", "capacity": "10 packets" },
+            "workload": flows(&[(0.0, 0, 2, 12_000), (0.0, 1, 3, 11_000)]),
+        }),
+    );
+    let results = run(&scenario);
+    assert!(count(&results, "drops") > 0);
+    assert_eq!(count(&results, "unfinished"), 0);
+    let timeouts: u32 = results.flows.timeouts.iter().sum();
+    assert!(timeouts >= 1, "nothing follows the last packet, so only a time-out can tell");
+    assert!(results.flows.fct_s.iter().any(|fct| *fct > 0.010), "and it takes 10 ms");
+}
+
+#[test]
+fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
+    let lone = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 90 },
+            "workload": flows(&[(0.0, 0, 2, 200_000)]),
+        }),
+    );
+    let overflow = with(
+        &lone,
+        json!({
+            "transport": { "initial_ssthresh": 90 },
+            "topology": { "bottleneck_rate": "5 Gbps" },
+            "queue": { "kind": "drop_tail", "capacity": "40 packets" },
+        }),
+    );
+    let results = run(&overflow);
+    assert!(count(&results, "drops") > 0);
+    assert_eq!(count(&results, "timeouts"), 0, "later packets reveal the loss");
+    assert!(fct(&results) < 0.002);
+}
+
+#[test]
+fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
+    let scenario = with(
+        &path(),
+        json!({
+            "transport": { "initial_window": 64, "reliability": { "duplicate_acks": "none" } },
+            "topology": { "bottleneck_rate": "5 Gbps" },
+            "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+            "workload": flows(&[(0.0, 0, 2, 60_000)]),
+        }),
+    );
+    let results = run(&scenario);
+    assert!(count(&results, "drops") > 0);
+    assert!(count(&results, "timeouts") > 0);
+    assert!(fct(&results) > 0.010);
+}
+
+#[test]
+fn random_loss_of_data_is_repaired_exactly() {
+    let transports = [
+        "copa",
+        "dctcp",
+        "dcqcn",
+        "fast",
+        "swift",
+        "timely",
+        "patched_timely",
+        "constant_rate",
+        "vegas",
+    ];
+    for transport in transports {
+        let scenario = with(
+            &path(),
+            json!({
+                "topology": { "loss": 0.05 },
+                "transport": { "kind": transport },
+                "time_limit": "60 s",
+                "workload": flows(&[(0.0, 0, 2, 500_000), (0.0, 1, 3, 1), (0.001, 0, 3, 77_777)]),
+            }),
+        );
+        let results = run(&scenario);
+        assert!(link(&results, "left->right", "losses") > 0.0, "{transport}");
+        assert_eq!(count(&results, "finished"), 3, "{transport}: {}", results.summary["stuck"]);
+        assert_eq!(results.flows.delivered_bytes, [500_000, 1, 77_777], "{transport}");
+    }
+}
+
+#[test]
+fn periodic_loss_takes_every_so_many_th_packet() {
+    let scenario = |loss| {
+        json!({
+            "topology": with(&json!({ "kind": "link", "loss_every": 10 }), loss),
+            "transport": { "kind": "constant_rate" },
+            "workload": flows(&[(0.0, 0, 1, 995_000)]),
+        })
+    };
+    let results = run(&scenario(json!({})));
+    // Of n packets n / 10 are lost and sent again: n = 995 + n / 10.
+    let sum = |name| link(&results, "left->right", name) as u64;
+    assert_eq!((sum("packets"), sum("losses")), (1105, 110));
+    assert_eq!((count(&results, "retransmits"), count(&results, "finished")), (110, 1));
+    let problem = try_run(&scenario(json!({ "loss": 0.1 }))).unwrap_err();
+    assert!(problem.starts_with("topology.loss_every: must be left out"), "{problem}");
+}
+
+#[test]
+fn chosen_losses_take_these_packets_and_no_others() {
+    let scenario = |rows: &str| {
+        let text = format!("flow,segment,time\n{rows}");
+        json!({
+            "topology": { "kind": "link", "losses": { "name": "losses.csv", "text": text } },
+            "transport": { "kind": "tcp", "reliability": { "recovery": "reno" } },
+            "workload": flows(&[(0.0, 0, 1, 100_000), (0.0, 0, 1, 100_000)]),
+        })
+    };
+    let lost = |rows| {
+        let results = run(&scenario(rows));
+        assert_eq!(count(&results, "finished"), 2);
+        (count(&results, "losses"), results.flows.retransmits, results.summary["warnings"].clone())
+    };
+    assert_eq!(lost("0,50,1\n"), (1, vec![1, 0], json!([])));
+    // The retransmission too: a time-out repairs that, and sends nothing else again.
+    assert_eq!(lost("0,50,1\n0,50,2\n"), (2, vec![2, 0], json!([])));
+    assert_eq!(
+        lost("1,100,1\n1,0,1\n"),
+        (2, vec![0, 1], json!([])),
+        "a SYN is not sent again as data"
+    );
+    let never = "2 of the 3 packets that left->right was to lose never came to its end";
+    assert_eq!(lost("0,50,1\n0,50,3\n5,1,1\n"), (1, vec![1, 0], json!([never])));
+}
+
+#[test]
+fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
+    let scenario = with(
+        &path(),
+        json!({
+            "topology": { "ack_loss": 0.3 },
+            "transport": { "initial_window": 200 },
+            "workload": flows(&[(0.0, 0, 2, 150_000)]),
+        }),
+    );
+    let results = run(&scenario);
+    assert!(link(&results, "right->left", "losses") > 10.0);
+    assert_eq!(results.flows.fct_s, results.flows.ideal_fct_s, "the receiver missed nothing");
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_the_timeout() {
+    // Half of everything is lost: some retransmissions are, too.
+    let scenario = with(
+        &path(),
+        json!({
+            "topology": { "loss": 0.5, "ack_loss": 0.5 },
+            "transport": { "reliability": { "max_rto": "20 ms" } },
+            "time_limit": "100 s",
+            "workload": flows(&[(0.0, 0, 2, 100_000)]),
+        }),
+    );
+    let results = run(&scenario);
+    assert_eq!(count(&results, "finished"), 1);
+    assert!(count(&results, "timeouts") > 3);
+}
+
+#[test]
+fn go_back_n_sends_everything_from_the_gap_on() {
+    let scenario = |kind| {
+        with(
+            &path(),
+            json!({
+                "topology": { "bottleneck_rate": "5 Gbps" },
+                "queue": { "kind": "drop_tail", "capacity": "20 packets" },
+                "transport": { "kind": "constant_rate", "reliability": { "recovery": kind } },
+                "workload": flows(&[(0.0, 0, 2, 100_000)]),
+            }),
+        )
+    };
+    let (all, missing) = (run(&scenario("go_back_n")), run(&scenario("selective_repeat")));
+    assert_eq!(count(&all, "finished") + count(&missing, "finished"), 2);
+    let sent_again = |results| count(results, "retransmits");
+    assert!(
+        sent_again(&all) > 2 * sent_again(&missing),
+        "{} {}",
+        sent_again(&all),
+        sent_again(&missing)
+    );
+}
+
+#[test]
+fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
+    let lone = |handshake: bool| {
+        with(
+            &path(),
+            json!({
+                "transport": { "initial_window": 50, "reliability": { "handshake": handshake } },
+                "workload": flows(&[(0.0, 0, 2, 40_000)]),
+            }),
+        )
+    };
+    let (with_syn, without) = (run(&lone(true)), run(&lone(false)));
+    // Three hops each way: 40 bytes at 10 Gb/s are 32 ns, and the links 1 us.
+    let round_trip = 2.0 * 3.0 * (32e-9 + 1e-6);
+    assert!((fct(&with_syn) - fct(&without) - round_trip).abs() < 1e-13);
+    let lossy =
+        with(&lone(true), json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }));
+    assert_eq!(count(&run(&lossy), "finished"), 1);
+}
+
+#[test]
+fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
+    // Every tenth packet is lost: the first flow's SYN and eight segments pass, the second's SYN does not.
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 10 },
+        "transport": "tcp",
+        "workload": flows(&[(0.0, 0, 1, 8_000), (0.1, 0, 1, 3_000)]),
+    }));
+    assert_eq!((count(&results, "losses"), count(&results, "timeouts")), (1, 1));
+    // 40 B last 32 ns, 1040 B 832 ns. A second, a round trip of the SYN, one of a packet, and two more.
+    let (syn, packet, delay) = (32e-9, 832e-9, 1e-3);
+    let round_trip = 2.0 * delay + packet + syn;
+    let by_hand = 1.0 + 2.0 * (delay + syn) + round_trip + 2.0 * packet + delay;
+    assert!((results.flows.fct_s[1] - by_hand).abs() < 1e-12, "{}", results.flows.fct_s[1]);
+}
+
+#[test]
+fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
+    // Segments 9 and 19 of 30 are lost, of a window that holds them all. SACK sends both again in the round
+    // trip after, NewReno in the two after; Reno waits for the time-out of 200 ms.
+    let fct = |recovery| {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 11 },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 30 }, "reliability": { "recovery": recovery },
+            },
+            "workload": flows(&[(0.0, 0, 1, 29_000)]),
+        }));
+        let counts = ["losses", "retransmits", "timeouts"].map(|name| count(&results, name));
+        (fct(&results) / 2e-3, counts)
+    };
+    let (sack, counts) = fct("selective_repeat");
+    assert_eq!(counts, [2, 2, 0]);
+    assert!((sack - 2.5).abs() < 0.05, "{sack} round trips");
+    let (new_reno, counts) = fct("new_reno");
+    assert_eq!(counts, [2, 2, 0]);
+    assert!((new_reno - 3.5).abs() < 0.05, "{new_reno} round trips");
+    let (reno, counts) = fct("reno");
+    assert_eq!(counts[2], 1);
+    assert!(reno > 100.0, "{reno} round trips");
+}
+
+#[test]
+fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
+    // From 0.3 to 0.5 s packets take half a second instead of 20 ms. Nothing is lost, but all that is on its
+    // way times out.
+    let scenario = |reliability: Value| {
+        json!({
+            "topology": {
+                "kind": "link", "rate": "100 Mbps", "delay_trace": {
+                    "name": "delays", "text": "time_s,delay_s\n0,0.02\n0.3,0.5\n0.5,0.02\n",
+                },
+            },
+            "transport": {
+                "kind": "tcp", "window": { "initial": 20, "max": 20 },
+                "reliability": with(&json!({ "recovery": "rack" }), reliability),
+            },
+            "queue": { "kind": "drop_tail", "capacity": "none" },
+            "workload": flows(&[(0.0, 0, 1, 1_000_000)]),
+        })
+    };
+    let told = |reliability| {
+        let results = run(&scenario(reliability));
+        assert_eq!(count(&results, "losses") + count(&results, "drops"), 0);
+        assert_eq!(results.flows.timeouts[0], 1);
+        (results.flows.retransmits[0], fct(&results))
+    };
+    let (sent_again, plain) = told(json!({}));
+    assert!(sent_again > 5, "{sent_again}");
+    for undoing in
+        [json!({ "undo": true }), json!({ "undo": true, "frto": true, "timestamps": false })]
+    {
+        let (sent_again, undone) = told(undoing.clone());
+        assert_eq!(sent_again, 1, "{undoing}: what timed out");
+        assert!(undone < plain - 0.05, "{undoing}: {undone} and {plain}");
+    }
+    // All ACKs of a window are late: of copies that come again receivers tell.
+    let told_of = told(json!({ "undo": true, "duplicate_sack": true, "timestamps": false }));
+    assert!(told_of.1 < plain - 0.05, "{} and {plain}", told_of.1);
+}
+
+#[test]
+fn marks_slow_tcp_down_and_cost_no_packet() {
+    for accurate_ecn in [false, true] {
+        let results = run(&json!({
+            "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },
+            "transport": { "kind": "tcp", "ecn": true, "reliability": { "accurate_ecn": accurate_ecn } },
+            "queue": { "kind": "ecn_threshold", "threshold": "10 packets", "capacity": "100 packets" },
+            "workload": flows(&[(0.0, 0, 1, 20_000_000)]),
+        }));
+        assert!(count(&results, "marks") > 20);
+        assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
+        // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
+        assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
+        assert!(link(&results, "left->right", "utilisation") > 0.9);
+    }
+}

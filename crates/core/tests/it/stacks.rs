@@ -1,0 +1,242 @@
+//! Stacks from elsewhere, by one that is as simple as can be: it sends a datagram, waits for its answer, and
+//! sends the next; or the same again after a second.
+
+use std::sync::Arc;
+
+use crate::common::{count, flows, with};
+use serde_json::{Value, json};
+use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::units::{Bytes, Duration, Time};
+use sojourn_core::run::Results;
+use sojourn_core::run::scenario::Scenario;
+use sojourn_core::transport::{Ecn, End, Outgoing, Path, Stack};
+
+const PAYLOAD: u64 = 1_400;
+const DATA: Bytes = Bytes(1_500);
+const ANSWER: Bytes = Bytes(50);
+const PATIENCE: Duration = Duration::from_millis(1_000);
+
+struct StopAndWait;
+
+impl Stack for StopAndWait {
+    fn connect(&self, path: &Path) -> [Box<dyn End>; 2] {
+        let left = path.size.map_or(u64::MAX, |size| size.0);
+        let source = Source { left, number: 0, sent: None, deadline: Time::NEVER, copies: 0 };
+        let target = Target { size: left, got: 0, next: 0, answers: Vec::new(), marks: 0 };
+        [Box::new(source), Box::new(target)]
+    }
+}
+
+/// Sends; a datagram is its number and what it carries.
+struct Source {
+    left: u64,
+    number: u64,
+    sent: Option<u64>,
+    deadline: Time,
+    copies: u32,
+}
+
+impl End for Source {
+    fn on_datagram(&mut self, _now: Time, datagram: &[u8], _ecn: Ecn) {
+        if datagram == self.number.to_le_bytes()
+            && let Some(bytes) = self.sent.take()
+        {
+            self.left -= bytes;
+            self.number += 1;
+            self.deadline = Time::NEVER;
+        }
+    }
+
+    fn on_time(&mut self, now: Time) {
+        if self.deadline <= now && self.sent.take().is_some() {
+            self.copies += 1;
+        }
+    }
+
+    fn next(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+        if self.sent.is_some() || self.left == 0 {
+            return None;
+        }
+        let bytes = self.left.min(PAYLOAD);
+        self.sent = Some(bytes);
+        self.deadline = now + PATIENCE;
+        datagram.extend(self.number.to_le_bytes());
+        datagram.extend(bytes.to_le_bytes());
+        Some(Outgoing { bytes: Bytes(DATA.0 - PAYLOAD + bytes), ecn_capable: true })
+    }
+
+    fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    fn stop(&mut self, _now: Time) {
+        self.left = self.sent.unwrap_or(0);
+    }
+
+    fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    fn delivered(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
+    fn repairs(&self) -> (u32, u32) {
+        (self.copies, self.copies)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        vec![("left_bytes", self.left as f64)]
+    }
+}
+
+/// Answers.
+struct Target {
+    size: u64,
+    got: u64,
+    next: u64,
+    answers: Vec<u64>,
+    marks: u32,
+}
+
+impl End for Target {
+    fn on_datagram(&mut self, _now: Time, datagram: &[u8], ecn: Ecn) {
+        assert_ne!(ecn, Ecn::Incapable);
+        let number = |at: usize| u64::from_le_bytes(datagram[at..at + 8].try_into().unwrap());
+        if number(0) == self.next {
+            self.next += 1;
+            self.got += number(8);
+        }
+        self.marks += u32::from(ecn == Ecn::Marked);
+        self.answers.push(number(0));
+    }
+
+    fn on_time(&mut self, _now: Time) {}
+
+    fn next(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+        datagram.extend(self.answers.pop()?.to_le_bytes());
+        Some(Outgoing { bytes: ANSWER, ecn_capable: false })
+    }
+
+    fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn stop(&mut self, _now: Time) {}
+
+    fn is_done(&self) -> bool {
+        self.got == self.size
+    }
+
+    fn delivered(&self) -> Bytes {
+        Bytes(self.got)
+    }
+
+    fn repairs(&self) -> (u32, u32) {
+        (0, 0)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// Runs a scenario with this stack, in so many parts.
+fn run_in(parts: u32, scenario: &Value) -> Results {
+    let mut scenario = Scenario::parse(&scenario.to_string()).unwrap();
+    for config in scenario.of_libraries() {
+        config.implementation.stack = Some(Arc::new(StopAndWait));
+    }
+    scenario.run_in_parts(parts, parts, &Watch::default()).unwrap()
+}
+
+/// A link of 120 Mb/s and 5 ms: full packets take 100 us, and answers a thirtieth of that.
+fn link(workload: &Value) -> Value {
+    json!({
+        "topology": { "kind": "link", "rate": "120 Mbps", "delay": "5 ms" },
+        "packet": { "payload": "1460 B", "header": "40 B" },
+        "transport": "quic",
+        "workload": workload,
+        "time_limit": "10 s",
+    })
+}
+
+/// A dumbbell with a queue of three packets, where a TCP is in the way of what its flows lose.
+fn crowd() -> Value {
+    let rows: Vec<_> = (0..12)
+        .map(|i| (f64::from(i) * 0.001, i % 3, 3 + i % 2, 10_000 + 7_000 * u64::from(i)))
+        .collect();
+    let parts = json!([
+        flows(&rows), { "kind": "long_lived", "flows": 2, "stop": "2 s" },
+    ]);
+    with(
+        &link(&json!({ "kind": "mixed", "parts": parts })),
+        json!({
+            "topology": {
+                "kind": "dumbbell", "rate": "120 Mbps", "delay": "1 ms", "senders": 3, "receivers": 2,
+                "loss": 0.02,
+            },
+            "queue": { "kind": "drop_tail", "capacity": "3 packets" },
+            "time_limit": "60 s",
+        }),
+    )
+}
+
+#[test]
+fn a_flow_takes_what_its_stack_makes_it_take() {
+    let results = run_in(1, &link(&flows(&[(0.0, 0, 1, 5 * PAYLOAD), (0.5, 0, 1, 1)])));
+    let (there, back) = (0.0051, 0.005 + 50.0 * 8.0 / 120e6);
+    let one = 0.005 + 101.0 * 8.0 / 120e6;
+    let near = |of: f64, expected: f64| assert!((of - expected).abs() < 1e-11, "{of} {expected}");
+    near(results.flows.fct_s[0], 5.0 * there + 4.0 * back);
+    near(results.flows.acked_s[0], 5.0 * (there + back));
+    near(results.flows.fct_s[1], one);
+    assert_eq!((count(&results, "packets"), count(&results, "finished")), (12, 2));
+}
+
+#[test]
+fn a_lost_datagram_is_the_stacks_business() {
+    let losses = json!({ "name": "l.csv", "text": "flow,segment,time\n0,2,1\n" });
+    let whole = link(&flows(&[(0.0, 0, 1, 5 * PAYLOAD)]));
+    let lossy = run_in(1, &with(&whole, json!({ "topology": { "losses": losses } })));
+    let later = lossy.flows.fct_s[0] - run_in(1, &whole).flows.fct_s[0];
+    // Nothing is answered for a second.
+    assert!((later - 1.0).abs() < 1e-11, "{later}");
+    assert_eq!((lossy.flows.retransmits[0], lossy.flows.timeouts[0]), (1, 1));
+    assert_eq!(count(&lossy, "losses"), 1);
+}
+
+#[test]
+fn beside_other_flows_all_engines_agree_and_all_is_delivered() {
+    let mixed = with(&crowd(), json!({ "transport": "cubic", "transports": { "trace": "quic" } }));
+    for scenario in [crowd(), mixed] {
+        let told = |engine: &str, parts| {
+            let results = run_in(parts, &with(&scenario, json!({ "engine": engine })));
+            let counts = (count(&results, "finished"), count(&results, "long_lived"));
+            assert_eq!(counts, (12, 2));
+            assert!(count(&results, "drops") + count(&results, "losses") > 0);
+            format!("{:?} {}", results.flows, results.summary["links"])
+        };
+        let by_events = told("events", 1);
+        for parts in [1, 3] {
+            assert!(told("windows", parts) == by_events, "{parts}");
+        }
+    }
+}
+
+#[test]
+fn what_a_stack_cannot_have_is_refused_in_one_line() {
+    let refusal = |change: Value| {
+        let scenario = with(&link(&flows(&[(0.0, 0, 1, 1)])), change);
+        crate::common::try_run(&scenario).unwrap_err()
+    };
+    let told = [
+        refusal(json!({})),
+        refusal(json!({ "packet": { "payload": "1 KB" } })),
+        refusal(json!({ "account": true })),
+        refusal(json!({ "samples": { "interval": "1 ms", "rtts": true } })),
+        refusal(json!({ "host": { "stamps": "wire" } })),
+        refusal(json!({ "transport": { "kind": "quic", "law": "bbr" } })),
+    ];
+    insta::assert_snapshot!(told.join("\n"));
+}

@@ -1,0 +1,258 @@
+//! TCP against its closed forms: slow start's rounds, the sawtooth, and throughput under loss.
+
+use crate::common::{assert_near, count, flows, mean, run, samples, with};
+use serde_json::{Value, json};
+use sojourn_core::base::units::Duration;
+use sojourn_core::run::Results;
+
+// Slow start.
+
+/// One packet of 1040 B and one ACK of 40 B at 10 Gb/s, and 1 ms of propagation.
+const PACKET: u64 = 832_000;
+const ACK: u64 = 32_000;
+const DELAY: u64 = 1_000_000_000;
+
+/// A lone flow of so many full packets over a link of 10 Gb/s.
+fn lone(packets: u64, window: u32, delayed_ack: &str) -> Results {
+    let results = run(&json!({
+        "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms" },
+        "transport": {
+            "kind": "tcp",
+            "window": { "initial": window },
+            "reliability": { "delayed_ack": delayed_ack },
+        },
+        "workload": flows(&[(0.0, 0, 1, packets * 1000)]),
+    }));
+    assert_eq!(count(&results, "retransmits"), 0);
+    results
+}
+
+/// The sizes of flows to try: all small ones, and around powers of two.
+fn sizes() -> impl Iterator<Item = u64> {
+    (1..=64).chain((7..=10).flat_map(|power| (1 << power) - 2..=(1 << power) + 2))
+}
+
+#[test]
+fn slow_start_takes_the_rounds_that_the_formula_says() {
+    // The SYN and its answer take a round trip. After it the window goes out, and every ACK, a round trip
+    // of one packet and its ACK later, lets two packets go: the packets of a round follow each other
+    // without a pause, as long as a round is shorter than a round trip. The last packet is the `last`-th of
+    // its round, and half a round trip away.
+    let handshake = 2 * (ACK + DELAY);
+    let round_trip = PACKET + ACK + 2 * DELAY;
+    for window in 1..=10 {
+        for packets in sizes() {
+            let rounds = (packets as f64 / f64::from(window) + 1.0).log2().ceil() as u64;
+            let before = u64::from(window) * ((1 << (rounds - 1)) - 1);
+            let last = packets - before;
+            let by_hand = handshake + (rounds - 1) * round_trip + last * PACKET + DELAY;
+            let fct = lone(packets, window, "none").flows.fct_s;
+            assert_eq!(fct, [Duration(by_hand).seconds()], "{packets} packets, {window} at first");
+        }
+    }
+}
+
+#[test]
+fn delayed_acks_let_the_window_grow_by_half_in_a_round() {
+    // Cardwell, Savage and Anderson (2000): log_g(d (g - 1) / w + 1) rounds for d packets, where g = 1 + 1/2.
+    // Rounds are whole numbers, and an odd window may grow by a packet more. All waits for a second segment
+    // and all serialisation together are less than half a round trip of 2 ms.
+    for window in [2, 3, 4, 10] {
+        for packets in [50, 200, 1000] {
+            let fct = lone(packets, window, "30 us").flows.fct_s[0];
+            let rounds = (fct / 2e-3 - 0.5).floor();
+            let closed = (packets as f64 * 0.5 / f64::from(window) + 1.0).ln() / 1.5_f64.ln();
+            let off = rounds - closed.ceil();
+            assert!(off.abs() <= 1.0, "{packets} packets, {window} at first: {rounds}, {closed}");
+            let at_once = lone(packets, window, "none").flows.fct_s[0];
+            assert!(fct > at_once + 1e-3, "{packets} packets, {window} at first: no slower");
+        }
+    }
+}
+
+// Congestion avoidance.
+
+/// Seconds.
+const ROUND_TRIP: f64 = 0.1;
+
+/// A long-lived TCP over a link of so many packets a second, with a round-trip time of 100 ms.
+fn long_lived(packets_per_second: u64, loss: &Value) -> Value {
+    json!({
+        "topology": with(&json!({
+            "kind": "link",
+            "rate": format!("{} bps", packets_per_second * 8000),
+            "delay": "50 ms",
+        }), loss.clone()),
+        "packet": { "payload": "1000 B", "header": "0 B", "ack": "1 B" },
+        "transport": { "kind": "tcp" },
+        "workload": { "kind": "long_lived" },
+        "samples": { "interval": "100 ms", "flows": [0] },
+    })
+}
+
+/// Packets a second that flow 0 delivered from an instant to the end.
+fn delivery_rate(results: &Results, from: f64) -> f64 {
+    let delivered = samples(results, "delivered_bytes flow 0", from);
+    let seconds = results.samples.time_s.last().unwrap() - from;
+    (delivered.last().unwrap() - delivered[0]) / 1000.0 / seconds
+}
+
+/// How much of a link with a pipe of 200 packets a long-lived TCP uses, and how many packets it loses.
+fn sawtooth(ecn: bool, queue: &Value) -> (f64, u64) {
+    let results = run(&with(
+        &long_lived(2000, &json!({})),
+        json!({
+            "transport": { "ecn": ecn, "window": { "initial_ssthresh": 100 } },
+            "queue": queue,
+            "time_limit": "360 s",
+        }),
+    ));
+    assert_eq!(count(&results, "timeouts"), 0);
+    assert_eq!(count(&results, "retransmits"), count(&results, "drops"));
+    (delivery_rate(&results, 60.0) / 2000.0, count(&results, "drops"))
+}
+
+#[test]
+fn renos_sawtooth_uses_the_link_as_much_as_its_buffer_allows() {
+    // A pipe of P packets and a buffer of beta P: the window goes from half of P + beta P to all of it, one
+    // packet a round trip; below P the link idles in part, above P the round trip grows. The same if marks
+    // come where packets would be dropped.
+    for beta in [0.1, 0.25, 0.5, 1.0_f64] {
+        let expected = 0.75 * (1.0 + beta).powi(2) / (1.0 + beta + beta * beta);
+        let full = format!("{} packets", (200.0 * beta) as u64);
+        let (used, lost) = sawtooth(false, &json!({ "kind": "drop_tail", "capacity": full }));
+        assert_near(used, expected, 0.01, &format!("utilisation with a buffer of {beta} pipes"));
+        assert!(lost > 5);
+        let marking = json!({ "kind": "ecn_threshold", "threshold": full });
+        let (used, lost) = sawtooth(true, &marking);
+        assert_near(used, expected, 0.01, &format!("with marks beyond {beta} pipes"));
+        assert_eq!(lost, 0);
+    }
+}
+
+#[test]
+fn periodic_loss_gives_the_square_root_law() {
+    // One packet in n is lost: 3/8 of the square of the largest window is n, and the rate is that of a
+    // window of sqrt(3n/2). What the law leaves out is constant: half a window and a round trip more for
+    // each repair, the half packet by which windows are rounded down, and the quarter that halving an odd
+    // window loses. It makes 1.7 packets a round trip.
+    for period in [100_u32, 300, 1000, 3000, 10_000] {
+        let results = run(&with(
+            &long_lived(1_000_000, &json!({ "loss_every": period })),
+            json!({ "time_limit": "600 s" }),
+        ));
+        let rate = delivery_rate(&results, 100.0);
+        let law = (1.5 * f64::from(period)).sqrt();
+        assert_eq!(count(&results, "timeouts"), 0);
+        assert_near(rate, (law - 1.7) / ROUND_TRIP, 0.015, &format!("one loss in {period}"));
+        if period >= 1000 {
+            assert_near(rate, law / ROUND_TRIP, 0.05, &format!("the law, one loss in {period}"));
+        }
+    }
+}
+
+/// Packets a second, by Padhye, Firoiu, Towsley and Kurose (1998), eq. 30, for losses of probability `p`,
+/// ACKs for each packet and a time-out of 200 ms.
+fn pftk(p: f64) -> f64 {
+    let timeouts = 0.2 * (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    1.0 / (ROUND_TRIP * (2.0 * p / 3.0).sqrt() + timeouts)
+}
+
+#[test]
+fn random_loss_gives_the_law_of_padhye_and_others() {
+    // The law's p is that of a loss that starts a repair; at these rates nearly every loss does.
+    for recovery in ["selective_repeat", "new_reno", "reno"] {
+        for loss in [1e-3, 1e-2, 5e-2_f64] {
+            let of_seed = |seed| {
+                let results = run(&with(
+                    &long_lived(1_000_000, &json!({ "loss": loss })),
+                    json!({
+                        "seed": seed,
+                        "transport": { "reliability": { "recovery": recovery } },
+                        "time_limit": "600 s",
+                    }),
+                ));
+                delivery_rate(&results, 20.0)
+            };
+            let rate = mean((1..=3).map(of_seed));
+            assert_near(rate, pftk(loss), 0.15, &format!("{recovery}, loss of {loss}"));
+        }
+    }
+}
+
+// Laws for large windows.
+
+/// The mean window, in packets, of a long-lived TCP that loses one packet in `period`, after `from` seconds.
+fn mean_window(transport: &Value, period: u32, from: f64, to: u32) -> f64 {
+    let results = run(&with(
+        &long_lived(1_000_000, &json!({ "loss_every": period })),
+        json!({
+            "transport": with(transport, json!({ "window": { "initial_ssthresh": 1000 } })),
+            "time_limit": format!("{to} s"),
+        }),
+    ));
+    assert_eq!(count(&results, "timeouts"), 0);
+    delivery_rate(&results, from) * ROUND_TRIP
+}
+
+#[test]
+fn high_speed_tcp_has_the_window_of_its_response_function() {
+    // RFC 3649 §5: 0.12 / p^0.835; up to 38 packets that of TCP.
+    for (period, seconds) in [(1000, 400), (10_000, 400), (100_000, 200)] {
+        let window = mean_window(&json!({ "kind": "high_speed_tcp" }), period, 100.0, seconds);
+        let expected = 0.12 * f64::from(period).powf(0.835);
+        assert_near(window, expected, 0.05, &format!("one loss in {period}"));
+    }
+}
+
+#[test]
+fn scalable_tcp_recovers_in_as_many_round_trips_whatever_its_window() {
+    // From 7/8 of a window to all of it takes ln(8/7) / ln(1.01) = 13.4 round trips, and the repair one: in
+    // so many it sends what is between two losses.
+    for (period, seconds, tolerance) in
+        [(1000, 400, 0.05), (10_000, 400, 0.02), (60_000, 200, 0.01)]
+    {
+        let window = mean_window(&json!({ "kind": "scalable_tcp" }), period, 100.0, seconds);
+        let round_trips = f64::from(period) / window;
+        assert_near(round_trips, 13.42 + 1.0, tolerance, &format!("one loss in {period}"));
+    }
+}
+
+#[test]
+fn cubic_has_the_window_of_its_response_function() {
+    // RFC 9438 §5.1: 1.054 (RTT / p)^0.75, and where that is less than TCP's window, TCP's.
+    let law = |period: u32| 1.054 * (ROUND_TRIP * f64::from(period)).powf(0.75);
+    let cubic = |fast| json!({ "kind": "cubic", "fast_convergence": fast });
+    let window = mean_window(&cubic(true), 1000, 100.0, 400);
+    assert_near(window, 1500_f64.sqrt(), 0.05, "as TCP");
+    let window = mean_window(&cubic(true), 100_000, 50.0, 250);
+    assert_near(window, law(100_000), 0.05, "one loss in 100000");
+    // At its fixed point each loss finds the window on the plateau, where it hardly moves. So without fast
+    // convergence it comes there slowly from above: what is left of a deviation e after n losses is
+    // 1 / sqrt(1.4 n), 5 % after 280 of 5.3 s. With it a window a packet short of the plateau begins a round
+    // well below.
+    let window = mean_window(&cubic(false), 10_000, 1500.0, 2000);
+    assert_near(window, law(10_000), 0.05, "one loss in 10000, without fast convergence");
+    let window = mean_window(&cubic(true), 10_000, 100.0, 600);
+    assert!((0.88..1.0).contains(&(window / law(10_000))), "{window} with fast convergence");
+}
+
+#[test]
+fn hystart_slows_down_when_a_queue_stands_and_stops_five_rounds_later() {
+    // A pipe of 1000 packets without end of buffer. The windows of 10 to 640 packets leave no queue behind,
+    // 1280 leaves 280, which is more than an eighth of the round trip; that is measured a round later, at
+    // 2560. Then five rounds by a quarter each, and one packet a round trip.
+    let windows = |hystart: &str| {
+        let results = run(&with(
+            &long_lived(10_000, &json!({})),
+            json!({ "transport": { "window": { "hystart": hystart } }, "time_limit": "8 s" }),
+        ));
+        let bytes = samples(&results, "window_bytes flow 0", 0.0);
+        bytes.into_iter().map(|bytes| bytes / 1000.0).collect::<Vec<_>>()
+    };
+    let with = windows("plus_plus");
+    let last = with.last().unwrap();
+    assert_near(*last, 2560.0 * 1.25_f64.powi(5), 0.01, "window at the end of slow start");
+    assert!(last - with[with.len() - 10] < 3.0, "it grows by one packet a round trip");
+    assert!(*windows("none").last().unwrap() > 50_000.0, "and without, by one an ACK");
+}
