@@ -7,13 +7,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt};
 use pyo3::{intern, pyclass, pymethods};
-use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::{Parameter, Problem};
 use sojourn_core::base::units::{Bytes, Duration, Rate, Time};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::python;
-use sojourn_core::transport::{self, Controller, Sign};
+use sojourn_core::transport::{self, CongestionSignal, Controller};
 
 use super::monitor::{Monitor, SharedCounts};
 use super::to_python;
@@ -150,9 +150,9 @@ told! {
         lost_bytes: u64 = |loss| loss.lost.0;
         /// How it was noticed: `gap`, `timeout` or `mark`.
         sign: &'static str = |loss| match loss.sign {
-            Sign::Gap => "gap",
-            Sign::Timeout => "timeout",
-            Sign::Mark => "mark",
+            CongestionSignal::Gap => "gap",
+            CongestionSignal::Timeout => "timeout",
+            CongestionSignal::Mark => "mark",
         };
     }
 }
@@ -180,7 +180,7 @@ impl Allowance {
 pub(crate) fn provide(
     py: Python<'_>,
     scenario: &mut Scenario,
-    watch: &Arc<Watch>,
+    watch: &Arc<RunControl>,
 ) -> PyResult<(Arc<Failure>, bool)> {
     let failure = Arc::new(Failure { watch: Arc::clone(watch), first: Mutex::default() });
     let mut calls_python = false;
@@ -194,7 +194,7 @@ pub(crate) fn provide(
 
 /// What went wrong first in a controller; it stops the run.
 pub(crate) struct Failure {
-    watch: Arc<Watch>,
+    watch: Arc<RunControl>,
     first: Mutex<Option<(Problem, PyErr)>>,
 }
 
@@ -544,7 +544,7 @@ impl Controller for Written {
 
     fn on_loss(&mut self, loss: &transport::Loss) {
         if let Some(counts) = &self.counts {
-            counts.lock().timeouts += u64::from(loss.sign == Sign::Timeout);
+            counts.lock().timeouts += u64::from(loss.sign == CongestionSignal::Timeout);
         }
         self.tell(
             loss.now,

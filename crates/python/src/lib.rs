@@ -15,7 +15,7 @@ use sojourn_core::base::run_control::Progress;
 use sojourn_core::base::schema::{Parameter, Problem, Text};
 use sojourn_core::fluid::models;
 use sojourn_core::model::flow::Columns;
-use sojourn_core::record::{Accounts, Chains, Samples};
+use sojourn_core::record::{Breakdowns, Chains, Samples};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::{Scenario, catalogue, json_schema};
 
@@ -28,7 +28,7 @@ create_exception!(
 
 /// Watches a run: asks it to stop, and how far it is; safe to use from any thread.
 #[pyclass(frozen, module = "sojourn._core")]
-struct Watch(Arc<sojourn_core::base::run_control::Watch>);
+struct Watch(Arc<sojourn_core::base::run_control::RunControl>);
 
 #[pymethods]
 impl Watch {
@@ -211,7 +211,7 @@ fn set_chains(py: Python<'_>, dict: &Bound<'_, PyDict>, mut chains: Chains) -> P
     dict.set_item("chain", columns)
 }
 
-fn account_dict(py: Python<'_>, mut account: Accounts) -> PyResult<Bound<'_, PyDict>> {
+fn account_dict(py: Python<'_>, mut account: Breakdowns) -> PyResult<Bound<'_, PyDict>> {
     let parts: Vec<(String, Vec<u64>)> = account.take_parts().collect();
     let dict = columns!(
         py,

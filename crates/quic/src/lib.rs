@@ -1,4 +1,4 @@
-//! QUIC by `quinn-proto` as a [`Stack`] for flows of the simulator: an implementation that servers run, in
+//! QUIC by `quinn-proto` as a [`ExternalStack`] for flows of the simulator: an implementation that servers run, in
 //! simulated time.
 //!
 //! What it takes from outside is replaced: its clock by simulated time, its random numbers by ones that
@@ -21,7 +21,7 @@ use quinn_proto::{
 use sojourn_core::base::units::Bytes;
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers::quic::{Config, Law};
-use sojourn_core::transport::{End, Path, Stack};
+use sojourn_core::transport::{End, ExternalStack, Path};
 
 use self::clock::{Clock, Dateless};
 use self::crypto::{Handshake, NoSecret};
@@ -44,7 +44,7 @@ struct Quinn {
     clock: Clock,
 }
 
-impl Stack for Quinn {
+impl ExternalStack for Quinn {
     fn connect(&self, path: &Path) -> [Box<dyn End>; 2] {
         let mtu = (path.format.full().0 - HEADERS.0) as u16;
         let transport = Arc::new(self.transport(mtu));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
 
@@ -11,7 +11,7 @@ use sojourn_core::run::scenario::Scenario;
 fn run_in(parts: u32, scenario: &Value) -> Results {
     let mut scenario = Scenario::parse(&scenario.to_string()).unwrap();
     sojourn_quic::provide(&mut scenario);
-    scenario.run_in_parts(parts, parts, &Watch::default()).unwrap()
+    scenario.run_in_parts(parts, parts, &RunControl::default()).unwrap()
 }
 
 fn run(scenario: &Value) -> Results {

@@ -16,7 +16,7 @@ const STOP: u8 = 2;
 
 /// Watches one run; any thread may ask.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct RunControl {
     asked: AtomicU8,
     now: AtomicU64,
     flows: AtomicU64,
@@ -35,7 +35,7 @@ pub struct Progress {
     pub hops: u64,
 }
 
-impl Watch {
+impl RunControl {
     /// Asks the run to stop, and says why; the first reason stays.
     pub fn stop(&self, reason: &str) {
         let mut known = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_run_tells_how_far_it_is_when_it_is_asked() {
-        let watch = Watch::default();
+        let watch = RunControl::default();
         let here = Progress { now: Time(7), flows: 2, hops: 9 };
         assert!(watch.look(|| unreachable!("nobody has asked")).is_ok());
         assert_eq!(watch.progress(), Progress::default());
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_stop_is_not_forgotten_and_has_the_first_reason() {
-        let watch = Watch::default();
+        let watch = RunControl::default();
         watch.stop("too large");
         watch.stop("late");
         let _ = watch.progress();

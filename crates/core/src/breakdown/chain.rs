@@ -3,7 +3,7 @@
 //! Which sendings the packet that completes a flow will have come over is known in the end: until then every
 //! piece is kept, and each names the one before it.
 
-use super::{Account, Finish, Held, IN_NETWORK, Journey, Opening, PLACES};
+use super::{Breakdown, Finish, IN_NETWORK, Journey, Opening, PLACES, WaitReason};
 use crate::base::units::Duration;
 
 /// How many places a piece divides into.
@@ -22,7 +22,7 @@ const HANDSHAKE: u8 = 0;
 const WINDOW: u8 = 1;
 const FLIGHT: u8 = 6;
 
-impl Held {
+impl WaitReason {
     fn reason(self) -> u8 {
         match self {
             Self::Rate => 2,
@@ -59,10 +59,10 @@ pub struct Chain(Vec<Piece>);
 
 impl Chain {
     /// What is next in line was held back.
-    pub fn hold(&mut self, account: &mut Account, why: Held, lasted: Duration) {
+    pub fn hold(&mut self, account: &mut Breakdown, why: WaitReason, lasted: Duration) {
         if lasted > Duration::ZERO {
             let (at_port, at_sender) = match why {
-                Held::Paused => (Journey::paused(lasted), Duration::ZERO),
+                WaitReason::Paused => (Journey::paused(lasted), Duration::ZERO),
                 _ => (Journey::NONE, lasted),
             };
             self.add(account, Piece::new(why.reason(), &at_port, Duration::ZERO, at_sender));
@@ -70,11 +70,11 @@ impl Chain {
     }
 
     /// A round trip of the window came after it.
-    pub fn add_round(&mut self, account: &mut Account, journey: &Journey, receiver: Duration) {
+    pub fn add_round(&mut self, account: &mut Breakdown, journey: &Journey, receiver: Duration) {
         self.add(account, Piece::new(WINDOW, journey, receiver, Duration::ZERO));
     }
 
-    fn add(&mut self, account: &mut Account, piece: Piece) {
+    fn add(&mut self, account: &mut Breakdown, piece: Piece) {
         self.0.push(Piece { before: account.piece, ..piece });
         account.piece = self.0.len() as u32;
     }
@@ -105,11 +105,11 @@ mod tests {
         let us = Duration::from_micros;
         let mut chain = Chain::default();
         let journey = Journey::new(&Default::default(), us(1), us(9));
-        let mut first = Account::default();
-        chain.hold(&mut first, Held::Rate, us(3));
-        chain.hold(&mut first, Held::Turn, Duration::ZERO);
+        let mut first = Breakdown::default();
+        chain.hold(&mut first, WaitReason::Rate, us(3));
+        chain.hold(&mut first, WaitReason::Turn, Duration::ZERO);
         let mut other = first;
-        chain.hold(&mut other, Held::Gap, us(100));
+        chain.hold(&mut other, WaitReason::Gap, us(100));
         let mut last = first;
         chain.add_round(&mut last, &journey, us(4));
         let opening = Opening { journey, sender: us(7) };

@@ -7,7 +7,7 @@ pub mod chain;
 pub mod next_fit;
 pub mod pool;
 
-use self::pool::Share;
+use self::pool::BreakdownRef;
 use crate::base::units::Duration;
 
 /// How a wait at a port divides by what its transmitter did meanwhile: it sent packets of the same flow, of
@@ -83,7 +83,7 @@ fn sum(parts: &[Duration]) -> Duration {
 
 /// Why a sender held back what could have been sent, or what was lost was sent late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum WaitReason {
     /// By its pace.
     Rate,
     /// Until its host's port had sent.
@@ -101,7 +101,7 @@ const HELD: usize = 5;
 
 /// Where the time went between the opening of a flow and a sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct Breakdown {
     window: Journey,
     receiver: Duration,
     held: [Duration; HELD],
@@ -110,14 +110,14 @@ pub struct Account {
     piece: u32,
 }
 
-impl Account {
+impl Breakdown {
     /// All of it.
     pub fn total(&self) -> Duration {
         self.window.total() + self.receiver + sum(&self.held)
     }
 
     /// It was held back.
-    pub fn hold(&mut self, why: Held, lasted: Duration) {
+    pub fn hold(&mut self, why: WaitReason, lasted: Duration) {
         self.held[why as usize] += lasted;
     }
 
@@ -133,7 +133,7 @@ impl Account {
 #[derive(Debug)]
 pub struct Arrival {
     /// The account of its sending, or of that which it answers.
-    pub account: Share,
+    pub account: BreakdownRef,
     /// Where it has been since.
     pub journey: Journey,
     /// How long the receiver held back the answer.
@@ -153,7 +153,7 @@ pub struct Opening {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Finish {
     /// Of its sending.
-    pub account: Account,
+    pub account: Breakdown,
     /// There.
     pub journey: Journey,
 }
@@ -163,14 +163,14 @@ pub const PARTS: usize = 2 * (IN_NETWORK + 1) + HELD + BACK;
 
 /// A flow's completion time in parts, in the order of [`names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Division {
+pub struct BreakdownRow {
     /// The parts.
     pub parts: [Duration; PARTS],
     /// How many round trips of the window are in it.
     pub rounds: u64,
 }
 
-impl Division {
+impl BreakdownRow {
     /// The whole account of a flow.
     pub fn new(opening: &Opening, finish: &Finish) -> Self {
         let Finish { account, journey } = finish;
@@ -218,13 +218,13 @@ mod tests {
         let host = [us(100), us(0), us(0), us(0), us(0)];
         let back = [us(0), us(1_000), us(0), us(0), us(0)];
         let journey = Journey::new(&[host, NO_WAITS, back], us(1), us(10));
-        let mut account = Account::default();
+        let mut account = Breakdown::default();
         account.add_round(&journey, us(10_000));
-        account.hold(Held::Timeout, us(100_000));
+        account.hold(WaitReason::Timeout, us(100_000));
         let further = [us(0), us(0), us(0), us(1_000_000), us(0)];
         let there = Journey::new(&[host, further, NO_WAITS], us(1), us(10));
         let opening = Opening { journey, sender: us(7) };
-        let division = Division::new(&opening, &Finish { account, journey: there });
+        let division = BreakdownRow::new(&opening, &Finish { account, journey: there });
         assert_eq!(names().count(), PARTS);
         let parts = names().zip(division.parts).filter(|(_, part)| *part > Duration::ZERO);
         let told: Vec<(String, u64)> =

@@ -3,19 +3,19 @@
 
 use std::hint::black_box;
 
-use super::Account;
+use super::Breakdown;
 use super::next_fit::NextFit;
 
 /// A hold of an account in a pool; by default of the empty one, which is not counted. Whoever has it gives
 /// it back.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Share(u32);
+pub struct BreakdownRef(u32);
 
 /// An account in as few lines of memory as it fits.
 #[derive(Clone, Default)]
 #[repr(align(64))]
-struct Entry(Account);
+struct Entry(Breakdown);
 
 const _: () = assert!(size_of::<Entry>() == 192);
 
@@ -38,14 +38,14 @@ pub struct Pool {
 impl Default for Pool {
     fn default() -> Self {
         let mut pool = Self { places: NextFit::default(), accounts: vec![], holders: vec![] };
-        assert_eq!(pool.add(Account::default()), Share::default());
+        assert_eq!(pool.add(Breakdown::default()), BreakdownRef::default());
         pool
     }
 }
 
 impl Pool {
     /// An account that nobody else holds.
-    pub fn add(&mut self, account: Account) -> Share {
+    pub fn add(&mut self, account: Breakdown) -> BreakdownRef {
         let Self { places, accounts, .. } = self;
         let place = places.take(|numbers| {
             accounts.get(numbers).unwrap_or_default().iter().for_each(Entry::read_ahead);
@@ -55,30 +55,30 @@ impl Pool {
             self.holders.resize(self.places.end(), 0);
         }
         (self.accounts[place].0, self.holders[place]) = (account, 1);
-        Share(place as u32)
+        BreakdownRef(place as u32)
     }
 
     /// What somebody holds.
-    pub fn get(&self, share: &Share) -> &Account {
+    pub fn get(&self, share: &BreakdownRef) -> &Breakdown {
         &self.accounts[share.0 as usize].0
     }
 
     /// Brings it into a near cache.
-    pub fn read_ahead(&self, share: &Share) {
+    pub fn read_ahead(&self, share: &BreakdownRef) {
         self.accounts[share.0 as usize].read_ahead();
     }
 
     /// Another holds the same.
-    pub fn share(&mut self, share: &Share) -> Share {
-        if *share != Share::default() {
+    pub fn share(&mut self, share: &BreakdownRef) -> BreakdownRef {
+        if *share != BreakdownRef::default() {
             self.holders[share.0 as usize] += 1;
         }
-        Share(share.0)
+        BreakdownRef(share.0)
     }
 
     /// What somebody holds, for a change that no other holder sees.
-    pub fn change(&mut self, share: &mut Share) -> &mut Account {
-        if *share == Share::default() || self.holders[share.0 as usize] > 1 {
+    pub fn change(&mut self, share: &mut BreakdownRef) -> &mut Breakdown {
+        if *share == BreakdownRef::default() || self.holders[share.0 as usize] > 1 {
             let own = self.add(*self.get(share));
             self.give_back(std::mem::replace(share, own));
         }
@@ -86,8 +86,8 @@ impl Pool {
     }
 
     /// One of its holders is done with it.
-    pub fn give_back(&mut self, Share(place): Share) {
-        if Share(place) == Share::default() {
+    pub fn give_back(&mut self, BreakdownRef(place): BreakdownRef) {
+        if BreakdownRef(place) == BreakdownRef::default() {
             return;
         }
         let holders = &mut self.holders[place as usize];
@@ -107,23 +107,23 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::base::units::Duration;
-    use crate::breakdown::Held;
+    use crate::breakdown::WaitReason;
 
     #[test]
     fn a_change_is_seen_by_nobody_else_and_made_in_place_if_there_is_nobody() {
         let us = Duration::from_micros;
         let mut pool = Pool::default();
-        let mut one = Share::default();
-        pool.change(&mut one).hold(Held::Rate, us(1));
+        let mut one = BreakdownRef::default();
+        pool.change(&mut one).hold(WaitReason::Rate, us(1));
         let mut other = pool.share(&one);
-        pool.change(&mut other).hold(Held::Rate, us(10));
+        pool.change(&mut other).hold(WaitReason::Rate, us(10));
         assert_eq!((pool.get(&one).total(), pool.get(&other).total()), (us(1), us(11)));
-        assert_eq!(pool.get(&Share::default()).total(), us(0));
+        assert_eq!(pool.get(&BreakdownRef::default()).total(), us(0));
         assert_eq!(pool.held(), 2);
-        pool.change(&mut one).hold(Held::Gap, us(100));
+        pool.change(&mut one).hold(WaitReason::Gap, us(100));
         assert_eq!((pool.get(&one).total(), pool.held()), (us(101), 2));
         let last = pool.share(&one);
-        for share in [one, other, Share::default()] {
+        for share in [one, other, BreakdownRef::default()] {
             pool.give_back(share);
         }
         assert_eq!((pool.get(&last).total(), pool.held()), (us(101), 1));

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Setting};
 use crate::base::random::Random;
-use crate::base::run_control::Watch;
+use crate::base::run_control::RunControl;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::ideal::models::{Ideal, run};
 use crate::model::flow::FlowSpec;
@@ -65,7 +65,7 @@ pub(crate) fn run_on_link(
     flows: &[FlowSpec],
     limit: Time,
 ) -> Outcome {
-    let setting = Setting { graph, format: &BARE, limit, watch: &Watch::default() };
+    let setting = Setting { graph, format: &BARE, limit, watch: &RunControl::default() };
     run(ideal, setting, flows.iter().copied(), |_, links| links.push(0))
 }
 

@@ -9,7 +9,7 @@ pub mod models;
 pub use self::allocation::Allocation;
 pub use self::fluid_flows::{Flow, Links};
 
-use crate::base::run_control::Watch;
+use crate::base::run_control::RunControl;
 use crate::base::units::Time;
 use crate::model::flow::FlowRecord;
 use crate::model::graph::Graph;
@@ -38,7 +38,7 @@ pub struct Setting<'a> {
     /// When the run ends if flows are left; flows that start then or later do not take part.
     pub limit: Time,
     /// Who looks after the run.
-    pub watch: &'a Watch,
+    pub watch: &'a RunControl,
 }
 
 /// How the flows fared under an ideal.

@@ -6,7 +6,7 @@ use crate::model::packet::Format;
 
 /// Where the time of a flow that meets nobody goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Alone {
+pub struct IdealFct {
     /// On wires: its last packet's propagation.
     pub propagation: Duration,
     /// Its last packet is transmitted, at every hop.
@@ -15,7 +15,7 @@ pub struct Alone {
     pub waiting: Duration,
 }
 
-impl Alone {
+impl IdealFct {
     /// All of it.
     pub fn total(&self) -> Duration {
         self.propagation + self.transmission + self.waiting
@@ -34,14 +34,14 @@ pub fn alone(
     hops: impl IntoIterator<Item = (Rate, Duration)>,
     format: &Format,
     size: Bytes,
-) -> Alone {
+) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     // With a single packet nothing comes before the last.
     let full = if packets > 1 { format.payload + format.header } else { last };
     let repeats = packets.saturating_sub(2);
 
-    let mut alone = Alone::default();
+    let mut alone = IdealFct::default();
     // The slowest transmission of a full packet so far, and how much longer than the last packet a
     // full one takes to come this far.
     let (mut slowest, mut ahead) = (Duration::ZERO, Duration::ZERO);
@@ -65,7 +65,7 @@ pub fn alone(
 /// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
 /// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
 /// packets on.
-pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> Alone {
+pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     let full = if packets > 1 { format.payload + format.header } else { last };
@@ -89,7 +89,7 @@ pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Byte
     let total = shared.fold(crossing(full, hops), Duration::max);
     let propagation = crossing(Bytes::ZERO, hops);
     let transmission = crossing(last, hops) - propagation;
-    Alone { propagation, transmission, waiting: total - (propagation + transmission) }
+    IdealFct { propagation, transmission, waiting: total - (propagation + transmission) }
 }
 
 #[cfg(test)]

@@ -3,24 +3,24 @@
 use crate::model::packet::FlowNumber;
 
 /// Index of a flow in progress among all of them.
-pub type Place = u32;
+pub type Slot = u32;
 
-const NOWHERE: Place = Place::MAX;
+const NOWHERE: Slot = Slot::MAX;
 
 /// Finds the place of a flow by its number, which is what packets carry. Numbers are given by the workload
 /// and never used again, places are few: nobody but the owner of a table by place needs to know them.
 #[derive(Debug, Default)]
-pub struct Directory {
+pub struct FlowTable {
     /// By number.
-    places: Vec<Place>,
-    free: Vec<Place>,
+    places: Vec<Slot>,
+    free: Vec<Slot>,
     /// How many places there are.
-    most: Place,
+    most: Slot,
 }
 
-impl Directory {
+impl FlowTable {
     /// Gives a flow a place.
-    pub fn join(&mut self, number: FlowNumber) -> Place {
+    pub fn join(&mut self, number: FlowNumber) -> Slot {
         let place = self.free.pop().unwrap_or_else(|| {
             self.most += 1;
             self.most - 1
@@ -34,7 +34,7 @@ impl Directory {
     }
 
     /// The place of a flow, if it is in progress.
-    pub fn place(&self, number: FlowNumber) -> Option<Place> {
+    pub fn place(&self, number: FlowNumber) -> Option<Slot> {
         self.places.get(number as usize).copied().filter(|place| *place != NOWHERE)
     }
 
@@ -47,7 +47,7 @@ impl Directory {
     }
 
     /// The flows in progress and their places, by number.
-    pub fn all(&self) -> impl Iterator<Item = (FlowNumber, Place)> {
+    pub fn all(&self) -> impl Iterator<Item = (FlowNumber, Slot)> {
         let places = (0..).zip(self.places.iter().copied());
         places.filter(|(_, place)| *place != NOWHERE)
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn places_are_used_again_and_numbers_are_not() {
-        let mut directory = Directory::default();
+        let mut directory = FlowTable::default();
         assert_eq!([7, 2, 9].map(|number| directory.join(number)), [0, 1, 2]);
         directory.leave(2);
         directory.leave(2);

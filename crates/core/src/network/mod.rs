@@ -7,18 +7,18 @@ pub mod port;
 pub mod routes;
 pub mod switch;
 
-use self::breakdown::packet_records::Journeys;
-use self::flow_table::{Directory, Place};
+use self::breakdown::packet_records::PacketRecords;
+use self::flow_table::{FlowTable, Slot};
 use self::link::transmitter::Sent;
-use self::port::{Handed, Port, Served};
-use self::routes::{END, Routes, Way};
+use self::port::{EnqueueOutcome, Port, StartedTransmission};
+use self::routes::{END, Route, Routes};
 use self::switch::shared_buffer::{Buffers, PAUSE_FRAME};
-use self::switch::traffic_classes::{LaneId, Traffic};
+use self::switch::traffic_classes::{LaneId, TrafficClasses};
 use crate::base::units::{Duration, Time};
 use crate::model::graph::{Graph, LinkId, NodeId};
 use crate::model::packet::{Flags, FlowNumber, Kind, Packed, Packet};
-use crate::router::About;
-use crate::schedule::{Agenda, Event};
+use crate::router::FlowInfo;
+use crate::schedule::{Event, Scheduler};
 
 /// A packet that had to wait in its host's port has left it.
 #[derive(Clone, Copy, Debug)]
@@ -53,15 +53,15 @@ pub struct Network {
     /// Whether a queue weighs flows.
     weighs: bool,
     /// Where the flows in progress are kept.
-    pub directory: Directory,
+    pub directory: FlowTable,
     /// What routers may know of the flows in progress, by place.
-    about: Vec<About>,
+    about: Vec<FlowInfo>,
     /// The ways through.
     pub routes: Routes,
     /// Shared buffers of the switches, if they have any.
     pub buffers: Option<Buffers>,
     /// Which traffic class each flow is in.
-    pub traffic: Traffic,
+    pub traffic: TrafficClasses,
     /// Whether control packets pass data, and the accounts of shared buffers.
     pub control_priority: bool,
     /// Flows of packets that were dropped or lost since the simulation last looked, and when.
@@ -76,7 +76,7 @@ pub struct Network {
     /// Packets that a queue has just dropped.
     rejects: Vec<Packet>,
     /// What packets carry beside them, if accounts are kept.
-    pub journeys: Option<Box<Journeys>>,
+    pub records: Option<Box<PacketRecords>>,
 }
 
 impl Network {
@@ -86,7 +86,7 @@ impl Network {
         from_host: Vec<bool>,
         routes: Routes,
         buffers: Option<Buffers>,
-        traffic: Traffic,
+        traffic: TrafficClasses,
         control_priority: bool,
         is_paced: bool,
     ) -> Self {
@@ -100,7 +100,7 @@ impl Network {
             },
             is_paced,
             weighs: ports.iter().any(Port::weighs),
-            directory: Directory::default(),
+            directory: FlowTable::default(),
             about: Vec::new(),
             ports,
             from_host,
@@ -113,7 +113,7 @@ impl Network {
             pause_frames: 0,
             last_frame: Time::ZERO,
             rejects: Vec::new(),
-            journeys: None,
+            records: None,
         }
     }
 
@@ -122,11 +122,11 @@ impl Network {
     pub fn introduce(
         &mut self,
         flow: FlowNumber,
-        about: About,
+        about: FlowInfo,
         class: u16,
         name: &str,
-        there: Way,
-    ) -> Place {
+        there: Route,
+    ) -> Slot {
         let place = self.directory.join(flow);
         if self.routers != Routers::None {
             let index = place as usize;
@@ -141,7 +141,7 @@ impl Network {
     }
 
     /// Packets of a flow of this class, which is in the network, may go by `there` from now on, and back.
-    pub fn lead(&mut self, flow: FlowNumber, name: &str, there: Way) {
+    pub fn lead(&mut self, flow: FlowNumber, name: &str, there: Route) {
         if self.weighs {
             for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
                 self.ports[*link as usize].introduce(flow, name);
@@ -155,9 +155,9 @@ impl Network {
     }
 
     /// Forgets a flow that has ended, whose packets went by these ways there, and back.
-    pub fn dismiss(&mut self, flow: FlowNumber, ways: impl Iterator<Item = Way>) {
+    pub fn dismiss(&mut self, flow: FlowNumber, ways: impl Iterator<Item = Route>) {
         if self.weighs {
-            let ways = ways.flat_map(Way::both);
+            let ways = ways.flat_map(Route::both);
             for link in ways.flat_map(|way| self.routes.links(way)).flatten() {
                 self.ports[*link as usize].dismiss(flow);
             }
@@ -166,7 +166,7 @@ impl Network {
     }
 
     /// What routers may know of the flow of a packet.
-    fn about(&self, packet: &Packet) -> &About {
+    fn about(&self, packet: &Packet) -> &FlowInfo {
         let place = self.directory.place(packet.flow);
         let place =
             place.unwrap_or_else(|| unreachable!("a flow stays until its packets have gone"));
@@ -175,12 +175,12 @@ impl Network {
 
     /// Takes the first packet on a link, which has come to its end, and schedules the next.
     #[inline]
-    pub fn arrive(&mut self, link: LinkId, agenda: &mut Agenda) -> Packet {
+    pub fn arrive(&mut self, link: LinkId, scheduler: &mut Scheduler) -> Packet {
         let port = &mut self.ports[link as usize];
-        port.settle(agenda.now());
+        port.settle(scheduler.now());
         let packet = port.take();
         if let Some(time) = port.next_arrival() {
-            agenda.push_arrival(link, time);
+            scheduler.push_arrival(link, time);
         }
         packet
     }
@@ -191,24 +191,26 @@ impl Network {
         &mut self,
         mut packet: Packet,
         link: LinkId,
-        agenda: &mut Agenda,
+        scheduler: &mut Scheduler,
     ) -> Option<Packet> {
-        if self.ports[link as usize].is_watched() && self.is_lost(&mut packet, link, agenda.now()) {
+        if self.ports[link as usize].is_watched()
+            && self.is_lost(&mut packet, link, scheduler.now())
+        {
             return None;
         }
         if packet.kind.is_frame() {
-            self.obey(&packet, agenda);
+            self.obey(&packet, scheduler);
             return None;
         }
         if self.routers == Routers::ReadBothWays && packet.kind.is_answer() {
             let about = *self.about(&packet);
-            self.ports[link as usize ^ 1].show_return(&mut packet, &about, agenda.now());
+            self.ports[link as usize ^ 1].show_return(&mut packet, &about, scheduler.now());
         }
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
             onward => {
-                if self.buffers.is_none() || self.admit(&packet, link, onward, agenda) {
-                    self.offer(&mut packet, onward, agenda);
+                if self.buffers.is_none() || self.admit(&packet, link, onward, scheduler) {
+                    self.offer(&mut packet, onward, scheduler);
                 }
                 None
             }
@@ -218,10 +220,10 @@ impl Network {
     /// Sends a packet from its host, whose port is the first of its route. Says until when the host's port
     /// keeps its flow waiting, if the port can tell; otherwise a [`Departure`] will. Where hosts are routers
     /// or senders do not pace, nobody waits.
-    pub fn send(&mut self, mut packet: Packet, agenda: &mut Agenda) -> Option<Time> {
+    pub fn send(&mut self, mut packet: Packet, scheduler: &mut Scheduler) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
-        let ends = self.offer(&mut packet, link, agenda);
-        if self.is_paced && self.from_host[link as usize] { ends } else { Some(agenda.now()) }
+        let ends = self.offer(&mut packet, link, scheduler);
+        if self.is_paced && self.from_host[link as usize] { ends } else { Some(scheduler.now()) }
     }
 
     /// How long pauses may last without being looked at, if there are any and they are ever looked at.
@@ -246,8 +248,8 @@ impl Network {
     }
 
     /// A link fails, or is back. With it its pauses end: no frame passes that could.
-    pub fn turn(&mut self, link: LinkId, is_down: bool, agenda: &mut Agenda) {
-        let now = agenda.now();
+    pub fn turn(&mut self, link: LinkId, is_down: bool, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
         self.ports[link as usize].turn(is_down, now);
         for lane in self.traffic.lanes.of(link) {
             if self.ports[link as usize ^ 1].take_frame(lane, now) {
@@ -259,92 +261,97 @@ impl Network {
             let class = self.traffic.lanes.class(lane);
             if self.ports[link as usize].pauses()[usize::from(class)].is_on() {
                 self.ports[link as usize].resume(class, now);
-                self.serve(link, agenda);
+                self.serve(link, scheduler);
             }
         }
     }
 
     /// A router's time has come.
-    pub fn tick(&mut self, link: LinkId, agenda: &mut Agenda) {
+    pub fn tick(&mut self, link: LinkId, scheduler: &mut Scheduler) {
         let port = &mut self.ports[link as usize];
-        port.tick(agenda.now());
-        agenda.push(port.next_tick(), Event::Tick(link));
+        port.tick(scheduler.now());
+        scheduler.push(port.next_tick(), Event::Tick(link));
     }
 
     /// Handles a call that a port has asked for.
-    pub fn ready(&mut self, link: LinkId, agenda: &mut Agenda) {
+    pub fn ready(&mut self, link: LinkId, scheduler: &mut Scheduler) {
         self.ports[link as usize].called();
-        self.serve(link, agenda);
+        self.serve(link, scheduler);
     }
 
     /// Hands a packet to a port.
-    fn offer(&mut self, packet: &mut Packet, link: LinkId, agenda: &mut Agenda) -> Option<Time> {
+    fn offer(
+        &mut self,
+        packet: &mut Packet,
+        link: LinkId,
+        scheduler: &mut Scheduler,
+    ) -> Option<Time> {
         if self.routers != Routers::None && !packet.kind.is_frame() {
             let about = *self.about(packet);
-            self.ports[link as usize].show(packet, &about, agenda.now());
+            self.ports[link as usize].show(packet, &about, scheduler.now());
         }
         let class = self.traffic.of(packet.flow);
-        match self.ports[link as usize].hand(packet, class, agenda.now(), &mut self.rejects) {
-            Handed::Sent(sent) => {
-                depart(sent, link, agenda);
+        match self.ports[link as usize].hand(packet, class, scheduler.now(), &mut self.rejects) {
+            EnqueueOutcome::Sent(sent) => {
+                depart(sent, link, scheduler);
                 if self.ports[link as usize].is_prompt() {
-                    self.release(packet, link, agenda);
+                    self.release(packet, link, scheduler);
                 }
                 Some(sent.ends)
             }
-            Handed::Dropped => {
-                self.discard(packet, link, agenda);
+            EnqueueOutcome::Dropped => {
+                self.discard(packet, link, scheduler);
                 None
             }
-            Handed::Waits(ends) => {
-                self.note_entry(packet, class, link, agenda.now());
+            EnqueueOutcome::Waits(ends) => {
+                self.note_entry(packet, class, link, scheduler.now());
                 ends
             }
-            Handed::Queued => {
-                self.note_entry(packet, class, link, agenda.now());
-                self.serve(link, agenda);
+            EnqueueOutcome::Queued => {
+                self.note_entry(packet, class, link, scheduler.now());
+                self.serve(link, scheduler);
                 None
             }
         }
     }
 
     /// Starts a port's next transmission if it can.
-    fn serve(&mut self, link: LinkId, agenda: &mut Agenda) {
-        let now = agenda.now();
+    fn serve(&mut self, link: LinkId, scheduler: &mut Scheduler) {
+        let now = scheduler.now();
         let served = self.ports[link as usize].serve(now, &mut self.rejects);
         while let Some(packet) = self.rejects.pop() {
             self.ports[link as usize].note_reject(&packet);
-            self.discard(&packet, link, agenda);
+            self.discard(&packet, link, scheduler);
         }
-        if let Some(Served { packet, sent, is_awaited }) = served {
-            self.release(&packet, link, agenda);
+        if let Some(StartedTransmission { packet, sent, is_awaited }) = served {
+            self.release(&packet, link, scheduler);
             if is_awaited {
                 self.departures.push(Departure { flow: packet.flow, ends: sent.ends });
             }
-            depart(sent, link, agenda);
+            depart(sent, link, scheduler);
         }
         if let Some(time) = self.ports[link as usize].call(now) {
-            agenda.push(time, Event::Ready(link));
+            scheduler.push(time, Event::Ready(link));
         }
     }
 
     /// Disposes of a packet that a port's queue has dropped.
-    fn discard(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+    fn discard(&mut self, packet: &Packet, link: LinkId, scheduler: &mut Scheduler) {
         if self.routers != Routers::None {
             self.ports[link as usize].show_drop(packet);
         }
-        self.release(packet, link, agenda);
+        self.release(packet, link, scheduler);
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
-            self.departures.push(Departure { flow: packet.flow, ends: agenda.now() });
+            self.departures.push(Departure { flow: packet.flow, ends: scheduler.now() });
         }
-        self.lose(packet, agenda.now());
+        self.lose(packet, scheduler.now());
     }
 
     /// A packet is lost, at a port or at the end of its link.
     fn lose(&mut self, packet: &Packet, now: Time) {
         self.losses.push((packet.flow, now));
-        if let Some(journeys) = &mut self.journeys {
-            journeys.lose(packet);
+        if let Some(records) = &mut self.records {
+            records.lose(packet);
         }
     }
 
@@ -353,10 +360,10 @@ impl Network {
     #[inline(never)]
     fn is_lost(&mut self, packet: &mut Packet, link: LinkId, now: Time) -> bool {
         let port = &mut self.ports[link as usize];
-        if let Some(journeys) = &mut self.journeys
+        if let Some(records) = &mut self.records
             && let Some(hop) = port.hop(packet, now).filter(|_| !packet.kind.is_frame())
         {
-            journeys.hop(packet, &hop);
+            records.hop(packet, &hop);
         }
         let is_lost = port.loses(packet);
         if is_lost && packet.kind.is_frame() {
@@ -383,14 +390,20 @@ impl Network {
     /// Finds room in its switch's buffer for a packet that has come by the link `from` and goes to `link`, or
     /// drops it.
     #[inline]
-    fn admit(&mut self, packet: &Packet, from: LinkId, link: LinkId, agenda: &mut Agenda) -> bool {
+    fn admit(
+        &mut self,
+        packet: &Packet,
+        from: LinkId,
+        link: LinkId,
+        scheduler: &mut Scheduler,
+    ) -> bool {
         if self.control_priority && packet.kind.is_control() {
             return true;
         }
         let class = self.traffic.of(packet.flow);
         let ingress = self.traffic.lanes.lane(from, class);
         let Some(buffers) = &mut self.buffers else { return true };
-        let now = agenda.now();
+        let now = scheduler.now();
         if !buffers.is_watched(ingress) {
             let port = &mut self.ports[link as usize];
             let queued = || port.backlog_of(class, now).bytes;
@@ -401,7 +414,7 @@ impl Network {
                 return true;
             }
             self.count(ingress, now);
-            self.watch(ingress, packet.bytes, link, agenda);
+            self.watch(ingress, packet.bytes, link, scheduler);
         }
         let (Some(buffers), port) = (&mut self.buffers, &mut self.ports[link as usize]) else {
             return true;
@@ -416,7 +429,7 @@ impl Network {
             self.lose(packet, now);
         }
         if pauses {
-            self.tell(Kind::Pause, ingress, agenda);
+            self.tell(Kind::Pause, ingress, scheduler);
         }
         admitted
     }
@@ -450,9 +463,9 @@ impl Network {
 
     /// Watches the switch at the end of `ingress`, by which `bytes` have come that go to `link`, if it was
     /// found to hold much.
-    fn watch(&mut self, ingress: LaneId, bytes: u16, link: LinkId, agenda: &mut Agenda) {
+    fn watch(&mut self, ingress: LaneId, bytes: u16, link: LinkId, scheduler: &mut Scheduler) {
         let Some(buffers) = &mut self.buffers else { return };
-        let (now, class) = (agenda.now(), self.traffic.lanes.class(ingress));
+        let (now, class) = (scheduler.now(), self.traffic.lanes.class(ingress));
         let queued = self.ports[link as usize].backlog_of(class, now).bytes;
         if !buffers.watch(ingress, bytes, queued) {
             return;
@@ -461,13 +474,13 @@ impl Network {
             let port = &mut self.ports[*link as usize];
             port.set_prompt(true, now);
             if let Some(time) = port.call(now) {
-                agenda.push(time, Event::Ready(*link));
+                scheduler.push(time, Event::Ready(*link));
             }
         }
     }
 
     /// Frees the room of a packet that leaves its switch's buffer, if the switch is watched.
-    fn release(&mut self, packet: &Packet, link: LinkId, agenda: &mut Agenda) {
+    fn release(&mut self, packet: &Packet, link: LinkId, scheduler: &mut Scheduler) {
         if self.buffers.is_none() {
             return;
         }
@@ -480,11 +493,11 @@ impl Network {
         buffers.release(ingress, packet.bytes);
         if buffers.relax(ingress) {
             for link in buffers.ports(ingress) {
-                self.ports[*link as usize].set_prompt(false, agenda.now());
+                self.ports[*link as usize].set_prompt(false, scheduler.now());
             }
         }
         if buffers.resumes(ingress) {
-            self.tell(Kind::Resume, ingress, agenda);
+            self.tell(Kind::Resume, ingress, scheduler);
         }
     }
 
@@ -504,15 +517,15 @@ impl Network {
 
     /// Sends a pause frame for `lane` to the neighbour at its other end; or takes back the one before, which
     /// says the opposite, if it has not left yet.
-    fn tell(&mut self, kind: Kind, lane: LaneId, agenda: &mut Agenda) {
+    fn tell(&mut self, kind: Kind, lane: LaneId, scheduler: &mut Scheduler) {
         let back = self.traffic.lanes.link(lane) ^ 1;
-        if self.ports[back as usize].take_frame(lane, agenda.now()) {
+        if self.ports[back as usize].take_frame(lane, scheduler.now()) {
             self.pause_frames = self.pause_frames.wrapping_sub(1);
             return;
         }
         self.pause_frames = self.pause_frames.wrapping_add(1);
         let mut frame = Packet {
-            sent_at: agenda.now(),
+            sent_at: scheduler.now(),
             flow: FlowNumber::MAX,
             next_hop: 0,
             sequence: lane,
@@ -521,27 +534,27 @@ impl Network {
             kind,
             flags: Flags::NONE,
         };
-        self.offer(&mut frame, back, agenda);
+        self.offer(&mut frame, back, scheduler);
     }
 
     /// Obeys a pause frame that has arrived.
-    fn obey(&mut self, frame: &Packet, agenda: &mut Agenda) {
-        self.end_frame(agenda.now());
+    fn obey(&mut self, frame: &Packet, scheduler: &mut Scheduler) {
+        self.end_frame(scheduler.now());
         let (lanes, lane) = (self.traffic.lanes, frame.sequence);
         let (link, class) = (lanes.link(lane), lanes.class(lane));
         let port = &mut self.ports[link as usize];
         if frame.kind == Kind::Pause {
-            port.pause(class, agenda.now());
+            port.pause(class, scheduler.now());
         } else {
-            port.resume(class, agenda.now());
-            self.serve(link, agenda);
+            port.resume(class, scheduler.now());
+            self.serve(link, scheduler);
         }
     }
 }
 
 /// Schedules the arrival of a packet that has the link to itself.
-fn depart(sent: Sent, link: LinkId, agenda: &mut Agenda) {
+fn depart(sent: Sent, link: LinkId, scheduler: &mut Scheduler) {
     if let Some(time) = sent.arrives_first {
-        agenda.push_arrival(link, time);
+        scheduler.push_arrival(link, time);
     }
 }

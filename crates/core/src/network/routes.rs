@@ -9,7 +9,7 @@ use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::HostId;
 use crate::model::graph::{Graph, Link, LinkId, Paths};
-use crate::model::ideal_fct::{Alone, alone, alone_spread};
+use crate::model::ideal_fct::{IdealFct, alone, alone_spread};
 use crate::model::packet::Format;
 
 crate::choices! {
@@ -29,14 +29,14 @@ pub const END: LinkId = LinkId::MAX;
 
 /// The paths that one flow's packets take in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Route {
     first: u32,
     /// Length of each path with its [`END`].
     stride: u32,
     paths: u32,
 }
 
-impl Way {
+impl Route {
     /// The way back of a way there, whose paths stand behind it.
     fn back(self) -> Self {
         Self { first: self.first + self.paths * self.stride, ..self }
@@ -50,22 +50,22 @@ impl Way {
 
 /// Gives each packet of a flow in one direction its path.
 #[derive(Clone, Copy, Debug)]
-pub struct Spread {
-    way: Way,
+pub struct PathSelector {
+    way: Route,
     is_random: bool,
     /// The path taken last; or the number of a draw of the flow's own.
     turn: u64,
 }
 
-impl Spread {
+impl PathSelector {
     /// The packets that are yet to start take another way.
-    pub fn turn_to(&mut self, way: Way) {
+    pub fn turn_to(&mut self, way: Route) {
         self.way = way;
     }
 
     /// Where the next packet starts.
     pub fn start(&mut self) -> u32 {
-        let Way { first, stride, paths } = self.way;
+        let Route { first, stride, paths } = self.way;
         if paths == 1 {
             return first;
         }
@@ -186,7 +186,7 @@ impl Routes {
     ///
     /// # Panics
     /// If no path joins the hosts, which no topology lets happen.
-    pub fn way(&mut self, source: HostId, target: HostId, flow: u64) -> Way {
+    pub fn way(&mut self, source: HostId, target: HostId, flow: u64) -> Route {
         let (paths, first) = if self.routing == Routing::FlowHash {
             self.find_one(source, target, flow);
             (1, self.place())
@@ -196,7 +196,7 @@ impl Routes {
         let path = self.hops[first as usize..].split(|link| *link == END).next();
         let stride = path.map_or(0, <[LinkId]>::len) as u32 + 1;
         let paths = paths as u32;
-        Way { first, stride, paths }
+        Route { first, stride, paths }
     }
 
     /// A cable is known to be down, or to be up again.
@@ -218,7 +218,13 @@ impl Routes {
     }
 
     /// The way there that a flow is to take in place of `there`; none if that is as good as ever.
-    pub fn renew(&mut self, there: Way, source: HostId, target: HostId, flow: u64) -> Option<Way> {
+    pub fn renew(
+        &mut self,
+        there: Route,
+        source: HostId,
+        target: HostId,
+        flow: u64,
+    ) -> Option<Route> {
         if self.routing == Routing::FlowHash {
             self.find_one(source, target, flow);
             if self.is_at(there.first) {
@@ -284,18 +290,18 @@ impl Routes {
     }
 
     /// How a flow's packets are spread over the ways there and back.
-    pub fn spread(&self, there: Way, flow: u64) -> [Spread; 2] {
+    pub fn spread(&self, there: Route, flow: u64) -> [PathSelector; 2] {
         let hash = mix(self.seed ^ mix(flow));
         let is_random = self.routing == Routing::SprayRandom;
-        let spread = |way: Way, stream: u64| {
+        let spread = |way: Route, stream: u64| {
             let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(way.paths) };
-            Spread { way, is_random, turn }
+            PathSelector { way, is_random, turn }
         };
         [spread(there, 0), spread(there.back(), 1)]
     }
 
     /// The paths of a way, each as its links.
-    pub fn links(&self, way: Way) -> impl Iterator<Item = &[LinkId]> {
+    pub fn links(&self, way: Route) -> impl Iterator<Item = &[LinkId]> {
         let (first, stride) = (way.first as usize, way.stride as usize);
         self.hops[first..first + way.paths as usize * stride]
             .chunks_exact(stride)
@@ -303,7 +309,7 @@ impl Routes {
     }
 
     /// Line rate of the host that a way starts at.
-    pub fn line_rate(&self, graph: &Graph, way: Way) -> Rate {
+    pub fn line_rate(&self, graph: &Graph, way: Route) -> Rate {
         let first = self.links(way).next().map_or(0, |path| path[0]);
         graph.links[first as usize].rate
     }
@@ -312,10 +318,10 @@ impl Routes {
     pub fn alone(
         &self,
         graph: &Graph,
-        ways: impl Iterator<Item = Way>,
+        ways: impl Iterator<Item = Route>,
         format: &Format,
         size: Bytes,
-    ) -> Alone {
+    ) -> IdealFct {
         let of_link = |link: &LinkId| {
             let Link { rate, delay, .. } = graph.links[*link as usize];
             (rate, delay)
@@ -332,11 +338,11 @@ impl Routes {
             let hops: Vec<_> = path.iter().map(hop).collect();
             alone_spread(&hops, format, size)
         };
-        paths.iter().map(of_path).min_by_key(Alone::total).unwrap_or_default()
+        paths.iter().map(of_path).min_by_key(IdealFct::total).unwrap_or_default()
     }
 
     /// How long a packet of `bytes` takes over an empty network.
-    pub fn packet_time(&self, graph: &Graph, way: Way, bytes: Bytes) -> Duration {
+    pub fn packet_time(&self, graph: &Graph, way: Route, bytes: Bytes) -> Duration {
         let path = self.links(way).next().unwrap_or_default();
         path.iter().fold(Duration::ZERO, |sum, link| {
             let link = &graph.links[*link as usize];
@@ -345,7 +351,7 @@ impl Routes {
     }
 
     /// The way of a flow is no longer needed, nor the way back.
-    pub fn give_back(&mut self, there: Way) {
+    pub fn give_back(&mut self, there: Route) {
         if self.routing == Routing::FlowHash {
             self.free.entry(there.stride).or_default().push(there.first);
         }

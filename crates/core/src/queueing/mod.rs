@@ -16,7 +16,7 @@ use crate::base::units::{Bytes, DATA_UNITS, Time, parse_quantity};
 use crate::model::packet::{FlowNumber, Kind, Packet};
 
 /// How a discipline works, which decides what a hop costs.
-pub enum Behaviour {
+pub enum PortQueue {
     /// First in, first out, and everything is decided when a packet arrives.
     OnArrival(Box<dyn Admission>),
     /// Anything else.
@@ -59,7 +59,7 @@ pub enum Verdict {
 
 /// What a packet finds when it arrives at a queue.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct QueueState {
     /// The present.
     pub now: Time,
     /// What waits.
@@ -78,7 +78,7 @@ pub trait Admission: Send {
     }
 
     /// Judges `packet`, by what it finds.
-    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict;
+    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict;
 }
 
 /// What a queue may use while it handles a packet.
@@ -136,7 +136,7 @@ pub trait Queue: Send {
     fn dismiss(&mut self, _flow: FlowNumber) {}
 
     /// What has come and was dropped, by priority, if that is counted.
-    fn census(&self) -> Option<&Census> {
+    fn priority_counts(&self) -> Option<&PriorityCounts> {
         None
     }
 }
@@ -144,7 +144,7 @@ pub trait Queue: Send {
 /// Arrivals and drops of packets with a priority, counted by it: of data, and of probes, which stand for
 /// their flow's data.
 #[derive(Clone, Debug)]
-pub struct Census {
+pub struct PriorityCounts {
     /// Ends of all ranges but the last, ascending; each belongs to the range that it ends.
     bounds: Vec<u64>,
     /// How many came, a range each.
@@ -153,7 +153,7 @@ pub struct Census {
     pub dropped: Vec<u64>,
 }
 
-impl Census {
+impl PriorityCounts {
     /// Counts nothing yet; none if there are no bounds.
     pub fn new(bounds: &[Bytes]) -> Option<Self> {
         let ranges = bounds.len() + 1;
@@ -184,12 +184,12 @@ impl Census {
 
 /// Packets in a line.
 #[derive(Default)]
-pub struct Line {
+pub struct PacketFifo {
     waiting: VecDeque<Packet>,
     backlog: Backlog,
 }
 
-impl Line {
+impl PacketFifo {
     /// Adds a packet at the end.
     pub fn push(&mut self, packet: Packet) {
         self.backlog.add(packet.bytes);
@@ -244,13 +244,13 @@ impl Line {
 }
 
 /// An admission rule at a line, and what it needs to know.
-pub struct Gate {
+pub struct AdmissionGate {
     rule: Box<dyn Admission>,
     /// When the last packet left the line.
     left: Time,
 }
 
-impl Gate {
+impl AdmissionGate {
     /// A gate at an empty line.
     pub fn new(rule: Box<dyn Admission>) -> Self {
         Self { rule, left: Time::ZERO }
@@ -268,7 +268,7 @@ impl Gate {
         backlog: Backlog,
         context: &mut Context<'_>,
     ) -> bool {
-        let found = Found { now: context.now, backlog, left: self.left };
+        let found = QueueState { now: context.now, backlog, left: self.left };
         match self.rule.admit(packet, &found, context.random) {
             Verdict::Accept => {}
             Verdict::Mark => context.mark(packet),
@@ -285,14 +285,14 @@ impl Gate {
 
 /// A gate and the line behind it.
 pub struct Fifo {
-    gate: Gate,
-    line: Line,
+    gate: AdmissionGate,
+    line: PacketFifo,
 }
 
 impl Fifo {
     /// An empty line behind `rule`.
     pub fn new(rule: Box<dyn Admission>) -> Self {
-        Self { gate: Gate::new(rule), line: Line::default() }
+        Self { gate: AdmissionGate::new(rule), line: PacketFifo::default() }
     }
 }
 
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn frames_go_first_and_keep_their_order() {
         let format: Format = crate::base::schema::defaults();
-        let mut line = Line::default();
+        let mut line = PacketFifo::default();
         let packet = |kind, flow| format.control(kind, flow, Time::ZERO);
         line.push(packet(Kind::Ack, 0));
         line.push_frame(packet(Kind::Pause, 1));
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn a_frame_that_waits_can_be_taken_back_and_nothing_else() {
         let format: Format = crate::base::schema::defaults();
-        let mut line = Line::default();
+        let mut line = PacketFifo::default();
         let packet = |kind, sequence| Packet { sequence, ..format.control(kind, 0, Time::ZERO) };
         line.push_frame(packet(Kind::Pause, 4));
         line.push_frame(packet(Kind::Pause, 5));

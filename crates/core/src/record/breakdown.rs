@@ -1,13 +1,13 @@
 //! The accounts of flows that have finished, as columns.
 
 use crate::base::units::Duration;
-use crate::breakdown::{Division, PARTS, names};
+use crate::breakdown::{BreakdownRow, PARTS, names};
 use crate::model::flow::arrange;
-use crate::model::ideal_fct::Alone;
+use crate::model::ideal_fct::IdealFct;
 
 /// Accounts as columns, a row a flow.
 #[derive(Clone, Debug)]
-pub struct Accounts {
+pub struct Breakdowns {
     /// Number of the flow.
     pub flow: Vec<u64>,
     /// Its completion time in picoseconds.
@@ -25,7 +25,7 @@ pub struct Accounts {
     parts: Vec<Vec<u64>>,
 }
 
-impl Default for Accounts {
+impl Default for Breakdowns {
     fn default() -> Self {
         let [flow, fct_ps, rounds] = [const { Vec::new() }; 3];
         let [alone_propagation_ps, alone_transmission_ps, alone_queue_own_ps] =
@@ -43,12 +43,12 @@ impl Default for Accounts {
     }
 }
 
-impl Accounts {
+impl Breakdowns {
     /// Appends the account of a flow, and what it would have been alone.
     ///
     /// # Panics
     /// If its parts are not its completion time.
-    pub fn push(&mut self, flow: u64, fct: Duration, division: &Division, alone: &Alone) {
+    pub fn push(&mut self, flow: u64, fct: Duration, division: &BreakdownRow, alone: &IdealFct) {
         let total = division.total();
         assert_eq!(total, fct, "flow {flow} took {fct}, and by its account {total}: {division:?}");
         let rows = self.flow.len();
@@ -120,12 +120,12 @@ mod tests {
     use super::*;
 
     /// A table of flows whose account is one part each.
-    fn table(rows: &[(u64, usize, u64)]) -> Accounts {
-        let mut table = Accounts::default();
+    fn table(rows: &[(u64, usize, u64)]) -> Breakdowns {
+        let mut table = Breakdowns::default();
         for (flow, part, took) in rows {
-            let mut division = Division { parts: [Duration::ZERO; PARTS], rounds: *flow };
+            let mut division = BreakdownRow { parts: [Duration::ZERO; PARTS], rounds: *flow };
             division.parts[*part] = Duration(*took);
-            table.push(*flow, Duration(*took), &division, &Alone::default());
+            table.push(*flow, Duration(*took), &division, &IdealFct::default());
         }
         table
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "flow 7 took")]
     fn an_account_that_does_not_add_up_is_refused() {
-        let division = Division { parts: [Duration(1); PARTS], rounds: 0 };
-        Accounts::default().push(7, Duration(1), &division, &Alone::default());
+        let division = BreakdownRow { parts: [Duration(1); PARTS], rounds: 0 };
+        Breakdowns::default().push(7, Duration(1), &division, &IdealFct::default());
     }
 }

@@ -5,6 +5,6 @@ pub mod chains;
 pub mod recorder;
 pub mod rtts;
 
-pub use self::breakdown::Accounts;
+pub use self::breakdown::Breakdowns;
 pub use self::chains::Chains;
 pub use self::recorder::{Config, Recorder, Samples};

@@ -1,6 +1,6 @@
 //! What is kept of a run: flow records, and samples over time.
 
-use super::breakdown::Accounts;
+use super::breakdown::Breakdowns;
 use super::chains::Chains;
 use super::rtts::{Histogram, Parts, Probes, Trace};
 use crate::base::schema::{Problem, did_you_mean, positive};
@@ -107,7 +107,7 @@ pub struct Recorder {
     /// The flows that have ended.
     pub records: Columns,
     /// The accounts of those that have finished, if they are kept.
-    pub accounts: Accounts,
+    pub accounts: Breakdowns,
     /// The chains of causes of those of them that were asked about.
     pub chains: Chains,
     /// The samples taken.
@@ -135,7 +135,7 @@ impl Recorder {
     pub fn new(config: Option<&Config>, warm_up: Time, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
             records: Columns::default(),
-            accounts: Accounts::default(),
+            accounts: Breakdowns::default(),
             chains: Chains::default(),
             chained: Vec::new(),
             samples: Samples::default(),

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{About, Design, Place, Router, View};
+use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
 use crate::base::schema::{not_negative, positive};
 use crate::base::units::{Bytes, Duration, Time};
@@ -59,8 +59,8 @@ impl Config {
     }
 }
 
-impl Design for Config {
-    fn build(&self, place: Place, _random: Random) -> Box<dyn Router> {
+impl RouterKind for Config {
+    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
         Box::new(self.open(place.rate.bps() / 8.0))
     }
 }
@@ -179,7 +179,7 @@ impl D3 {
 }
 
 impl Router for D3 {
-    fn on_arrive(&mut self, packet: &mut Packet, about: &About, now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
         self.arrived += f64::from(packet.bytes);
         if packet.kind == Kind::Fin {
             self.forget(about.flow);
@@ -189,7 +189,7 @@ impl Router for D3 {
         }
     }
 
-    fn on_depart(&mut self, _packet: &mut Packet, view: View) {
+    fn on_depart(&mut self, _packet: &mut Packet, view: PortView) {
         self.queue = self.queue.min(view.waiting);
     }
 
@@ -197,7 +197,7 @@ impl Router for D3 {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, about: &About, _now: Time) {
+    fn on_return(&mut self, packet: &mut Packet, about: &FlowInfo, _now: Time) {
         let allotted = f64::from(packet.header().feedback());
         if allotted > 0.0
             && let Some(entry) = self.flows.get_mut(&about.flow)
@@ -212,7 +212,7 @@ impl Router for D3 {
         self.slot_ends
     }
 
-    fn on_tick(&mut self, view: View) {
+    fn on_tick(&mut self, view: PortView) {
         // As RCP's rate ([rcp06] eq. 2), but added, since it is to be the link's in the end; and what comes
         // beyond the link's rate counts once, in the queue: slots may hold few packets, now one more, now
         // one less.
@@ -324,7 +324,7 @@ mod tests {
     fn flows_that_are_silent_for_long_are_forgotten() {
         let mut router = router();
         ask(&mut router, 1, 0.0, 0);
-        let tick = |router: &mut D3, us| router.on_tick(View { now: at(us), waiting: 0 });
+        let tick = |router: &mut D3, us| router.on_tick(PortView { now: at(us), waiting: 0 });
         tick(&mut router, 3_000);
         assert_eq!(router.flows.len(), 1);
         tick(&mut router, 3_001);
@@ -338,16 +338,19 @@ mod tests {
         router.arrived = 300.0;
         router.queue = 150;
         // A full link with a queue of half a round trip.
-        router.on_tick(View { now: at(300), waiting: 400 });
+        router.on_tick(PortView { now: at(300), waiting: 400 });
         near(router.capacity, 1e6 - 0.226 * 0.5e6);
         // Three quarters in use, and now and then no queue.
-        router.on_depart(&mut packet(Kind::Data, Header::NONE), View { now: at(400), waiting: 0 });
+        router.on_depart(
+            &mut packet(Kind::Data, Header::NONE),
+            PortView { now: at(400), waiting: 0 },
+        );
         router.arrived = 225.0;
-        router.on_tick(View { now: at(600), waiting: 300 });
+        router.on_tick(PortView { now: at(600), waiting: 300 });
         near(router.capacity, 1e6 - 0.226 * 0.5e6 + 0.4 * 0.25e6);
         // An idle link has all that it carries, and no more.
         router.queue = 0;
-        router.on_tick(View { now: at(900), waiting: 0 });
+        router.on_tick(PortView { now: at(900), waiting: 0 });
         near(router.capacity, 1e6);
     }
 

@@ -8,7 +8,7 @@
 
 use rustc_hash::FxBuildHasher;
 
-use super::{About, Design, Place, Router, View};
+use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
 use crate::base::schema::{positive, positive_fraction};
 use crate::base::units::{Duration, Time};
@@ -39,8 +39,8 @@ impl Config {
     }
 }
 
-impl Design for Config {
-    fn build(&self, place: Place, _random: Random) -> Box<dyn Router> {
+impl RouterKind for Config {
+    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
         Box::new(self.open(place.rate.bps() / 8.0))
     }
 }
@@ -193,7 +193,7 @@ impl FairShare {
 }
 
 impl Router for FairShare {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &About, now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, now: Time) {
         if packet.kind.is_answer() {
             return;
         }
@@ -213,7 +213,7 @@ impl Router for FairShare {
         }
     }
 
-    fn on_depart(&mut self, packet: &mut Packet, _view: View) {
+    fn on_depart(&mut self, packet: &mut Packet, _view: PortView) {
         self.release(packet);
     }
 
@@ -225,7 +225,7 @@ impl Router for FairShare {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, _about: &About, _now: Time) {
+    fn on_return(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
         let feedback = packet.header().feedback();
         if feedback == 0.0 {
             return;
@@ -245,7 +245,7 @@ impl Router for FairShare {
     }
 
     /// Forgets the flows that are silent, and adds up the others anew, lest rounding grow.
-    fn on_tick(&mut self, view: View) {
+    fn on_tick(&mut self, view: PortView) {
         self.totals = Totals::default();
         for place in (0..self.flows.entries.len()).rev() {
             let entry = &mut self.flows.entries[place];
@@ -294,7 +294,7 @@ mod tests {
         let header = Header::FairShare { limit: before as f32, leaves: false };
         let mut question = packet(Kind::Probe, flow).saying(header);
         router.on_arrive(&mut question, &ABOUT, Time::ZERO);
-        router.on_depart(&mut question, View { now: Time::ZERO, waiting: 0 });
+        router.on_depart(&mut question, PortView { now: Time::ZERO, waiting: 0 });
         let feedback = Share { rate: behind, queued: 0.0 }.number();
         let mut answer =
             packet(Kind::ProbeAck, flow).saying(Header::Ack { block: (0, 0), feedback });
@@ -351,7 +351,7 @@ mod tests {
             if expected > 2000.0 {
                 router.on_drop(&data);
             } else {
-                router.on_depart(&mut data, View { now: Time::ZERO, waiting: 0 });
+                router.on_depart(&mut data, PortView { now: Time::ZERO, waiting: 0 });
             }
         }
         // Its own ACKs and those of others do not count.
@@ -370,7 +370,7 @@ mod tests {
         router.on_arrive(&mut last, &ABOUT, Time::ZERO);
         near(ask(&mut router, 1, 1e9, 1e9).rate, LINE);
         assert_eq!(router.flows.entries.len(), 2, "its packet waits");
-        router.on_depart(&mut last, View { now: Time::ZERO, waiting: 0 });
+        router.on_depart(&mut last, PortView { now: Time::ZERO, waiting: 0 });
         assert_eq!(router.flows.entries.len(), 1);
         router.on_arrive(&mut packet(Kind::Fin, 1), &ABOUT, Time::ZERO);
         router.on_drop(&packet(Kind::Fin, 1));
@@ -386,14 +386,14 @@ mod tests {
         let mut data =
             packet(Kind::Data, 1).saying(Header::FairShare { limit: 1e5, leaves: false });
         router.on_arrive(&mut data, &ABOUT, at(900));
-        router.on_depart(&mut data, View { now: at(900), waiting: 0 });
-        router.on_tick(View { now: at(1_000), waiting: 0 });
+        router.on_depart(&mut data, PortView { now: at(900), waiting: 0 });
+        router.on_tick(PortView { now: at(1_000), waiting: 0 });
         assert_eq!(router.totals.open, 1);
         assert_eq!(router.next_tick(), at(2_000));
-        router.on_tick(View { now: at(1_899), waiting: 0 });
+        router.on_tick(PortView { now: at(1_899), waiting: 0 });
         assert_eq!((router.totals.open, router.totals.limited), (0, 1));
         near(router.share(), LINE - 1e5);
-        router.on_tick(View { now: at(2_000), waiting: 0 });
+        router.on_tick(PortView { now: at(2_000), waiting: 0 });
         assert_eq!((router.totals.limited, router.flows.entries.len()), (0, 0));
     }
 

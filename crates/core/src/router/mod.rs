@@ -13,13 +13,13 @@ pub mod xcp;
 
 crate::family! {
     /// Every router, by the name a scenario gives it.
-    pub enum Config as dyn Design { d3, fair_share, pdq, quick_start, rcp, xcp }
+    pub enum Config as dyn RouterKind { d3, fair_share, pdq, quick_start, rcp, xcp }
 }
 
 /// A kind of router.
-pub trait Design {
+pub trait RouterKind {
     /// The router at one port, drawing from a stream of its own.
-    fn build(&self, place: Place, random: Random) -> Box<dyn Router>;
+    fn build(&self, place: PortInfo, random: Random) -> Box<dyn Router>;
 
     /// How many links a network may have at most.
     fn most_links(&self) -> usize {
@@ -34,7 +34,7 @@ pub trait Design {
 
 /// Where a router stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct PortInfo {
     /// The number of the port's link.
     pub link: u32,
     /// Rate of the link.
@@ -43,7 +43,7 @@ pub struct Place {
 
 /// What a router sees of its port.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
+pub struct PortView {
     /// The present.
     pub now: Time,
     /// The bytes that wait; what is being sent waits no longer.
@@ -52,7 +52,7 @@ pub struct View {
 
 /// What all packets of a flow would say alike. It is kept once for a flow, so that packets stay small.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct About {
+pub struct FlowInfo {
     /// The number of the flow.
     pub flow: u64,
     /// When it should be over; [`Time::NEVER`] if it has no deadline.
@@ -64,10 +64,10 @@ pub struct About {
 /// A controller at a port. It may write the headers of packets, and nothing else.
 pub trait Router: Send {
     /// A packet has come to the port, which the queue may yet drop.
-    fn on_arrive(&mut self, packet: &mut Packet, about: &About, now: Time);
+    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time);
 
     /// The transmission of a packet starts.
-    fn on_depart(&mut self, _packet: &mut Packet, _view: View) {}
+    fn on_depart(&mut self, _packet: &mut Packet, _view: PortView) {}
 
     /// A packet that had come to the port was dropped and will not depart.
     fn on_drop(&mut self, _packet: &Packet) {}
@@ -78,13 +78,13 @@ pub trait Router: Send {
     }
 
     /// What answers a packet of this port has come back over the same cable.
-    fn on_return(&mut self, _packet: &mut Packet, _about: &About, _now: Time) {}
+    fn on_return(&mut self, _packet: &mut Packet, _about: &FlowInfo, _now: Time) {}
 
     /// When to call [`on_tick`](Self::on_tick).
     fn next_tick(&self) -> Time;
 
     /// The time that [`next_tick`](Self::next_tick) gave has come.
-    fn on_tick(&mut self, view: View);
+    fn on_tick(&mut self, view: PortView);
 
     /// Named numbers for traces over time; always the same names in the same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
@@ -92,13 +92,13 @@ pub trait Router: Send {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, Place};
+    use super::{FlowInfo, PortInfo};
     use crate::base::units::{Rate, Time};
 
     /// Where the tested routers stand.
-    pub(super) const PLACE: Place = Place { link: 7, rate: Rate(1_000_000_000) };
+    pub(super) const PLACE: PortInfo = PortInfo { link: 7, rate: Rate(1_000_000_000) };
 
     /// A flow without deadline.
-    pub(super) const ABOUT: About =
-        About { flow: 0, deadline: Time::NEVER, line_rate: Rate(1_000_000_000) };
+    pub(super) const ABOUT: FlowInfo =
+        FlowInfo { flow: 0, deadline: Time::NEVER, line_rate: Rate(1_000_000_000) };
 }

@@ -4,7 +4,7 @@
 //! packets say on their way there, and takes decisions over into its list when their ACKs come back, so
 //! that all routers of a way agree.
 
-use super::{About, Design, Place, Router, View};
+use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
 use crate::base::schema::{not_negative, positive};
 use crate::base::units::{Duration, Time};
@@ -29,13 +29,13 @@ crate::parameters! {
     }
 }
 
-impl Design for Config {
+impl RouterKind for Config {
     /// Packets name a router in sixteen bits.
     fn most_links(&self) -> usize {
         1 << 16
     }
 
-    fn build(&self, place: Place, _random: Random) -> Box<dyn Router> {
+    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
         let line = place.rate.bps() / 8.0;
         Box::new(Pdq {
             config: self.clone(),
@@ -109,7 +109,7 @@ struct Pdq {
 }
 
 impl Router for Pdq {
-    fn on_arrive(&mut self, packet: &mut Packet, about: &About, now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
         if packet.kind == Kind::Fin {
             self.forget(packet.flow);
             return;
@@ -149,7 +149,7 @@ impl Router for Pdq {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, _about: &About, _now: Time) {
+    fn on_return(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
         let grant = match packet.header() {
             Header::Ack { feedback, .. } if feedback != 0.0 => Grant::of(feedback),
             _ => return,
@@ -177,7 +177,7 @@ impl Router for Pdq {
     }
 
     /// The rate controller ([pdq12] §3), every two round trips.
-    fn on_tick(&mut self, view: View) {
+    fn on_tick(&mut self, view: PortView) {
         let silent = Duration::from_seconds(SILENT_ROUND_TRIPS * self.rtt);
         self.list.retain(|entry| view.now.since(entry.heard) <= silent);
         let told = self.list.iter().filter(|entry| entry.rtt > 0.0);
@@ -302,7 +302,7 @@ mod tests {
     /// back; says what the ACK brings.
     fn ask_with(router: &mut dyn Router, flow: u32, rest: f32, grant: Grant, now: Time) -> Grant {
         let format: Format = defaults();
-        let about = About { flow: u64::from(flow), ..ABOUT };
+        let about = FlowInfo { flow: u64::from(flow), ..ABOUT };
         let header = Header::Pdq { grant, remaining: rest, rtt: RTT };
         let mut packet = format.control(Kind::Data, flow, now).saying(header);
         router.on_arrive(&mut packet, &about, now);
@@ -335,7 +335,7 @@ mod tests {
         let format: Format = defaults();
         let mut grants = Vec::new();
         for (flow, deadline) in [(0, Time::NEVER), (1, at(900)), (2, at(500))] {
-            let about = About { flow: u64::from(flow), deadline, ..ABOUT };
+            let about = FlowInfo { flow: u64::from(flow), deadline, ..ABOUT };
             let header = Header::Pdq { grant: Grant::Rate(LINE), remaining: 0.1, rtt: RTT };
             let mut packet = format.control(Kind::Data, flow, at(0)).saying(header);
             router.on_arrive(&mut packet, &about, at(0));
@@ -397,12 +397,12 @@ mod tests {
         ask(&mut *router, 0, 0.1, 0);
         while router.next_tick() < at(4_900) {
             let now = router.next_tick();
-            router.on_tick(View { now, waiting: 0 });
+            router.on_tick(PortView { now, waiting: 0 });
         }
         assert_eq!(ask(&mut *router, 1, 0.2, 4_900), PAUSED);
         while router.next_tick() < at(5_500) {
             let now = router.next_tick();
-            router.on_tick(View { now, waiting: 0 });
+            router.on_tick(PortView { now, waiting: 0 });
         }
         assert_eq!(ask(&mut *router, 1, 0.2, 5_500), Grant::Rate(LINE));
     }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn what_waits_is_taken_off_the_capacity_over_two_round_trips() {
         let mut router = router(&json!({ "initial_rtt": "100 us" }));
-        router.on_tick(View { now: at(200), waiting: 5_000 });
+        router.on_tick(PortView { now: at(200), waiting: 5_000 });
         // 5 KB in 200 us are 25 MB/s.
         assert_eq!(ask(&mut *router, 0, 0.1, 201), Grant::Rate(100e6));
         let gauges: Vec<_> = router.gauges().into_iter().map(|gauge| gauge.1).collect();

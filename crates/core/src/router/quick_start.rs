@@ -3,7 +3,7 @@
 //! Source: RFC 4782 §3.3 and Appendix E: the largest share of the link that was in use lately, and what has
 //! been approved and has perhaps not come yet, are not to spare.
 
-use super::{About, Design, Place, Router, View};
+use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
 use crate::base::schema::{positive, positive_fraction};
 use crate::base::units::{Duration, Rate, Time};
@@ -37,8 +37,8 @@ pub fn rate_of(code: u8) -> Option<Rate> {
     (code > 0).then(|| Rate(UNIT.0 << code.min(MOST)))
 }
 
-impl Design for Config {
-    fn build(&self, place: Place, _random: Random) -> Box<dyn Router> {
+impl RouterKind for Config {
+    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
         Box::new(QuickStart {
             line: place.rate.bps(),
             threshold: self.threshold,
@@ -75,7 +75,7 @@ impl QuickStart {
 }
 
 impl Router for QuickStart {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &About, _now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
         if let Header::QuickStart { code } = packet.header() {
             let code = code.min(code_of(Rate(self.spare() as u64)));
             self.approved[0] += rate_of(code).map_or(0.0, Rate::bps);
@@ -88,7 +88,7 @@ impl Router for QuickStart {
         self.next_tick
     }
 
-    fn on_tick(&mut self, view: View) {
+    fn on_tick(&mut self, view: PortView) {
         self.used = [self.arrived as f64 * 8.0 / self.interval.seconds(), self.used[0]];
         self.approved = [0.0, self.approved[0]];
         self.arrived = 0;
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!([ask(&mut *router, 15), ask(&mut *router, 12)], [14, 12]);
         let tick = |router: &mut dyn Router| {
             let now = router.next_tick();
-            router.on_tick(View { now, waiting: 0 });
+            router.on_tick(PortView { now, waiting: 0 });
         };
         tick(&mut *router);
         assert_eq!(ask(&mut *router, 15), 12, "promises hold for another interval");

@@ -5,7 +5,7 @@
 //! round-trip time, is a change proportional to the time between the flow's packets (its round-trip time
 //! over its window), and what it takes is one proportional to the packet's size.
 
-use super::{About, Design, Place, Router, View};
+use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
 use crate::base::schema::{positive, positive_fraction};
 use crate::base::units::{Duration, Rate, Time};
@@ -76,8 +76,8 @@ impl Config {
     }
 }
 
-impl Design for Config {
-    fn build(&self, place: Place, random: Random) -> Box<dyn Router> {
+impl RouterKind for Config {
+    fn build(&self, place: PortInfo, random: Random) -> Box<dyn Router> {
         Box::new(self.open(place.rate, random))
     }
 
@@ -137,7 +137,7 @@ struct Xcp {
 }
 
 impl Router for Xcp {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &About, _now: Time) {
+    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
         self.bytes += f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, .. } = packet.header()
             && rtt > 0.0
@@ -147,7 +147,7 @@ impl Router for Xcp {
         }
     }
 
-    fn on_depart(&mut self, packet: &mut Packet, view: View) {
+    fn on_depart(&mut self, packet: &mut Packet, view: PortView) {
         self.least = self.least.min(view.waiting as f64);
         let bytes = f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, feedback } = packet.header() {
@@ -164,7 +164,7 @@ impl Router for Xcp {
         self.interval_ends.min(self.span_ends)
     }
 
-    fn on_tick(&mut self, view: View) {
+    fn on_tick(&mut self, view: PortView) {
         if self.span_ends <= view.now {
             self.queue = self.least;
             self.least = view.waiting as f64;
@@ -257,7 +257,7 @@ mod tests {
         router.control();
         let depart = |_| {
             let mut packet = data(0.1, 0.01);
-            router.on_depart(&mut packet, View { now: Time::ZERO, waiting: 0 });
+            router.on_depart(&mut packet, PortView { now: Time::ZERO, waiting: 0 });
             f64::from(packet.header().feedback())
         };
         (0..go).map(depart).collect()

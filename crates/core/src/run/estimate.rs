@@ -14,7 +14,7 @@ use crate::model::graph::{Graph, Link, NodeId, Paths};
 use crate::model::packet::FlowNumber;
 use crate::run::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
-use crate::traffic::{Context, Offer};
+use crate::traffic::{Context, WorkloadEstimate};
 
 /// A node and a link of the graph, with their names, and a port with its queue.
 const NODE: f64 = 150.0;
@@ -156,14 +156,14 @@ impl Scenario {
     }
 
     /// How many packets of payload there will be: what is offered, and what flows without end fill.
-    fn packets_until(&self, ends: Time, offer: &Offer, graph: &Graph) -> f64 {
+    fn packets_until(&self, ends: Time, offer: &WorkloadEstimate, graph: &Graph) -> f64 {
         let lasts = offer.together > 0.0 && offer.payload == 0.0;
         let filled = if lasts { most_carried(graph) / 8.0 * ends.seconds() } else { 0.0 };
         (offer.payload + filled) / self.packet.payload.0 as f64
     }
 
     /// How many samples there will be.
-    fn samples_until(&self, ends: Time, offer: &Offer) -> f64 {
+    fn samples_until(&self, ends: Time, offer: &WorkloadEstimate) -> f64 {
         let Some(samples) = &self.samples else { return 0.0 };
         // Controllers and routers have some gauges each, and a round trip six numbers.
         let probes = 1 + samples.links.len() + 2 * samples.queues.len() + 3 * samples.flows.len();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::VERSION;
 use crate::base::random::Random;
-use crate::base::run_control::{Progress, Watch};
+use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::{Parameter, Problem, did_you_mean};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::models::{self, Ideal, Setting};
@@ -17,19 +17,19 @@ use crate::model::graph::{Change, Graph, Link, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
 use crate::network::link::loss::{self, Losses};
-use crate::network::port::pause_state::Pauses;
-use crate::network::port::{Port, Service};
+use crate::network::port::pause_state::PauseState;
+use crate::network::port::{Port, PortConfig};
 use crate::network::routes::Routes;
 use crate::network::switch::pause_watchdog::{self, Deadlock};
 use crate::network::switch::shared_buffer::Buffers;
-use crate::network::switch::traffic_classes::{Number, Traffic};
+use crate::network::switch::traffic_classes::{Number, TrafficClasses};
 use crate::queueing::disciplines;
 use crate::record::rtts::Histogram;
-use crate::record::{Accounts, Chains, Recorder, Samples};
-use crate::router::Place;
+use crate::record::{Breakdowns, Chains, Recorder, Samples};
+use crate::router::PortInfo;
 use crate::run::scenario::{Engine, Model, Scenario};
-use crate::schedule::{Cut, Part};
-use crate::simulation::{self, Simulation, Stacks, run_on_threads};
+use crate::schedule::{Partition, WindowPlan};
+use crate::simulation::{self, Simulation, Transports, run_on_threads};
 use crate::traffic::{Context, Flows};
 use crate::transport::controllers;
 
@@ -43,7 +43,7 @@ pub struct Results {
     /// The samples.
     pub samples: Samples,
     /// The accounts of flows that have finished, if the scenario asks for them.
-    pub account: Option<Accounts>,
+    pub account: Option<Breakdowns>,
     /// The chains of causes of the flows of which the scenario asks for them.
     pub chains: Chains,
     /// Everything else: scenario, counts, links, what is stuck.
@@ -136,7 +136,7 @@ impl Scenario {
         let flows = self.flows(&graph)?;
         self.changes(&graph)?;
         if let Some(transport) = &self.transport {
-            self.network(&graph, transport, &flows.classes, &Part::whole(&graph))?;
+            self.network(&graph, transport, &flows.classes, &Partition::whole(&graph))?;
         }
         Recorder::new(self.samples.as_ref(), self.warm_up, &graph)
             .map_err(|problem| problem.within("samples"))?;
@@ -144,13 +144,13 @@ impl Scenario {
     }
 
     /// Runs until every flow has finished or the time limit is reached; `watch` may ask for a stop.
-    pub fn run(&self, watch: &Watch) -> Result<Results, Problem> {
+    pub fn run(&self, watch: &RunControl) -> Result<Results, Problem> {
         self.run_on(1, watch)
     }
 
     /// Does the same on so many threads, if the network can be served in windows: more than one are for one
     /// large run on idle cores. The results are the same to the bit.
-    pub fn run_on(&self, threads: u32, watch: &Watch) -> Result<Results, Problem> {
+    pub fn run_on(&self, threads: u32, watch: &RunControl) -> Result<Results, Problem> {
         let threads = if threads > 1 {
             let groups = self.cut(&self.graph()?).map_or(0, |cut| cut.groups());
             threads.min((groups / GROUPS_A_THREAD) as u32).max(1)
@@ -165,7 +165,7 @@ impl Scenario {
         &self,
         parts: u32,
         threads: u32,
-        watch: &Watch,
+        watch: &RunControl,
     ) -> Result<Results, Problem> {
         let graph = self.graph()?;
         match (&self.model, &self.transport) {
@@ -183,10 +183,10 @@ impl Scenario {
         graph: &Graph,
         transport: &controllers::Config,
         classes: &[String],
-        part: &Part,
+        part: &Partition,
     ) -> Result<Network, Problem> {
         let packet = self.packet.full().max(self.packet.ack);
-        let traffic = Traffic::new(&self.traffic_classes, classes);
+        let traffic = TrafficClasses::new(&self.traffic_classes, classes);
         let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
         let buffers = buffers.map_err(|problem| problem.within("switch"))?;
         if buffers.is_some() && graph.hosts_are_routers {
@@ -211,7 +211,7 @@ impl Scenario {
             transports.any(|(_, transport)| transport.mechanism(&self.packet).burst.is_some());
         let port = |link: usize| {
             let rate = graph.links[link].rate;
-            let place = Place { link: link as LinkId, rate };
+            let place = PortInfo { link: link as LinkId, rate };
             let random = |purpose| Random::new(self.seed, &format!("{purpose}/{link}"));
             let router = router.as_ref().map(|router| router.build(place, random("router")));
             let behaviour = |[at_switch, at_host]: &[disciplines::Config; 2]| {
@@ -223,7 +223,7 @@ impl Scenario {
             let stamps = from_host[link] && self.host.stamps == Stamps::Wire;
             let keeps_account = self.account;
             let service =
-                Service { control_first: control_priority, is_awaited, stamps, keeps_account };
+                PortConfig { control_first: control_priority, is_awaited, stamps, keeps_account };
             let losses = Losses::new(&graph.links[link].loss, || random("loss"));
             Port::new(&graph.links[link], behaviours, router, service, random("port"), losses)
         };
@@ -232,7 +232,7 @@ impl Scenario {
         let routes = Routes::new(graph, self.routing, self.seed, (part.number, part.parts));
         let mut network =
             Network::new(ports, from_host, routes, buffers, traffic, control_priority, is_paced);
-        network.journeys = self.account.then(Box::default);
+        network.records = self.account.then(Box::default);
         Ok(network)
     }
 
@@ -240,7 +240,7 @@ impl Scenario {
     fn queues_by_traffic_class(
         &self,
         most: &controllers::Config,
-        traffic: &Traffic,
+        traffic: &TrafficClasses,
         classes: &[String],
     ) -> Vec<[disciplines::Config; 2]> {
         let of = |index: usize| {
@@ -255,12 +255,14 @@ impl Scenario {
     }
 
     /// How the network is cut, if it is to be served in windows.
-    fn cut(&self, graph: &Graph) -> Option<Cut> {
-        let worthwhile = || Cut::worthwhile(graph, self.packet.full());
+    fn cut(&self, graph: &Graph) -> Option<WindowPlan> {
+        let worthwhile = || WindowPlan::worthwhile(graph, self.packet.full());
         match self.engine {
             None => worthwhile(),
             Some(Engine::Events) => None,
-            Some(Engine::Windows) => Some(worthwhile().unwrap_or_else(|| Cut::finest(graph))),
+            Some(Engine::Windows) => {
+                Some(worthwhile().unwrap_or_else(|| WindowPlan::finest(graph)))
+            }
         }
     }
 
@@ -268,8 +270,8 @@ impl Scenario {
     fn simulation<'a>(
         &'a self,
         graph: &'a Graph,
-        cut: Option<Cut>,
-        part: Part,
+        cut: Option<WindowPlan>,
+        part: Partition,
         transport: &'a controllers::Config,
     ) -> Result<Simulation<'a>, Problem> {
         let flows = self.flows(graph)?;
@@ -282,8 +284,9 @@ impl Scenario {
             .map_err(|p| p.within("samples"))?;
         recorder.chained.clone_from(&self.account_flows);
         let (host, format, seed) = (&self.host, &self.packet, self.seed);
-        let stacks = Stacks::new(transport, &self.transports, &flows.classes, format);
-        let setting = simulation::Setting { graph, cut, part, changes, stacks, host, format, seed };
+        let stacks = Transports::new(transport, &self.transports, &flows.classes, format);
+        let setting =
+            simulation::SimulationSetup { graph, cut, part, changes, stacks, host, format, seed };
         Ok(Simulation::new(setting, network, flows, recorder))
     }
 
@@ -310,15 +313,15 @@ impl Scenario {
         graph: &Graph,
         transport: &controllers::Config,
         [parts, threads]: [u32; 2],
-        watch: &Watch,
+        watch: &RunControl,
     ) -> Result<Results, Problem> {
         self.check_complete()?;
         // Both ends of such a flow are in one place.
         let has_own_stack = self.all_transports().any(|(_, transport)| transport.has_own_stack());
         let cut = self.cut(graph);
         let parts = match &cut {
-            Some(cut) if parts > 1 && !has_own_stack => Part::deal(graph, cut, parts),
-            _ => vec![Part::whole(graph)],
+            Some(cut) if parts > 1 && !has_own_stack => Partition::deal(graph, cut, parts),
+            _ => vec![Partition::whole(graph)],
         };
         let (shares, count) = (parts.len(), parts.len().min(threads as usize));
         let simulation = |part| self.simulation(graph, cut.clone(), part, transport);
@@ -415,7 +418,7 @@ impl Scenario {
         &self,
         graph: &Graph,
         ideal: &dyn Ideal,
-        watch: &Watch,
+        watch: &RunControl,
     ) -> Result<Results, Problem> {
         let Flows { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
@@ -549,7 +552,7 @@ fn describe(
     numbers: &[Number],
     elapsed: Duration,
 ) -> Value {
-    let (counters, pauses) = (&port.counters, Pauses::of_all(port.pauses()));
+    let (counters, pauses) = (&port.counters, PauseState::of_all(port.pauses()));
     let Link { rate, trace, .. } = &graph.links[id as usize];
     let seconds = elapsed.seconds();
     let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
@@ -574,7 +577,7 @@ fn describe(
         "queue_max_bytes": counters.queue_max,
     });
     if port.pauses().len() > 1 {
-        let of_class = |(number, pauses): (&Number, &Pauses)| {
+        let of_class = |(number, pauses): (&Number, &PauseState)| {
             json!({
                 "class": number,
                 "pauses": pauses.count,
@@ -584,8 +587,9 @@ fn describe(
         };
         link["classes"] = numbers.iter().zip(port.pauses()).map(of_class).collect();
     }
-    if let Some(census) = port.census() {
-        link["census"] = json!({ "arrived": census.arrived, "dropped": census.dropped });
+    if let Some(priority_counts) = port.priority_counts() {
+        link["priority_counts"] =
+            json!({ "arrived": priority_counts.arrived, "dropped": priority_counts.dropped });
     }
     link
 }

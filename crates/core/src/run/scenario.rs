@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::base::schema::json_schema::{self, Definitions};
 use crate::base::schema::{
-    Entry, Parameter, Part, Problem, Text, defaults, did_you_mean, parse, with_texts, wrong,
+    CatalogueEntry, Parameter, ParameterInfo, Problem, Text, defaults, did_you_mean, parse,
+    with_texts, wrong,
 };
 use crate::base::units::{Duration, Time};
 use crate::ideal::models;
@@ -356,13 +357,13 @@ pub fn json_schema() -> Value {
 /// The parts and parameters that a scenario or a fluid model may name, as plain data: a list of
 /// families, each with its parts, each with its parameters.
 pub fn catalogue() -> Value {
-    let table = |name, about: &str, entries| Part {
+    let table = |name, about: &str, entries| CatalogueEntry {
         name,
         about: crate::base::schema::paragraph(about),
         entries,
     };
     let alone = |part| vec![part];
-    let own_fields = |entries: Vec<Entry>| -> Vec<Entry> {
+    let own_fields = |entries: Vec<ParameterInfo>| -> Vec<ParameterInfo> {
         entries.into_iter().filter(|entry| !entry.name.contains('.')).collect()
     };
     let mut fluids = alone(table(
@@ -391,7 +392,7 @@ pub fn catalogue() -> Value {
         ("model", models::Config::catalogue()),
         ("fluid", fluids),
     ];
-    let of_entry = |entry: Entry| {
+    let of_entry = |entry: ParameterInfo| {
         json!({
             "name": entry.name,
             "allowed": entry.allowed,
@@ -399,11 +400,11 @@ pub fn catalogue() -> Value {
             "about": entry.about,
         })
     };
-    let of_part = |part: Part| {
+    let of_part = |part: CatalogueEntry| {
         let parameters: Vec<Value> = part.entries.into_iter().map(of_entry).collect();
         json!({ "name": part.name, "about": part.about, "parameters": parameters })
     };
-    let of_family = |(name, parts): (&str, Vec<Part>)| {
+    let of_family = |(name, parts): (&str, Vec<CatalogueEntry>)| {
         let parts: Vec<Value> = parts.into_iter().map(of_part).collect();
         (name.to_owned(), Value::Array(parts))
     };

@@ -14,7 +14,7 @@ pub enum Event {
     /// The recorder takes its samples.
     Sample,
     /// Somebody looks for pauses that cannot end.
-    Watch,
+    RunControl,
     /// Links fail or come back, or routes follow.
     Change,
     /// A transmitter becomes free while something waits for it.

@@ -18,7 +18,7 @@ const MANY: usize = 256;
 
 /// Pending events of type `E`.
 #[derive(Debug)]
-pub struct Schedule<E> {
+pub struct EventQueue<E> {
     now: Time,
     /// The earliest events, sorted backwards, so that the next one is the last.
     run: Vec<(u64, E)>,
@@ -33,7 +33,7 @@ pub struct Schedule<E> {
     spare: Vec<(u64, E)>,
 }
 
-impl<E: Copy + Ord> Default for Schedule<E> {
+impl<E: Copy + Ord> Default for EventQueue<E> {
     fn default() -> Self {
         Self {
             now: Time::ZERO,
@@ -47,7 +47,7 @@ impl<E: Copy + Ord> Default for Schedule<E> {
     }
 }
 
-impl<E: Copy + Ord> Schedule<E> {
+impl<E: Copy + Ord> EventQueue<E> {
     /// The time of the last event taken.
     pub fn now(&self) -> Time {
         self.now
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn agree(steps: &[(u8, u64)]) {
-        let (mut schedule, mut plain) = (Schedule::default(), Plain::default());
+        let (mut schedule, mut plain) = (EventQueue::default(), Plain::default());
         for (step, (pops, ahead)) in (0_u32..).zip(steps) {
             // In no order of their own, and some twice.
             let event = step.wrapping_mul(0x9e37_79b9) >> 24;

@@ -7,10 +7,10 @@ pub mod partition;
 pub mod window_plan;
 
 pub use self::event::Event;
-pub use self::event_queue::Schedule;
-pub use self::node_queues::Groups;
-pub use self::partition::Part;
-pub use self::window_plan::Cut;
+pub use self::event_queue::EventQueue;
+pub use self::node_queues::NodeQueues;
+pub use self::partition::Partition;
+pub use self::window_plan::WindowPlan;
 
 use crate::base::units::{Duration, Time};
 use crate::model::graph::{Graph, LinkId, NodeId};
@@ -18,16 +18,16 @@ use crate::model::graph::{Graph, LinkId, NodeId};
 /// The pending events of a simulation: those of the whole network in one queue, or those of each group of
 /// nodes apart.
 #[derive(Default)]
-pub struct Agenda {
+pub struct Scheduler {
     now: Time,
-    schedule: Schedule<Event>,
-    groups: Option<Groups>,
+    schedule: EventQueue<Event>,
+    groups: Option<NodeQueues>,
 }
 
-impl Agenda {
+impl Scheduler {
     /// Nothing is pending; with a cut, events of each group are kept apart, of those that `part` has.
-    pub fn new(cut: Option<Cut>, part: &Part, graph: &Graph) -> Self {
-        Self { groups: cut.map(|cut| Groups::new(cut, part, graph)), ..Self::default() }
+    pub fn new(cut: Option<WindowPlan>, part: &Partition, graph: &Graph) -> Self {
+        Self { groups: cut.map(|cut| NodeQueues::new(cut, part, graph)), ..Self::default() }
     }
 
     /// The present.
@@ -36,13 +36,13 @@ impl Agenda {
     }
 
     /// What is pending at each group, if that is kept apart.
-    pub fn groups(&self) -> Option<&Groups> {
+    pub fn groups(&self) -> Option<&NodeQueues> {
         self.groups.as_ref()
     }
 
     /// When something happens next, where events of each group are kept apart.
     pub fn begins(&self) -> Time {
-        self.groups.as_ref().map_or(Time::NEVER, Groups::begins)
+        self.groups.as_ref().map_or(Time::NEVER, NodeQueues::begins)
     }
 
     /// How long windows last at most.

@@ -3,15 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Cut, Event, Part};
+use super::{Event, Partition, WindowPlan};
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId};
 
 /// What is pending at each group of nodes. Arrivals from other groups are no events: of each link between
 /// groups it is known when the first packet on it comes.
-pub struct Groups {
+pub struct NodeQueues {
     /// Which there are.
-    pub cut: Cut,
+    pub cut: WindowPlan,
     /// The group where what is pushed happens.
     here: usize,
     timers: Vec<BinaryHeap<Reverse<(Time, Event)>>>,
@@ -28,9 +28,9 @@ pub struct Groups {
 /// So many groups are a row.
 const ROW: usize = 32;
 
-impl Groups {
+impl NodeQueues {
     /// Nothing is pending at the groups of `cut`, of which `part` has some.
-    pub(super) fn new(cut: Cut, part: &Part, graph: &Graph) -> Self {
+    pub(super) fn new(cut: WindowPlan, part: &Partition, graph: &Graph) -> Self {
         Self {
             here: 0,
             timers: (0..cut.groups()).map(|_| BinaryHeap::new()).collect(),
@@ -139,7 +139,7 @@ mod tests {
     use crate::model::graph::LoadReference;
 
     /// A star of so many hosts, each of its nodes a group.
-    fn star(hosts: usize) -> Groups {
+    fn star(hosts: usize) -> NodeQueues {
         let rate = Rate::from_gbps(1);
         let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
         let switch = graph.add_switch("switch");
@@ -147,7 +147,7 @@ mod tests {
             let host = graph.add_host(format!("host{i}"));
             graph.connect(host, switch, rate, Duration::from_micros(1));
         }
-        Groups::new(Cut::finest(&graph), &Part::whole(&graph), &graph)
+        NodeQueues::new(WindowPlan::finest(&graph), &Partition::whole(&graph), &graph)
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             groups.enter(group);
             groups.push(Time(time), Event::Wake(1));
         }
-        let serve = |groups: &mut Groups, ends| {
+        let serve = |groups: &mut NodeQueues, ends| {
             let (mut served, mut first) = (Vec::new(), 0);
             while let Some(group) = groups.due_from(first, Time(ends)) {
                 groups.enter(group);

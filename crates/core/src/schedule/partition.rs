@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Cut;
+use super::WindowPlan;
 use crate::model::graph::{Graph, NodeId};
 
 /// One of the parts of a run, and which nodes each of them has.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct Partition {
     /// Its number.
     pub number: u32,
     /// How many there are.
@@ -16,7 +16,7 @@ pub struct Part {
     of: Arc<[u32]>,
 }
 
-impl Part {
+impl Partition {
     /// The only part, which has all nodes.
     pub fn whole(graph: &Graph) -> Self {
         Self { number: 0, parts: 1, of: vec![0; graph.nodes.len()].into() }
@@ -25,7 +25,7 @@ impl Part {
     /// Deals the groups of a cut out to so many parts: hosts by their numbers, which topologies give
     /// neighbours in turn; then each switch to the part that most of its cables lead to, and of several to
     /// the one with least to do.
-    pub fn deal(graph: &Graph, cut: &Cut, parts: u32) -> Vec<Self> {
+    pub fn deal(graph: &Graph, cut: &WindowPlan, parts: u32) -> Vec<Self> {
         let mut of_group: Vec<Option<u32>> = vec![None; cut.groups()];
         for (i, host) in graph.hosts.iter().enumerate() {
             let part = (i * parts as usize / graph.hosts.len()) as u32;
@@ -86,7 +86,7 @@ impl Part {
 }
 
 /// By group: the groups that its cables lead to, with their rates.
-fn neighbours(graph: &Graph, cut: &Cut) -> Vec<Vec<(usize, u64)>> {
+fn neighbours(graph: &Graph, cut: &WindowPlan) -> Vec<Vec<(usize, u64)>> {
     let mut neighbours = vec![Vec::new(); cut.groups()];
     for link in &graph.links {
         neighbours[cut.group(link.from)].push((cut.group(link.to), link.rate.0));
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn neighbours_stay_together_and_every_node_is_in_one_part() {
         let graph = racks();
-        let parts = Part::deal(&graph, &Cut::finest(&graph), 2);
-        let owners = |part: &Part| {
+        let parts = Partition::deal(&graph, &WindowPlan::finest(&graph), 2);
+        let owners = |part: &Partition| {
             let nodes = 0..graph.nodes.len() as NodeId;
             nodes.filter(|node| part.owns(*node)).collect::<Vec<_>>()
         };
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_only_part_has_all() {
         let graph = racks();
-        let whole = Part::whole(&graph);
+        let whole = Partition::whole(&graph);
         assert!((0..graph.nodes.len() as NodeId).all(|node| whole.owns(node)));
         assert!(!whole.has_others());
     }

@@ -11,7 +11,7 @@ use crate::model::graph::{Graph, LinkId, NodeId};
 
 /// Which nodes are served together, and for how long.
 #[derive(Clone, Debug)]
-pub struct Cut {
+pub struct WindowPlan {
     /// How long a window lasts at most.
     pub window: Duration,
     /// By node.
@@ -26,7 +26,7 @@ pub struct Cut {
 /// Windows are this long at most: times within one fit 32 bits.
 const LONGEST: Duration = Duration(u32::MAX as u64);
 
-impl Cut {
+impl WindowPlan {
     /// Cuts all links that have at least the delay of a window.
     pub fn new(graph: &Graph, window: Duration) -> Self {
         let mut groups: Vec<u32> = (0..graph.nodes.len() as u32).collect();
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn what_links_shorter_than_a_window_join_is_served_together() {
         let graph = graph(Rate::from_gbps(10));
-        let finest = Cut::finest(&graph);
+        let finest = WindowPlan::finest(&graph);
         assert_eq!((finest.groups(), finest.window), (6, Duration::from_nanos(200)));
         assert!((0..10).all(|link| finest.end(link).is_some()));
-        let coarse = Cut::new(&graph, Duration::from_micros(2));
+        let coarse = WindowPlan::new(&graph, Duration::from_micros(2));
         assert_eq!(coarse.groups(), 5);
         assert_eq!(coarse.group(0), coarse.group(1));
         assert_eq!((coarse.end(0), coarse.end(1)), (None, None));
@@ -161,8 +161,9 @@ mod tests {
     #[test]
     fn windows_are_worth_it_where_links_carry_more_than_a_packet_in_each() {
         let packet = Bytes(1000);
-        let window =
-            |gbps| Cut::worthwhile(&graph(Rate::from_gbps(gbps)), packet).map(|cut| cut.window);
+        let window = |gbps| {
+            WindowPlan::worthwhile(&graph(Rate::from_gbps(gbps)), packet).map(|cut| cut.window)
+        };
         assert_eq!(window(1), None, "250 B in 2 us");
         assert_eq!(window(10), Some(Duration::from_micros(2)), "2500 B, and 250 B in 200 ns");
         assert_eq!(window(100), Some(Duration::from_nanos(200)));

@@ -83,7 +83,7 @@ impl Simulation<'_> {
 
     /// A datagram has come to its flow's source.
     pub(super) fn hear_datagram(&mut self, packet: &Packet, place: usize) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         if let (Some(sending), Some(shared)) =
             (&mut self.flows.senders[place], &mut self.flows.shared[place])
             && let (Some(end), Some(datagrams)) = (&mut sending.stack, &mut shared.datagrams)
@@ -100,7 +100,7 @@ impl Simulation<'_> {
         packet: &Packet,
         place: usize,
     ) -> Result<(), Problem> {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let mut is_complete = false;
         if let (Some(receiving), Some(shared)) =
             (&mut self.flows.receivers[place], &mut self.flows.shared[place])
@@ -125,7 +125,7 @@ impl Simulation<'_> {
 
     /// The deadline of a stack at its flow's source has come, or the time when the flow stops.
     pub(super) fn wake_stack(&mut self, place: usize) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Some(sending) = &mut self.flows.senders[place] else { return };
         let Some(end) = &mut sending.stack else { return };
         if sending.stops <= now {
@@ -138,7 +138,7 @@ impl Simulation<'_> {
 
     /// The deadline of a stack at its flow's target has come.
     pub(super) fn respond_by_stack(&mut self, place: usize) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         let Some(end) = &mut receiving.stack else { return };
         end.on_time(now);
@@ -149,7 +149,7 @@ impl Simulation<'_> {
     /// Sends what the stack at a flow's source has to send, and arranges for it to be woken; or closes the
     /// sender that knows that all has come.
     pub(super) fn send_datagrams(&mut self, place: usize) {
-        let Self { flows, network, agenda, format, .. } = self;
+        let Self { flows, network, scheduler, format, .. } = self;
         let (Some(sending), Some(shared)) = (&mut flows.senders[place], &mut flows.shared[place])
         else {
             return;
@@ -158,21 +158,21 @@ impl Simulation<'_> {
             return;
         };
         let frame = Frame { kind: Kind::Datagram, flow: sending.number, format };
-        while let Some(packet) = datagrams.there.next(&mut **end, agenda.now(), &frame) {
+        while let Some(packet) = datagrams.there.next(&mut **end, scheduler.now(), &frame) {
             sending.tally.sent += 1;
-            network.send(Packet { next_hop: sending.there.start(), ..packet }, agenda);
+            network.send(Packet { next_hop: sending.there.start(), ..packet }, scheduler);
         }
         if end.is_done() {
             self.close_sender(place);
         } else {
             let deadline = end.deadline().min(sending.stops);
-            sending.wake_by(deadline, agenda);
+            sending.wake_by(deadline, scheduler);
         }
     }
 
     /// Sends what the stack at a flow's target has to send, and arranges for it to be woken.
     fn return_datagrams(&mut self, place: usize) {
-        let Self { flows, network, agenda, format, .. } = self;
+        let Self { flows, network, scheduler, format, .. } = self;
         let (Some(receiving), Some(shared)) =
             (&mut flows.receivers[place], &mut flows.shared[place])
         else {
@@ -182,11 +182,11 @@ impl Simulation<'_> {
             return;
         };
         let frame = Frame { kind: Kind::Return, flow: receiving.number, format };
-        while let Some(packet) = datagrams.back.next(&mut **end, agenda.now(), &frame) {
+        while let Some(packet) = datagrams.back.next(&mut **end, scheduler.now(), &frame) {
             receiving.tally.sent += 1;
-            network.send(Packet { next_hop: receiving.back.start(), ..packet }, agenda);
+            network.send(Packet { next_hop: receiving.back.start(), ..packet }, scheduler);
         }
         let deadline = end.deadline();
-        receiving.respond_by(deadline, agenda);
+        receiving.respond_by(deadline, scheduler);
     }
 }

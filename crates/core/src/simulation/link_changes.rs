@@ -2,9 +2,9 @@
 
 use super::Simulation;
 use crate::base::units::Time;
-use crate::model::graph::{Change, Turn};
+use crate::model::graph::{Change, LinkState};
 use crate::model::packet::FlowNumber;
-use crate::network::routes::Way;
+use crate::network::routes::Route;
 
 impl Simulation<'_> {
     /// When something happens to a link next, if anything does.
@@ -15,22 +15,22 @@ impl Simulation<'_> {
     /// Does all that happens to links now. Every part of a run does: each has its own of the network, and
     /// all must know the same ways through it.
     pub(super) fn change(&mut self) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let mut is_news = false;
         while let Some(&Change { at, cable, turn }) = self.changes.front()
             && at <= now
         {
             self.changes.pop_front();
             match turn {
-                Turn::Fails | Turn::Returns => {
+                LinkState::Fails | LinkState::Returns => {
                     for link in [cable, cable ^ 1] {
-                        self.agenda.enter(self.graph.links[link as usize].from);
-                        self.network.turn(link, turn == Turn::Fails, &mut self.agenda);
+                        self.scheduler.enter(self.graph.links[link as usize].from);
+                        self.network.turn(link, turn == LinkState::Fails, &mut self.scheduler);
                         self.hear_of_departures();
                     }
                 }
-                Turn::IsAvoided | Turn::IsTaken => {
-                    self.network.routes.learn(cable, turn == Turn::IsAvoided);
+                LinkState::IsAvoided | LinkState::IsTaken => {
+                    self.network.routes.learn(cable, turn == LinkState::IsAvoided);
                     is_news = true;
                 }
             }
@@ -66,7 +66,7 @@ impl Simulation<'_> {
 
     /// The packets of a flow, if it is known here, go another way from now on: those that are yet to leave
     /// their hosts.
-    pub(super) fn lead(&mut self, number: FlowNumber, there: Way) {
+    pub(super) fn lead(&mut self, number: FlowNumber, there: Route) {
         let Some(place) = self.network.directory.place(number) else { return };
         let place = place as usize;
         let Some(shared) = &mut self.flows.shared[place] else { return };

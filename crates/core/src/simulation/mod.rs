@@ -15,12 +15,12 @@ mod window_loop;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use self::partitions::threads::run_on_threads;
-pub use self::transports::Stacks;
+pub use self::transports::Transports;
 
-use self::flows::ends::InProgress;
-use self::flows::start::{Population, Upcoming};
-use self::partitions::messages::Abroad;
-use crate::base::run_control::{Progress, Watch};
+use self::flows::ends::LiveFlows;
+use self::flows::start::{LiveFlowCount, PendingFlows};
+use self::partitions::messages::PartitionLinks;
+use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::{Columns, HostId};
@@ -28,16 +28,16 @@ use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::{self, Clocks, Stamps};
 use crate::model::packet::{FlowNumber, Format, Kind, Packet};
 use crate::network::Network;
-use crate::network::routes::Way;
+use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::record::Recorder;
-use crate::schedule::{Agenda, Cut, Event, Part};
+use crate::schedule::{Event, Partition, Scheduler, WindowPlan};
 use crate::traffic::Flows;
-use crate::transport::Memo;
+use crate::transport::CachedPathState;
 
 /// What a run counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Totals {
+pub struct RunTotals {
     /// Events handled.
     pub events: u64,
     /// Windows served.
@@ -54,17 +54,17 @@ pub struct Totals {
 }
 
 /// What a run is given besides its network, its flows and its recorder.
-pub struct Setting<'a> {
+pub struct SimulationSetup<'a> {
     /// The network as a graph.
     pub graph: &'a Graph,
     /// How it is cut, if it is to be served in windows; otherwise by events.
-    pub cut: Option<Cut>,
+    pub cut: Option<WindowPlan>,
     /// Which part of the run this is.
-    pub part: Part,
+    pub part: Partition,
     /// What happens to its links, in order of time.
     pub changes: Vec<Change>,
     /// The transports.
-    pub stacks: Stacks<'a>,
+    pub stacks: Transports<'a>,
     /// How hosts measure.
     pub host: &'a host_clock::Config,
     /// Sizes of packets.
@@ -76,12 +76,12 @@ pub struct Setting<'a> {
 /// The state of a run.
 pub struct Simulation<'a> {
     graph: &'a Graph,
-    stacks: Stacks<'a>,
+    stacks: Transports<'a>,
     format: Format,
-    agenda: Agenda,
+    scheduler: Scheduler,
     /// The network.
     pub network: Network,
-    flows: InProgress,
+    flows: LiveFlows,
     /// How many flows have senders here that are not over.
     live: usize,
     /// How many events had been handled when the window began.
@@ -91,19 +91,19 @@ pub struct Simulation<'a> {
     /// Places of flows that may have ended since that was last looked at, and when a packet of theirs was
     /// lost, if that is why.
     leaving: Vec<(Time, usize)>,
-    population: Population,
-    upcoming: Upcoming,
+    population: LiveFlowCount,
+    upcoming: PendingFlows,
     /// What is yet to happen to links.
     changes: VecDeque<Change>,
     /// The ways that flows in progress took before the present ones, if they have been led another way.
-    former: BTreeMap<FlowNumber, Vec<Way>>,
+    former: BTreeMap<FlowNumber, Vec<Route>>,
     /// Which part of the run this is, and what it has for the others.
-    part: Part,
-    abroad: Abroad,
+    part: Partition,
+    abroad: PartitionLinks,
     /// Flows in progress, by host that sends.
     sending: Vec<u32>,
     /// What flows have left for later ones, by source and target.
-    memos: BTreeMap<(HostId, HostId), Memo>,
+    memos: BTreeMap<(HostId, HostId), CachedPathState>,
     seed: u64,
     /// Measure round-trip times.
     clocks: Clocks,
@@ -111,7 +111,7 @@ pub struct Simulation<'a> {
     /// What is recorded.
     pub recorder: Recorder,
     /// What is counted.
-    pub totals: Totals,
+    pub totals: RunTotals,
     /// Flows that could not finish, and why.
     pub stuck: Vec<String>,
     /// Links whose pauses cannot end.
@@ -121,26 +121,26 @@ pub struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// A simulation that has not started.
     pub fn new(
-        setting: Setting<'a>,
+        setting: SimulationSetup<'a>,
         mut network: Network,
         workload: Flows,
         recorder: Recorder,
     ) -> Self {
-        let Setting { graph, cut, part, changes, stacks, host, format, seed } = setting;
-        let abroad = Abroad::new(&part, graph, &mut network);
+        let SimulationSetup { graph, cut, part, changes, stacks, host, format, seed } = setting;
+        let abroad = PartitionLinks::new(&part, graph, &mut network);
         Self {
             graph,
             stacks,
             format: format.clone(),
-            agenda: Agenda::new(cut, &part, graph),
+            scheduler: Scheduler::new(cut, &part, graph),
             network,
-            flows: InProgress::default(),
+            flows: LiveFlows::default(),
             events_before: 0,
             arrivals: Vec::new(),
             leaving: Vec::new(),
-            population: Population::default(),
+            population: LiveFlowCount::default(),
             live: 0,
-            upcoming: Upcoming::new(workload, &part, graph),
+            upcoming: PendingFlows::new(workload, &part, graph),
             changes: changes.into(),
             former: BTreeMap::new(),
             abroad,
@@ -151,16 +151,16 @@ impl<'a> Simulation<'a> {
             clocks: Clocks::new(host, graph.host_count(), seed),
             stamps: host.stamps,
             recorder,
-            totals: Totals::default(),
+            totals: RunTotals::default(),
             stuck: Vec::new(),
             deadlocks: Vec::new(),
         }
     }
 
     /// Runs until every flow has finished, `limit` is reached or `watch` asks for a stop.
-    pub fn run(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
+    pub fn run(&mut self, limit: Time, watch: &RunControl) -> Result<(), Problem> {
         self.start_routers();
-        if self.agenda.groups().is_some() {
+        if self.scheduler.groups().is_some() {
             self.run_in_windows(limit, watch)?;
         } else {
             self.run_by_events(limit, watch)?;
@@ -174,25 +174,25 @@ impl<'a> Simulation<'a> {
         for (id, link) in (0..).zip(&self.graph.links) {
             let tick = self.network.first_tick(id);
             if tick < Time::NEVER && self.part.owns(link.from) {
-                self.agenda.enter(link.from);
-                self.agenda.push(tick, Event::Tick(id));
+                self.scheduler.enter(link.from);
+                self.scheduler.push(tick, Event::Tick(id));
             }
         }
     }
 
-    fn run_by_events(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
-        self.upcoming.announce_next(&mut self.agenda)?;
+    fn run_by_events(&mut self, limit: Time, watch: &RunControl) -> Result<(), Problem> {
+        self.upcoming.announce_next(&mut self.scheduler)?;
         if self.recorder.is_sampling() {
-            self.agenda.push(Time::ZERO, Event::Sample);
+            self.scheduler.push(Time::ZERO, Event::Sample);
         }
         if let Some(period) = self.network.watchdog() {
-            self.agenda.push(Time::ZERO + period, Event::Watch);
+            self.scheduler.push(Time::ZERO + period, Event::RunControl);
         }
         if let Some(first) = self.next_change() {
-            self.agenda.push(first, Event::Change);
+            self.scheduler.push(first, Event::Change);
         }
         let mut instant = Time::ZERO;
-        while let Some((now, event)) = self.agenda.pop() {
+        while let Some((now, event)) = self.scheduler.pop() {
             if now > instant {
                 self.end_instant();
                 self.population.count();
@@ -216,7 +216,7 @@ impl<'a> Simulation<'a> {
     fn progress(&self) -> Progress {
         let departed = self.network.ports.iter().map(|port| port.counters.departed);
         Progress {
-            now: self.agenda.now(),
+            now: self.scheduler.now(),
             flows: self.recorder.records.flow.len() as u64,
             hops: departed.sum(),
         }
@@ -227,27 +227,27 @@ impl<'a> Simulation<'a> {
         match event {
             Event::Start(number) => self.start(number)?,
             Event::Arrive(link) => {
-                let packet = self.network.arrive(link, &mut self.agenda);
+                let packet = self.network.arrive(link, &mut self.scheduler);
                 self.come(packet, link)?;
             }
-            Event::Ready(link) => self.network.ready(link, &mut self.agenda),
-            Event::Tick(link) => self.network.tick(link, &mut self.agenda),
+            Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
+            Event::Tick(link) => self.network.tick(link, &mut self.scheduler),
             Event::Respond(number) => self.respond(number),
             Event::Wake(number) => self.wake(number),
             Event::Sample => {
                 if let Some(next) = self.sample() {
-                    self.agenda.push(next, Event::Sample);
+                    self.scheduler.push(next, Event::Sample);
                 }
             }
-            Event::Watch => {
+            Event::RunControl => {
                 if let Some(next) = window_loop::watch(&mut [&mut *self]) {
-                    self.agenda.push(next, Event::Watch);
+                    self.scheduler.push(next, Event::RunControl);
                 }
             }
             Event::Change => {
                 self.change();
                 if let Some(next) = self.next_change() {
-                    self.agenda.push(next, Event::Change);
+                    self.scheduler.push(next, Event::Change);
                 }
             }
         }
@@ -257,8 +257,8 @@ impl<'a> Simulation<'a> {
 
     /// A packet has come to the end of a link.
     fn come(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
-        if let Some(mut packet) = self.network.hand_on(packet, link, &mut self.agenda) {
-            let keeps_account = self.network.journeys.is_some();
+        if let Some(mut packet) = self.network.hand_on(packet, link, &mut self.scheduler) {
+            let keeps_account = self.network.records.is_some();
             if keeps_account {
                 self.network.land(&mut packet);
             }
@@ -307,7 +307,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// What a flow in progress takes in memory, besides its controller.
-    pub const BYTES_PER_LIVE_FLOW: usize = InProgress::BYTES;
+    pub const BYTES_PER_LIVE_FLOW: usize = LiveFlows::BYTES;
     /// What a flow that has ended takes in memory.
     pub const BYTES_PER_IDLE_FLOW: usize = Columns::BYTES_PER_FLOW;
 }

@@ -1,7 +1,7 @@
 //! What a run samples over time, and what it keeps of round-trip times.
 
 use super::Simulation;
-use super::flows::ends::Sending;
+use super::flows::ends::SenderEnd;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
@@ -10,7 +10,7 @@ use crate::record::Recorder;
 impl Simulation<'_> {
     /// Takes all samples that are due; says when to take the next.
     pub(super) fn sample(&mut self) -> Option<Time> {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Self { graph, recorder, network, flows, part, .. } = self;
         let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
         let senders = flows.senders.iter();
@@ -37,7 +37,7 @@ impl Simulation<'_> {
                 let delivered = samples.probe(format!("delivered_bytes flow {id}"));
                 samples.push(now, delivered, receiving.delivered as f64);
             }
-            let gauges = flows.senders[place].as_ref().map(Sending::gauges);
+            let gauges = flows.senders[place].as_ref().map(SenderEnd::gauges);
             for (name, value) in gauges.into_iter().flatten() {
                 let probe = samples.probe(format!("{name} flow {id}"));
                 samples.push(now, probe, value);
@@ -48,16 +48,16 @@ impl Simulation<'_> {
 
     /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.
     pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration, marked: bool) {
-        let Self { graph, agenda, network, recorder, flows, .. } = self;
+        let Self { graph, scheduler, network, recorder, flows, .. } = self;
         let Some(shared) = &mut flows.shared[place] else { return };
-        recorder.count_rtt(agenda.now(), shared.spec.class, rtt);
+        recorder.count_rtt(scheduler.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
         let [there, back] = shared.there.both();
         let alone = |bytes| {
             let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
             (one_way(there, bytes), one_way(back, Bytes(u64::from(packet.bytes))))
         };
-        let now = agenda.now();
+        let now = scheduler.now();
         if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {
             recorder.keep_rtt(now, trace.probes, rtt, marked, &parts);
         }

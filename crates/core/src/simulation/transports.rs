@@ -16,14 +16,14 @@ pub(super) struct Stack<'a> {
 }
 
 /// The transports of a run.
-pub struct Stacks<'a> {
+pub struct Transports<'a> {
     /// That of most flows first.
     all: Vec<Stack<'a>>,
     /// By class: which of them its flows have.
     of_class: Vec<usize>,
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> Transports<'a> {
     /// Flows have the transport that `others` names for their class, or else `most`.
     pub fn new(
         most: &'a Transport,

@@ -1,13 +1,13 @@
 //! The run in windows: each group of nodes by itself, from a window's beginning to its end.
 //!
-//! What comes to a group in a window is on a wire when the window begins ([`Cut`](crate::schedule::Cut)). So
+//! What comes to a group in a window is on a wire when the window begins ([`WindowPlan`](crate::schedule::WindowPlan)). So
 //! no queue of events is needed for it: the arrivals are collected and sorted, merged with the few events of
 //! the group's own, and handled while its state is in a near cache (docs/performance.md).
 
 use std::ops::DerefMut;
 
 use super::Simulation;
-use crate::base::run_control::{Progress, Watch};
+use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::{Duration, Time};
 use crate::model::graph::LinkId;
@@ -25,18 +25,18 @@ pub(super) struct Window {
 }
 
 /// What is done between windows, for all parts of a run: what belongs to no node.
-pub(super) struct Conductor<'a> {
+pub(super) struct WindowCoordinator<'a> {
     limit: Time,
-    watch: &'a Watch,
+    watch: &'a RunControl,
     /// When to take samples next, when to look for deadlocks, and when something happens to a link.
     sample: Option<Time>,
     patrol: Option<Time>,
     change: Option<Time>,
 }
 
-impl<'a> Conductor<'a> {
+impl<'a> WindowCoordinator<'a> {
     /// The conductor of a run that ends at `limit`, or when `watch` asks for a stop.
-    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, watch: &'a Watch) -> Self {
+    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, watch: &'a RunControl) -> Self {
         let sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
         let patrol = simulation.network.watchdog().map(|period| Time::ZERO + period);
         Self { limit, watch, sample, patrol, change: simulation.next_change() }
@@ -63,7 +63,7 @@ impl<'a> Conductor<'a> {
         }
         self.watch.look(|| progress(parts))?;
         for part in &mut *parts {
-            part.agenda.set_now(begins);
+            part.scheduler.set_now(begins);
         }
         if self.sample == Some(begins) {
             self.sample = parts.iter_mut().map(|part| part.sample()).fold(None, Option::or);
@@ -82,7 +82,7 @@ impl<'a> Conductor<'a> {
             parts[0].totals.events += 1;
         }
         parts[0].totals.windows += 1;
-        let longest = parts[0].agenda.window();
+        let longest = parts[0].scheduler.window();
         let after = Time(self.limit.0.saturating_add(1));
         Ok(Some(Window { begins, ends: (begins + longest).min(self.alarm()).min(after) }))
     }
@@ -165,7 +165,7 @@ fn is_over<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
 /// Looks for a deadlock, which the first part is told of; says when to look again.
 pub(super) fn watch<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) -> Option<Time> {
     let (first, others) = parts.split_first_mut()?;
-    let now = first.agenda.now();
+    let now = first.scheduler.now();
     let has_long = |part: &Simulation<'_>| pause_watchdog::has_long(&part.network, now);
     if has_long(first) || others.iter().any(|part| has_long(part)) {
         swap(first, others);
@@ -185,8 +185,12 @@ fn swap<'s>(first: &mut Simulation<'s>, others: &mut [impl DerefMut<Target = Sim
 
 impl Simulation<'_> {
     /// Runs until every flow has finished, `limit` is reached or `watch` asks for a stop.
-    pub(super) fn run_in_windows(&mut self, limit: Time, watch: &Watch) -> Result<(), Problem> {
-        let mut conductor = Conductor::new(self, limit, watch);
+    pub(super) fn run_in_windows(
+        &mut self,
+        limit: Time,
+        watch: &RunControl,
+    ) -> Result<(), Problem> {
+        let mut conductor = WindowCoordinator::new(self, limit, watch);
         while let Some(window) = conductor.next(&mut [&mut *self])? {
             self.serve(window)?;
         }
@@ -201,16 +205,16 @@ impl Simulation<'_> {
 
     /// When something happens next that this part knows of.
     fn next_time(&self) -> Time {
-        self.agenda.begins().min(self.upcoming.next_start()).min(self.abroad.next)
+        self.scheduler.begins().min(self.upcoming.next_start()).min(self.abroad.next)
     }
 
     /// Serves all groups of this part in a window.
     pub(super) fn serve(&mut self, window: Window) -> Result<(), Problem> {
         self.unpack();
-        self.upcoming.announce_before(window.ends, self.graph, &mut self.agenda)?;
+        self.upcoming.announce_before(window.ends, self.graph, &mut self.scheduler)?;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let mut first = 0;
-        while let Some(group) = self.agenda.due_from(first, window.ends) {
+        while let Some(group) = self.scheduler.due_from(first, window.ends) {
             self.serve_group(group, window, &mut arrivals)?;
             first = group + 1;
         }
@@ -228,8 +232,8 @@ impl Simulation<'_> {
         Window { begins, ends }: Window,
         arrivals: &mut Vec<u64>,
     ) -> Result<(), Problem> {
-        self.agenda.begin(group, begins);
-        let Some(groups) = self.agenda.groups() else { return Ok(()) };
+        self.scheduler.begin(group, begins);
+        let Some(groups) = self.scheduler.groups() else { return Ok(()) };
         arrivals.clear();
         for link in groups.due(group, ends) {
             let Network { ports, routes, .. } = &mut self.network;
@@ -241,37 +245,37 @@ impl Simulation<'_> {
                 routes.read_ahead(flight.packet.next_hop);
             }
         }
-        let Network { ports, routes, journeys, .. } = &mut self.network;
-        if let Some(journeys) = journeys {
+        let Network { ports, routes, records, .. } = &mut self.network;
+        if let Some(records) = records {
             // Apart, for others should not pay for it.
             for link in groups.due(group, ends) {
                 for flight in ports[link as usize].arrivals(begins, ends) {
                     let packet = &flight.packet;
-                    journeys.read_ahead(packet, routes.link(packet.next_hop) == END);
+                    records.read_ahead(packet, routes.link(packet.next_hop) == END);
                 }
             }
         }
         arrivals.sort_unstable();
         for arrival in &*arrivals {
             let (time, link) = (begins + Duration(arrival >> 32), *arrival as LinkId);
-            while let Some(event) = self.agenda.pop_before(time, Event::Arrive(link)) {
+            while let Some(event) = self.scheduler.pop_before(time, Event::Arrive(link)) {
                 self.handle(event)?;
             }
-            self.agenda.set_now(time);
+            self.scheduler.set_now(time);
             self.totals.events += 1;
             let port = &mut self.network.ports[link as usize];
             let packet = port.take();
             match port.next_arrival() {
                 Some(next) if next < ends => {}
-                next => self.agenda.taken(link, next),
+                next => self.scheduler.taken(link, next),
             }
             self.come(packet, link)?;
             self.hear_of_departures();
         }
-        while let Some(event) = self.agenda.pop_before(ends, Event::FIRST) {
+        while let Some(event) = self.scheduler.pop_before(ends, Event::FIRST) {
             self.handle(event)?;
         }
-        self.agenda.end();
+        self.scheduler.end();
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use crate::model::flow::FlowSpec;
 
 /// What a workload will ask for: a central estimate, or what is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Offer {
+pub struct WorkloadEstimate {
     /// Flows that start.
     pub flows: f64,
     /// Whether so many will start if time allows; otherwise the network says how many follow others.
@@ -23,7 +23,7 @@ pub struct Offer {
     pub listed: f64,
 }
 
-impl Offer {
+impl WorkloadEstimate {
     /// Flows that are all drawn beforehand, of `payload` bytes together.
     pub(crate) fn listed(flows: f64, payload: f64, first: Time, last: Time) -> Self {
         let listed = flows * size_of::<FlowSpec>() as f64;

@@ -8,7 +8,7 @@ pub(crate) mod rpc_calls;
 pub mod sizes;
 
 pub use self::arrivals::LoadCounts;
-pub use self::estimate::Offer;
+pub use self::estimate::WorkloadEstimate;
 pub use self::host_pairs::Pairs;
 
 use std::collections::BTreeMap;
@@ -42,11 +42,11 @@ pub struct Flows {
     /// The flows, with starts that never go back; their ids are 0, 1, 2 …, but where others follow them.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
     /// What follows flows that have been delivered; none if nothing does.
-    pub sequel: Option<Box<dyn Sequel>>,
+    pub sequel: Option<Box<dyn Dependencies>>,
 }
 
 /// Flows that follow others: responses, and the next requests of those who wait for them.
-pub trait Sequel: Send {
+pub trait Dependencies: Send {
     /// The flow that follows one which has just been delivered; it starts now or later. Its id is no
     /// other's, and depends on the workload alone.
     fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec>;

@@ -6,7 +6,7 @@
 
 use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
 use super::host_pairs::{Ends, Pairs, Sides};
-use super::{Context, Flows, Offer, Sequel, plain};
+use super::{Context, Dependencies, Flows, WorkloadEstimate, plain};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -104,17 +104,21 @@ impl Pattern {
                 let sequel = Calls { servers, callers: Some(callers) };
                 (String::new(), Box::new(requests.into_iter()), sequel)
             };
-        let sequel: Option<Box<dyn Sequel>> = Some(Box::new(sequel));
+        let sequel: Option<Box<dyn Dependencies>> = Some(Box::new(sequel));
         Ok(Flows { classes, load, has_deadlines: false, flows, sequel })
     }
 
     /// What will be asked for, roughly. In a closed loop that is as many calls as the network and the servers
     /// can take, if nobody waits in a queue.
-    pub(crate) fn offer(&self, context: &Context<'_>, kind: &dyn Kind) -> Result<Offer, Problem> {
+    pub(crate) fn offer(
+        &self,
+        context: &Context<'_>,
+        kind: &dyn Kind,
+    ) -> Result<WorkloadEstimate, Problem> {
         let call = (2.0, kind.mean());
         if let Some(share) = self.load {
             let (rate, _) = self.arrivals(context, share, kind)?;
-            return Ok(Offer::arriving(rate, call, self.start, self.stop, self.calls));
+            return Ok(WorkloadEstimate::arriving(rate, call, self.start, self.stop, self.calls));
         }
         let sides = Ends::new(self.pairs, context.graph)?.sides;
         let callers = f64::from(self.outstanding.unwrap_or(1)) * sides.sources.len() as f64;
@@ -124,11 +128,17 @@ impl Pattern {
         if kind.has_queue() {
             rate = rate.min(sides.targets.len() as f64 / service);
         }
-        let offer = Offer::arriving(rate, call, self.start, self.stop, self.calls);
+        let offer = WorkloadEstimate::arriving(rate, call, self.start, self.stop, self.calls);
         let each = size_of::<(HostId, Random)>() + size_of::<FlowSpec>();
         let is_counted = self.calls.is_some() && self.stop.is_none();
         let flows = offer.flows.max(callers);
-        Ok(Offer { flows, is_counted, together: callers, listed: callers * each as f64, ..offer })
+        Ok(WorkloadEstimate {
+            flows,
+            is_counted,
+            together: callers,
+            listed: callers * each as f64,
+            ..offer
+        })
     }
 
     fn arrivals(
@@ -268,7 +278,7 @@ struct Calls {
     callers: Option<Callers>,
 }
 
-impl Sequel for Calls {
+impl Dependencies for Calls {
     fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec> {
         let Some(Reply { size, service, class }) = ended.reply else {
             let callers = self.callers.as_mut()?;

@@ -32,13 +32,13 @@ pub struct Path {
     /// A seed of its own, for controllers that draw random numbers.
     pub seed: u64,
     /// What the last flow that ended between the same hosts has left, if it left something.
-    pub memo: Option<Memo>,
+    pub memo: Option<CachedPathState>,
 }
 
 /// What a flow leaves for the next one between the same hosts (RFC 9040 calls this temporal sharing). It
 /// lives as long as a run, and flows of one run only see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memo {
+pub struct CachedPathState {
     /// A rate that the flow has had, in bits a second.
     pub rate: f64,
     /// Which share of it the next flow may count on.
@@ -47,7 +47,7 @@ pub struct Memo {
     pub least_delay: f64,
 }
 
-impl Memo {
+impl CachedPathState {
     /// A rate that the next flow may count on, and nothing else.
     pub fn of_rate(rate: f64) -> Self {
         Self { rate, share: 1.0, least_delay: f64::INFINITY }
@@ -116,18 +116,18 @@ pub trait Controller: Send {
 
     /// What a packet that leaves now says to routers and queues; asked only if
     /// [`Mechanism::speaks`](super::Mechanism::speaks).
-    fn header(&self, _leaving: &Leaving) -> Header {
+    fn header(&self, _leaving: &OutgoingPacket) -> Header {
         Header::NONE
     }
 
     /// What to send now beside the data that the rate lets go, if anything is due; asked only if
     /// [`Mechanism::sends_trains`](super::Mechanism::sends_trains).
-    fn beside(&mut self, _now: Time) -> Option<Beside> {
+    fn beside(&mut self, _now: Time) -> Option<TrainPacket> {
         None
     }
 
     /// What the flow, which is over, leaves for the next one between the same hosts.
-    fn memo(&self) -> Option<Memo> {
+    fn memo(&self) -> Option<CachedPathState> {
         None
     }
 
@@ -138,7 +138,7 @@ pub trait Controller: Send {
 
 /// A packet of a train, which leaves when the controller says and not when the rate allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum TrainPacket {
     /// The next segment in line, if there is one.
     Segment,
     /// A packet without payload of this size on the wire, which the receiver answers.
@@ -147,7 +147,7 @@ pub enum Beside {
 
 /// A packet that is about to leave, as controllers see it.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving {
+pub struct OutgoingPacket {
     /// The present.
     pub now: Time,
     /// What it is for.
@@ -242,12 +242,12 @@ pub struct Loss {
     /// Payload that a time-out newly takes for lost; zero for other signs, whose ACKs tell of it.
     pub lost: Bytes,
     /// How it was noticed.
-    pub sign: Sign,
+    pub sign: CongestionSignal,
 }
 
 /// How a loss was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum CongestionSignal {
     /// Later data was acknowledged, or the receiver reported a gap.
     Gap,
     /// Nothing was acknowledged for too long.

@@ -1,7 +1,7 @@
 //! A way, and what controllers under test are told.
 
 use super::blocks::bbr::delivery_rate::Sample;
-use super::{Ack, Leaving, Path};
+use super::{Ack, OutgoingPacket, Path};
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Kind};
@@ -36,8 +36,12 @@ pub(crate) const SAMPLE: Sample = Sample {
 };
 
 /// The first packet of a flow without end.
-pub(crate) const LEAVING: Leaving =
-    Leaving { now: Time::ZERO, kind: Kind::Data, remaining: Bytes(u64::MAX), offset: Bytes::ZERO };
+pub(crate) const LEAVING: OutgoingPacket = OutgoingPacket {
+    now: Time::ZERO,
+    kind: Kind::Data,
+    remaining: Bytes(u64::MAX),
+    offset: Bytes::ZERO,
+};
 
 /// A way of 1 Gb/s and 100 us for packets of 960 B, which are 1000 B on the wire.
 pub(crate) fn path() -> Path {

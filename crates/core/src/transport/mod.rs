@@ -11,7 +11,8 @@ pub mod mechanism;
 pub mod recovery;
 
 pub use self::controller::{
-    Ack, Allowance, Beside, Controller, Leaving, Loss, Memo, Opened, Path, Sign,
+    Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Opened, OutgoingPacket,
+    Path, TrainPacket,
 };
-pub use self::endpoint::external_stack::{Ecn, End, Outgoing, Stack, Unasked};
+pub use self::endpoint::external_stack::{Ecn, End, ExternalStack, Outgoing, Unasked};
 pub use self::mechanism::{Feedback, Mechanism, Recovery, Reliability, Timer};

@@ -3,7 +3,7 @@
 
 use crate::common::{run, try_run_in_parts, with};
 use serde_json::{Value, json};
-use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::scenario::Scenario;
 
 /// A permutation among 128 hosts.
@@ -69,7 +69,7 @@ fn more_threads_than_nodes_are_no_harm() {
 fn a_run_on_threads_can_be_stopped() {
     let scenario = Scenario::parse(&fabric().to_string()).unwrap();
     for threads in [1, 3] {
-        let watch = Watch::default();
+        let watch = RunControl::default();
         watch.stop("");
         let stopped = scenario.run_on(threads, &watch);
         assert_eq!(stopped.unwrap_err().to_string(), "interrupted", "{threads} threads");

@@ -12,11 +12,11 @@ use sojourn_core::ideal::models;
 use sojourn_core::model::packet::{Flags, Format, Kind, Packed, Packet};
 use sojourn_core::queueing::Fifo;
 use sojourn_core::queueing::disciplines::{
-    self, Backlog, Behaviour, Capacity, Context, Found, Queue, Verdict,
+    self, Backlog, Capacity, Context, PortQueue, Queue, QueueState, Verdict,
 };
 use sojourn_core::run::scenario;
 use sojourn_core::traffic::generators;
-use sojourn_core::transport::controllers::{self, Ack, Controller, Loss, Path, Sign};
+use sojourn_core::transport::controllers::{self, Ack, CongestionSignal, Controller, Loss, Path};
 use sojourn_core::{router, topology, traffic};
 
 const FORMAT: Format =
@@ -32,7 +32,7 @@ enum Told {
     /// So many of those in flight are acknowledged, after so many microseconds.
     Ack { packets: u8, rtt_us: u32, marked: bool, feedback: f32, is_recovering: bool },
     /// A loss.
-    Loss(Sign),
+    Loss(CongestionSignal),
     /// A congestion notification.
     Notification,
     /// Nothing.
@@ -40,7 +40,11 @@ enum Told {
 }
 
 fn told() -> impl Strategy<Value = (u32, Told)> {
-    let sign = prop_oneof![Just(Sign::Gap), Just(Sign::Timeout), Just(Sign::Mark)];
+    let sign = prop_oneof![
+        Just(CongestionSignal::Gap),
+        Just(CongestionSignal::Timeout),
+        Just(CongestionSignal::Mark)
+    ];
     let feedback = prop_oneof![Just(0.0), -1e9_f32..1e9];
     let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), feedback, any::<bool>()).prop_map(
         |(packets, rtt_us, marked, feedback, is_recovering)| Told::Ack {
@@ -255,8 +259,8 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
     let drops_early = matches!(config, disciplines::Config::red(_));
     let drops_first = matches!(config, disciplines::Config::fq_codel(_));
     let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
-        Behaviour::OnArrival(admission) => Box::new(Fifo::new(admission)),
-        Behaviour::OnDeparture(queue) => queue,
+        PortQueue::OnArrival(admission) => Box::new(Fifo::new(admission)),
+        PortQueue::OnDeparture(queue) => queue,
     };
     let (mut random, mut dropped) = (Random::new(1, "queue"), Vec::new());
     let (mut line, mut marks, mut seen): (VecDeque<Packet>, u64, u64) = (VecDeque::new(), 0, 0);
@@ -324,7 +328,7 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
         .into_iter()
         .flatten()
     {
-        let Behaviour::OnArrival(mut admission) = config.build(Rate::from_gbps(10)) else {
+        let PortQueue::OnArrival(mut admission) = config.build(Rate::from_gbps(10)) else {
             continue;
         };
         let mut random = Random::new(1, "quiet");
@@ -333,7 +337,7 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
             // As many packets as that can be, and one of the least size to come.
             let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
             let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
-            let found = Found { now: Time::ZERO, backlog, left: Time::ZERO };
+            let found = QueueState { now: Time::ZERO, backlog, left: Time::ZERO };
             let verdict = admission.admit(&data(0, bytes, true), &found, &mut random);
             assert_eq!(verdict, Verdict::Accept, "{config:?} {text}, {waiting} waiting");
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::common::{count, flows, with};
 use serde_json::{Value, json};
-use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::units::{Bytes, Duration, Time};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
-use sojourn_core::transport::{Ecn, End, Outgoing, Path, Stack};
+use sojourn_core::transport::{Ecn, End, ExternalStack, Outgoing, Path};
 
 const PAYLOAD: u64 = 1_400;
 const DATA: Bytes = Bytes(1_500);
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(1_000);
 
 struct StopAndWait;
 
-impl Stack for StopAndWait {
+impl ExternalStack for StopAndWait {
     fn connect(&self, path: &Path) -> [Box<dyn End>; 2] {
         let left = path.size.map_or(u64::MAX, |size| size.0);
         let source = Source { left, number: 0, sent: None, deadline: Time::NEVER, copies: 0 };
@@ -147,7 +147,7 @@ fn run_in(parts: u32, scenario: &Value) -> Results {
     for config in scenario.of_libraries() {
         config.implementation.stack = Some(Arc::new(StopAndWait));
     }
-    scenario.run_in_parts(parts, parts, &Watch::default()).unwrap()
+    scenario.run_in_parts(parts, parts, &RunControl::default()).unwrap()
 }
 
 /// A link of 120 Mb/s and 5 ms: full packets take 100 us, and answers a thirtieth of that.

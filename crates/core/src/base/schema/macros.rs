@@ -82,7 +82,7 @@ macro_rules! parameters {
                 ); )*
                 table.finish()
             }
-            fn entries() -> Vec<$crate::base::schema::Entry> {
+            fn entries() -> Vec<$crate::base::schema::ParameterInfo> {
                 #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
                 #[allow(unused_mut)]
                 let mut entries = Vec::new();
@@ -127,8 +127,8 @@ macro_rules! family {
             }
 
             /// Every part with its parameters.
-            pub fn catalogue() -> Vec<$crate::base::schema::Part> {
-                vec![$( $crate::base::schema::Part {
+            pub fn catalogue() -> Vec<$crate::base::schema::CatalogueEntry> {
+                vec![$( $crate::base::schema::CatalogueEntry {
                     name: stringify!($part),
                     about: $crate::base::schema::paragraph($part::Config::ABOUT),
                     entries: <$part::Config as $crate::base::schema::Parameter>::entries(),

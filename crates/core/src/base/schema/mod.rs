@@ -133,14 +133,14 @@ pub trait Parameter: Sized {
     fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value;
 
     /// The parameters inside, if this is a table.
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ParameterInfo> {
         Vec::new()
     }
 }
 
 /// One parameter in the catalogue.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ParameterInfo {
     /// Name, with the names of the tables around it: `reliability.min_rto`.
     pub name: String,
     /// What may be written.
@@ -153,13 +153,13 @@ pub struct Entry {
 
 /// One part in the catalogue.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct CatalogueEntry {
     /// The name a scenario gives it.
     pub name: &'static str,
     /// What it is and where it comes from.
     pub about: String,
     /// Its parameters, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ParameterInfo>,
 }
 
 /// The value in which every parameter has its default.
@@ -344,11 +344,11 @@ pub fn not_negative_if_given(value: &Option<f64>) -> Result<(), &'static str> {
 }
 
 /// The catalogue's rows for a field: its own and, if it is a table, those inside.
-pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> Vec<Entry> {
+pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> Vec<ParameterInfo> {
     let default = default.map(|value| value.show());
     let about = paragraph(about);
     let inner = T::entries();
-    let of_inner = inner.into_iter().map(|entry| Entry {
+    let of_inner = inner.into_iter().map(|entry| ParameterInfo {
         name: format!("{name}.{}", entry.name),
         default: default
             .as_ref()
@@ -356,11 +356,11 @@ pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> 
             .or(entry.default),
         ..entry
     });
-    let of_inner: Vec<Entry> = of_inner.collect();
+    let of_inner: Vec<ParameterInfo> = of_inner.collect();
     let is_shown_inside = |value: &Value| value.is_object() && !of_inner.is_empty();
     let default =
         default.map(|value| if is_shown_inside(&value) { json!("see below") } else { value });
-    let own = Entry { name: name.to_owned(), allowed: T::allowed(), default, about };
+    let own = ParameterInfo { name: name.to_owned(), allowed: T::allowed(), default, about };
     std::iter::once(own).chain(of_inner).collect()
 }
 

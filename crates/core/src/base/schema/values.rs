@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::json_schema::{self, Definitions};
-use super::{Entry, Parameter, Problem, wrong};
+use super::{Parameter, ParameterInfo, Problem, wrong};
 use crate::base::units::{
     Bytes, DATA_UNITS, Duration, RATE_UNITS, Rate, TIME_UNITS, Time, parse_quantity,
 };
@@ -89,7 +89,7 @@ impl<T: Parameter> Parameter for Option<T> {
         let given = T::schema(default.and_then(Option::as_ref), definitions);
         json_schema::either([given, json!({ "const": "none" })])
     }
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ParameterInfo> {
         T::entries()
     }
 }
@@ -109,7 +109,7 @@ impl<T: Parameter> Parameter for Vec<T> {
     fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
         json!({ "type": "array", "items": T::schema(None, definitions) })
     }
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ParameterInfo> {
         T::entries()
     }
 }
@@ -131,7 +131,7 @@ impl<T: Parameter> Parameter for Box<T> {
     fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value {
         T::schema(default.map(|default| &**default), definitions)
     }
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ParameterInfo> {
         T::entries()
     }
 }
@@ -155,7 +155,7 @@ impl<T: Parameter> Parameter for BTreeMap<String, T> {
     fn schema(_default: Option<&Self>, definitions: &mut Definitions) -> Value {
         json!({ "type": "object", "additionalProperties": T::schema(None, definitions) })
     }
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ParameterInfo> {
         T::entries()
     }
 }

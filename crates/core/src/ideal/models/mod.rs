@@ -52,7 +52,7 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::run_control::Watch;
+    use crate::base::run_control::RunControl;
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::{Bytes, Duration, Rate, Time};
     use crate::ideal::fixture::{
@@ -144,7 +144,7 @@ mod tests {
             let graph = chain(&hops);
             let (payload, header, ack) = (Bytes(1460), Bytes(header), Bytes(40));
             let format = Format { payload, header, ack, ..defaults() };
-            let watch = Watch::default();
+            let watch = RunControl::default();
             let (graph, format, limit) = (&graph, &format, Time::NEVER);
             let setting = Setting { graph, format, limit, watch: &watch };
             let route = |_: &FlowSpec, links: &mut Vec<LinkId>| {
@@ -167,7 +167,7 @@ mod tests {
             ),
         ) {
             let graph = chain(&hops);
-            let watch = Watch::default();
+            let watch = RunControl::default();
             let (graph, format, limit) = (&graph, &BARE, Time::NEVER);
             let setting = Setting { graph, format, limit, watch: &watch };
             let specs = in_turn(flows.iter().map(|(gap, size, ..)| (*gap, *size)));

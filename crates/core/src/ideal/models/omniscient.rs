@@ -211,7 +211,7 @@ impl Service for Omniscient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::run_control::Watch;
+    use crate::base::run_control::RunControl;
     use crate::base::units::{Duration, Rate, Time};
     use crate::ideal::allocation::Fluid;
     use crate::ideal::fixture::{BARE, completions, no_network, one_link, poisson, sized};
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn run_on_star(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec], limit: Time) -> Outcome {
-        let setting = Setting { graph, format: &BARE, limit, watch: &Watch::default() };
+        let setting = Setting { graph, format: &BARE, limit, watch: &RunControl::default() };
         run(ideal, setting, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })

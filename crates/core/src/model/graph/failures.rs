@@ -40,7 +40,7 @@ crate::parameters! {
 
 /// What happens to a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Turn {
+pub enum LinkState {
     /// It fails.
     Fails,
     /// It is back.
@@ -59,7 +59,7 @@ pub struct Change {
     /// The first of its two links.
     pub cable: LinkId,
     /// What.
-    pub turn: Turn,
+    pub turn: LinkState,
 }
 
 impl Change {
@@ -83,11 +83,11 @@ impl Change {
             for &cable in cables {
                 spans.push((cable, failure, number));
                 let mut add = |at, turn| changes.push(Self { at, cable, turn });
-                add(failure.fails, Turn::Fails);
-                add(failure.fails + convergence, Turn::IsAvoided);
+                add(failure.fails, LinkState::Fails);
+                add(failure.fails + convergence, LinkState::IsAvoided);
                 if let Some(returns) = failure.returns {
-                    add(returns, Turn::Returns);
-                    add(returns + convergence, Turn::IsTaken);
+                    add(returns, LinkState::Returns);
+                    add(returns + convergence, LinkState::IsTaken);
                 }
             }
         }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_failure_is_of_all_cables_between_two_nodes_or_at_a_switch() {
         let cables = |failures| {
-            let fails = |change: &Change| (change.turn == Turn::Fails).then_some(change.cable);
+            let fails = |change: &Change| (change.turn == LinkState::Fails).then_some(change.cable);
             all(&failures).unwrap().iter().filter_map(fails).collect::<Vec<_>>()
         };
         assert_eq!(cables(json!([{ "link": "b->right", "fails": "1 s" }])), [6]);
@@ -194,12 +194,12 @@ mod tests {
         let told: Vec<_> =
             all(&failures).unwrap().iter().map(|c| (c.at, c.cable, c.turn)).collect();
         let expected = [
-            (ms(10), 0, Turn::Fails),
-            (ms(12), 0, Turn::Returns),
-            (ms(15), 0, Turn::IsAvoided),
-            (ms(15), 6, Turn::Fails),
-            (ms(17), 0, Turn::IsTaken),
-            (ms(20), 6, Turn::IsAvoided),
+            (ms(10), 0, LinkState::Fails),
+            (ms(12), 0, LinkState::Returns),
+            (ms(15), 0, LinkState::IsAvoided),
+            (ms(15), 6, LinkState::Fails),
+            (ms(17), 0, LinkState::IsTaken),
+            (ms(20), 6, LinkState::IsAvoided),
         ];
         assert_eq!(told, expected);
     }

@@ -7,7 +7,7 @@ mod paths;
 mod rate_trace;
 
 pub use self::delay_trace::DelayTrace;
-pub use self::failures::{Change, Failure, Turn};
+pub use self::failures::{Change, Failure, LinkState};
 pub use self::loss::{Bursts, Loss, Victim};
 pub use self::paths::Paths;
 pub use self::rate_trace::RateTrace;

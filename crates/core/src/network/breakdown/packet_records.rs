@@ -9,8 +9,8 @@ use std::hint::black_box;
 use super::port_activity::{Totals, Waited};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::next_fit::NextFit;
-use crate::breakdown::pool::{Pool, Share};
-use crate::breakdown::{Account, Arrival, Finish, Journey};
+use crate::breakdown::pool::{BreakdownRef, Pool};
+use crate::breakdown::{Arrival, Breakdown, Finish, Journey};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::Network;
@@ -21,7 +21,7 @@ use crate::network::switch::traffic_classes::Class;
 /// taken out of them before an account asks.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
-struct Tag {
+struct HopSums {
     /// The time stamp of the packet, which meanwhile carries the number of this.
     stamp: Time,
     waited: Waited,
@@ -29,14 +29,14 @@ struct Tag {
     propagation: Duration,
 }
 
-const _: () = assert!(size_of::<Tag>() == 64);
+const _: () = assert!(size_of::<HopSums>() == 64);
 
 /// The rest of a parcel, for the ends of legs. On its way nothing of it is read.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
-struct Load {
+struct LegSums {
     /// Of its sending, or of that which it answers; empty, if it was sent as the flow was opened.
-    account: Share,
+    account: BreakdownRef,
     /// How long the receiver held back the answer.
     receiver: Duration,
     /// How long it had waited when it left its host, and when it came to the other.
@@ -47,19 +47,19 @@ struct Load {
 /// What a packet carries from part to part of a run.
 #[derive(Debug)]
 pub struct Parcel {
-    tag: Tag,
-    load: Load,
+    tag: HopSums,
+    load: LegSums,
     /// That of its load, which other parts know nothing of.
-    account: Account,
+    account: Breakdown,
     /// When the packet's transmission started on the link that it is on.
     pub starts: Time,
 }
 
 /// The parcels of the packets in the network, and of those that receivers have yet to answer.
 #[derive(Default)]
-pub struct Journeys {
-    tags: Vec<Tag>,
-    loads: Vec<Load>,
+pub struct PacketRecords {
+    tags: Vec<HopSums>,
+    loads: Vec<LegSums>,
     places: NextFit,
     /// Those that they, and senders, have.
     pub accounts: Pool,
@@ -93,11 +93,11 @@ pub fn set_waited(packet: &mut Packet, has_waited: bool) {
     packet.sent_at = Time(others | if has_waited { HAS_WAITED } else { 0 });
 }
 
-impl Journeys {
+impl PacketRecords {
     /// A packet sets out, with the account of its sending.
-    pub fn send(&mut self, packet: &mut Packet, account: Share) {
+    pub fn send(&mut self, packet: &mut Packet, account: BreakdownRef) {
         let number = self.place();
-        self.tags[number] = Tag { stamp: packet.sent_at, ..Tag::default() };
+        self.tags[number] = HopSums { stamp: packet.sent_at, ..HopSums::default() };
         let load = &mut self.loads[number];
         (load.account, load.receiver) = (account, Duration::ZERO);
         packet.sent_at = Time(number as u64 | IS_FIRST);
@@ -108,7 +108,7 @@ impl Journeys {
         let number = self.place();
         let Parcel { tag, load, account, .. } = parcel;
         let account = self.accounts.add(account);
-        (self.tags[number], self.loads[number]) = (tag, Load { account, ..load });
+        (self.tags[number], self.loads[number]) = (tag, LegSums { account, ..load });
         packet.sent_at = Time(packet.sent_at.0 & (IS_FIRST | IS_BACK) | number as u64);
     }
 
@@ -116,12 +116,12 @@ impl Journeys {
     fn place(&mut self) -> usize {
         let Self { places, tags, loads, .. } = self;
         let number = places.take(|numbers| {
-            tags.get(numbers.clone()).unwrap_or_default().iter().for_each(Tag::read_ahead);
-            loads.get(numbers).unwrap_or_default().iter().for_each(Load::read_ahead);
+            tags.get(numbers.clone()).unwrap_or_default().iter().for_each(HopSums::read_ahead);
+            loads.get(numbers).unwrap_or_default().iter().for_each(LegSums::read_ahead);
         });
         if number >= self.tags.len() {
-            self.tags.resize_with(self.places.end(), Tag::default);
-            self.loads.resize_with(self.places.end(), Load::default);
+            self.tags.resize_with(self.places.end(), HopSums::default);
+            self.loads.resize_with(self.places.end(), LegSums::default);
         }
         number
     }
@@ -129,7 +129,7 @@ impl Journeys {
     /// An answer sets out, with the parcel of the packet that has come and caused it.
     pub fn answer(&mut self, packet: &mut Packet) {
         let Some(number) = self.came.take() else {
-            self.send(packet, Share::default());
+            self.send(packet, BreakdownRef::default());
             return;
         };
         self.tags[number as usize].stamp = packet.sent_at;
@@ -147,7 +147,7 @@ impl Journeys {
     /// [`Routes::read_ahead`]: crate::network::routes::Routes::read_ahead
     pub fn read_ahead(&self, packet: &Packet, is_last: bool) {
         let number = number(packet);
-        self.tags.get(number).map(Tag::read_ahead);
+        self.tags.get(number).map(HopSums::read_ahead);
         if is_last && let Some(load) = self.loads.get(number) {
             load.read_ahead();
             if is(packet, IS_BACK) {
@@ -198,7 +198,7 @@ impl Journeys {
     pub fn take(&mut self) -> Option<Arrival> {
         let number = self.came? as usize;
         let journey = self.journey(number);
-        let Load { account, receiver, .. } = &mut self.loads[number];
+        let LegSums { account, receiver, .. } = &mut self.loads[number];
         Some(Arrival { account: std::mem::take(account), journey, receiver: *receiver })
     }
 
@@ -210,8 +210,8 @@ impl Journeys {
     }
 
     fn journey(&self, number: usize) -> Journey {
-        let Tag { waited, transmission, propagation, .. } = &self.tags[number];
-        let Load { left, came, .. } = &self.loads[number];
+        let HopSums { waited, transmission, propagation, .. } = &self.tags[number];
+        let LegSums { left, came, .. } = &self.loads[number];
         let legs = [*left, came.since(left), waited.since(came)].map(|leg| leg.divided());
         Journey::new(&legs, *transmission, *propagation)
     }
@@ -253,14 +253,14 @@ impl Journeys {
     }
 }
 
-impl Load {
+impl LegSums {
     /// Brings it into a near cache: both of its lines.
     fn read_ahead(&self) {
         black_box((self.receiver, self.came));
     }
 }
 
-impl Tag {
+impl HopSums {
     /// Brings it into a near cache.
     fn read_ahead(&self) {
         black_box(self.stamp);
@@ -286,21 +286,21 @@ impl Network {
     /// A packet that carries an account has come to the end of its way.
     #[inline(never)]
     pub fn land(&mut self, packet: &mut Packet) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.land(packet);
+        if let Some(records) = &mut self.records {
+            records.land(packet);
         }
     }
 
     /// What the packet carried that has landed last, if it may tell what lets go.
     pub fn take(&mut self) -> Option<Arrival> {
-        self.journeys.as_mut().and_then(|journeys| journeys.take())
+        self.records.as_mut().and_then(|records| records.take())
     }
 
     /// A packet is to carry the account of its sending.
     #[inline(never)]
-    pub fn load(&mut self, packet: &mut Packet, account: Share) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.send(packet, account);
+    pub fn load(&mut self, packet: &mut Packet, account: BreakdownRef) {
+        if let Some(records) = &mut self.records {
+            records.send(packet, account);
         }
     }
 
@@ -315,8 +315,8 @@ impl Network {
     /// The packet that has landed last has been dealt with.
     #[inline(never)]
     pub fn clear(&mut self) {
-        if let Some(journeys) = &mut self.journeys {
-            journeys.clear();
+        if let Some(records) = &mut self.records {
+            records.clear();
         }
     }
 
@@ -328,11 +328,11 @@ impl Network {
         link: LinkId,
         now: Time,
     ) {
-        if let Some(journeys) = &mut self.journeys
+        if let Some(records) = &mut self.records
             && !packet.kind.is_frame()
             && let Some(totals) = self.ports[link as usize].enter(packet, class, now)
         {
-            journeys.enter(packet, now, &totals);
+            records.enter(packet, now, &totals);
         }
     }
 }

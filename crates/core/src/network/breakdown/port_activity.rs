@@ -108,7 +108,7 @@ struct Paused {
 /// What a transmitter has done so far. What every transmission touches stands first, in a line of memory.
 #[derive(Default)]
 #[repr(C, align(64))]
-pub struct Doings {
+pub struct PortActivity {
     /// When the last transmission ends, and of which flow's data it is, if it is of data.
     free: Time,
     last: Option<FlowNumber>,
@@ -123,7 +123,7 @@ pub struct Doings {
     starts: Ring<Time>,
 }
 
-impl Doings {
+impl PortActivity {
     /// A packet of a class has to wait from now on: what has been done by then.
     #[inline]
     pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Totals {
@@ -248,62 +248,62 @@ mod tests {
     }
 
     /// A packet comes and has to wait.
-    fn enter(doings: &mut Doings, packet: &Packet, class: Class, now: u64) -> Waited {
+    fn enter(activity: &mut PortActivity, packet: &Packet, class: Class, now: u64) -> Waited {
         let mut waited = Waited::default();
-        waited.begin(at(now), &doings.enter(packet, class, at(now)));
+        waited.begin(at(now), &activity.enter(packet, class, at(now)));
         waited
     }
 
     /// A packet is sent at once.
-    fn send(doings: &mut Doings, packet: &Packet, from: u64, to: u64) {
-        doings.start(&mut packet.clone(), false, at(from), at(to));
+    fn send(activity: &mut PortActivity, packet: &Packet, from: u64, to: u64) {
+        activity.start(&mut packet.clone(), false, at(from), at(to));
     }
 
     /// A packet is sent that has waited; how that divides, in ns: own, others, control, paused, idle.
     fn parts(
-        doings: &mut Doings,
+        activity: &mut PortActivity,
         packet: &Packet,
         from: u64,
         to: u64,
         mut waited: Waited,
     ) -> [u64; 5] {
-        doings.start(&mut packet.clone(), true, at(from), at(to));
-        waited.end(at(from), &doings.exit());
+        activity.start(&mut packet.clone(), true, at(from), at(to));
+        waited.end(at(from), &activity.exit());
         waited.divided().map(|part| part.0 / 1000)
     }
 
     #[test]
     fn a_wait_divides_by_what_was_sent_meanwhile_whatever_came_first() {
-        let mut doings = Doings::default();
+        let mut activity = PortActivity::default();
         let (one, other, ack) =
             (packet(Kind::Data, 1), packet(Kind::Data, 2), packet(Kind::Ack, 3));
         // Another packet of flow 1 is being sent until 100 when one comes at 40; then one of flow 2, an
         // ACK, and after a moment in which nothing goes it.
-        send(&mut doings, &one, 0, 100);
-        let first = enter(&mut doings, &one, 0, 40);
-        let second = enter(&mut doings, &other, 0, 70);
-        assert_eq!(parts(&mut doings, &other, 100, 130, second), [0, 30, 0, 0, 0]);
-        send(&mut doings, &ack, 130, 135);
-        assert_eq!(parts(&mut doings, &one, 142, 242, first), [60, 30, 5, 0, 7]);
-        assert!(doings.stays.is_empty(), "nobody waits");
+        send(&mut activity, &one, 0, 100);
+        let first = enter(&mut activity, &one, 0, 40);
+        let second = enter(&mut activity, &other, 0, 70);
+        assert_eq!(parts(&mut activity, &other, 100, 130, second), [0, 30, 0, 0, 0]);
+        send(&mut activity, &ack, 130, 135);
+        assert_eq!(parts(&mut activity, &one, 142, 242, first), [60, 30, 5, 0, 7]);
+        assert!(activity.stays.is_empty(), "nobody waits");
     }
 
     #[test]
     fn a_pause_counts_from_when_the_transmitter_falls_idle_to_its_end() {
-        let mut doings = Doings::default();
+        let mut activity = PortActivity::default();
         let packet = packet(Kind::Data, 1);
-        send(&mut doings, &packet, 0, 100);
+        send(&mut activity, &packet, 0, 100);
         // Class 1 is paused from 60 to 400 and from 450 on; a packet of it comes at 80, another at 300.
-        doings.pause(1, at(60));
-        let first = enter(&mut doings, &packet, 1, 80);
+        activity.pause(1, at(60));
+        let first = enter(&mut activity, &packet, 1, 80);
         // Class 0 goes on meanwhile.
         let passing = Packet { flow: 2, ..packet };
-        send(&mut doings, &passing, 150, 250);
-        let second = enter(&mut doings, &packet, 1, 300);
-        doings.resume(1, at(400));
-        assert_eq!(parts(&mut doings, &packet, 400, 500, first), [20, 100, 0, 200, 0]);
-        doings.pause(1, at(450));
-        doings.resume(1, at(700));
-        assert_eq!(parts(&mut doings, &packet, 700, 800, second), [100, 0, 0, 300, 0]);
+        send(&mut activity, &passing, 150, 250);
+        let second = enter(&mut activity, &packet, 1, 300);
+        activity.resume(1, at(400));
+        assert_eq!(parts(&mut activity, &packet, 400, 500, first), [20, 100, 0, 200, 0]);
+        activity.pause(1, at(450));
+        activity.resume(1, at(700));
+        assert_eq!(parts(&mut activity, &packet, 700, 800, second), [100, 0, 0, 300, 0]);
     }
 }

@@ -42,10 +42,10 @@ impl Port {
     /// is the first on the wire.
     pub fn load(&mut self, flight: Flight, starts: Time) -> bool {
         self.transmitter.load(flight);
-        if let Some(doings) = &mut self.doings
+        if let Some(activity) = &mut self.activity
             && self.transmitter.changes()
         {
-            doings.note_start(starts);
+            activity.note_start(starts);
         }
         self.transmitter.on_wire() == 1
     }

@@ -8,9 +8,9 @@ pub mod queue_slot;
 
 use self::counters::Counters;
 pub use self::observer::Hop;
-use self::pause_state::Pauses;
-use self::queue_slot::Store;
-use super::breakdown::port_activity::Doings;
+use self::pause_state::PauseState;
+use self::queue_slot::DataQueue;
+use super::breakdown::port_activity::PortActivity;
 use super::link::loss::{Losses, Outage};
 use super::link::transmitter::{Sent, Transmitter};
 use super::switch::traffic_classes::{Class, LaneId};
@@ -18,13 +18,13 @@ use crate::base::random::Random;
 use crate::base::units::Time;
 use crate::model::graph::Link;
 use crate::model::packet::{FlowNumber, Kind, Packet};
-use crate::queueing::{Backlog, Behaviour, Census, Context, Line};
-use crate::router::{About, Router, View};
+use crate::queueing::{Backlog, Context, PacketFifo, PortQueue, PriorityCounts};
+use crate::router::{FlowInfo, PortView, Router};
 
 /// How a port is to be served.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Service {
+pub struct PortConfig {
     /// Whether control packets pass data, in a line of their own without limit.
     pub control_first: bool,
     /// Whether flows wait for their packets to leave.
@@ -37,19 +37,19 @@ pub struct Service {
 
 /// When a port is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum ServiceMode {
     /// When somebody looks.
-    Late,
+    Lazy,
     /// When the transmitter is free.
-    Prompt,
+    Eager,
     /// When the transmitter is free, and every packet goes through the store, which is not patient
-    /// ([`Store::is_patient`]).
-    Impatient,
+    /// ([`DataQueue::is_patient`]).
+    EagerQueue,
 }
 
 /// Who is told what leaves a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Observer {
     Nobody,
     /// Who keeps account.
     Account,
@@ -59,7 +59,7 @@ enum Told {
 
 /// What becomes of a packet handed to a port.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Handed {
+pub enum EnqueueOutcome {
     /// Its transmission has started.
     Sent(Sent),
     /// It waits, and will be sent when somebody looks; and when its transmission will end, if that is known.
@@ -72,7 +72,7 @@ pub enum Handed {
 
 /// A transmission that a port has started when it was called.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Served {
+pub struct StartedTransmission {
     /// The packet, as it waited.
     pub packet: Packet,
     /// Its transmission.
@@ -95,7 +95,7 @@ pub struct Served {
 #[repr(C, align(64))]
 pub struct Port {
     transmitter: Transmitter,
-    mode: Mode,
+    mode: ServiceMode,
     /// Whether data must wait, by a pause frame; with several classes they know.
     is_paused: bool,
     /// Whether all data waits first in, first out, and not in a queue.
@@ -103,7 +103,7 @@ pub struct Port {
     /// Whether control packets pass data, and whether any wait.
     control_first: bool,
     control_waits: bool,
-    told: Told,
+    told: Observer,
     /// Whether what is on the wire goes on elsewhere ([`unload`](Self::unload)).
     is_cut: bool,
     /// Whether it matters when packets leave, and is foretold when they come.
@@ -111,12 +111,12 @@ pub struct Port {
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
     /// What accounts need to know.
-    doings: Option<Box<Doings>>,
+    activity: Option<Box<PortActivity>>,
     /// What has passed.
     pub counters: Counters,
-    data: Store,
+    data: DataQueue,
     /// Control packets that pass data.
-    control: Line,
+    control: PacketFifo,
     /// When all that waits will have been sent, if that is foretold: control packets that come later and
     /// pass, and pauses that begin later, are not in it.
     drains: Time,
@@ -127,7 +127,7 @@ pub struct Port {
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     /// By class.
-    pauses: Box<[Pauses]>,
+    pauses: Box<[PauseState]>,
     router: Option<Box<dyn Router>>,
     /// Apart, since most links lose nothing.
     losses: Box<Losses>,
@@ -143,39 +143,39 @@ impl Port {
     /// `random`, and where packets are lost as `losses` has it.
     pub fn new(
         link: &Link,
-        behaviours: Vec<Behaviour>,
+        behaviours: Vec<PortQueue>,
         router: Option<Box<dyn Router>>,
-        service: Service,
+        service: PortConfig,
         random: Random,
         losses: Losses,
     ) -> Self {
-        let Service { control_first, is_awaited, stamps, keeps_account } = service;
-        let pauses = vec![Pauses::default(); behaviours.len()].into();
-        let doings = keeps_account.then(Box::default);
-        let data = Store::new(behaviours);
+        let PortConfig { control_first, is_awaited, stamps, keeps_account } = service;
+        let pauses = vec![PauseState::default(); behaviours.len()].into();
+        let activity = keeps_account.then(Box::default);
+        let data = DataQueue::new(behaviours);
         let (is_fifo, quiet_below) = match &data {
-            Store::Fifo(gate) => (true, gate.quiet_below()),
+            DataQueue::Fifo(gate) => (true, gate.quiet_below()),
             _ => (false, 0),
         };
         let mut port = Self {
             transmitter: Transmitter::new(link, stamps, keeps_account, losses.are_possible()),
-            mode: if data.is_patient() { Mode::Late } else { Mode::Impatient },
+            mode: if data.is_patient() { ServiceMode::Lazy } else { ServiceMode::EagerQueue },
             is_paused: false,
             is_fifo,
             control_first,
             control_waits: false,
             told: match &router {
-                Some(_) => Told::Router,
-                None if keeps_account => Told::Account,
-                None => Told::Nobody,
+                Some(_) => Observer::Router,
+                None if keeps_account => Observer::Account,
+                None => Observer::Nobody,
             },
             is_cut: false,
             foretells: is_awaited && is_fifo,
             quiet_below,
-            doings,
+            activity,
             counters: Counters::default(),
             data,
-            control: Line::default(),
+            control: PacketFifo::default(),
             drains: Time::ZERO,
             is_awaited,
             foretold: 0,
@@ -194,15 +194,15 @@ impl Port {
     pub fn set_prompt(&mut self, is_prompt: bool, now: Time) {
         self.settle(now);
         self.mode = match self.mode {
-            Mode::Impatient => Mode::Impatient,
-            _ if is_prompt || (self.is_awaited && !self.foretells) => Mode::Prompt,
-            _ => Mode::Late,
+            ServiceMode::EagerQueue => ServiceMode::EagerQueue,
+            _ if is_prompt || (self.is_awaited && !self.foretells) => ServiceMode::Eager,
+            _ => ServiceMode::Lazy,
         };
     }
 
     /// Whether departures matter at once.
     pub fn is_prompt(&self) -> bool {
-        self.mode != Mode::Late
+        self.mode != ServiceMode::Lazy
     }
 
     /// Takes a packet of a class in.
@@ -213,7 +213,7 @@ impl Port {
         class: Class,
         now: Time,
         dropped: &mut Vec<Packet>,
-    ) -> Handed {
+    ) -> EnqueueOutcome {
         self.counters.arrived += 1;
         self.settle(now);
         let is_control = self.control_first && packet.kind.is_control();
@@ -221,37 +221,37 @@ impl Port {
         if self.is_fifo
             && !is_control
             && data.bytes + u64::from(packet.bytes) >= self.quiet_below
-            && let Store::Fifo(gate) = &mut self.data
+            && let DataQueue::Fifo(gate) = &mut self.data
         {
             let (random, marks) = (&mut self.random, &mut self.counters.marked);
             if !gate.admit(packet, data, &mut Context { now, random, dropped, marks }) {
                 self.counters.dropped += 1;
-                return Handed::Dropped;
+                return EnqueueOutcome::Dropped;
             }
         }
         let may_go = self.transmitter.waiting.packets == 0 && (is_control || !self.is_paused);
         let is_free = self.transmitter.busy_until <= now;
-        if is_free && may_go && self.mode != Mode::Impatient {
+        if is_free && may_go && self.mode != ServiceMode::EagerQueue {
             if !self.is_fifo
                 && !is_control
-                && let Store::Queue(queue) = &mut self.data
+                && let DataQueue::Queue(queue) = &mut self.data
             {
                 queue.pass(packet);
             }
             let sent = self.transmitter.send(packet, now);
             self.depart(packet.kind, packet.bytes, now, false);
-            return Handed::Sent(sent);
+            return EnqueueOutcome::Sent(sent);
         }
         self.queue(packet, class, is_control, now, dropped);
         if self.is_prompt() || is_free || !dropped.is_empty() {
-            return Handed::Queued;
+            return EnqueueOutcome::Queued;
         }
         if self.foretells {
             let begins = self.drains.max(self.transmitter.busy_until);
             self.drains = self.transmitter.end(packet.bytes, begins);
-            return Handed::Waits(Some(self.drains));
+            return EnqueueOutcome::Waits(Some(self.drains));
         }
-        Handed::Waits(None)
+        EnqueueOutcome::Waits(None)
     }
 
     /// Takes back the frame for a lane, if it still waits: as if it had never come.
@@ -306,7 +306,7 @@ impl Port {
     }
 
     /// Starts the next transmission, if the transmitter is free and something may go.
-    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<Served> {
+    pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<StartedTransmission> {
         self.settle(now);
         if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
             return None;
@@ -316,7 +316,7 @@ impl Port {
         let is_data = !packet.kind.is_control();
         let was_foretold = self.foretold > 0;
         self.foretold -= u32::from(is_data && was_foretold);
-        Some(Served {
+        Some(StartedTransmission {
             packet: Packet { next_hop: packet.next_hop - 1, ..packet },
             sent,
             is_awaited: self.is_awaited && is_data && !was_foretold,
@@ -374,7 +374,7 @@ impl Port {
     fn may_go(&self) -> bool {
         self.control_waits
             || match &self.data {
-                Store::Classes(classes) => classes.may_go(),
+                DataQueue::ClassScheduler(classes) => classes.may_go(),
                 _ => !self.is_paused,
             }
     }
@@ -390,14 +390,14 @@ impl Port {
         if self.foretells && !self.is_prompt() {
             // Nobody can tell any more when what comes from now on will leave.
             self.foretold = self.data_backlog().packets;
-            self.mode = Mode::Prompt;
+            self.mode = ServiceMode::Eager;
         }
         match &mut self.data {
-            Store::Classes(classes) => classes.pause(class, true),
+            DataQueue::ClassScheduler(classes) => classes.pause(class, true),
             _ => self.is_paused = true,
         }
-        if let Some(doings) = &mut self.doings {
-            doings.pause(class, now);
+        if let Some(activity) = &mut self.activity {
+            activity.pause(class, now);
         }
         self.pauses[usize::from(class)].begin(now);
     }
@@ -407,17 +407,17 @@ impl Port {
         self.settle(now);
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
         match &mut self.data {
-            Store::Classes(classes) => classes.pause(class, false),
+            DataQueue::ClassScheduler(classes) => classes.pause(class, false),
             _ => self.is_paused = false,
         }
-        if let Some(doings) = &mut self.doings {
-            doings.resume(class, now);
+        if let Some(activity) = &mut self.activity {
+            activity.resume(class, now);
         }
         self.pauses[usize::from(class)].end(now);
     }
 
     /// Shows a packet that is about to be handed in to the router.
-    pub fn show(&mut self, packet: &mut Packet, about: &About, now: Time) {
+    pub fn show(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
         self.settle(now);
         if let Some(router) = &mut self.router {
             router.on_arrive(packet, about, now);
@@ -425,7 +425,7 @@ impl Port {
     }
 
     /// Shows the router what has come back over the same cable.
-    pub fn show_return(&mut self, packet: &mut Packet, about: &About, now: Time) {
+    pub fn show_return(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
         self.settle(now);
         if let Some(router) = &mut self.router {
             router.on_return(packet, about, now);
@@ -473,13 +473,13 @@ impl Port {
     pub fn tick(&mut self, now: Time) {
         let waiting = self.backlog(now).bytes;
         if let Some(router) = &mut self.router {
-            router.on_tick(View { now, waiting });
+            router.on_tick(PortView { now, waiting });
         }
     }
 
     /// What its queue has counted by priority.
-    pub fn census(&self) -> Option<&Census> {
-        self.data.census()
+    pub fn priority_counts(&self) -> Option<&PriorityCounts> {
+        self.data.priority_counts()
     }
 
     /// The router's named numbers.
@@ -488,7 +488,7 @@ impl Port {
     }
 
     /// How PFC has held the port's data back, by class.
-    pub fn pauses(&self) -> &[Pauses] {
+    pub fn pauses(&self) -> &[PauseState] {
         &self.pauses
     }
 
@@ -496,9 +496,9 @@ impl Port {
     /// includes them.
     pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
         match &self.data {
-            Store::Fifo(_) => self.transmitter.waiting().for_each(see),
-            Store::Queue(queue) => queue.visit(see),
-            Store::Classes(classes) => classes.visit(see),
+            DataQueue::Fifo(_) => self.transmitter.waiting().for_each(see),
+            DataQueue::Queue(queue) => queue.visit(see),
+            DataQueue::ClassScheduler(classes) => classes.visit(see),
         }
     }
 
@@ -511,7 +511,7 @@ impl Port {
     /// What waits in the queue of a class; with one class, all that waits.
     pub fn backlog_of(&mut self, class: Class, now: Time) -> Backlog {
         match &self.data {
-            Store::Classes(classes) => classes.backlog(class),
+            DataQueue::ClassScheduler(classes) => classes.backlog(class),
             _ => self.backlog(now),
         }
     }
@@ -588,12 +588,12 @@ impl Port {
     fn depart(&mut self, kind: Kind, bytes: u16, starts: Time, has_waited: bool) {
         self.counters.depart(kind, bytes);
         if self.quiet_below == 0
-            && let Store::Fifo(gate) = &mut self.data
+            && let DataQueue::Fifo(gate) = &mut self.data
             && !(self.control_first && kind.is_control())
         {
             gate.leave(starts);
         }
-        if self.told != Told::Nobody {
+        if self.told != Observer::Nobody {
             self.tell(starts, has_waited);
         }
     }

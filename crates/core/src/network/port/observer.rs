@@ -1,12 +1,12 @@
 //! Whom a port tells what leaves it: its router, and who keeps account of waits.
 
-use super::{Port, Told};
+use super::{Observer, Port};
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Packet;
 use crate::network::breakdown::packet_records;
 use crate::network::breakdown::port_activity::Totals;
 use crate::network::switch::traffic_classes::Class;
-use crate::router::View;
+use crate::router::PortView;
 
 /// How a packet came over a link.
 #[derive(Clone, Copy, Debug)]
@@ -28,18 +28,18 @@ impl Port {
     /// other ports should not pay for it.
     #[cold]
     pub(super) fn tell(&mut self, starts: Time, has_waited: bool) {
-        let view = View { now: starts, waiting: self.transmitter.waiting.bytes };
+        let view = PortView { now: starts, waiting: self.transmitter.waiting.bytes };
         let ends = self.transmitter.busy_until;
         let Some(packet) = self.transmitter.last() else { return };
-        if self.told == Told::Router
+        if self.told == Observer::Router
             && let Some(router) = &mut self.router
         {
             router.on_depart(packet, view);
         }
-        if let Some(doings) = &mut self.doings {
-            doings.start(packet, has_waited, starts, ends);
+        if let Some(activity) = &mut self.activity {
+            activity.start(packet, has_waited, starts, ends);
             if self.transmitter.changes() {
-                doings.note_start(starts);
+                activity.note_start(starts);
             }
         }
     }
@@ -47,32 +47,32 @@ impl Port {
     /// A packet of a class waits from now on: what the transmitter has done so far, if account is kept.
     #[inline]
     pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Option<Totals> {
-        self.doings.as_mut().map(|doings| doings.enter(packet, class, now))
+        self.activity.as_mut().map(|activity| activity.enter(packet, class, now))
     }
 
     /// How long the transmitter has been idle for pauses of a class, if account is kept. A port that is
     /// paused is prompt if senders await their turn there, so that nothing is still to be caught up with.
     pub fn idle_for(&self, class: Class, now: Time) -> Duration {
-        self.doings.as_ref().map_or(Duration::ZERO, |doings| doings.idle_for(class, now))
+        self.activity.as_ref().map_or(Duration::ZERO, |activity| activity.idle_for(class, now))
     }
 
     /// The queue has dropped a packet that waited.
     pub fn note_reject(&mut self, packet: &Packet) {
-        if let Some(doings) = &mut self.doings {
-            doings.reject(packet);
+        if let Some(activity) = &mut self.activity {
+            activity.reject(packet);
         }
     }
 
     /// How the packet came over the link that has come to its end now, if account is kept.
     pub fn hop(&mut self, packet: &Packet, now: Time) -> Option<Hop> {
-        let doings = self.doings.as_mut()?;
+        let activity = self.activity.as_mut()?;
         let (starts, ends) = self.transmitter.crossed(packet.bytes, now).unwrap_or_else(|| {
-            let starts = doings.take_start();
+            let starts = activity.take_start();
             (starts, self.transmitter.end(packet.bytes, starts))
         });
         Some(Hop {
             starts,
-            totals: packet_records::has_waited(packet).then(|| doings.exit()),
+            totals: packet_records::has_waited(packet).then(|| activity.exit()),
             transmission: ends - starts,
             propagation: now - ends,
             stamps: self.transmitter.stamps_aside,

@@ -4,7 +4,7 @@ use crate::base::units::{Duration, Time};
 
 /// The pauses of one traffic class at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pauses {
+pub struct PauseState {
     /// How many there were.
     pub count: u64,
     /// How long they took together, as far as they have ended.
@@ -15,7 +15,7 @@ pub struct Pauses {
     pub since: Option<Time>,
 }
 
-impl Pauses {
+impl PauseState {
     /// A pause begins, unless one is on already.
     pub fn begin(&mut self, now: Time) {
         if self.since.is_none() {
@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn pauses_add_up_and_the_longest_is_kept() {
-        let mut pauses = Pauses::default();
+        let mut pauses = PauseState::default();
         // The second frame refreshes a pause that is on, and the last resumes what goes already.
         let frames = [(1, true), (2, true), (6, false), (8, true), (9, false), (9, false)];
         for (at, is_pause) in frames {
             let now = Time::ZERO + Duration::from_micros(at);
-            let change = if is_pause { Pauses::begin } else { Pauses::end };
+            let change = if is_pause { PauseState::begin } else { PauseState::end };
             change(&mut pauses, now);
             assert_eq!(pauses.is_on(), is_pause);
         }

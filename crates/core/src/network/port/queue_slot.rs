@@ -2,27 +2,27 @@
 
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::switch::traffic_classes::Class;
-use crate::queueing::blocks::class_scheduler::Classes;
-use crate::queueing::{Behaviour, Census, Context, Gate, Queue};
+use crate::queueing::blocks::class_scheduler::ClassScheduler;
+use crate::queueing::{AdmissionGate, Context, PortQueue, PriorityCounts, Queue};
 
 /// A port's store of data.
-pub enum Store {
+pub enum DataQueue {
     /// Before the transmitter, which keeps it first in, first out, behind a gate.
-    Fifo(Gate),
+    Fifo(AdmissionGate),
     /// In a queue.
     Queue(Box<dyn Queue>),
     /// In a queue for each traffic class.
-    Classes(Box<Classes>),
+    ClassScheduler(Box<ClassScheduler>),
 }
 
-impl Store {
+impl DataQueue {
     /// A store where each traffic class waits as it is given.
-    pub fn new(mut behaviours: Vec<Behaviour>) -> Self {
+    pub fn new(mut behaviours: Vec<PortQueue>) -> Self {
         let alone = if behaviours.len() == 1 { behaviours.pop() } else { None };
         match alone {
-            Some(Behaviour::OnArrival(rule)) => Self::Fifo(Gate::new(rule)),
-            Some(Behaviour::OnDeparture(queue)) => Self::Queue(queue),
-            None => Self::Classes(Box::new(Classes::new(behaviours))),
+            Some(PortQueue::OnArrival(rule)) => Self::Fifo(AdmissionGate::new(rule)),
+            Some(PortQueue::OnDeparture(queue)) => Self::Queue(queue),
+            None => Self::ClassScheduler(Box::new(ClassScheduler::new(behaviours))),
         }
     }
 
@@ -31,7 +31,7 @@ impl Store {
         match self {
             Self::Fifo(_) => true,
             Self::Queue(queue) => queue.is_patient(),
-            Self::Classes(_) => false,
+            Self::ClassScheduler(_) => false,
         }
     }
 
@@ -40,7 +40,7 @@ impl Store {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.push(packet, context),
-            Self::Classes(classes) => classes.push(packet, class, context),
+            Self::ClassScheduler(classes) => classes.push(packet, class, context),
         }
     }
 
@@ -50,7 +50,7 @@ impl Store {
         match self {
             Self::Fifo(_) => None,
             Self::Queue(queue) => queue.pop(context),
-            Self::Classes(classes) => classes.pop(context),
+            Self::ClassScheduler(classes) => classes.pop(context),
         }
     }
 
@@ -59,7 +59,7 @@ impl Store {
         match self {
             Self::Fifo(_) => false,
             Self::Queue(queue) => queue.weighs(),
-            Self::Classes(classes) => classes.weighs(),
+            Self::ClassScheduler(classes) => classes.weighs(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Store {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.introduce(flow, class),
-            Self::Classes(classes) => classes.introduce(flow, class),
+            Self::ClassScheduler(classes) => classes.introduce(flow, class),
         }
     }
 
@@ -77,15 +77,15 @@ impl Store {
         match self {
             Self::Fifo(_) => {}
             Self::Queue(queue) => queue.dismiss(flow),
-            Self::Classes(classes) => classes.dismiss(flow),
+            Self::ClassScheduler(classes) => classes.dismiss(flow),
         }
     }
 
     /// What its queue has counted by priority.
-    pub fn census(&self) -> Option<&Census> {
+    pub fn priority_counts(&self) -> Option<&PriorityCounts> {
         match self {
-            Self::Queue(queue) => queue.census(),
-            Self::Fifo(_) | Self::Classes(_) => None,
+            Self::Queue(queue) => queue.priority_counts(),
+            Self::Fifo(_) | Self::ClassScheduler(_) => None,
         }
     }
 }

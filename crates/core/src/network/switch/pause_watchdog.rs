@@ -9,12 +9,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::traffic_classes::{LaneId, Traffic};
+use super::traffic_classes::{LaneId, TrafficClasses};
 use crate::base::units::Time;
 use crate::model::graph::Graph;
 use crate::network::Network;
 use crate::network::port::Port;
-use crate::network::port::pause_state::Pauses;
+use crate::network::port::pause_state::PauseState;
 
 /// Lanes whose pauses wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct Deadlock {
 
 impl Deadlock {
     /// The names of its lanes.
-    pub fn names(&self, traffic: &Traffic, graph: &Graph) -> Vec<String> {
+    pub fn names(&self, traffic: &TrafficClasses, graph: &Graph) -> Vec<String> {
         self.lanes.iter().map(|lane| traffic.name(*lane, graph)).collect()
     }
 
     /// Says it in words.
-    pub fn explain(&self, traffic: &Traffic, graph: &Graph) -> String {
+    pub fn explain(&self, traffic: &TrafficClasses, graph: &Graph) -> String {
         let names = self.names(traffic, graph).join(", ");
         format!("deadlock: {names} wait for each other since {}", self.since)
     }
@@ -167,7 +167,7 @@ fn storm(network: &Network, graph: &Graph) -> Option<String> {
     let most = network.watchdog()?;
     let pauses = (0..).zip(network.ports.iter().flat_map(Port::pauses));
     let long = pauses.filter(|(_, pauses)| pauses.longest > most);
-    let (worst, Pauses { longest: took, .. }) =
+    let (worst, PauseState { longest: took, .. }) =
         long.clone().max_by_key(|(lane, pauses)| (pauses.longest, Reverse(*lane)))?;
     let others = match long.count() - 1 {
         0 => String::new(),

@@ -7,7 +7,7 @@
 //! still on its way when the pause frame leaves. A packet that comes may pause its lane, and one that
 //! leaves may resume it.
 
-use super::traffic_classes::{LaneId, Lanes, Number, Traffic};
+use super::traffic_classes::{LaneId, Lanes, Number, TrafficClasses};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, Link, LinkId, NodeId};
@@ -174,7 +174,7 @@ impl Buffers {
         config: &Config,
         graph: &Graph,
         packet: Bytes,
-        traffic: &Traffic,
+        traffic: &TrafficClasses,
     ) -> Result<Option<Self>, Problem> {
         let Some(size) = config.shared_buffer else { return Ok(None) };
         let pause = config.pause.as_ref();
@@ -492,7 +492,7 @@ mod tests {
         let graph = topology::Config::read(&star).unwrap().graph(1).unwrap();
         let config = json!({ "shared_buffer": "100 KB", "pause": {} });
         let config = Config::read(&config).unwrap();
-        let traffic = Traffic::new(&BTreeMap::new(), &["all".to_owned()]);
+        let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
         let mut buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap().unwrap();
         let link =
             (0..4).find(|link| !graph.nodes[graph.links[*link].to as usize].is_host).unwrap();

@@ -50,7 +50,7 @@ impl Lanes {
 
 /// The traffic classes of a run.
 #[derive(Clone, Debug)]
-pub struct Traffic {
+pub struct TrafficClasses {
     /// The numbers of those in use, ascending.
     pub numbers: Vec<Number>,
     /// How their lanes are numbered.
@@ -61,7 +61,7 @@ pub struct Traffic {
     of_flow: Vec<Class>,
 }
 
-impl Traffic {
+impl TrafficClasses {
     /// Flows whose class is among `given` are in the traffic class that it says, others in 0.
     pub fn new(given: &BTreeMap<String, Number>, classes: &[String]) -> Self {
         let number = |class: &String| given.get(class).copied().unwrap_or_default();
@@ -121,7 +121,7 @@ mod tests {
     fn only_classes_in_use_have_lanes_and_flows_find_theirs() {
         let given = [("storage".to_owned(), 5), ("nobody".to_owned(), 3)].into();
         let classes = ["rpc", "storage"].map(str::to_owned);
-        let mut traffic = Traffic::new(&given, &classes);
+        let mut traffic = TrafficClasses::new(&given, &classes);
         assert_eq!(traffic.numbers, [0, 5]);
         traffic.classify(7, 1);
         traffic.classify(2, 0);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_class_makes_a_lane_of_each_link() {
-        let mut traffic = Traffic::new(&BTreeMap::new(), &["rpc".to_owned()]);
+        let mut traffic = TrafficClasses::new(&BTreeMap::new(), &["rpc".to_owned()]);
         traffic.classify(3, 0);
         assert_eq!((traffic.of(3), traffic.lanes.lane(9, 0)), (0, 9));
     }

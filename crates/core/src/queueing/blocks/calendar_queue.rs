@@ -8,7 +8,7 @@ use super::linked_lists::{Chain, Links};
 
 /// The wheel. It grows with the distance of what is due, and its memory is used again.
 #[derive(Debug)]
-pub struct Wheel {
+pub struct CalendarQueue {
     now: u64,
     /// By round, modulo their number, which is a power of two.
     slots: Vec<Chain>,
@@ -19,7 +19,7 @@ pub struct Wheel {
     links: Links,
 }
 
-impl Default for Wheel {
+impl Default for CalendarQueue {
     /// Without numbers, and with the slots of one word.
     fn default() -> Self {
         let slots = vec![Chain::EMPTY; u64::BITS as usize];
@@ -27,7 +27,7 @@ impl Default for Wheel {
     }
 }
 
-impl Wheel {
+impl CalendarQueue {
     /// The present round.
     pub fn now(&self) -> u64 {
         self.now
@@ -108,7 +108,7 @@ mod tests {
         fn the_first_is_that_of_a_sorted_list(
             steps in prop::collection::vec((0_u32..40, 0_u64..3_000, 0_u8..3), 1..300),
         ) {
-            let mut wheel = Wheel::default();
+            let mut wheel = CalendarQueue::default();
             // When each is due, and the order in which they came.
             let mut plain: Vec<(u64, usize, u32)> = Vec::new();
             for (order, (number, distance, kind)) in steps.into_iter().enumerate() {

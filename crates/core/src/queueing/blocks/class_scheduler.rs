@@ -6,7 +6,7 @@
 //! get over any time differs by less than two packets.
 
 use crate::model::packet::{FlowNumber, Packet};
-use crate::queueing::{Backlog, Behaviour, Context, Fifo, Queue};
+use crate::queueing::{Backlog, Context, Fifo, PortQueue, Queue};
 
 /// One class.
 struct Class {
@@ -23,19 +23,19 @@ impl Class {
 }
 
 /// A queue for each traffic class.
-pub struct Classes {
+pub struct ClassScheduler {
     classes: Vec<Class>,
     /// When the packet being sent was due to begin.
     round: u64,
 }
 
-impl Classes {
+impl ClassScheduler {
     /// Empty queues that behave so, one for each class.
-    pub fn new(behaviours: Vec<Behaviour>) -> Self {
+    pub fn new(behaviours: Vec<PortQueue>) -> Self {
         let class = |behaviour| {
             let queue: Box<dyn Queue> = match behaviour {
-                Behaviour::OnArrival(rule) => Box::new(Fifo::new(rule)),
-                Behaviour::OnDeparture(queue) => queue,
+                PortQueue::OnArrival(rule) => Box::new(Fifo::new(rule)),
+                PortQueue::OnDeparture(queue) => queue,
             };
             Class { queue, is_paused: false, due: 0 }
         };
@@ -111,24 +111,24 @@ mod tests {
     use crate::base::random::Random;
     use crate::base::units::{Rate, Time};
     use crate::queueing::blocks::fixture::packet;
-    use crate::queueing::disciplines::Discipline;
+    use crate::queueing::disciplines::QueueKind;
     use proptest::prelude::*;
 
     const LARGEST: u16 = 1500;
 
     /// The classes with all that they may use. A packet's flow is its class.
     struct Bench {
-        classes: Classes,
+        classes: ClassScheduler,
         random: Random,
         dropped: Vec<Packet>,
         marks: u64,
     }
 
     impl Bench {
-        fn new(discipline: &impl Discipline, classes: usize) -> Self {
+        fn new(discipline: &impl QueueKind, classes: usize) -> Self {
             let behaviours = (0..classes).map(|_| discipline.build(Rate::from_gbps(10)));
             Self {
-                classes: Classes::new(behaviours.collect()),
+                classes: ClassScheduler::new(behaviours.collect()),
                 random: Random::new(1, "classes"),
                 dropped: Vec::new(),
                 marks: 0,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::flow_table::{Buckets, Flows, Limit};
 use crate::base::units::Bytes;
 use crate::model::packet::Packet;
-use crate::queueing::{Backlog, Capacity, Context, Line, Queue};
+use crate::queueing::{Backlog, Capacity, Context, PacketFifo, Queue};
 
 /// The longest packets that a common Ethernet carries: what a turn is worth unless it is said.
 pub const ETHERNET: Bytes = Bytes(1514);
@@ -16,7 +16,7 @@ pub const ETHERNET: Bytes = Bytes(1514);
 /// A line, and what it may still send.
 #[derive(Default)]
 struct Turns {
-    line: Line,
+    line: PacketFifo,
     deficit: u64,
 }
 

@@ -4,8 +4,8 @@ use crate::base::random::Random;
 use crate::base::schema::defaults;
 use crate::base::units::{Rate, Time};
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packet};
-use crate::queueing::disciplines::Discipline;
-use crate::queueing::{Behaviour, Context, Queue};
+use crate::queueing::disciplines::QueueKind;
+use crate::queueing::{Context, PortQueue, Queue};
 
 /// A packet of `flow` that routers may mark.
 pub(crate) fn packet(flow: FlowNumber, sequence: u32, bytes: u16) -> Packet {
@@ -23,10 +23,10 @@ pub(crate) struct Bench<Q: ?Sized> {
 }
 
 /// The queue that a discipline builds, which must be served as packets depart.
-pub(crate) fn bench(discipline: &impl Discipline) -> Bench<dyn Queue> {
+pub(crate) fn bench(discipline: &impl QueueKind) -> Bench<dyn Queue> {
     match discipline.build(Rate::from_gbps(10)) {
-        Behaviour::OnDeparture(queue) => Bench::new(queue),
-        Behaviour::OnArrival(_) => panic!("it decides on departure"),
+        PortQueue::OnDeparture(queue) => Bench::new(queue),
+        PortQueue::OnArrival(_) => panic!("it decides on departure"),
     }
 }
 

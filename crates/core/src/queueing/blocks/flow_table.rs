@@ -3,7 +3,7 @@
 
 use rustc_hash::FxBuildHasher;
 
-use super::winner_tree::{Tournament, key};
+use super::winner_tree::{WinnerTree, key};
 use crate::base::random::{Random, mix};
 use crate::model::packet::FlowNumber;
 use crate::queueing::{Backlog, Capacity};
@@ -103,7 +103,7 @@ impl Buckets {
 #[derive(Debug, Default)]
 pub struct Limit {
     /// None if there is no limit; then nothing is noted.
-    lines: Option<(Capacity, Tournament)>,
+    lines: Option<(Capacity, WinnerTree)>,
     /// How often a line has changed: of equals the one that changed last is the longest.
     changes: u64,
 }
@@ -111,7 +111,7 @@ pub struct Limit {
 impl Limit {
     /// The limit of a queue without packets.
     pub fn new(capacity: Option<Capacity>) -> Self {
-        let lines = capacity.map(|capacity| (capacity, Tournament::default()));
+        let lines = capacity.map(|capacity| (capacity, WinnerTree::default()));
         Self { lines, changes: 0 }
     }
 

@@ -3,7 +3,7 @@
 use super::tail_limit::Limit;
 use crate::base::random::Random;
 use crate::model::packet::Packet;
-use crate::queueing::{Admission, Backlog, Behaviour, Context, Fifo, Found, Queue, Verdict};
+use crate::queueing::{Admission, Backlog, Context, Fifo, PortQueue, Queue, QueueState, Verdict};
 
 crate::choices! {
     /// When a queue marks.
@@ -27,12 +27,12 @@ pub trait Rule: Send + 'static {
 }
 
 /// The queue that applies `rule` at the given moment.
-pub fn build(rule: impl Rule, mark_at: MarkAt, limit: Limit) -> Behaviour {
+pub fn build(rule: impl Rule, mark_at: MarkAt, limit: Limit) -> PortQueue {
     match mark_at {
-        MarkAt::Arrival => Behaviour::OnArrival(Box::new(AtArrival { rule, limit })),
+        MarkAt::Arrival => PortQueue::OnArrival(Box::new(AtArrival { rule, limit })),
         MarkAt::Departure => {
             let waiting = Fifo::new(Box::new(limit));
-            Behaviour::OnDeparture(Box::new(AtDeparture { rule, waiting }))
+            PortQueue::OnDeparture(Box::new(AtDeparture { rule, waiting }))
         }
     }
 }
@@ -47,7 +47,7 @@ impl<R: Rule> Admission for AtArrival<R> {
         self.rule.quiet_below().min(self.limit.quiet_below())
     }
 
-    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
         match self.limit.admit(packet, found, random) {
             Verdict::Accept if self.rule.marks(found.backlog, random) => Verdict::Mark,
             verdict => verdict,

@@ -8,14 +8,14 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
 use super::linked_lists::{Chain, Links};
-use super::winner_tree::{Tournament, key};
+use super::winner_tree::{WinnerTree, key};
 use crate::model::packet::{FlowNumber, Packet};
 
 /// The most that are searched one by one.
 const FEW: usize = 48;
 
 /// Packets that wait.
-pub struct Ranked {
+pub struct PriorityStore {
     /// Whether the earliest packet of the best flow goes instead of its best.
     in_order: bool,
     /// In the order in which they came. None is here while there are many.
@@ -23,7 +23,7 @@ pub struct Ranked {
     many: Many,
 }
 
-impl Ranked {
+impl PriorityStore {
     /// Without packets; says whether the earliest packet of the best flow is to go instead of its best.
     pub fn new(in_order: bool) -> Self {
         Self { in_order, few: Vec::with_capacity(FEW), many: Many::default() }
@@ -75,7 +75,7 @@ struct Many {
     count: usize,
     /// How many have come.
     arrivals: u64,
-    ranks: Tournament,
+    ranks: WinnerTree,
     chains: Chains,
     /// By place.
     packets: Vec<Packet>,
@@ -170,7 +170,7 @@ mod tests {
             Packet { sequence, ..control }.saying(priority)
         };
         for (in_order, most) in [(true, FEW), (true, 3 * FEW), (false, FEW), (false, 3 * FEW)] {
-            let mut ranked = Ranked::new(in_order);
+            let mut ranked = PriorityStore::new(in_order);
             for _ in 0..2 {
                 let mut plain: Vec<Packet> = (0..most as u32).map(packet).collect();
                 for packet in &plain {

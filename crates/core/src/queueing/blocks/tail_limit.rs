@@ -2,7 +2,7 @@
 
 use crate::base::random::Random;
 use crate::model::packet::Packet;
-use crate::queueing::{Admission, Capacity, Found, Verdict};
+use crate::queueing::{Admission, Capacity, QueueState, Verdict};
 
 /// The most that waits, if there is such a limit.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ impl Admission for Limit {
         }
     }
 
-    fn admit(&mut self, packet: &Packet, found: &Found, _random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, found: &QueueState, _random: &mut Random) -> Verdict {
         match self.0 {
             Some(capacity) if !capacity.fits(found.backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,

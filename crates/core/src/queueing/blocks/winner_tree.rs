@@ -31,7 +31,7 @@ const EMPTY: Leaf = Leaf { least: Key::MAX, greatest: 0 };
 
 /// The tree; places are numbered from 0, and keys lie above 0 and below the greatest number.
 #[derive(Debug)]
-pub struct Tournament {
+pub struct WinnerTree {
     /// By place.
     leaves: Vec<Leaf>,
     /// The root is 1; the children of a node are twice its number and the next, and those of the last
@@ -39,7 +39,7 @@ pub struct Tournament {
     nodes: Vec<Winners>,
 }
 
-impl Default for Tournament {
+impl Default for WinnerTree {
     /// Without keys, and with room for eight to begin with.
     fn default() -> Self {
         let mut tournament = Self { leaves: vec![EMPTY; 4], nodes: Vec::new() };
@@ -48,7 +48,7 @@ impl Default for Tournament {
     }
 }
 
-impl Tournament {
+impl WinnerTree {
     /// Puts a key at a place, which must be empty.
     pub fn put(&mut self, place: u32, key: Key) {
         while place as usize >= self.leaves.len() {
@@ -128,7 +128,7 @@ mod tests {
         fn the_least_and_the_greatest_are_those_of_a_plain_list(
             steps in prop::collection::vec((0_u32..40, 0_u64..20), 1..200),
         ) {
-            let mut tournament = Tournament::default();
+            let mut tournament = WinnerTree::default();
             let mut plain: BTreeMap<u32, Key> = BTreeMap::new();
             for (order, (place, priority)) in (1..).zip(steps) {
                 if plain.remove(&place).is_some() {

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Backlog, Behaviour, Capacity, Context, Discipline, Queue};
+use super::{Backlog, Capacity, Context, PortQueue, Queue, QueueKind};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Flags, Packet};
@@ -54,10 +54,10 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
         let Self { law, capacity } = self.clone();
-        Behaviour::OnDeparture(Box::new(CoDel { law, capacity, line: Controlled::default() }))
+        PortQueue::OnDeparture(Box::new(CoDel { law, capacity, line: Controlled::default() }))
     }
 
     fn capacity(&self) -> Option<Capacity> {

@@ -1,7 +1,7 @@
 //! DCQCN's RED: a profile on the instantaneous queue, without averaging, that marks and never
 //! drops.
 
-use super::{Backlog, Behaviour, Capacity, Discipline};
+use super::{Backlog, Capacity, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive, positive_fraction};
 use crate::base::units::{Bytes, Rate};
@@ -32,8 +32,8 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
         let profile = Profile { kmin: self.kmin.0, kmax: self.kmax.0, pmax: self.pmax };
         marking::build(profile, self.mark_at, Limit(self.capacity))
     }

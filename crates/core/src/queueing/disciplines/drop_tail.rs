@@ -1,6 +1,6 @@
 //! Drop-tail: first in, first out, and no room is no room.
 
-use super::{Behaviour, Capacity, Discipline};
+use super::{Capacity, PortQueue, QueueKind};
 use crate::base::units::Rate;
 use crate::queueing::blocks::tail_limit::Limit;
 
@@ -12,9 +12,9 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
-        Behaviour::OnArrival(Box::new(Limit(self.capacity)))
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
+        PortQueue::OnArrival(Box::new(Limit(self.capacity)))
     }
 
     fn capacity(&self) -> Option<Capacity> {

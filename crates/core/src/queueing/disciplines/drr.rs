@@ -1,6 +1,6 @@
 //! Deficit round robin: flows take turns, each for a quantum of bytes.
 
-use super::{Behaviour, Capacity, Discipline};
+use super::{Capacity, PortQueue, QueueKind};
 use crate::base::schema::positive;
 use crate::base::units::{Bytes, Rate};
 use crate::queueing::blocks::deficit_round_robin::{ETHERNET, RoundRobin};
@@ -20,10 +20,10 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
         let queue = RoundRobin::new(self.quantum, Buckets::new(None), self.capacity);
-        Behaviour::OnDeparture(Box::new(queue))
+        PortQueue::OnDeparture(Box::new(queue))
     }
 
     fn capacity(&self) -> Option<Capacity> {

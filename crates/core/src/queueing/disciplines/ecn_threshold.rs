@@ -1,6 +1,6 @@
 //! The ECN threshold of DCTCP: mark every packet that finds, or leaves, more than K behind.
 
-use super::{Backlog, Behaviour, Capacity, Discipline};
+use super::{Backlog, Capacity, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::units::Rate;
 use crate::queueing::blocks::marking::{self, MarkAt, Rule};
@@ -28,8 +28,8 @@ impl Config {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, rate: Rate) -> Behaviour {
+impl QueueKind for Config {
+    fn build(&self, rate: Rate) -> PortQueue {
         marking::build(Threshold(self.threshold(rate)), self.mark_at, Limit(self.capacity))
     }
 

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
+use super::{Backlog, Capacity, Context, PacketFifo, PortQueue, Queue, QueueKind};
 use crate::base::units::Rate;
 use crate::model::packet::{FlowNumber, Packet};
-use crate::queueing::blocks::calendar_queue::Wheel;
+use crate::queueing::blocks::calendar_queue::CalendarQueue;
 use crate::queueing::blocks::flow_table::{Flows, Limit};
 
 crate::choices! {
@@ -51,14 +51,14 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
-        Behaviour::OnDeparture(Box::new(FairQueueing {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
+        PortQueue::OnDeparture(Box::new(FairQueueing {
             weights: self.weights.clone(),
             greatest: self.weights.values().fold(1.0, |most, weight| weight.max(most)),
             pace: Paces::default(),
             flows: Flows::default(),
-            rounds: Wheel::default(),
+            rounds: CalendarQueue::default(),
             share_of: self.capacity.filter(|_| self.room == Room::Equal),
             limit: Limit::new(self.capacity),
             backlog: Backlog::default(),
@@ -85,11 +85,11 @@ struct FairQueueing {
     pace: Paces,
     /// A line for each flow with packets waiting. Others need no state: their last packets were due before
     /// the present round.
-    flows: Flows<Line>,
+    flows: Flows<PacketFifo>,
     /// When the first packet of each line is due, in rounds that send every flow of the greatest weight a
     /// byte. The present one is that of the packet being sent, so that none is due later than what a packet
     /// takes from now.
-    rounds: Wheel,
+    rounds: CalendarQueue,
     /// What lines have equal shares of, if they have.
     share_of: Option<Capacity>,
     limit: Limit,

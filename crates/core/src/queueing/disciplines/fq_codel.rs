@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::codel::{Controlled, Law};
-use super::{Backlog, Behaviour, Capacity, Context, Discipline, Queue};
+use super::{Backlog, Capacity, Context, PortQueue, Queue, QueueKind};
 use crate::base::schema::{defaults, positive, positive_if_given};
 use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Packet;
@@ -34,9 +34,9 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
-        Behaviour::OnDeparture(Box::new(FqCoDel {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
+        PortQueue::OnDeparture(Box::new(FqCoDel {
             config: self.clone(),
             buckets: Buckets::new(self.queues),
             flows: Flows::default(),

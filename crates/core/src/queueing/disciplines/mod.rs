@@ -16,21 +16,22 @@ pub mod strict_priority;
 
 pub use crate::queueing::blocks::marking::MarkAt;
 pub use crate::queueing::{
-    Admission, Backlog, Behaviour, Capacity, Census, Context, Found, Line, Queue, Verdict,
+    Admission, Backlog, Capacity, Context, PacketFifo, PortQueue, PriorityCounts, Queue,
+    QueueState, Verdict,
 };
 
 crate::family! {
     /// Every queue discipline, by the name a scenario gives it.
-    pub enum Config as dyn Discipline {
+    pub enum Config as dyn QueueKind {
         codel, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric, red, sfq,
         strict_priority,
     }
 }
 
 /// A kind of queue.
-pub trait Discipline {
+pub trait QueueKind {
     /// The queue of one port whose link has the given rate.
-    fn build(&self, rate: Rate) -> Behaviour;
+    fn build(&self, rate: Rate) -> PortQueue;
 
     /// The most it holds, if it has a limit of its own.
     fn capacity(&self) -> Option<Capacity>;

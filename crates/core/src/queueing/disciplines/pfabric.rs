@@ -3,10 +3,10 @@
 //! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
 //! the better priority. Packets without priority (ACKs) have number 0.
 
-use super::{Backlog, Behaviour, Capacity, Census, Context, Discipline, Queue};
+use super::{Backlog, Capacity, Context, PortQueue, PriorityCounts, Queue, QueueKind};
 use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Packet;
-use crate::queueing::blocks::priority_store::Ranked;
+use crate::queueing::blocks::priority_store::PriorityStore;
 
 crate::parameters! {
     /// pFabric's queue: when it is full the packet with the worst priority is dropped, and the best flow
@@ -21,17 +21,17 @@ crate::parameters! {
         pub starvation_prevention: bool = true;
         /// Bounds of priority, as payload, between which the summary counts arrivals and drops of data
         /// and probes apart (in the authors' module probes are data of one byte); none counts nothing.
-        pub census: Vec<Bytes> = Vec::new();
+        pub priority_counts: Vec<Bytes> = Vec::new();
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
-        Behaviour::OnDeparture(Box::new(PFabric {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
+        PortQueue::OnDeparture(Box::new(PFabric {
             capacity: self.capacity,
-            waiting: Ranked::new(self.starvation_prevention),
+            waiting: PriorityStore::new(self.starvation_prevention),
             backlog: Backlog::default(),
-            census: Census::new(&self.census),
+            priority_counts: PriorityCounts::new(&self.priority_counts),
         }))
     }
 
@@ -43,15 +43,15 @@ impl Discipline for Config {
 /// The state of a queue.
 struct PFabric {
     capacity: Option<Capacity>,
-    waiting: Ranked,
+    waiting: PriorityStore,
     backlog: Backlog,
-    census: Option<Census>,
+    priority_counts: Option<PriorityCounts>,
 }
 
 impl Queue for PFabric {
     fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
-        if let Some(census) = &mut self.census {
-            census.note_arrival(&packet);
+        if let Some(priority_counts) = &mut self.priority_counts {
+            priority_counts.note_arrival(&packet);
         }
         self.backlog.add(packet.bytes);
         self.waiting.push(packet);
@@ -59,8 +59,8 @@ impl Queue for PFabric {
             && let Some(dropped) = self.waiting.take_worst()
         {
             self.backlog.take(dropped.bytes);
-            if let Some(census) = &mut self.census {
-                census.note_drop(&dropped);
+            if let Some(priority_counts) = &mut self.priority_counts {
+                priority_counts.note_drop(&dropped);
             }
             context.dropped.push(dropped);
         }
@@ -85,13 +85,13 @@ impl Queue for PFabric {
     }
 
     fn pass(&mut self, packet: &Packet) {
-        if let Some(census) = &mut self.census {
-            census.note_arrival(packet);
+        if let Some(priority_counts) = &mut self.priority_counts {
+            priority_counts.note_arrival(packet);
         }
     }
 
-    fn census(&self) -> Option<&Census> {
-        self.census.as_ref()
+    fn priority_counts(&self) -> Option<&PriorityCounts> {
+        self.priority_counts.as_ref()
     }
 }
 
@@ -113,8 +113,8 @@ mod tests {
 
     fn queue(config: &serde_json::Value) -> Box<dyn Queue> {
         match Config::read(config).unwrap().build(Rate::from_gbps(10)) {
-            Behaviour::OnDeparture(queue) => queue,
-            Behaviour::OnArrival(_) => panic!("it decides on departure"),
+            PortQueue::OnDeparture(queue) => queue,
+            PortQueue::OnArrival(_) => panic!("it decides on departure"),
         }
     }
 
@@ -188,15 +188,19 @@ mod tests {
 
     #[test]
     fn data_and_probes_are_counted_by_priority_and_answers_are_not() {
-        let mut queue = queue(&json!({ "capacity": "2500 B", "census": ["10 B", "20 B"] }));
+        let mut queue =
+            queue(&json!({ "capacity": "2500 B", "priority_counts": ["10 B", "20 B"] }));
         let probe = Packet { kind: Kind::Probe, ..packet(1, 0, 15) };
         let format: Format = defaults();
         let ack = format.control(Kind::Ack, 2, Time::ZERO);
         for packet in [packet(0, 0, 10), probe, ack, packet(3, 0, 30)] {
             step(&mut *queue, Some(packet));
         }
-        let census = queue.census().unwrap();
-        assert_eq!((&*census.arrived, &*census.dropped), (&[1, 1, 1][..], &[0, 0, 1][..]));
+        let priority_counts = queue.priority_counts().unwrap();
+        assert_eq!(
+            (&*priority_counts.arrived, &*priority_counts.dropped),
+            (&[1, 1, 1][..], &[0, 0, 1][..])
+        );
     }
 
     /// The queue as its authors describe it: a list that is searched.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Admission, Behaviour, Capacity, Discipline, Found, Verdict};
+use super::{Admission, Capacity, PortQueue, QueueKind, QueueState, Verdict};
 use crate::base::random::Random;
 use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
 use crate::base::schema::{
@@ -148,9 +148,9 @@ impl Parameter for Threshold {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, rate: Rate) -> Behaviour {
-        Behaviour::OnArrival(Box::new(self.red(rate)))
+impl QueueKind for Config {
+    fn build(&self, rate: Rate) -> PortQueue {
+        PortQueue::OnArrival(Box::new(self.red(rate)))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -287,7 +287,7 @@ impl Red {
 
     /// Brings the average up to date: idle time counts as so many samples of an empty queue as packets
     /// could have passed.
-    fn sample(&mut self, found: &Found) {
+    fn sample(&mut self, found: &QueueState) {
         if found.backlog.packets == 0 {
             let idle = found.now.since(found.left + self.rate.transmit(self.last));
             if idle > Duration::ZERO {
@@ -308,7 +308,7 @@ impl Red {
         is_due || (may_be && random.uniform() < probability / left * amount)
     }
 
-    fn judge(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+    fn judge(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
         if self.capacity.is_some_and(|most| !most.fits(found.backlog, packet.bytes)) {
             self.since_mark = 0.0;
             return Verdict::Drop;
@@ -332,7 +332,7 @@ impl Red {
 }
 
 impl Admission for Red {
-    fn admit(&mut self, packet: &Packet, found: &Found, random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
         self.sample(found);
         if let Some(adaptation) = &mut self.adaptation {
             adaptation.step(&mut self.profile, self.average, found.now);
@@ -368,9 +368,9 @@ mod tests {
     }
 
     /// What a packet finds while the queue is never empty.
-    fn waiting(packets: u32, now: Time) -> Found {
+    fn waiting(packets: u32, now: Time) -> QueueState {
         let bytes = 1000 * u64::from(packets);
-        Found { now, backlog: Backlog { bytes, packets }, left: now }
+        QueueState { now, backlog: Backlog { bytes, packets }, left: now }
     }
 
     /// The next verdict at time zero, with so many packets waiting on average and now.
@@ -462,7 +462,7 @@ mod tests {
         assert!((before - (50.0 - 0.002 * 47.0)).abs() < 1e-12);
         // The last packet, of half a turn, is on the wire until then; afterwards it is idle for 70 turns.
         let ends = left + TURN / 2;
-        let empty = |now| Found { now, backlog: Backlog::default(), left };
+        let empty = |now| QueueState { now, backlog: Backlog::default(), left };
         idle.admit(&packet(1000), &empty(ends + TURN * 70), &mut random);
         for _ in 0..=70 {
             sampled.admit(&packet(500), &empty(ends), &mut random);
@@ -579,7 +579,7 @@ mod tests {
             let is_large = usize::from(random.below(2) == 0);
             let bytes = [500, 1500][is_large];
             let backlog = Backlog { bytes: 55_000, packets: 7 + i % 2 };
-            let found = Found { backlog, ..waiting(0, Time::ZERO) };
+            let found = QueueState { backlog, ..waiting(0, Time::ZERO) };
             red.average = 55.0;
             let verdict = red.admit(&packet(bytes), &found, &mut random);
             marks[is_large] += f64::from(u8::from(verdict != Verdict::Accept));

@@ -1,6 +1,6 @@
 //! Stochastic fair queueing: round robin over buckets, into which flows are put by chance.
 
-use super::{Behaviour, Capacity, Discipline};
+use super::{Capacity, PortQueue, QueueKind};
 use crate::base::schema::positive;
 use crate::base::units::{Bytes, Rate};
 use crate::queueing::blocks::deficit_round_robin::{ETHERNET, RoundRobin};
@@ -25,10 +25,10 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
         let buckets = Buckets::new(Some(self.buckets));
-        Behaviour::OnDeparture(Box::new(RoundRobin::new(self.quantum, buckets, self.capacity)))
+        PortQueue::OnDeparture(Box::new(RoundRobin::new(self.quantum, buckets, self.capacity)))
     }
 
     fn capacity(&self) -> Option<Capacity> {

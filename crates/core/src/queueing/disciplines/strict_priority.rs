@@ -1,6 +1,6 @@
 //! Strict priority: a line for each class, and nothing leaves while something more urgent waits.
 
-use super::{Backlog, Behaviour, Capacity, Context, Discipline, Line, Queue};
+use super::{Backlog, Capacity, Context, PacketFifo, PortQueue, Queue, QueueKind};
 use crate::base::units::Rate;
 use crate::model::packet::Packet;
 
@@ -36,11 +36,11 @@ crate::parameters! {
     }
 }
 
-impl Discipline for Config {
-    fn build(&self, _rate: Rate) -> Behaviour {
-        Behaviour::OnDeparture(Box::new(StrictPriority {
+impl QueueKind for Config {
+    fn build(&self, _rate: Rate) -> PortQueue {
+        PortQueue::OnDeparture(Box::new(StrictPriority {
             config: self.clone(),
-            lines: (0..self.classes).map(|_| Line::default()).collect(),
+            lines: (0..self.classes).map(|_| PacketFifo::default()).collect(),
             occupied: 0,
             backlog: Backlog::default(),
         }))
@@ -58,7 +58,7 @@ impl Discipline for Config {
 struct StrictPriority {
     config: Config,
     /// By class.
-    lines: Vec<Line>,
+    lines: Vec<PacketFifo>,
     /// In which of them something waits: a bit for each.
     occupied: u64,
     backlog: Backlog,
@@ -136,7 +136,7 @@ mod tests {
 
     fn bench(config: &serde_json::Value) -> Bench {
         let config = Config::read(config).unwrap();
-        let Behaviour::OnDeparture(queue) = config.build(Rate::from_gbps(10)) else {
+        let PortQueue::OnDeparture(queue) = config.build(Rate::from_gbps(10)) else {
             panic!("served as it departs");
         };
         Bench { queue, random: Random::new(1, "queue"), dropped: Vec::new(), marks: 0 }

@@ -4,15 +4,15 @@
 //! what both know was fixed when the flow started, and everything else travels in packets. So it does not
 //! matter which of two hosts is served first, as long as packets need some time between them.
 
-use super::table::Places;
+use super::table::ChunkedTable;
 use crate::base::units::Time;
 use crate::breakdown::Finish;
 use crate::model::flow::FlowSpec;
 use crate::model::packet::FlowNumber;
-use crate::network::routes::{Spread, Way};
+use crate::network::routes::{PathSelector, Route};
 use crate::record::rtts::Trace;
 use crate::simulation::external_stacks::Datagrams;
-use crate::transport::endpoint::breakdown::Ledger;
+use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
 use crate::transport::{Controller, End};
@@ -20,7 +20,7 @@ use crate::transport::{Controller, End};
 /// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
 /// cache (docs/performance.md).
 #[repr(C)]
-pub(in crate::simulation) struct Sending {
+pub(in crate::simulation) struct SenderEnd {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) class: u16,
     /// When the sender had nothing left to do; [`Time::NEVER`] before.
@@ -31,17 +31,17 @@ pub(in crate::simulation) struct Sending {
     pub(in crate::simulation) wakes: Time,
     /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
     pub(in crate::simulation) stops: Time,
-    pub(in crate::simulation) there: Spread,
+    pub(in crate::simulation) there: PathSelector,
     pub(in crate::simulation) sender: Sender,
     /// Its account, if one is kept.
-    pub(in crate::simulation) ledger: Option<Box<Ledger>>,
+    pub(in crate::simulation) ledger: Option<Box<SenderBreakdown>>,
     /// What sends in place of controller and sender, if the flow's stack comes from elsewhere.
     pub(in crate::simulation) stack: Option<Box<dyn End>>,
 }
 
 /// The receiving end of a flow. What every data packet touches stands first.
 #[repr(C)]
-pub(in crate::simulation) struct Receiving {
+pub(in crate::simulation) struct ReceiverEnd {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) class: u16,
     /// Whether what is answered is followed.
@@ -54,7 +54,7 @@ pub(in crate::simulation) struct Receiving {
     /// Payload that is to come; without end, if the flow is.
     pub(in crate::simulation) awaited: u64,
     pub(in crate::simulation) receiver: Receiver,
-    pub(in crate::simulation) back: Spread,
+    pub(in crate::simulation) back: PathSelector,
     /// When all had come; [`Time::NEVER`] before.
     pub(in crate::simulation) completed: Time,
     /// What it has of the flow's account, if one is kept.
@@ -76,20 +76,20 @@ pub(in crate::simulation) struct Receipt {
 pub(in crate::simulation) struct Shared {
     pub(in crate::simulation) spec: FlowSpec,
     /// The way there.
-    pub(in crate::simulation) there: Way,
+    pub(in crate::simulation) there: Route,
     /// Packets of the flow that were lost in the network.
     pub(in crate::simulation) lost: u64,
     /// Follows its packets there and back, if that is asked for.
     pub(in crate::simulation) trace: Option<Box<Trace>>,
     /// What the receiver has said, if another part of the run has it.
-    pub(in crate::simulation) far: Option<Box<Farewell>>,
+    pub(in crate::simulation) far: Option<Box<ReceiverFinal>>,
     /// Its datagrams in the network, if its stack comes from elsewhere.
     pub(in crate::simulation) datagrams: Option<Box<Datagrams>>,
 }
 
 /// What is to be known of a receiver before its flow ends.
 #[derive(Clone, Copy)]
-pub(in crate::simulation) struct Heard {
+pub(in crate::simulation) struct ReceiverState {
     pub(in crate::simulation) tally: Tally,
     /// Whether it owes no answer.
     pub(in crate::simulation) is_silent: bool,
@@ -99,27 +99,27 @@ pub(in crate::simulation) struct Heard {
 
 /// What is to be known of a receiver when its flow ends.
 #[derive(Clone)]
-pub(in crate::simulation) struct Farewell {
-    pub(in crate::simulation) heard: Heard,
+pub(in crate::simulation) struct ReceiverFinal {
+    pub(in crate::simulation) heard: ReceiverState,
     pub(in crate::simulation) finish: Option<Box<Finish>>,
 }
 
-impl Sending {
+impl SenderEnd {
     /// What its controller, or its own stack, has for traces over time.
     pub(in crate::simulation) fn gauges(&self) -> Vec<(&'static str, f64)> {
         self.stack.as_ref().map_or_else(|| self.controller.gauges(), |end| end.gauges())
     }
 }
 
-impl Receiving {
+impl ReceiverEnd {
     /// When it has something to say at the latest that it does not say now.
     fn deadline(&self) -> Time {
         self.stack.as_ref().map_or_else(|| self.receiver.deadline(), |end| end.deadline())
     }
 
     /// What is to be known of it before its flow ends.
-    fn heard(&self) -> Heard {
-        Heard {
+    fn heard(&self) -> ReceiverState {
+        ReceiverState {
             tally: self.tally,
             is_silent: self.deadline() == Time::NEVER,
             delivered: self.delivered,
@@ -128,9 +128,9 @@ impl Receiving {
     }
 
     /// What is to be known of it when its flow ends.
-    pub(in crate::simulation) fn farewell(&self) -> Farewell {
+    pub(in crate::simulation) fn farewell(&self) -> ReceiverFinal {
         let finish = self.receipt.as_ref().and_then(|receipt| receipt.finish.clone());
-        Farewell { heard: self.heard(), finish }
+        ReceiverFinal { heard: self.heard(), finish }
     }
 }
 
@@ -153,27 +153,28 @@ impl Tally {
 
 /// The flows in progress, by place.
 #[derive(Default)]
-pub(in crate::simulation) struct InProgress {
-    pub(in crate::simulation) senders: Places<Sending>,
-    pub(in crate::simulation) receivers: Places<Receiving>,
-    pub(in crate::simulation) shared: Places<Shared>,
+pub(in crate::simulation) struct LiveFlows {
+    pub(in crate::simulation) senders: ChunkedTable<SenderEnd>,
+    pub(in crate::simulation) receivers: ChunkedTable<ReceiverEnd>,
+    pub(in crate::simulation) shared: ChunkedTable<Shared>,
     /// Where receivers are whose senders have closed, in another part of the run.
     pub(in crate::simulation) farewells: Vec<usize>,
     /// Where receivers are of flows that are followed, with senders in another part of the run.
     pub(in crate::simulation) followed: Vec<usize>,
 }
 
-impl InProgress {
+impl LiveFlows {
     /// What a flow takes in memory, besides its controller.
-    pub(in crate::simulation) const BYTES: usize =
-        size_of::<Option<Sending>>() + size_of::<Option<Receiving>>() + size_of::<Option<Shared>>();
+    pub(in crate::simulation) const BYTES: usize = size_of::<Option<SenderEnd>>()
+        + size_of::<Option<ReceiverEnd>>()
+        + size_of::<Option<Shared>>();
 
     /// Puts a flow, or what of it is here, in its place.
     pub(in crate::simulation) fn put(
         &mut self,
         place: usize,
-        sending: Option<Sending>,
-        receiving: Option<Receiving>,
+        sending: Option<SenderEnd>,
+        receiving: Option<ReceiverEnd>,
         shared: Shared,
     ) {
         self.senders.put(place, sending);
@@ -185,7 +186,7 @@ impl InProgress {
     pub(in crate::simulation) fn take(
         &mut self,
         place: usize,
-    ) -> Option<(Sending, Farewell, Shared)> {
+    ) -> Option<(SenderEnd, ReceiverFinal, Shared)> {
         self.heard(place)?;
         let sending = self.senders[place].take()?;
         let mut shared = self.shared[place].take()?;
@@ -219,9 +220,9 @@ impl InProgress {
     }
 
     /// What the receiver of a flow has said last.
-    fn heard(&self, place: usize) -> Option<Heard> {
+    fn heard(&self, place: usize) -> Option<ReceiverState> {
         let far = || Some(self.shared[place].as_ref()?.far.as_ref()?.heard);
-        self.receivers[place].as_ref().map(Receiving::heard).or_else(far)
+        self.receivers[place].as_ref().map(ReceiverEnd::heard).or_else(far)
     }
 
     /// How many packets of a flow are in the network, as its sender knows.

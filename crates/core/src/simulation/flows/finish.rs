@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::ends::Farewell;
+use super::ends::ReceiverFinal;
 use crate::base::units::{Bytes, Time};
-use crate::breakdown::Division;
+use crate::breakdown::BreakdownRow;
 use crate::model::flow::{FlowRecord, Outcome};
 use crate::network::switch::pause_watchdog;
 use crate::simulation::Simulation;
@@ -18,16 +18,15 @@ impl Simulation<'_> {
             return;
         };
         if sending.closed == Time::NEVER {
-            sending.closed = self.agenda.now();
+            sending.closed = self.scheduler.now();
             let (source, target) = (shared.spec.source, shared.spec.target);
             self.sending[source as usize] -= 1;
             if let Some(memo) = sending.controller.memo() {
                 self.memos.insert((source, target), memo);
             }
-            if let (Some(ledger), Some(journeys)) =
-                (&mut sending.ledger, &mut self.network.journeys)
+            if let (Some(ledger), Some(records)) = (&mut sending.ledger, &mut self.network.records)
             {
-                ledger.give_back(&mut journeys.accounts);
+                ledger.give_back(&mut records.accounts);
             }
             if !self.part.owns(self.graph.hosts[target as usize]) {
                 self.abroad.news.closed.push(sending.number);
@@ -75,7 +74,8 @@ impl Simulation<'_> {
     /// Writes a flow's record and forgets the flow. It was over when its sender closed, when its ends heard a
     /// packet last or when the last was `lost`.
     fn record(&mut self, place: usize, lost: Time) {
-        let Some((sending, Farewell { heard, finish }, shared)) = self.flows.take(place) else {
+        let Some((sending, ReceiverFinal { heard, finish }, shared)) = self.flows.take(place)
+        else {
             return;
         };
         let spec = shared.spec;
@@ -107,7 +107,7 @@ impl Simulation<'_> {
         }
         if let (Some(completed), Some(ledger)) = (completed, &sending.ledger) {
             let finish = finish.map(|finish| *finish).unwrap_or_default();
-            let division = Division::new(&ledger.opening(), &finish);
+            let division = BreakdownRow::new(&ledger.opening(), &finish);
             self.recorder.accounts.push(spec.id, completed - spec.start, &division, &alone);
             if let Some(chain) = ledger.chain(&finish) {
                 self.recorder.chains.push(spec.id, completed - spec.start, &chain);
@@ -134,16 +134,16 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn close(&mut self, limit: Time) {
         self.end_instant();
         self.population.count();
-        if let Some(journeys) = &self.network.journeys
+        if let Some(records) = &self.network.records
             && self.is_over()
             && !self.part.has_others()
         {
-            journeys.assert_empty();
+            records.assert_empty();
         }
         self.totals.ended = match self.deadlocks.is_empty() {
             true if self.is_over() => self.totals.ended.max(self.network.last_frame),
             true => limit,
-            false => self.agenda.now(),
+            false => self.scheduler.now(),
         };
         self.totals.live_flows_max = self.population.most;
         let now = self.totals.ended;

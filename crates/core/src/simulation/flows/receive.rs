@@ -1,33 +1,33 @@
 //! The receiving end of a flow: what comes, and what it answers.
 
-use super::ends::Receiving;
+use super::ends::ReceiverEnd;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::packet::{FlowNumber, Header, Kind, Packet};
-use crate::network::breakdown::packet_records::Journeys;
-use crate::schedule::{Agenda, Event};
+use crate::network::breakdown::packet_records::PacketRecords;
+use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
 use crate::transport::endpoint::receiver::{Answer, Reply};
 
-impl Receiving {
+impl ReceiverEnd {
     /// Arranges for a deadline, unless another comes before.
-    pub(in crate::simulation) fn respond_by(&mut self, deadline: Time, agenda: &mut Agenda) {
+    pub(in crate::simulation) fn respond_by(&mut self, deadline: Time, scheduler: &mut Scheduler) {
         if deadline < self.responds {
-            self.responds = deadline.max(agenda.now());
-            agenda.push(self.responds, Event::Respond(self.number));
+            self.responds = deadline.max(scheduler.now());
+            scheduler.push(self.responds, Event::Respond(self.number));
         }
     }
 
     /// Notes for the account that data has come: what completes the flow, and what is answered later.
-    fn note(&mut self, is_complete: bool, now: Time, journeys: &mut Journeys) {
+    fn note(&mut self, is_complete: bool, now: Time, records: &mut PacketRecords) {
         let Some(receipt) = &mut self.receipt else { return };
         if is_complete {
-            receipt.finish = journeys.finish().map(Box::new);
+            receipt.finish = records.finish().map(Box::new);
         }
         match (receipt.kept, self.receiver.owes_answer()) {
-            (None, true) => receipt.kept = journeys.keep().map(|number| (number, now)),
+            (None, true) => receipt.kept = records.keep().map(|number| (number, now)),
             (Some((number, _)), false) => {
-                journeys.give_up(number);
+                records.give_up(number);
                 receipt.kept = None;
             }
             _ => {}
@@ -42,11 +42,11 @@ impl Simulation<'_> {
         packet: &Packet,
         place: usize,
     ) -> Result<(), Problem> {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Some(receiving) = &mut self.flows.receivers[place] else { return Ok(()) };
         receiving.tally.hear(now);
         let reply = receiving.receiver.on_data(now, packet);
-        receiving.respond_by(receiving.receiver.deadline(), &mut self.agenda);
+        receiving.respond_by(receiving.receiver.deadline(), &mut self.scheduler);
         let mut is_complete = false;
         if reply.is_new {
             receiving.delivered += u64::from(packet.bytes) - self.format.header.0;
@@ -55,8 +55,8 @@ impl Simulation<'_> {
         if is_complete {
             receiving.completed = now;
         }
-        if let Some(journeys) = &mut self.network.journeys {
-            receiving.note(is_complete, now, journeys);
+        if let Some(records) = &mut self.network.records {
+            receiving.note(is_complete, now, records);
         }
         if receiving.is_traced
             && let Some(answer) = &reply.ack
@@ -78,14 +78,14 @@ impl Simulation<'_> {
     /// Takes in the news that a flow is over, which nobody answers.
     pub(in crate::simulation) fn take_leave(&mut self, place: usize) {
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
-        receiving.tally.hear(self.agenda.now());
+        receiving.tally.hear(self.scheduler.now());
         self.release_if_closed(place, Time::ZERO);
     }
 
     /// A receiver's deadline has come.
     pub(in crate::simulation) fn respond(&mut self, number: FlowNumber) {
         let Some(place) = self.network.directory.place(number) else { return };
-        let (place, now) = (place as usize, self.agenda.now());
+        let (place, now) = (place as usize, self.scheduler.now());
         let Some(receiving) =
             self.flows.receivers[place].as_mut().filter(|receiving| receiving.responds == now)
         else {
@@ -97,13 +97,13 @@ impl Simulation<'_> {
         }
         let reply = receiving.receiver.on_time(now);
         if reply.ack.is_some()
-            && let (Some(receipt), Some(journeys)) =
-                (&mut receiving.receipt, &mut self.network.journeys)
+            && let (Some(receipt), Some(records)) =
+                (&mut receiving.receipt, &mut self.network.records)
             && let Some((kept, came)) = receipt.kept.take()
         {
-            journeys.take_up(kept, now - came);
+            records.take_up(kept, now - came);
         }
-        receiving.respond_by(receiving.receiver.deadline(), &mut self.agenda);
+        receiving.respond_by(receiving.receiver.deadline(), &mut self.scheduler);
         self.reply(number, place, reply);
         self.release_if_closed(place, Time::ZERO);
     }
@@ -123,14 +123,14 @@ impl Simulation<'_> {
             self.send_back(place, plain.saying(Header::Ack { block, feedback }));
         }
         if reply.notification {
-            self.send_back(place, self.format.control(Kind::Cnp, number, self.agenda.now()));
+            self.send_back(place, self.format.control(Kind::Cnp, number, self.scheduler.now()));
         }
     }
 
     /// Sends back what routers wrote into a packet without payload, or how long it took.
     pub(in crate::simulation) fn echo(&mut self, packet: &Packet, place: usize, kind: Kind) {
         if let Some(receiving) = &mut self.flows.receivers[place] {
-            receiving.tally.hear(self.agenda.now());
+            receiving.tally.hear(self.scheduler.now());
         }
         let feedback = self.feedback(place, packet.sent_at, packet.header().feedback());
         let header = Header::Ack { block: (0, 0), feedback };
@@ -142,7 +142,7 @@ impl Simulation<'_> {
     fn feedback(&self, place: usize, sent_at: Time, written: f32) -> f32 {
         let Some(receiving) = &self.flows.receivers[place] else { return written };
         if self.stacks.of(receiving.class).mechanism.tells_delay {
-            self.clocks.delay(sent_at, self.agenda.now())
+            self.clocks.delay(sent_at, self.scheduler.now())
         } else {
             written
         }
@@ -153,9 +153,9 @@ impl Simulation<'_> {
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         receiving.tally.sent += 1;
         let next_hop = receiving.back.start();
-        if let Some(journeys) = &mut self.network.journeys {
-            journeys.answer(&mut packet);
+        if let Some(records) = &mut self.network.records {
+            records.answer(&mut packet);
         }
-        self.network.send(Packet { next_hop, ..packet }, &mut self.agenda);
+        self.network.send(Packet { next_hop, ..packet }, &mut self.scheduler);
     }
 }

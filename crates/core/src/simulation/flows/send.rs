@@ -1,21 +1,21 @@
 //! The sending end of a flow: what it puts into the network, and what it makes of what comes back.
 
-use super::ends::Sending;
+use super::ends::SenderEnd;
 use crate::base::units::{Bytes, Time};
-use crate::breakdown::pool::Share;
+use crate::breakdown::pool::BreakdownRef;
 use crate::model::packet::{FlowNumber, Format, Kind, Packet};
 use crate::network::Network;
-use crate::schedule::{Agenda, Event};
+use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
 use crate::transport::endpoint::sender::Output;
-use crate::transport::{Allowance, Leaving, Mechanism};
+use crate::transport::{Allowance, Mechanism, OutgoingPacket};
 
-impl Sending {
+impl SenderEnd {
     /// Arranges for the sender to be woken at `deadline`, unless it will be before.
-    pub(in crate::simulation) fn wake_by(&mut self, deadline: Time, agenda: &mut Agenda) {
+    pub(in crate::simulation) fn wake_by(&mut self, deadline: Time, scheduler: &mut Scheduler) {
         if deadline < self.wakes {
-            self.wakes = deadline.max(agenda.now());
-            agenda.push(self.wakes, Event::Wake(self.number));
+            self.wakes = deadline.max(scheduler.now());
+            scheduler.push(self.wakes, Event::Wake(self.number));
         }
     }
 
@@ -60,8 +60,8 @@ impl Sending {
         let Some(ledger) = &mut self.ledger else { return };
         let paused = network.paused(ledger.port(), self.number, now);
         let came = if ledger.asks(&self.sender, allowance) { network.take() } else { None };
-        if let Some(journeys) = &mut network.journeys {
-            ledger.look(now, &self.sender, allowance, came, paused, &mut journeys.accounts);
+        if let Some(records) = &mut network.records {
+            ledger.look(now, &self.sender, allowance, came, paused, &mut records.accounts);
         }
     }
 
@@ -73,16 +73,16 @@ impl Sending {
         now: Time,
         packet: &Packet,
         network: &mut Network,
-    ) -> Share {
+    ) -> BreakdownRef {
         let link = network.routes.link(packet.next_hop);
         let port = (link, network.paused(link, self.number, now));
-        let (Output::Segment(segment), Some(ledger), Some(journeys)) =
-            (output, &mut self.ledger, &mut network.journeys)
+        let (Output::Segment(segment), Some(ledger), Some(records)) =
+            (output, &mut self.ledger, &mut network.records)
         else {
-            return Share::default();
+            return BreakdownRef::default();
         };
         let timed_out = self.sender.has_timed_out();
-        ledger.send(now, segment, timed_out, port, &mut journeys.accounts)
+        ledger.send(now, segment, timed_out, port, &mut records.accounts)
     }
 
     /// Notes for its account what holds back what is next.
@@ -98,7 +98,7 @@ impl Simulation<'_> {
     /// A sender's deadline has come.
     pub(in crate::simulation) fn wake(&mut self, number: FlowNumber) {
         let Some(place) = self.network.directory.place(number) else { return };
-        let (place, now) = (place as usize, self.agenda.now());
+        let (place, now) = (place as usize, self.scheduler.now());
         let Some(sending) =
             self.flows.senders[place].as_mut().filter(|sending| sending.wakes == now)
         else {
@@ -121,7 +121,7 @@ impl Simulation<'_> {
 
     /// Tells a sender what its receiver says.
     pub(in crate::simulation) fn hear(&mut self, packet: &Packet, place: usize) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Some(sending) = &mut self.flows.senders[place] else { return };
         sending.tally.hear(now);
         let host = || self.flows.shared[place].as_ref().map_or(0, |shared| shared.spec.source);
@@ -134,8 +134,8 @@ impl Simulation<'_> {
         }
         // Only what acknowledges data can have opened the window, or the flow.
         let is_cause = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
-        if !is_cause && let Some(journeys) = &mut self.network.journeys {
-            journeys.clear();
+        if !is_cause && let Some(records) = &mut self.network.records {
+            records.clear();
         }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
             self.note_rtt(packet, place, rtt, marked);
@@ -158,14 +158,14 @@ impl Simulation<'_> {
     /// Sends what a flow may send now, and arranges for its sender to be woken; or closes the sender that has
     /// nothing left to do.
     pub(in crate::simulation) fn pump(&mut self, place: usize) {
-        let now = self.agenda.now();
+        let now = self.scheduler.now();
         let Some(sending) = &mut self.flows.senders[place] else { return };
         let mechanism = &self.stacks.of(sending.class).mechanism;
         let mut allowance = sending.controller.allowance();
         if allowance.gives_up {
             sending.sender.give_up();
         }
-        let keeps_account = self.network.journeys.is_some();
+        let keeps_account = self.network.records.is_some();
         if keeps_account {
             sending.look(now, allowance, &mut self.network);
         }
@@ -173,7 +173,7 @@ impl Simulation<'_> {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
             packet.next_hop = sending.there.start();
             if mechanism.speaks {
-                let leaving = Leaving {
+                let leaving = OutgoingPacket {
                     now,
                     kind: packet.kind,
                     remaining: sending.sender.remaining(),
@@ -186,7 +186,7 @@ impl Simulation<'_> {
                 self.network.load(&mut packet, account);
             }
             sending.tally.sent += 1;
-            let ends = self.network.send(packet, &mut self.agenda);
+            let ends = self.network.send(packet, &mut self.scheduler);
             if let Output::Segment(_) = output {
                 sending.sender.pacing.on_handed(ends);
                 sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
@@ -201,7 +201,7 @@ impl Simulation<'_> {
             .deadline(allowance)
             .min(sending.controller.next_timer())
             .min(sending.stops);
-        sending.wake_by(deadline, &mut self.agenda);
+        sending.wake_by(deadline, &mut self.scheduler);
         if sending.sender.is_done() {
             self.close_sender(place);
         }

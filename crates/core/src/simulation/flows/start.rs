@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ends::{Receiving, Sending, Shared, Tally};
+use super::ends::{ReceiverEnd, SenderEnd, Shared, Tally};
 use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
@@ -10,18 +10,18 @@ use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::FlowNumber;
 use crate::record::rtts::{Probes, Trace};
-use crate::router::About;
-use crate::schedule::{Agenda, Event, Part};
+use crate::router::FlowInfo;
+use crate::schedule::{Event, Partition, Scheduler};
 use crate::simulation::Simulation;
-use crate::simulation::partitions::messages::Opened;
-use crate::traffic::{Flows, Sequel};
+use crate::simulation::partitions::messages::FlowOpened;
+use crate::traffic::{Dependencies, Flows};
 use crate::transport::Path;
-use crate::transport::endpoint::breakdown::Ledger;
+use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
 
 /// Flows that are yet to start.
-pub(in crate::simulation) struct Upcoming {
+pub(in crate::simulation) struct PendingFlows {
     /// Names of the classes of flows.
     pub(in crate::simulation) classes: Vec<String>,
     /// What load this is, for people.
@@ -33,12 +33,12 @@ pub(in crate::simulation) struct Upcoming {
     announced: Time,
     /// Flows that are announced, by number: each has an event.
     waiting: BTreeMap<FlowNumber, FlowSpec>,
-    sequel: Option<Box<dyn Sequel>>,
+    sequel: Option<Box<dyn Dependencies>>,
 }
 
-impl Upcoming {
+impl PendingFlows {
     /// Those of a workload that start at the hosts of a part of the run.
-    pub(in crate::simulation) fn new(workload: Flows, part: &Part, graph: &Graph) -> Self {
+    pub(in crate::simulation) fn new(workload: Flows, part: &Partition, graph: &Graph) -> Self {
         let Flows { classes, load, flows, sequel, .. } = workload;
         let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
         let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
@@ -70,15 +70,15 @@ impl Upcoming {
     /// Announces the workload's next flows, all that start together, when those before have started.
     pub(in crate::simulation) fn announce_next(
         &mut self,
-        agenda: &mut Agenda,
+        scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let Some(next) = self.next.as_ref().filter(|_| agenda.now() >= self.announced) else {
+        let Some(next) = self.next.as_ref().filter(|_| scheduler.now() >= self.announced) else {
             return Ok(());
         };
         self.announced = next.start;
         while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
             self.advance();
-            self.announce(spec, agenda)?;
+            self.announce(spec, scheduler)?;
         }
         Ok(())
     }
@@ -93,26 +93,26 @@ impl Upcoming {
         &mut self,
         ends: Time,
         graph: &Graph,
-        agenda: &mut Agenda,
+        scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
         self.announced = Time::NEVER;
         while let Some(spec) = self.next.take_if(|next| next.start < ends) {
             self.advance();
-            agenda.enter(graph.hosts[spec.source as usize]);
-            self.announce(spec, agenda)?;
+            scheduler.enter(graph.hosts[spec.source as usize]);
+            self.announce(spec, scheduler)?;
         }
         Ok(())
     }
 
     /// Announces a flow.
-    fn announce(&mut self, spec: FlowSpec, agenda: &mut Agenda) -> Result<(), Problem> {
+    fn announce(&mut self, spec: FlowSpec, scheduler: &mut Scheduler) -> Result<(), Problem> {
         let number = FlowNumber::try_from(spec.id).ok().filter(|number| *number < FlowNumber::MAX);
         let Some(number) = number else {
             let message =
                 format!("flow {}: there may be no more than {}", spec.id, FlowNumber::MAX);
             return Err(Problem::new("workload", message));
         };
-        agenda.push(spec.start, Event::Start(number));
+        scheduler.push(spec.start, Event::Start(number));
         self.waiting.insert(number, spec);
         Ok(())
     }
@@ -121,17 +121,17 @@ impl Upcoming {
     pub(in crate::simulation) fn follow(
         &mut self,
         ended: &FlowSpec,
-        agenda: &mut Agenda,
+        scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let next = self.sequel.as_mut().and_then(|sequel| sequel.after(ended, agenda.now()));
-        next.map_or(Ok(()), |spec| self.announce(spec, agenda))
+        let next = self.sequel.as_mut().and_then(|sequel| sequel.after(ended, scheduler.now()));
+        next.map_or(Ok(()), |spec| self.announce(spec, scheduler))
     }
 }
 
 impl Simulation<'_> {
     /// A flow starts.
     pub(in crate::simulation) fn start(&mut self, number: FlowNumber) -> Result<(), Problem> {
-        self.upcoming.announce_next(&mut self.agenda)?;
+        self.upcoming.announce_next(&mut self.scheduler)?;
         let spec = self.upcoming.waiting.remove(&number);
         self.open(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
     }
@@ -139,7 +139,7 @@ impl Simulation<'_> {
     fn open(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
         let there = self.network.routes.way(spec.source, spec.target, spec.id);
         let [_, back] = there.both();
-        let (graph, format, now) = (self.graph, &self.format, self.agenda.now());
+        let (graph, format, now) = (self.graph, &self.format, self.scheduler.now());
         if let Some(size) = spec.size
             && format.packets(size) >= u64::from(u32::MAX)
         {
@@ -163,12 +163,12 @@ impl Simulation<'_> {
             seed: mix(self.seed ^ mix(spec.id)),
             memo: self.memos.get(&(spec.source, spec.target)).copied(),
         };
-        let keeps_account = self.network.journeys.is_some();
+        let keeps_account = self.network.records.is_some();
         let stack = self.stacks.of(spec.class);
         let trace = self.recorder.trace(spec.id);
         let ends = stack.transport.stack().map(|outside| outside.connect(&path));
         let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
-        let sending = Sending {
+        let sending = SenderEnd {
             number,
             class: spec.class,
             closed: Time::NEVER,
@@ -179,13 +179,14 @@ impl Simulation<'_> {
             there: routes.spread(there, spec.id)[0],
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
             // Of a flow without end there is nothing to divide.
-            ledger: (keeps_account && spec.size.is_some())
-                .then(|| Box::new(Ledger::new(now, self.recorder.chained.contains(&spec.id)))),
+            ledger: (keeps_account && spec.size.is_some()).then(|| {
+                Box::new(SenderBreakdown::new(now, self.recorder.chained.contains(&spec.id)))
+            }),
             stack: source,
         };
-        let about = About { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
+        let about = FlowInfo { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
-        let opened = Opened { number, spec, about, there, is_traced };
+        let opened = FlowOpened { number, spec, about, there, is_traced };
         self.sending[spec.source as usize] += 1;
         let place = self.put(&opened, Some(sending), trace);
         self.population.note(now, 1);
@@ -203,7 +204,7 @@ impl Simulation<'_> {
     }
 
     /// Takes in what is here of a flow that has started in another part of the run.
-    pub(in crate::simulation) fn adopt(&mut self, opened: &Opened) {
+    pub(in crate::simulation) fn adopt(&mut self, opened: &FlowOpened) {
         let is_target = self.part.owns(self.graph.hosts[opened.spec.target as usize]);
         if is_target || self.network.knows_flows() {
             let is_followed = is_target && opened.is_traced;
@@ -218,13 +219,13 @@ impl Simulation<'_> {
     /// Gives a flow a place, with its receiver if that is here.
     fn put(
         &mut self,
-        opened: &Opened,
-        sending: Option<Sending>,
+        opened: &FlowOpened,
+        sending: Option<SenderEnd>,
         trace: Option<Box<Trace>>,
     ) -> usize {
-        let &Opened { number, spec, about, there, .. } = opened;
+        let &FlowOpened { number, spec, about, there, .. } = opened;
         let stack = self.stacks.of(spec.class);
-        let receiving = || Receiving {
+        let receiving = || ReceiverEnd {
             number,
             class: spec.class,
             is_traced: trace.is_some(),
@@ -235,7 +236,7 @@ impl Simulation<'_> {
             receiver: Receiver::new(&stack.mechanism),
             back: self.network.routes.spread(there, spec.id)[1],
             completed: Time::NEVER,
-            receipt: self.network.journeys.as_ref().map(|_| Box::default()),
+            receipt: self.network.records.as_ref().map(|_| Box::default()),
             stack: None,
         };
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
@@ -250,13 +251,13 @@ impl Simulation<'_> {
     /// The payload of the flow in a place has all come.
     pub(in crate::simulation) fn complete(&mut self, place: usize) -> Result<(), Problem> {
         let Some(shared) = &self.flows.shared[place] else { return Ok(()) };
-        self.upcoming.follow(&shared.spec, &mut self.agenda)
+        self.upcoming.follow(&shared.spec, &mut self.scheduler)
     }
 }
 
 /// How many flows there are at a time.
 #[derive(Debug, Default)]
-pub(in crate::simulation) struct Population {
+pub(in crate::simulation) struct LiveFlowCount {
     now: usize,
     /// Most of them at a time: of those that start when others end, the others have ended.
     pub(in crate::simulation) most: usize,
@@ -264,7 +265,7 @@ pub(in crate::simulation) struct Population {
     changes: Vec<(Time, i8)>,
 }
 
-impl Population {
+impl LiveFlowCount {
     /// One more flow from then on, or one less.
     pub(in crate::simulation) fn note(&mut self, time: Time, change: i8) {
         self.changes.push((time, change));

@@ -7,15 +7,15 @@ const CHUNK: usize = 1 << 10;
 
 /// What is in each place, in chunks: a table of a million flows that grew as one would be copied, and half
 /// of it be empty.
-pub(in crate::simulation) struct Places<T>(Vec<Vec<Option<T>>>);
+pub(in crate::simulation) struct ChunkedTable<T>(Vec<Vec<Option<T>>>);
 
-impl<T> Default for Places<T> {
+impl<T> Default for ChunkedTable<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<T> Places<T> {
+impl<T> ChunkedTable<T> {
     /// What is in a place, if there is such a place and anything is in it.
     pub(in crate::simulation) fn get(&self, place: usize) -> Option<&T> {
         self.0.get(place / CHUNK)?.get(place % CHUNK)?.as_ref()
@@ -42,7 +42,7 @@ impl<T> Places<T> {
     }
 }
 
-impl<T> Index<usize> for Places<T> {
+impl<T> Index<usize> for ChunkedTable<T> {
     type Output = Option<T>;
 
     fn index(&self, place: usize) -> &Option<T> {
@@ -50,7 +50,7 @@ impl<T> Index<usize> for Places<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Places<T> {
+impl<T> IndexMut<usize> for ChunkedTable<T> {
     fn index_mut(&mut self, place: usize) -> &mut Option<T> {
         &mut self.0[place / CHUNK][place % CHUNK]
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_put_stays_where_it_is_until_its_place_is_given_back() {
-        let mut places = Places::default();
+        let mut places = ChunkedTable::default();
         for place in [3 * CHUNK, 0, CHUNK - 1] {
             places.put(place, Some(place));
         }

@@ -10,27 +10,27 @@ use crate::model::packet::FlowNumber;
 use crate::network::Network;
 use crate::network::breakdown::packet_records::Parcel;
 use crate::network::link::transmitter::Flight;
-use crate::network::routes::Way;
+use crate::network::routes::Route;
 use crate::record::rtts::Answered;
-use crate::router::About;
-use crate::schedule::Part;
+use crate::router::FlowInfo;
+use crate::schedule::Partition;
 use crate::simulation::Simulation;
-use crate::simulation::flows::ends::Farewell;
+use crate::simulation::flows::ends::ReceiverFinal;
 
 /// A packet on its way from one part to another, the link that it is on, and what it carries beside it.
 type Shipment = (LinkId, Flight, Option<Box<Parcel>>);
 
 /// What has happened in a part.
 #[derive(Default)]
-pub(in crate::simulation) struct News {
+pub(in crate::simulation) struct PartitionNews {
     /// Routes that were written, and where.
     pub(in crate::simulation) routes: Vec<(u32, Vec<LinkId>)>,
     /// Flows that have started.
-    pub(in crate::simulation) opened: Vec<Opened>,
+    pub(in crate::simulation) opened: Vec<FlowOpened>,
     /// Flows whose senders have closed.
     pub(in crate::simulation) closed: Vec<FlowNumber>,
     /// Flows that go another way there now.
-    pub(in crate::simulation) led: Vec<(FlowNumber, Way)>,
+    pub(in crate::simulation) led: Vec<(FlowNumber, Route)>,
     /// Flows of which a packet was lost, and when.
     lost: Vec<(FlowNumber, Time)>,
     /// What receivers have answered of flows that are followed.
@@ -39,16 +39,16 @@ pub(in crate::simulation) struct News {
 
 /// A flow that has started.
 #[derive(Clone, Copy)]
-pub(in crate::simulation) struct Opened {
+pub(in crate::simulation) struct FlowOpened {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) spec: FlowSpec,
-    pub(in crate::simulation) about: About,
-    pub(in crate::simulation) there: Way,
+    pub(in crate::simulation) about: FlowInfo,
+    pub(in crate::simulation) there: Route,
     pub(in crate::simulation) is_traced: bool,
 }
 
 /// What a part of a run has for the others, and from them.
-pub(in crate::simulation) struct Abroad {
+pub(in crate::simulation) struct PartitionLinks {
     /// The links that lead to other parts, and to which.
     links: Vec<(LinkId, u32)>,
     /// Packets for other parts and from them, by part.
@@ -56,14 +56,18 @@ pub(in crate::simulation) struct Abroad {
     pub(in crate::simulation) inboxes: Vec<Vec<Shipment>>,
     /// When the first of the packets for other parts gets there, or may start on its way.
     pub(in crate::simulation) next: Time,
-    pub(in crate::simulation) news: News,
+    pub(in crate::simulation) news: PartitionNews,
     /// Flows that have ended.
     pub(in crate::simulation) ended: Vec<FlowNumber>,
 }
 
-impl Abroad {
+impl PartitionLinks {
     /// Of a part of a run; its links to others are cut off in its network.
-    pub(in crate::simulation) fn new(part: &Part, graph: &Graph, network: &mut Network) -> Self {
+    pub(in crate::simulation) fn new(
+        part: &Partition,
+        graph: &Graph,
+        network: &mut Network,
+    ) -> Self {
         let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
         let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
         let links: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
@@ -76,7 +80,7 @@ impl Abroad {
             outboxes: boxes(),
             inboxes: boxes(),
             next: Time::NEVER,
-            news: News::default(),
+            news: PartitionNews::default(),
             ended: Vec::new(),
         }
     }
@@ -88,12 +92,12 @@ impl Simulation<'_> {
         for inbox in &mut self.abroad.inboxes {
             for (link, mut flight, parcel) in inbox.drain(..) {
                 let mut starts = Time::ZERO;
-                if let (Some(parcel), Some(journeys)) = (parcel, &mut self.network.journeys) {
+                if let (Some(parcel), Some(records)) = (parcel, &mut self.network.records) {
                     starts = parcel.starts;
-                    journeys.put(&mut flight.packet, *parcel);
+                    records.put(&mut flight.packet, *parcel);
                 }
                 if self.network.ports[link as usize].load(flight, starts) {
-                    self.agenda.push_arrival(link, flight.arrives);
+                    self.scheduler.push_arrival(link, flight.arrives);
                 }
             }
         }
@@ -103,17 +107,17 @@ impl Simulation<'_> {
     /// them.
     pub(in crate::simulation) fn pack(&mut self, ends: Time) {
         let Self { abroad, network, flows, .. } = self;
-        let Abroad { links, outboxes, news, next, .. } = abroad;
+        let PartitionLinks { links, outboxes, news, next, .. } = abroad;
         *next = Time::NEVER;
         for (link, part) in links {
             let outbox = &mut outboxes[*part as usize];
-            let Network { ports, journeys, .. } = &mut *network;
+            let Network { ports, records, .. } = &mut *network;
             let starts = ports[*link as usize].unload(ends, |flight, hop| {
                 *next = flight.arrives.min(*next);
-                let journeys = journeys.as_mut().filter(|_| !flight.packet.kind.is_frame());
-                let carried = journeys.zip(hop);
+                let records = records.as_mut().filter(|_| !flight.packet.kind.is_frame());
+                let carried = records.zip(hop);
                 let parcel =
-                    carried.map(|(journeys, hop)| Box::new(journeys.ship(&flight.packet, &hop)));
+                    carried.map(|(records, hop)| Box::new(records.ship(&flight.packet, &hop)));
                 outbox.push((*link, flight, parcel));
             });
             *next = starts.min(*next);
@@ -131,7 +135,7 @@ impl Simulation<'_> {
     }
 
     /// Takes in what another part tells.
-    pub(in crate::simulation) fn learn(&mut self, news: &News) {
+    pub(in crate::simulation) fn learn(&mut self, news: &PartitionNews) {
         self.network.routes.hear(&news.routes);
         for opened in &news.opened {
             self.adopt(opened);
@@ -161,13 +165,13 @@ impl Simulation<'_> {
 
     /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
     /// those are.
-    pub(in crate::simulation) fn farewells(&self) -> Vec<(FlowNumber, Farewell)> {
+    pub(in crate::simulation) fn farewells(&self) -> Vec<(FlowNumber, ReceiverFinal)> {
         let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
         receivers.flatten().map(|receiving| (receiving.number, receiving.farewell())).collect()
     }
 
     /// Takes in what receivers in another part say.
-    pub(in crate::simulation) fn part_from(&mut self, farewells: &[(FlowNumber, Farewell)]) {
+    pub(in crate::simulation) fn part_from(&mut self, farewells: &[(FlowNumber, ReceiverFinal)]) {
         for (number, farewell) in farewells {
             if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
                 && self.flows.senders[place].is_some()

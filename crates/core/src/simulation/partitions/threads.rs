@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::base::run_control::Watch;
+use crate::base::run_control::RunControl;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::simulation::Simulation;
-use crate::simulation::window_loop::{Conductor, Window};
+use crate::simulation::window_loop::{Window, WindowCoordinator};
 
 /// Runs the parts of one simulation on so many threads, until every flow has finished, `limit` is reached or
 /// `watch` asks for a stop; returns all of it as one.
@@ -17,13 +17,13 @@ pub fn run_on_threads<'a>(
     mut parts: Vec<Simulation<'a>>,
     threads: usize,
     limit: Time,
-    watch: &Watch,
+    watch: &RunControl,
 ) -> Result<Simulation<'a>, Problem> {
     parts.iter_mut().for_each(Simulation::start_routers);
-    let conductor = Mutex::new((Conductor::new(&parts[0], limit, watch), Ok(None)));
+    let conductor = Mutex::new((WindowCoordinator::new(&parts[0], limit, watch), Ok(None)));
     let parts: Vec<Mutex<Simulation<'a>>> = parts.into_iter().map(Mutex::new).collect();
     let failed = Mutex::new(None);
-    let gate = Gate::new(threads);
+    let gate = Barrier::new(threads);
     let begin = || {
         let mut guards: Vec<MutexGuard<'_, Simulation<'a>>> = parts.iter().map(locked).collect();
         let (conductor, next) = &mut *locked(&conductor);
@@ -71,7 +71,7 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Where threads wait for each other. Whoever waits looks again and again for some microseconds, and then
 /// sleeps: the processor may have other things to do (docs/performance.md).
-struct Gate {
+struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     /// How often all have passed.
@@ -85,7 +85,7 @@ struct Gate {
 /// How often a thread that waits looks before it sleeps: some ten microseconds.
 const LOOKS: u32 = 2_000;
 
-impl Gate {
+impl Barrier {
     fn new(threads: usize) -> Self {
         Self {
             threads,
@@ -138,7 +138,7 @@ impl Gate {
 }
 
 /// Opens the gate for good if its thread panics, so that the others end too.
-struct Alarm<'a>(&'a Gate);
+struct Alarm<'a>(&'a Barrier);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn all_pass_together_and_the_last_does_what_is_between() {
-        let (gate, rounds, between) = (Gate::new(3), 200, AtomicUsize::new(0));
+        let (gate, rounds, between) = (Barrier::new(3), 200, AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_lets_the_others_go() {
-        let gate = Gate::new(2);
+        let gate = Barrier::new(2);
         let went_on = std::thread::scope(|scope| {
             let waits = scope.spawn(|| gate.pass(|| ()));
             let fails = scope.spawn(|| {

@@ -1,6 +1,6 @@
 //! Flows written down one by one.
 
-use super::{Classes, Context, Flows, Offer, Workload, payload, plain};
+use super::{Classes, Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
@@ -60,12 +60,12 @@ impl Workload for Config {
         Ok(Flows::of(classes.names, flows))
     }
 
-    fn offer(&self, _context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, _context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let starts = || self.flows.iter().map(|flow| flow.start);
         let first = starts().min().unwrap_or_default();
         let sizes = self.flows.iter().map(|flow| payload(1.0, flow.size));
         let last = starts().max().unwrap_or_default();
-        let offer = Offer::listed(self.flows.len() as f64, sizes.sum(), first, last);
+        let offer = WorkloadEstimate::listed(self.flows.len() as f64, sizes.sum(), first, last);
         let lasting = || self.flows.iter().filter(|flow| flow.size.is_none());
         // Of several that stop the last counts, and one that does not stop is later than all.
         let stop = lasting().map(|flow| flow.stop.unwrap_or(Time::NEVER)).max();

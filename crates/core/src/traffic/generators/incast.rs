@@ -1,6 +1,6 @@
 //! Many hosts that answer one at the same instant.
 
-use super::{Context, Flows, Offer, Workload, payload, plain};
+use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -64,14 +64,14 @@ impl Workload for Config {
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let gap = match self.gap(context)?.0 {
             Gap::Regular(gap) => gap.seconds(),
             Gap::Poisson(mean, _) | Gap::Pareto(mean, ..) => mean,
         };
         let flows = f64::from(self.fan_in);
         let batch = (flows, payload(flows, Some(self.size)));
-        Ok(Offer::arriving(1.0 / gap, batch, self.start, self.stop, self.events))
+        Ok(WorkloadEstimate::arriving(1.0 / gap, batch, self.start, self.stop, self.events))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Flows between opposite hosts, started one after another.
 
-use super::{Context, Flows, Offer, Workload, payload, plain};
+use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
@@ -62,14 +62,14 @@ impl Workload for Config {
         Ok(Flows::in_order(vec![self.class.clone()], flows))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let flows = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
         let last = self.start + self.stagger * u64::from(flows) + self.jitter;
         let flows = f64::from(flows);
         // Of what is drawn beforehand, only starts are written down.
         let listed = flows * size_of::<(Time, u32)>() as f64;
-        let offer = Offer::listed(flows, payload(flows, self.size), self.start, last);
-        let offer = Offer { listed, ..offer };
+        let offer = WorkloadEstimate::listed(flows, payload(flows, self.size), self.start, last);
+        let offer = WorkloadEstimate { listed, ..offer };
         Ok(if self.size.is_some() { offer } else { offer.lasting(flows, self.stop) })
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Classes, Context, Flows, Offer, Sequel, Workload};
+use super::{Classes, Context, Dependencies, Flows, Workload, WorkloadEstimate};
 use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
@@ -50,12 +50,12 @@ impl Workload for Config {
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let offers = self.parts.iter().enumerate().map(|(i, part)| {
             let offer = part.offer(&of_part(context, i));
             offer.map_err(|problem| problem.within(&format!("parts[{i}]")))
         });
-        let both = |all: Option<Offer>, offer: Result<Offer, Problem>| {
+        let both = |all: Option<WorkloadEstimate>, offer: Result<WorkloadEstimate, Problem>| {
             let offer = offer?;
             Ok(Some(all.map_or(offer, |all| all.and(offer))))
         };
@@ -114,13 +114,13 @@ struct Part {
 /// What follows the flows of one part.
 struct Follower {
     outer: Outer,
-    sequel: Option<Box<dyn Sequel>>,
+    sequel: Option<Box<dyn Dependencies>>,
 }
 
 /// What follows the flows of all parts.
 struct Followers(Vec<Follower>);
 
-impl Sequel for Followers {
+impl Dependencies for Followers {
     fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec> {
         let part = (ended.id % self.0.len() as u64) as usize;
         let Follower { outer, sequel } = &mut self.0[part];

@@ -11,7 +11,7 @@ pub mod storage;
 pub mod synchronised;
 pub mod trace;
 
-pub use crate::traffic::{Context, Flows, Offer, Sequel};
+pub use crate::traffic::{Context, Dependencies, Flows, WorkloadEstimate};
 
 use crate::base::schema::Problem;
 use crate::traffic::estimate::payload;
@@ -23,7 +23,7 @@ pub trait Workload {
     fn open(&self, context: &Context<'_>) -> Result<Flows, Problem>;
 
     /// What that will be, roughly, without opening it.
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem>;
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem>;
 }
 
 crate::family! {

@@ -1,6 +1,6 @@
 //! Every host sends to another, and receives from another.
 
-use super::{Context, Flows, Offer, Workload, payload, plain};
+use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
@@ -45,10 +45,10 @@ impl Workload for Config {
         Ok(Flows::of(vec![self.class.clone()], flows))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let flows = Sides::of(context.graph)?.sources.len() as f64;
         let last = self.start + self.jitter;
-        let offer = Offer::listed(flows, payload(flows, self.size), self.start, last);
+        let offer = WorkloadEstimate::listed(flows, payload(flows, self.size), self.start, last);
         Ok(if self.size.is_some() { offer } else { offer.lasting(flows, None) })
     }
 }

@@ -1,6 +1,6 @@
 //! Flows that arrive at random and know nothing of each other.
 
-use super::{Context, Flows, Offer, Workload, plain};
+use super::{Context, Flows, Workload, WorkloadEstimate, plain};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, has_mean_if_given, not_negative, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -90,10 +90,16 @@ impl Workload for Config {
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let (_, load) = self.sizes_and_load(context)?;
         let (arrivals, _) = load.arrivals(context, "flows")?;
-        Ok(Offer::arriving(arrivals, (1.0, load.payload), self.start, self.stop, self.flows))
+        Ok(WorkloadEstimate::arriving(
+            arrivals,
+            (1.0, load.payload),
+            self.start,
+            self.stop,
+            self.flows,
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Remote procedure calls of one kind.
 
-use super::{Context, Flows, Offer, Workload};
+use super::{Context, Flows, Workload, WorkloadEstimate};
 use crate::base::random::Random;
 use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration};
@@ -34,7 +34,7 @@ impl Workload for Config {
             .map_err(|problem| problem.within("pattern"))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let kind = self.calls(context)?;
         self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
     }

@@ -1,6 +1,6 @@
 //! Reads and writes of blocks that servers keep on devices.
 
-use super::{Context, Flows, Offer, Workload};
+use super::{Context, Flows, Workload, WorkloadEstimate};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, fraction, positive};
 use crate::base::units::{Bytes, Duration};
@@ -40,7 +40,7 @@ impl Workload for Config {
             .map_err(|problem| problem.within("pattern"))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let kind = self.calls(context)?;
         self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
     }

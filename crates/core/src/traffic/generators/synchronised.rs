@@ -1,6 +1,6 @@
 //! Flows that start together, again and again.
 
-use super::{Context, Flows, Offer, Workload, payload, plain};
+use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::FlowSpec;
@@ -52,10 +52,10 @@ impl Workload for Config {
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let count = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
         let batch = (f64::from(count), payload(f64::from(count), Some(self.size)));
         let (rate, repeats) = (1.0 / self.interval.seconds(), u64::from(self.repeats));
-        Ok(Offer::arriving(rate, batch, self.start, None, Some(repeats)))
+        Ok(WorkloadEstimate::arriving(rate, batch, self.start, None, Some(repeats)))
     }
 }

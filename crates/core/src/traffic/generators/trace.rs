@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Classes, Context, Flows, Offer, Workload, plain};
+use super::{Classes, Context, Flows, Workload, WorkloadEstimate, plain};
 use crate::base::schema::table::{Row, Table};
 use crate::base::schema::{File, Problem};
 use crate::base::units::{Bytes, Duration, Time};
@@ -54,7 +54,7 @@ impl Workload for Config {
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<Offer, Problem> {
+    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
         let text = &*self.file.text;
         let flows = text.bytes().filter(|byte| *byte == b'\n').count().max(1) as f64;
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -65,7 +65,10 @@ impl Workload for Config {
         let last = reader.and_then(|mut reader| reader.next_flow(None)).ok().flatten();
         let last = last.map_or(Time::ZERO, |flow| flow.start);
         // Sizes are not known, and no flow is held.
-        Ok(Offer { listed: 0.0, ..Offer::listed(flows, 0.0, Time::ZERO, last) })
+        Ok(WorkloadEstimate {
+            listed: 0.0,
+            ..WorkloadEstimate::listed(flows, 0.0, Time::ZERO, last)
+        })
     }
 }
 

@@ -8,7 +8,8 @@
 //! Left out: windows of an even number of packets, which are for receivers that acknowledge every other one.
 
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Reliability, Sign, Transport,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, Path, Reliability,
+    Transport,
 };
 use crate::base::random::Random;
 use crate::base::schema::{
@@ -16,11 +17,11 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::bbr::ack_aggregation::Aggregation;
-use crate::transport::blocks::bbr::delivery_rate::{Plateau, Sample};
-use crate::transport::blocks::bbr::path_model::{Bottleneck, LeastRtt};
-use crate::transport::blocks::bbr::policer::{Policer, Told};
-use crate::transport::blocks::bbr::window::{Stay, Throttle};
+use crate::transport::blocks::bbr::ack_aggregation::AckAggregation;
+use crate::transport::blocks::bbr::delivery_rate::{FullPipe, Sample};
+use crate::transport::blocks::bbr::path_model::{LeastRtt, PathModel};
+use crate::transport::blocks::bbr::policer::{Policer, PolicerVerdict};
+use crate::transport::blocks::bbr::window::{BbrWindow, Stay};
 
 /// Phases of a cycle; the first probes, the second drains what that has queued.
 const PHASES: u64 = 8;
@@ -90,18 +91,19 @@ impl Transport for Config {
 impl Config {
     /// The state of a flow that starts on `path`.
     fn open(&self, path: &Path) -> Bbr {
-        let throttle = Throttle::new(path, self.initial_window, self.min_window, self.startup_gain);
-        let plateau = Plateau::new(self.full_growth, self.full_rounds);
+        let throttle =
+            BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let plateau = FullPipe::new(self.full_growth, self.full_rounds);
         Bbr {
             config: self.clone(),
-            model: Bottleneck::new(path, throttle, plateau, self.bandwidth_rounds),
+            model: PathModel::new(path, throttle, plateau, self.bandwidth_rounds),
             mode: Mode::Startup,
             phase_from: path.start,
             conserves: false,
             policer: Policer::default(),
             aggregation: self
                 .aggregation
-                .then(|| Box::new(Aggregation::new(path.format.payload.0 as f64, path.start))),
+                .then(|| Box::new(AckAggregation::new(path.format.payload.0 as f64, path.start))),
             random: Random::new(path.seed, "transport/bbr"),
         }
     }
@@ -124,7 +126,7 @@ enum Mode {
 struct Bbr {
     config: Config,
     /// Its clock counts round trips.
-    model: Bottleneck,
+    model: PathModel,
     mode: Mode,
     phase_from: Time,
     /// In the first round trip of a repair no more leaves than has come.
@@ -132,7 +134,7 @@ struct Bbr {
     /// If one is looked for.
     policer: Policer,
     /// If it is allowed for. Apart, since most flows have none.
-    aggregation: Option<Box<Aggregation>>,
+    aggregation: Option<Box<AckAggregation>>,
     random: Random,
 }
 
@@ -182,7 +184,7 @@ impl Bbr {
     }
 
     /// Looks for a policer, in what an ACK or a time-out tells.
-    fn police(&mut self, told: &Told) {
+    fn police(&mut self, told: &PolicerVerdict) {
         let may_end = matches!(self.mode, Mode::ProbeBw(_));
         if self.config.policer && self.policer.learn(told, may_end) {
             self.enter_cycle(told.now);
@@ -285,7 +287,7 @@ impl Controller for Bbr {
             return;
         }
         let sample = self.model.on_ack(ack);
-        self.police(&Told {
+        self.police(&PolicerVerdict {
             now: ack.now,
             came: ack.bytes,
             lost: Bytes(u64::from(ack.lost) * self.model.packet as u64),
@@ -315,13 +317,13 @@ impl Controller for Bbr {
     fn on_loss(&mut self, loss: &Loss) {
         self.model.on_loss(loss, self.is_paused());
         match loss.sign {
-            Sign::Gap => {
+            CongestionSignal::Gap => {
                 self.conserves = true;
                 self.model.delivery.start_round();
             }
-            Sign::Timeout => {
+            CongestionSignal::Timeout => {
                 self.model.plateau.restart(0.0);
-                self.police(&Told {
+                self.police(&PolicerVerdict {
                     now: loss.now,
                     came: Bytes::ZERO,
                     lost: loss.lost,
@@ -329,7 +331,7 @@ impl Controller for Bbr {
                     is_limited: false,
                 });
             }
-            Sign::Mark => {}
+            CongestionSignal::Mark => {}
         }
     }
 
@@ -436,7 +438,7 @@ mod tests {
         let before = rate(&mut bbr);
         // 99 Mb/s of payload in packets of 960 B, which are 1000 B on the wire.
         assert_eq!(before, Some(Rate(103_125_000)));
-        for sign in [Sign::Gap, Sign::Timeout, Sign::Mark] {
+        for sign in [CongestionSignal::Gap, CongestionSignal::Timeout, CongestionSignal::Mark] {
             bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, sign });
             assert_eq!(rate(&mut bbr), before);
         }
@@ -472,7 +474,8 @@ mod tests {
             for round in 1..30 {
                 let now = at(10_000 * round);
                 bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
-                let (flight, lost, sign) = (Bytes(96_000), Bytes(960 * lost), Sign::Timeout);
+                let (flight, lost, sign) =
+                    (Bytes(96_000), Bytes(960 * lost), CongestionSignal::Timeout);
                 bbr.on_loss(&Loss { now, flight, lost, sign });
             }
             bbr.policer.rate()

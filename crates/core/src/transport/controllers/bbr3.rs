@@ -18,10 +18,10 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::bbr::delivery_rate::{Plateau, Sample};
-use crate::transport::blocks::bbr::inflight_bounds::{Bounds, LossRound, Tolerance};
-use crate::transport::blocks::bbr::path_model::{Bottleneck, LeastRtt};
-use crate::transport::blocks::bbr::window::{Stay, Throttle};
+use crate::transport::blocks::bbr::delivery_rate::{FullPipe, Sample};
+use crate::transport::blocks::bbr::inflight_bounds::{InflightBounds, LossRound, Tolerance};
+use crate::transport::blocks::bbr::path_model::{LeastRtt, PathModel};
+use crate::transport::blocks::bbr::window::{BbrWindow, Stay};
 
 crate::parameters! {
     /// BBR, version 3: paces at the largest delivery rate of the last two probes, within bounds on the
@@ -101,12 +101,13 @@ impl Transport for Config {
 impl Config {
     /// The state of a flow that starts on `path`.
     fn open(&self, path: &Path) -> Bbr3 {
-        let throttle = Throttle::new(path, self.initial_window, self.min_window, self.startup_gain);
-        let plateau = Plateau::new(self.full_growth, self.full_rounds);
+        let throttle =
+            BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let plateau = FullPipe::new(self.full_growth, self.full_rounds);
         let tells_each_loss =
             matches!(self.reliability.recovery, Recovery::SelectiveRepeat | Recovery::Rack);
         // The present cycle and the one before.
-        let model = Bottleneck::new(path, throttle, plateau, 2);
+        let model = PathModel::new(path, throttle, plateau, 2);
         Bbr3 {
             config: self.clone(),
             cycle: 0,
@@ -119,7 +120,7 @@ impl Config {
             low_rtt: LeastRtt::missed(Time::NEVER),
             round: LossRound::default(),
             tolerance: Tolerance { share: self.loss_threshold, tells_each_loss },
-            bounds: Bounds::new(model.packet, model.throttle.least()),
+            bounds: InflightBounds::new(model.packet, model.throttle.least()),
             model,
             is_of_probe: false,
             was_too_high: false,
@@ -153,7 +154,7 @@ enum State {
 struct Bbr3 {
     config: Config,
     /// Its clock counts cycles of probing.
-    model: Bottleneck,
+    model: PathModel,
     cycle: u32,
     state: State,
     /// A probe is over, and for a round trip ACKs still tell how it went.
@@ -167,7 +168,7 @@ struct Bbr3 {
     low_rtt: LeastRtt,
     round: LossRound,
     tolerance: Tolerance,
-    bounds: Bounds,
+    bounds: InflightBounds,
     /// ACKs tell of data sent while probing, which has not been answered yet.
     is_of_probe: bool,
     /// The last probe lost too much.
@@ -606,7 +607,7 @@ mod tests {
         assert!(bbr.is_time_to_probe(Time::ZERO + Duration::from_millis(3_000)));
         for (rounds, packets, is_time) in [(62, 100, false), (63, 100, true), (20, 20, true)] {
             bbr.rounds = rounds;
-            bbr.model.throttle = Throttle::new(&path(), packets, 4, 1.0);
+            bbr.model.throttle = BbrWindow::new(&path(), packets, 4, 1.0);
             assert_eq!(bbr.is_time_to_probe(Time::ZERO), is_time, "{rounds} of {packets}");
         }
     }

@@ -16,11 +16,13 @@
 
 use std::cmp::Reverse;
 
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use super::{
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
+};
 use crate::base::schema::positive;
 use crate::base::units::{Duration, Rate, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::bbr::max_filter::Sliding;
+use crate::transport::blocks::bbr::max_filter::MaxFilter;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::parameters! {
@@ -132,10 +134,10 @@ impl Velocity {
 #[derive(Default)]
 struct Delays {
     smoothed: Option<Duration>,
-    longest: Sliding<Time, Reverse<Duration>>,
-    standing: Sliding<Time, Reverse<Duration>>,
-    recent: Sliding<Time, Reverse<Duration>>,
-    most: Sliding<Time, Duration>,
+    longest: MaxFilter<Time, Reverse<Duration>>,
+    standing: MaxFilter<Time, Reverse<Duration>>,
+    recent: MaxFilter<Time, Reverse<Duration>>,
+    most: MaxFilter<Time, Duration>,
 }
 
 /// What they say now.
@@ -165,7 +167,7 @@ impl Delays {
     fn sample(&mut self, now: Time, rtt: Duration, long: Duration) -> Seen {
         let smoothed = smooth(self.smoothed, rtt);
         self.smoothed = Some(smoothed);
-        let least = |of: &mut Sliding<_, _>, span| {
+        let least = |of: &mut MaxFilter<_, _>, span| {
             of.add(now, Reverse(rtt), |then| now.since(then) > span);
             of.largest().map_or(rtt, |Reverse(least)| least)
         };
@@ -235,9 +237,9 @@ impl Controller for Copa {
         self.inverse_delta = (self.inverse_delta / 2.0).max(1.0 / self.config.delta);
         self.has_lost = true;
         match loss.sign {
-            Sign::Gap | Sign::Mark => {}
+            CongestionSignal::Gap | CongestionSignal::Mark => {}
             // Own choice: what is known of the path is out of date.
-            Sign::Timeout => {
+            CongestionSignal::Timeout => {
                 self.window = LEAST_WINDOW;
                 self.velocity = Velocity::new(true, self.window);
                 self.is_in_slow_start = true;
@@ -312,7 +314,7 @@ mod tests {
             self.window()
         }
 
-        fn lose(&mut self, sign: Sign) {
+        fn lose(&mut self, sign: CongestionSignal) {
             self.controller.on_loss(&Loss {
                 now: self.now,
                 flight: Bytes(960),
@@ -389,7 +391,7 @@ mod tests {
         assert_near(deltas[2], 2.0, 1e-9);
         assert_near(deltas[7] - deltas[6], 1.0, 1e-9);
         let before = deltas[7];
-        flow.lose(Sign::Gap);
+        flow.lose(CongestionSignal::Gap);
         assert_near(1.0 / flow.gauge("delta"), (before / 2.0).max(2.0), 1e-9);
         flow.round(100);
         flow.round(100);
@@ -403,9 +405,9 @@ mod tests {
     #[test]
     fn losses_leave_the_window_alone_and_time_outs_begin_again() {
         let mut flow = copa(&json!({ "initial_window": 20 }));
-        flow.lose(Sign::Gap);
+        flow.lose(CongestionSignal::Gap);
         assert_near(flow.window(), 20.0, 1e-9);
-        flow.lose(Sign::Timeout);
+        flow.lose(CongestionSignal::Timeout);
         assert_near(flow.window(), 2.0, 1e-9);
         // In slow start.
         assert_near(flow.round(100), 4.0, 1e-9);

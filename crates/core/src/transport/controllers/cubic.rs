@@ -1,6 +1,6 @@
 //! CUBIC: the window follows a cubic function of the time since the last loss (RFC 9438).
 
-use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use super::{Ack, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, defaults, positive, positive_fraction};
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Format;
@@ -114,9 +114,11 @@ impl Law for Cubic {
         self.prior = window;
         let is_short = self.fast_convergence && window < self.most;
         self.most = match loss.sign {
-            Sign::Timeout => 0.0,
-            Sign::Gap | Sign::Mark if is_short => window * (1.0 + self.beta) / 2.0,
-            Sign::Gap | Sign::Mark => window,
+            CongestionSignal::Timeout => 0.0,
+            CongestionSignal::Gap | CongestionSignal::Mark if is_short => {
+                window * (1.0 + self.beta) / 2.0
+            }
+            CongestionSignal::Gap | CongestionSignal::Mark => window,
         };
         self.beta * window
     }

@@ -4,7 +4,9 @@
 //! nothing. A flow without deadline, or with one that has passed, asks for nothing and lives on its share
 //! of what is left. While a flow is slower than a packet a round trip, probes ask in its stead.
 
-use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use super::{
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Header, Kind};
 use crate::router;
@@ -131,7 +133,7 @@ impl Controller for D3 {
         Allowance { probe, gives_up, ..Allowance::rate(rate.bps()) }
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         let is_request = match leaving.kind {
             Kind::Data => leaving.now >= self.asks_from,
             kind => matches!(kind, Kind::Syn | Kind::Probe),
@@ -168,7 +170,7 @@ mod tests {
 
     /// What a flow asks for, in bytes a second, if it asks.
     fn asks(flow: &dyn Controller, kind: Kind, us: u64) -> Option<f32> {
-        match flow.header(&Leaving { kind, now: at(us), ..LEAVING }) {
+        match flow.header(&OutgoingPacket { kind, now: at(us), ..LEAVING }) {
             Header::D3 { desired, allotted } => {
                 assert_eq!(allotted.to_bits(), f32::INFINITY.to_bits());
                 Some(desired)

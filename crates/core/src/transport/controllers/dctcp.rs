@@ -4,7 +4,9 @@
 //! TCP's (RFC 5681). Every packet is acknowledged and its mark echoed, so the receiver's two-state
 //! machine for delayed ACKs (RFC 8257 §3.2) has nothing to do.
 
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use super::{
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
+};
 use crate::base::schema::{fraction, positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::Format;
@@ -106,8 +108,8 @@ impl Controller for Dctcp {
         // RFC 8257 §3.5: a loss is answered as TCP does, whatever alpha says.
         self.ssthresh = (loss.flight.0 as f64 / 2.0).max(2.0 * self.packet);
         self.window = match loss.sign {
-            Sign::Gap | Sign::Mark => self.ssthresh,
-            Sign::Timeout => self.packet,
+            CongestionSignal::Gap | CongestionSignal::Mark => self.ssthresh,
+            CongestionSignal::Timeout => self.packet,
         };
     }
 
@@ -225,9 +227,9 @@ mod tests {
     fn losses_halve_and_timeouts_start_again_from_one_packet() {
         let mut flow = flow();
         let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(8_000), lost: Bytes::ZERO, sign };
-        flow.on_loss(&loss(Sign::Gap));
+        flow.on_loss(&loss(CongestionSignal::Gap));
         assert_eq!(gauges(&*flow)[0], 4_000.0);
-        flow.on_loss(&loss(Sign::Timeout));
+        flow.on_loss(&loss(CongestionSignal::Timeout));
         assert_eq!(gauges(&*flow)[0], 1_000.0);
     }
 }

@@ -4,7 +4,9 @@
 //! share and of the flow's own queue. The paper takes it for the best that senders and routers can do
 //! together; how the sender corrects for its queue is ours.
 
-use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use super::{
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+};
 use crate::base::schema::{defaults, not_negative};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Header, Kind, Share};
@@ -154,7 +156,7 @@ impl Controller for FairShare {
         Allowance { window: Bytes(u64::MAX), rate: Some(rate), probe, gives_up: false }
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         let sent = leaving.offset.0 as f64 / self.payload + 1.0;
         let leaves = leaving.kind == Kind::Data && self.leaves(sent);
         let asks = match self.feedback {
@@ -219,7 +221,7 @@ mod tests {
     fn it_asks_once_a_round_trip_or_with_every_packet() {
         let asks = |flow: &dyn Controller, us| {
             let now = Time::ZERO + Duration::from_micros(us);
-            flow.header(&Leaving { now, ..LEAVING }) != Header::NONE
+            flow.header(&OutgoingPacket { now, ..LEAVING }) != Header::NONE
         };
         let once: Config = defaults();
         let mut flow = flow(&once, 1000);
@@ -236,7 +238,7 @@ mod tests {
         let config = Config::read(&json!({ "farewell": 2 })).unwrap();
         let mut flow = flow(&config, 100);
         let leaves = |flow: &dyn Controller, segment: u64| {
-            let header = flow.header(&Leaving { offset: Bytes(960 * segment), ..LEAVING });
+            let header = flow.header(&OutgoingPacket { offset: Bytes(960 * segment), ..LEAVING });
             matches!(header, Header::FairShare { leaves: true, .. })
         };
         // 50 MB/s are ten packets in two round trips.
@@ -251,7 +253,7 @@ mod tests {
         flow.on_ack(&Ack { feedback: told(1e-6, 0.0), next: 100, ..ACK });
         flow.on_ack(&Ack { feedback: told(40.0, 0.0), next: 100, ..ACK });
         assert_rate(&*flow, 40.0);
-        let syn = Leaving { kind: Kind::Syn, offset: Bytes(960 * 99), ..LEAVING };
+        let syn = OutgoingPacket { kind: Kind::Syn, offset: Bytes(960 * 99), ..LEAVING };
         assert_eq!(flow.header(&syn), Header::FairShare { limit: 125e6, leaves: false });
     }
 }

@@ -15,7 +15,8 @@
 
 use super::timely::{Engine, Segments};
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, Memo, Path, Reliability, Sign, Transport,
+    Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Mechanism, Path,
+    Reliability, Transport,
 };
 use crate::base::schema::{positive, positive_fraction, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
@@ -199,8 +200,8 @@ impl Controller for Windowed {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.window = match loss.sign {
-            Sign::Gap | Sign::Mark => (self.window / 2.0).max(1.0),
-            Sign::Timeout => 1.0,
+            CongestionSignal::Gap | CongestionSignal::Mark => (self.window / 2.0).max(1.0),
+            CongestionSignal::Timeout => 1.0,
         };
     }
 
@@ -253,7 +254,7 @@ impl Controller for Paced {
         Allowance::rate(self.engine.rate)
     }
 
-    fn memo(&self) -> Option<Memo> {
+    fn memo(&self) -> Option<CachedPathState> {
         self.engine.memo()
     }
 
@@ -326,9 +327,9 @@ mod tests {
     fn losses_halve_and_time_outs_leave_a_packet() {
         let mut flow = fast(&json!({ "initial_window": 20 }));
         let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(19_200), lost: Bytes::ZERO, sign };
-        flow.on_loss(&loss(Sign::Gap));
+        flow.on_loss(&loss(CongestionSignal::Gap));
         assert_eq!(flow.allowance().window, Bytes(9_600));
-        flow.on_loss(&loss(Sign::Timeout));
+        flow.on_loss(&loss(CongestionSignal::Timeout));
         assert_eq!(flow.allowance().window, Bytes(960));
     }
 

@@ -8,7 +8,7 @@ use super::tcp::Reno;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, defaults};
 use crate::model::packet::Format;
-use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, FirstFlight, Size};
+use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, PacedStart, Size};
 use crate::transport::blocks::tcp::window::Window;
 
 crate::parameters! {
@@ -36,7 +36,7 @@ impl Transport for Config {
         let waiting = path.size.map_or(f64::INFINITY, |size| path.format.packets(size) as f64);
         let taken = self.reliability.receive_window.map_or(f64::INFINITY, f64::from);
         let size = Size::Packets(waiting.min(taken));
-        let flight = FirstFlight { size, after_loss: AfterLoss::HalfOfArrived };
+        let flight = PacedStart { size, after_loss: AfterLoss::HalfOfArrived };
         paced_start::controller(&self.window, Reno, flight, path)
     }
 

@@ -36,8 +36,8 @@ pub mod vegas;
 pub mod xcp;
 
 pub use crate::transport::{
-    Ack, Allowance, Beside, Controller, Feedback, Leaving, Loss, Mechanism, Memo, Opened, Path,
-    Recovery, Reliability, Sign, Stack, Unasked,
+    Ack, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Feedback, Loss,
+    Mechanism, Opened, OutgoingPacket, Path, Recovery, Reliability, TrainPacket, Unasked,
 };
 
 crate::family! {
@@ -113,7 +113,7 @@ pub trait Transport {
     }
 
     /// That stack, if it is there.
-    fn stack(&self) -> Option<&dyn Stack> {
+    fn stack(&self) -> Option<&dyn ExternalStack> {
         None
     }
 

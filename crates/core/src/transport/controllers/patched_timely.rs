@@ -6,7 +6,7 @@
 //! `q* = C T_low + N delta T_low / beta`.
 
 use super::timely::{Completion, Engine, Segments, check_thresholds};
-use super::{Ack, Allowance, Controller, Mechanism, Memo, Path, Reliability, Transport};
+use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::packet::Format;
@@ -84,7 +84,7 @@ impl Controller for PatchedTimely {
         Allowance::rate(self.engine.rate)
     }
 
-    fn memo(&self) -> Option<Memo> {
+    fn memo(&self) -> Option<CachedPathState> {
         self.engine.memo()
     }
 

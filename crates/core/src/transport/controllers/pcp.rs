@@ -5,7 +5,8 @@
 //! rises by a probe that passed, only falls as queues grow, and losses change nothing.
 
 use super::{
-    Ack, Allowance, Beside, Controller, Mechanism, Memo, Opened, Path, Reliability, Transport,
+    Ack, Allowance, CachedPathState, Controller, Mechanism, Opened, Path, Reliability, TrainPacket,
+    Transport,
 };
 use crate::base::random::Random;
 use crate::base::schema::{
@@ -13,8 +14,8 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::pcp::probe_train::{Acceptance, Ended, Shape, Train};
-use crate::transport::blocks::pcp::rate_compensation::{self, Compensation};
+use crate::transport::blocks::pcp::probe_train::{Acceptance, Ended, ProbeTrain, Shape};
+use crate::transport::blocks::pcp::rate_compensation::{self, RateCompensation};
 use crate::transport::endpoint::rtt::smooth;
 
 crate::choices! {
@@ -126,8 +127,11 @@ impl Transport for Config {
             Some(memo) if self.remembers_delay => memo.least_delay,
             _ => f64::INFINITY,
         };
-        let rigged =
-            self.rigged.map(|rate| Memo { rate: rate.bps(), share: self.share, least_delay });
+        let rigged = self.rigged.map(|rate| CachedPathState {
+            rate: rate.bps(),
+            share: self.share,
+            least_delay,
+        });
         let packet = path.format.payload + path.format.header;
         Box::new(Pcp {
             config: self.clone(),
@@ -144,7 +148,7 @@ impl Transport for Config {
             has_asked: false,
             wait: 1.0,
             first_passed: None,
-            compensation: Compensation::new(&self.compensation, least_delay),
+            compensation: RateCompensation::new(&self.compensation, least_delay),
             random: Random::new(path.seed, "transport/pcp"),
         })
     }
@@ -162,7 +166,7 @@ enum Probing {
     /// The next probe goes at this time.
     Waiting(Time),
     /// A probe is on its way.
-    Asking(Train),
+    Asking(ProbeTrain),
 }
 
 /// The state of one flow; rates in bits a second.
@@ -172,7 +176,7 @@ struct Pcp {
     packet: Bytes,
     least_packet: Bytes,
     most: f64,
-    told: Option<Memo>,
+    told: Option<CachedPathState>,
     /// Smoothed round-trip time.
     rtt: Duration,
     /// Least increment.
@@ -188,7 +192,7 @@ struct Pcp {
     /// Mean wait after the next failure at the floor, in round trips.
     wait: f64,
     first_passed: Option<bool>,
-    compensation: Compensation,
+    compensation: RateCompensation,
     random: Random,
 }
 
@@ -213,15 +217,15 @@ impl Pcp {
         let bytes = Bytes((bits / 8.0 / f64::from(packets)).ceil() as u64);
         let bytes = bytes.clamp(self.least_packet, self.packet);
         let each = match content {
-            Content::Data if bytes == self.packet => Beside::Segment,
-            Content::Data | Content::Padding => Beside::Padding(bytes),
+            Content::Data if bytes == self.packet => TrainPacket::Segment,
+            Content::Data | Content::Padding => TrainPacket::Padding(bytes),
         };
         let gap = Duration(Rate::from_bps(self.increment).transmit(bytes).0.max(1));
         Shape { packets, each, gap, patience: self.rtt * 2 }
     }
 
     fn ask(&mut self, now: Time) {
-        self.probing = Probing::Asking(Train::new(self.shape(), now));
+        self.probing = Probing::Asking(ProbeTrain::new(self.shape(), now));
     }
 
     /// Asks again after this many round trips on average.
@@ -260,7 +264,7 @@ impl Pcp {
     }
 
     /// Whether history was right, if the flow has tried it.
-    fn was_right(&self, told: Memo) -> Option<bool> {
+    fn was_right(&self, told: CachedPathState) -> Option<bool> {
         let first_passed = self.first_passed?;
         Some(match self.config.accuracy {
             Accuracy::FirstProbe => first_passed,
@@ -302,7 +306,7 @@ impl Controller for Pcp {
         }
     }
 
-    fn beside(&mut self, now: Time) -> Option<Beside> {
+    fn beside(&mut self, now: Time) -> Option<TrainPacket> {
         match &mut self.probing {
             Probing::Asking(train) => train.beside(now),
             Probing::Closed | Probing::Waiting(_) => None,
@@ -337,7 +341,7 @@ impl Controller for Pcp {
         }
     }
 
-    fn memo(&self) -> Option<Memo> {
+    fn memo(&self) -> Option<CachedPathState> {
         let rate = match self.config.history {
             History::Largest => self.largest,
             History::Last => self.base,
@@ -350,9 +354,9 @@ impl Controller for Pcp {
         };
         let least_delay = self.compensation.least();
         if rate > 0.0 {
-            Some(Memo { rate, share, least_delay })
+            Some(CachedPathState { rate, share, least_delay })
         } else {
-            self.told.map(|told| Memo { share, least_delay, ..told })
+            self.told.map(|told| CachedPathState { share, least_delay, ..told })
         }
     }
 

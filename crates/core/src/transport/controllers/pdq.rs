@@ -2,7 +2,9 @@
 //!
 //! Source: [pdq12] §3. A SYN asks before any data is sent, which costs a round trip.
 
-use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use super::{
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Format, Grant, Header};
 use crate::router;
@@ -115,7 +117,7 @@ impl Controller for Pdq {
         Allowance { window: Bytes(u64::MAX), rate, probe, gives_up: self.deadline.is_given_up() }
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         Header::Pdq {
             grant: match self.grant {
                 Grant::Rate(_) => Grant::Rate(self.most as f32),

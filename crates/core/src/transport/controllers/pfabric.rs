@@ -5,7 +5,8 @@
 //! of loss, and probes instead of data after several time-outs in a row.
 
 use super::{
-    Ack, Allowance, Controller, Leaving, Loss, Mechanism, Path, Priorities, Reliability, Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Reliability,
+    Transport,
 };
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -154,7 +155,7 @@ impl PFabric {
         self.config.probe_after.is_some_and(|most| self.timeouts >= most)
     }
 
-    fn priority(&self, leaving: &Leaving) -> u64 {
+    fn priority(&self, leaving: &OutgoingPacket) -> u64 {
         let number = match self.config.priority {
             Priority::RemainingSize => leaving.remaining,
             Priority::Size => self.size.unwrap_or(Bytes(u64::MAX)),
@@ -209,7 +210,7 @@ impl Controller for PFabric {
         window
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         // A probe stands for the data of its flow: in the authors' module it is data of one byte. With the
         // best priority of all it would be answered however starved its flow is; and the queue, which serves
         // the best flow's earliest packet first, would let all that waits of that flow go before the others.
@@ -229,7 +230,7 @@ impl Controller for PFabric {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::transport::controllers::Sign;
+    use crate::transport::controllers::CongestionSignal;
     use crate::transport::fixture::{ACK, LEAVING};
     use serde_json::json;
 
@@ -245,7 +246,7 @@ mod tests {
 
     fn said(flow: &dyn Controller, now: Duration, remaining: u64, offset: u64) -> Header {
         let (now, remaining, offset) = (Time::ZERO + now, Bytes(remaining), Bytes(offset));
-        flow.header(&Leaving { now, remaining, offset, ..LEAVING })
+        flow.header(&OutgoingPacket { now, remaining, offset, ..LEAVING })
     }
 
     #[test]
@@ -273,7 +274,8 @@ mod tests {
     #[test]
     fn a_probe_has_the_priority_of_its_flows_data() {
         let flow = flow(&json!({}));
-        let said = |kind| flow.header(&Leaving { kind, remaining: Bytes(14_600), ..LEAVING });
+        let said =
+            |kind| flow.header(&OutgoingPacket { kind, remaining: Bytes(14_600), ..LEAVING });
         assert_eq!(said(Kind::Probe), said(Kind::Data));
         assert_eq!(said(Kind::Syn), Header::NONE);
     }
@@ -301,8 +303,12 @@ mod tests {
     #[test]
     fn a_time_out_begins_again_with_one_packet_and_five_with_probes() {
         let mut flow = flow(&json!({}));
-        let loss =
-            Loss { now: Time::ZERO, flight: Bytes(14_600), lost: Bytes::ZERO, sign: Sign::Timeout };
+        let loss = Loss {
+            now: Time::ZERO,
+            flight: Bytes(14_600),
+            lost: Bytes::ZERO,
+            sign: CongestionSignal::Timeout,
+        };
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));
         assert_eq!(window(&*flow), 15, "one more with every ACK");

@@ -6,7 +6,9 @@
 //! a packet that is sent again keeps its priority.
 
 use super::dctcp::{self, Dctcp};
-use super::{Ack, Allowance, Controller, Leaving, Loss, Mechanism, Path, Priorities, Transport};
+use super::{
+    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Transport,
+};
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::{Format, Header};
@@ -86,7 +88,7 @@ impl Controller for Pias {
         self.dctcp.allowance()
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         let passed = self.thresholds.partition_point(|threshold| *threshold < leaving.offset);
         Header::Priority(passed as u64)
     }
@@ -111,7 +113,7 @@ mod tests {
         let flow = config.controller(&path());
         let priority = |packets: u64| {
             let offset = Bytes(packets * 960);
-            flow.header(&Leaving { offset, ..LEAVING })
+            flow.header(&OutgoingPacket { offset, ..LEAVING })
         };
         let found: Vec<Header> = (0..10).map(priority).collect();
         // As in the authors' module, the packet that begins at a threshold has not passed it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Controller, Mechanism, Path, Reliability, Stack, Transport, Unasked};
+use super::{Controller, ExternalStack, Mechanism, Path, Reliability, Transport, Unasked};
 use crate::base::schema::json_schema::{self, Definitions};
 use crate::base::schema::{Parameter, Problem, positive, wrong};
 use crate::base::units::{Bytes, Duration};
@@ -61,7 +61,7 @@ const QUINN: &str = "quinn";
 #[derive(Clone, Default)]
 pub struct Implementation {
     /// What makes its connections; without it nothing runs.
-    pub stack: Option<Arc<dyn Stack>>,
+    pub stack: Option<Arc<dyn ExternalStack>>,
 }
 
 impl std::fmt::Debug for Implementation {
@@ -108,7 +108,7 @@ impl Transport for Config {
         true
     }
 
-    fn stack(&self) -> Option<&dyn Stack> {
+    fn stack(&self) -> Option<&dyn ExternalStack> {
         self.implementation.stack.as_deref()
     }
 }

@@ -10,7 +10,7 @@ use crate::base::units::Rate;
 use crate::model::packet::{Format, Header};
 use crate::router;
 use crate::router::quick_start::{code_of, rate_of};
-use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, FirstFlight, Size};
+use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, PacedStart, Size};
 use crate::transport::blocks::tcp::window::Window;
 
 crate::parameters! {
@@ -50,7 +50,7 @@ impl Transport for Config {
         let request = Header::QuickStart { code };
         let rate = |code| rate_of(code as u8);
         let size = Size::Approved { request, rate };
-        let flight = FirstFlight { size, after_loss: AfterLoss::Initial };
+        let flight = PacedStart { size, after_loss: AfterLoss::Initial };
         paced_start::controller(&self.window, Reno, flight, path)
     }
 

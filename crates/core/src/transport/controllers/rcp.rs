@@ -5,7 +5,9 @@
 //! below a packet a round trip, probes ask for a higher one. Lost packets are sent again after a
 //! time-out: RCP has no sign of loss but silence.
 
-use super::{Ack, Allowance, Controller, Leaving, Mechanism, Opened, Path, Reliability, Transport};
+use super::{
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+};
 use crate::base::units::{Duration, Rate};
 use crate::model::packet::{Format, Header};
 use crate::router;
@@ -80,7 +82,7 @@ impl Controller for Rcp {
         Allowance { probe, ..Allowance::rate(self.rate.bps()) }
     }
 
-    fn header(&self, _leaving: &Leaving) -> Header {
+    fn header(&self, _leaving: &OutgoingPacket) -> Header {
         Header::Rcp { rtt: self.rtt.seconds() as f32, rate: f32::INFINITY }
     }
 

@@ -60,7 +60,7 @@ impl Law for Scalable {
 mod tests {
     use super::*;
     use crate::base::units::{Bytes, Time};
-    use crate::transport::controllers::Sign;
+    use crate::transport::controllers::CongestionSignal;
     use crate::transport::fixture::ACK;
 
     #[test]
@@ -68,8 +68,10 @@ mod tests {
         let (now, flight) = (Time::ZERO, Bytes::ZERO);
         for full in [1_000.0, 50_000.0] {
             let mut law = Scalable { increase: 0.01, decrease: 0.125, legacy_window: 16.0 };
-            let mut window =
-                law.decrease(full, &Loss { now, flight, lost: Bytes::ZERO, sign: Sign::Gap });
+            let mut window = law.decrease(
+                full,
+                &Loss { now, flight, lost: Bytes::ZERO, sign: CongestionSignal::Gap },
+            );
             let mut round_trips = 0.0;
             while window < full {
                 round_trips += 1.0 / window;

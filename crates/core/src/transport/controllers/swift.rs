@@ -7,7 +7,9 @@
 //! delay is the whole round-trip time, propagation included; the target has to be above what an empty
 //! network takes.
 
-use super::{Ack, Allowance, Controller, Loss, Mechanism, Path, Reliability, Sign, Transport};
+use super::{
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
+};
 use crate::base::schema::{Problem, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
@@ -160,8 +162,8 @@ impl Controller for Swift {
 
     fn on_loss(&mut self, loss: &Loss) {
         match loss.sign {
-            Sign::Gap | Sign::Mark => self.timeouts_in_a_row = 0,
-            Sign::Timeout => self.timeouts_in_a_row += 1,
+            CongestionSignal::Gap | CongestionSignal::Mark => self.timeouts_in_a_row = 0,
+            CongestionSignal::Timeout => self.timeouts_in_a_row += 1,
         }
         if self.timeouts_in_a_row >= self.config.retransmit_reset {
             self.set_window(loss.now, self.config.min_cwnd);
@@ -208,7 +210,7 @@ mod tests {
         flow.gauges()[0].1 / 960.0
     }
 
-    fn lose(flow: &mut dyn Controller, at_us: u64, sign: Sign) -> f64 {
+    fn lose(flow: &mut dyn Controller, at_us: u64, sign: CongestionSignal) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
         flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, sign });
         flow.gauges()[0].1 / 960.0
@@ -271,15 +273,15 @@ mod tests {
     #[test]
     fn losses_take_the_most_and_time_outs_in_a_row_all() {
         let mut flow = swift(&json!({ "retransmit_reset": 3 }));
-        assert_near(lose(&mut *flow, 1_000, Sign::Gap), 5.0);
-        assert_near(lose(&mut *flow, 1_001, Sign::Gap), 5.0);
-        assert_near(lose(&mut *flow, 2_000, Sign::Timeout), 2.5);
-        assert_near(lose(&mut *flow, 3_000, Sign::Timeout), 1.25);
+        assert_near(lose(&mut *flow, 1_000, CongestionSignal::Gap), 5.0);
+        assert_near(lose(&mut *flow, 1_001, CongestionSignal::Gap), 5.0);
+        assert_near(lose(&mut *flow, 2_000, CongestionSignal::Timeout), 2.5);
+        assert_near(lose(&mut *flow, 3_000, CongestionSignal::Timeout), 1.25);
         assert_near(hear(&mut *flow, 3_100, 20), 2.05);
         for _ in 0..2 {
-            lose(&mut *flow, 4_000, Sign::Timeout);
+            lose(&mut *flow, 4_000, CongestionSignal::Timeout);
         }
-        assert_near(lose(&mut *flow, 4_001, Sign::Timeout), 0.001);
+        assert_near(lose(&mut *flow, 4_001, CongestionSignal::Timeout), 0.001);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [ecndelay16] restates them. The paper leaves the weight of the moving average open; [ecndelay16]
 //! uses 0.875, the authors' own code fragment 0.02, and the choice matters (docs/design.md).
 
-use super::{Ack, Allowance, Controller, Mechanism, Memo, Path, Reliability, Transport};
+use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{
     Problem, defaults, not_negative, positive, positive_fraction, positive_if_given,
 };
@@ -257,8 +257,8 @@ impl Engine {
     }
 
     /// What the next flow between the same hosts may remember.
-    pub(super) fn memo(&self) -> Option<Memo> {
-        self.remembers.then_some(Memo::of_rate(self.rate))
+    pub(super) fn memo(&self) -> Option<CachedPathState> {
+        self.remembers.then_some(CachedPathState::of_rate(self.rate))
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -317,7 +317,7 @@ impl Controller for Timely {
         Allowance::rate(self.engine.rate)
     }
 
-    fn memo(&self) -> Option<Memo> {
+    fn memo(&self) -> Option<CachedPathState> {
         self.engine.memo()
     }
 
@@ -421,13 +421,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_flow_starts_where_the_last_one_ended_if_it_is_to_remember() {
-        let starts = |start: &str, memo: Option<Memo>| {
+        let starts = |start: &str, memo: Option<CachedPathState>| {
             let segments = json!({ "segments": { "start": start } });
             let mut flow = Config::read(&segments).unwrap().controller(&Path { memo, ..path() });
             rates(&mut *flow, &[40.0]);
             (flow.gauges()[0].1 / 1e6, flow.memo().map(|memo| memo.rate / 1e6))
         };
-        let memo = Some(Memo::of_rate(70e6));
+        let memo = Some(CachedPathState::of_rate(70e6));
         // An equal share of 10 Gb/s, or what is remembered; and 10 Mb/s more.
         assert_eq!(starts("remembered", None), (1260.0, Some(1260.0)));
         assert_eq!(starts("remembered", memo), (80.0, Some(80.0)));

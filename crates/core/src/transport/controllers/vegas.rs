@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::base::units::{Bytes, Time};
-    use crate::transport::controllers::Sign;
+    use crate::transport::controllers::CongestionSignal;
     use crate::transport::fixture::{ack, path};
 
     /// A flow of packets of 960 B that has sent all that its window lets go.
@@ -254,7 +254,7 @@ mod tests {
             windows
         }
 
-        fn lose(&mut self, sign: Sign) -> f64 {
+        fn lose(&mut self, sign: CongestionSignal) -> f64 {
             let flight = Bytes(self.window() as u64 * 960);
             self.controller.on_loss(&Loss { now: Time::ZERO, flight, lost: Bytes::ZERO, sign });
             self.window()
@@ -333,9 +333,9 @@ mod tests {
 
     #[test]
     fn a_loss_takes_its_share_and_what_is_seen_in_recovery_does_not_count() {
-        assert_near(avoiding("original", 40).lose(Sign::Gap), 20.0, 1e-9);
-        assert_near(vegas(&json!({ "decrease": 0.25 })).lose(Sign::Gap), 7.5, 1e-9);
-        assert_near(avoiding("original", 40).lose(Sign::Timeout), 1.0, 1e-9);
+        assert_near(avoiding("original", 40).lose(CongestionSignal::Gap), 20.0, 1e-9);
+        assert_near(vegas(&json!({ "decrease": 0.25 })).lose(CongestionSignal::Gap), 7.5, 1e-9);
+        assert_near(avoiding("original", 40).lose(CongestionSignal::Timeout), 1.0, 1e-9);
         let mut flow = avoiding("original", 40);
         flow.rounds(&[100]);
         let (at, rtt) = (flow.acknowledged, Duration::from_micros(900));

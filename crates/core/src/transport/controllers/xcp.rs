@@ -4,8 +4,8 @@
 //! Losses, which routers mean to prevent, are answered as TCP does.
 
 use super::{
-    Ack, Allowance, Controller, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
-    Transport,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, OutgoingPacket, Path,
+    Reliability, Transport,
 };
 use crate::base::schema::{positive, positive_if_given};
 use crate::base::units::Duration;
@@ -82,8 +82,10 @@ impl Controller for Xcp {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.window = match loss.sign {
-            Sign::Gap | Sign::Mark => (loss.flight.0 as f64 / self.packet / 2.0).max(1.0),
-            Sign::Timeout => 1.0,
+            CongestionSignal::Gap | CongestionSignal::Mark => {
+                (loss.flight.0 as f64 / self.packet / 2.0).max(1.0)
+            }
+            CongestionSignal::Timeout => 1.0,
         };
     }
 
@@ -91,7 +93,7 @@ impl Controller for Xcp {
         Allowance::window(self.window * self.packet + 0.5)
     }
 
-    fn header(&self, _leaving: &Leaving) -> Header {
+    fn header(&self, _leaving: &OutgoingPacket) -> Header {
         let rtt = self.rtt.map_or(0.0, Duration::seconds);
         let spacing = (rtt / self.window) as f32;
         // The sender wishes for all that it can get.
@@ -159,9 +161,9 @@ mod tests {
     fn losses_halve_the_window_and_time_outs_leave_one_packet() {
         let mut flow = flow();
         let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, sign };
-        flow.on_loss(&loss(Sign::Gap));
+        flow.on_loss(&loss(CongestionSignal::Gap));
         assert_window(&*flow, 5.0);
-        flow.on_loss(&loss(Sign::Timeout));
+        flow.on_loss(&loss(CongestionSignal::Timeout));
         assert_window(&*flow, 1.0);
     }
 }

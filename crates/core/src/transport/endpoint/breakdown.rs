@@ -6,18 +6,18 @@ use super::pacing::Pace;
 use super::sender::{Segment, Sender};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::chain::{Chain, Piece};
-use crate::breakdown::pool::{Pool, Share};
-use crate::breakdown::{Arrival, Finish, Held, Journey, Opening};
+use crate::breakdown::pool::{BreakdownRef, Pool};
+use crate::breakdown::{Arrival, Finish, Journey, Opening, WaitReason};
 use crate::transport::Allowance;
 
 /// Keeps the account of one sender.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct SenderBreakdown {
     start: Time,
     /// How the flow was opened, once it was.
     opening: Option<Box<Opening>>,
     /// The account of what would be sent at `since`: shared by all that one ACK lets go.
-    account: Share,
+    account: BreakdownRef,
     since: Time,
     /// Whether the window holds back what is next in line; otherwise its pace does, if anything.
     is_full: bool,
@@ -27,20 +27,20 @@ pub struct Ledger {
     /// was last looked at.
     port: (u32, Duration),
     /// Of each segment that is not acknowledged when it was last sent, and the account of that.
-    sent: VecDeque<(Time, Share)>,
+    sent: VecDeque<(Time, BreakdownRef)>,
     /// The first of them.
     first: u32,
     /// The pieces of its chain, if somebody asks about this flow.
     chain: Option<Chain>,
 }
 
-impl Ledger {
+impl SenderBreakdown {
     /// That of a flow which starts now, and whether its chain is kept too.
     pub fn new(now: Time, keeps_chain: bool) -> Self {
         Self {
             start: now,
             opening: None,
-            account: Share::default(),
+            account: BreakdownRef::default(),
             since: now,
             is_full: false,
             pace: Pace::default(),
@@ -103,9 +103,9 @@ impl Ledger {
                 Some(arrival) => self.follow(arrival, accounts),
                 // Only a probe for a lost tail goes whatever the window.
                 None if sender.wants_probe() => {
-                    self.hold_back(Held::Timeout, now - self.since, accounts);
+                    self.hold_back(WaitReason::Timeout, now - self.since, accounts);
                 }
-                None => self.hold_back(Held::Rate, now - self.since, accounts),
+                None => self.hold_back(WaitReason::Rate, now - self.since, accounts),
             }
             self.since = now;
         }
@@ -141,10 +141,10 @@ impl Ledger {
         if free <= spaced {
             let ceased = until(free);
             self.await_turn(ceased - self.since, paused, accounts);
-            self.hold_back(Held::Rate, now - ceased, accounts);
+            self.hold_back(WaitReason::Rate, now - ceased, accounts);
         } else {
             let ceased = until(spaced);
-            self.hold_back(Held::Rate, ceased - self.since, accounts);
+            self.hold_back(WaitReason::Rate, ceased - self.since, accounts);
             self.await_turn(now - ceased, paused, accounts);
         }
         self.since = now;
@@ -153,11 +153,11 @@ impl Ledger {
     /// The host's port had to send first, and could not while it was `paused`.
     fn await_turn(&mut self, lasted: Duration, paused: Duration, accounts: &mut Pool) {
         let paused = paused.min(lasted);
-        self.hold_back(Held::Paused, paused, accounts);
-        self.hold_back(Held::Turn, lasted - paused, accounts);
+        self.hold_back(WaitReason::Paused, paused, accounts);
+        self.hold_back(WaitReason::Turn, lasted - paused, accounts);
     }
 
-    fn hold_back(&mut self, why: Held, lasted: Duration, accounts: &mut Pool) {
+    fn hold_back(&mut self, why: WaitReason, lasted: Duration, accounts: &mut Pool) {
         hold(&mut self.account, &mut self.chain, why, lasted, accounts);
     }
 
@@ -171,12 +171,12 @@ impl Ledger {
         timed_out: bool,
         port: (u32, Duration),
         accounts: &mut Pool,
-    ) -> Share {
+    ) -> BreakdownRef {
         self.port = port;
         let place = (segment.sequence - self.first) as usize;
         if segment.is_retransmit {
             let (sent, account) = &mut self.sent[place];
-            let why = if timed_out { Held::Timeout } else { Held::Gap };
+            let why = if timed_out { WaitReason::Timeout } else { WaitReason::Gap };
             hold(account, &mut self.chain, why, now - *sent, accounts);
             *sent = now;
             return accounts.share(account);
@@ -201,9 +201,9 @@ impl Ledger {
 
 /// What an account is of was held back so long.
 fn hold(
-    account: &mut Share,
+    account: &mut BreakdownRef,
     chain: &mut Option<Chain>,
-    why: Held,
+    why: WaitReason,
     lasted: Duration,
     accounts: &mut Pool,
 ) {

@@ -9,7 +9,7 @@ use crate::base::units::{Bytes, Time};
 use crate::transport::{Ack, Allowance, Controller, Path};
 
 /// Makes connections of one kind.
-pub trait Stack: Send + Sync {
+pub trait ExternalStack: Send + Sync {
     /// The ends of a new connection that is to carry a flow on `path`: the one at its source, which sends as
     /// many bytes as the flow has, and the one at its target.
     fn connect(&self, path: &Path) -> [Box<dyn End>; 2];

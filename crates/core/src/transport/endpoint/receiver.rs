@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::units::Time;
 use crate::model::packet::{Flags, Header, Kind, Packet};
-use crate::transport::recovery::segment_set::Ranges;
+use crate::transport::recovery::segment_set::SegmentSet;
 use crate::transport::{Feedback, Mechanism, Recovery};
 
 /// What a receiver sends back.
@@ -69,7 +69,7 @@ pub struct Receiver {
     notify_at: Time,
     mechanism: Arc<Mechanism>,
     /// What has come beyond a gap.
-    early: Ranges,
+    early: SegmentSet,
     pending: Option<Pending>,
     /// How many SACKs have told of the gap before `expected`.
     reports: u32,
@@ -88,7 +88,7 @@ impl Receiver {
             pending: None,
             reports: 0,
             expected: 0,
-            early: Ranges::default(),
+            early: SegmentSet::default(),
             reported: Time::NEVER,
             echoing: false,
             marks: 0,

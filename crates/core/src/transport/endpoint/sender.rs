@@ -12,11 +12,13 @@ use super::rtt::Rtt;
 use super::timer_ticks;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{Format, Header, Kind, Packet};
-use crate::transport::recovery::prr::Reduction;
-use crate::transport::recovery::scoreboard::{Scoreboard, Told};
-use crate::transport::recovery::spurious::Undo;
-use crate::transport::recovery::tail_loss_probe::Tail;
-use crate::transport::{Ack, Allowance, Beside, Controller, Mechanism, Opened, Sign, Timer};
+use crate::transport::recovery::prr::ProportionalRateReduction;
+use crate::transport::recovery::scoreboard::{AckOutcome, Scoreboard};
+use crate::transport::recovery::spurious::SpuriousLoss;
+use crate::transport::recovery::tail_loss_probe::TailLossProbe;
+use crate::transport::{
+    Ack, Allowance, CongestionSignal, Controller, Mechanism, Opened, Timer, TrainPacket,
+};
 
 /// What a sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +85,11 @@ pub struct Sender {
     /// When the time-out last started to run.
     timeout_from: Time,
     /// Probes for a lost tail, if they are sent. Apart, since most flows have none.
-    tail: Option<Box<Tail>>,
+    tail: Option<Box<TailLossProbe>>,
     /// How the window shrinks while a gap is repaired, if it does so in proportion.
-    reduction: Option<Reduction>,
+    reduction: Option<ProportionalRateReduction>,
     /// What may turn out to have been no loss, if that is looked for. Apart, since most flows have none.
-    undo: Option<Box<Undo>>,
+    undo: Option<Box<SpuriousLoss>>,
     /// Segments that were found lost by the time, of which the controller is still to be told.
     found_lost: u32,
 
@@ -139,9 +141,9 @@ impl Sender {
             timeout_from: now,
             tail: reliability
                 .tail_probe
-                .map(|alone| Box::new(Tail::new(alone, reliability.timer_tick))),
+                .map(|alone| Box::new(TailLossProbe::new(alone, reliability.timer_tick))),
             reduction: None,
-            undo: reliability.undo.then(|| Box::new(Undo::new(reliability.frto))),
+            undo: reliability.undo.then(|| Box::new(SpuriousLoss::new(reliability.frto))),
             found_lost: 0,
             reduced_until: 0,
             marks: 0,
@@ -255,10 +257,10 @@ impl Sender {
 
     /// What a controller sends beside what the rate lets go: a segment leaves the pace of the others as it
     /// is.
-    pub fn beside(&mut self, now: Time, what: Beside, allowance: Allowance) -> Option<Output> {
+    pub fn beside(&mut self, now: Time, what: TrainPacket, allowance: Allowance) -> Option<Output> {
         match what {
-            Beside::Segment => self.take_segment(now, allowance).map(Output::Segment),
-            Beside::Padding(bytes) => Some(Output::Padding(bytes)),
+            TrainPacket::Segment => self.take_segment(now, allowance).map(Output::Segment),
+            TrainPacket::Padding(bytes) => Some(Output::Padding(bytes)),
         }
     }
 
@@ -471,7 +473,7 @@ impl Sender {
             self.board.on_nack(packet.sequence, now)
         } else if packet.kind == Kind::ProbeAck {
             // It acknowledges nothing, and so is no duplicate ACK.
-            Told::default()
+            AckOutcome::default()
         } else {
             self.board.on_ack(packet.sequence, block, now, self.echo_of(packet))
         };
@@ -494,9 +496,9 @@ impl Sender {
         if told.loss {
             self.repair(now, flight, controller);
         } else if has_probed_loss && self.board.is_in_order() {
-            self.reduce(now, flight, Sign::Gap, controller);
+            self.reduce(now, flight, CongestionSignal::Gap, controller);
         } else if self.is_due_for_mark(marked) {
-            self.slow_down(now, flight, Sign::Mark, controller);
+            self.slow_down(now, flight, CongestionSignal::Mark, controller);
         }
         if told.received > 0 {
             self.watch_tail(now);
@@ -530,7 +532,7 @@ impl Sender {
     }
 
     /// Payload of the segments that an ACK has newly acknowledged.
-    fn payload(&self, told: Told) -> Bytes {
+    fn payload(&self, told: AckOutcome) -> Bytes {
         let short = if told.has_last { self.full - self.last } else { 0 };
         Bytes(self.bytes(told.received).0 - u64::from(short))
     }

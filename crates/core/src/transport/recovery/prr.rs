@@ -6,7 +6,7 @@
 
 /// The window during one repair; all in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reduction {
+pub struct ProportionalRateReduction {
     /// The window before, and that which the controller wants.
     before: u32,
     target: u32,
@@ -15,7 +15,7 @@ pub struct Reduction {
     window: u32,
 }
 
-impl Reduction {
+impl ProportionalRateReduction {
     /// From one window to another.
     pub fn new(before: u32, target: u32) -> Self {
         Self { before: before.max(1), target, delivered: 0, sent: 0, window: 0 }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn half_as_much_leaves_as_comes_until_the_window_is_reached() {
         // RFC 6937 §4, first example: twenty in flight, one lost, ssthresh ten.
-        let mut reduction = Reduction::new(20, 10);
+        let mut reduction = ProportionalRateReduction::new(20, 10);
         let mut in_flight = 19;
         let mut sent = Vec::new();
         for _ in 0..19 {
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn below_its_aim_it_grows_by_a_packet_an_ack_and_only_if_nothing_more_is_lost() {
-        let mut reduction = Reduction::new(20, 10);
+        let mut reduction = ProportionalRateReduction::new(20, 10);
         for (is_good, window) in [(false, 5), (true, 6)] {
-            reduction = Reduction { delivered: 3, sent: 3, ..reduction };
+            reduction = ProportionalRateReduction { delivered: 3, sent: 3, ..reduction };
             reduction.on_ack(1, 4, is_good);
             assert_eq!(reduction.window(), window);
         }

@@ -6,7 +6,7 @@
 //! the RFCs describe. The cost of an ACK does not grow with the window.
 
 use super::rack::Rack;
-use super::segment_set::Ranges;
+use super::segment_set::SegmentSet;
 use crate::base::units::{Duration, Time};
 use crate::transport::endpoint::timer_ticks;
 use crate::transport::{Recovery, Reliability};
@@ -25,7 +25,7 @@ enum Phase {
 /// What an ACK has told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Told {
+pub struct AckOutcome {
     /// Segments now known to be received that were not before.
     pub received: u32,
     /// Whether the last segment, which may be short, is among them.
@@ -59,11 +59,11 @@ pub struct Scoreboard {
     /// The end of what has ever been sent.
     highest: u32,
     /// Segments beyond `cumulative` that the receiver has; only SACK knows.
-    received: Ranges,
+    received: SegmentSet,
     /// Segments that have left the network as duplicate ACKs tell, without SACK.
     duplicates: u32,
     /// Segments that are lost and not yet sent again.
-    lost: Ranges,
+    lost: SegmentSet,
     /// Gaps before this have been judged.
     judged: u32,
     phase: Phase,
@@ -93,9 +93,9 @@ impl Scoreboard {
             cumulative: 0,
             next: 0,
             highest: 0,
-            received: Ranges::default(),
+            received: SegmentSet::default(),
             duplicates: 0,
-            lost: Ranges::default(),
+            lost: SegmentSet::default(),
             judged: 0,
             phase: Phase::Open,
             recovery_ends: 0,
@@ -224,7 +224,13 @@ impl Scoreboard {
 
     /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it. It echoes the
     /// time stamp `echo`.
-    pub fn on_ack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> Told {
+    pub fn on_ack(
+        &mut self,
+        sequence: u32,
+        block: (u32, u32),
+        now: Time,
+        echo: Time,
+    ) -> AckOutcome {
         let advanced = sequence.saturating_sub(self.cumulative);
         let mut told = match self.recovery {
             Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now, echo),
@@ -245,13 +251,13 @@ impl Scoreboard {
     }
 
     /// Takes a NACK of a go-back-N receiver in: starts again from the gap.
-    pub fn on_nack(&mut self, sequence: u32, now: Time) -> Told {
+    pub fn on_nack(&mut self, sequence: u32, now: Time) -> AckOutcome {
         let told = self.on_ack(sequence, (0, 0), now, Time::NEVER);
         let was_ahead = self.next > self.cumulative;
         let loss = was_ahead && self.begin_recovery();
         let lost = self.flight_size();
         self.next = self.cumulative;
-        Told { lost, loss, ..told }
+        AckOutcome { lost, loss, ..told }
     }
 
     /// A repair begins, unless one is under way in this window of data.
@@ -266,7 +272,7 @@ impl Scoreboard {
         is_new
     }
 
-    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> Told {
+    fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> AckOutcome {
         let mut original = None;
         if let Some(rack) = &mut self.rack {
             self.received.holes(self.cumulative, sequence, |from, to| {
@@ -301,7 +307,7 @@ impl Scoreboard {
 
     /// What was taken for lost in a repair or at a time-out may still come, and the next loss is a new one.
     /// Says what RACK takes for lost nevertheless.
-    pub fn undo(&mut self, now: Time) -> Told {
+    pub fn undo(&mut self, now: Time) -> AckOutcome {
         let was_repair = self.phase == Phase::Recovering;
         self.phase = Phase::Open;
         self.recovery_ends = self.cumulative;
@@ -316,16 +322,16 @@ impl Scoreboard {
         }
         self.lost.remove(0, self.next);
         let lost = self.judge_times(now);
-        Told { lost, loss: lost > 0 && self.begin_recovery(), ..Told::default() }
+        AckOutcome { lost, loss: lost > 0 && self.begin_recovery(), ..AckOutcome::default() }
     }
 
     /// RACK judges what is overdue by now, without an ACK.
-    pub fn on_time(&mut self, now: Time) -> Told {
+    pub fn on_time(&mut self, now: Time) -> AckOutcome {
         if now < self.judges_at {
-            return Told::default();
+            return AckOutcome::default();
         }
         let lost = self.judge_times(now);
-        Told { lost, loss: lost > 0 && self.begin_recovery(), ..Told::default() }
+        AckOutcome { lost, loss: lost > 0 && self.begin_recovery(), ..AckOutcome::default() }
     }
 
     /// Declares lost what left so long before what has come that it is overdue; says how many segments that
@@ -347,9 +353,9 @@ impl Scoreboard {
     }
 
     /// The receiver has everything before `sequence`.
-    fn advance(&mut self, sequence: u32) -> Told {
+    fn advance(&mut self, sequence: u32) -> AckOutcome {
         if sequence <= self.cumulative {
-            return Told::default();
+            return AckOutcome::default();
         }
         let knew_last = self.received.runs().next_back().is_some_and(|run| run.1 == self.total);
         let known = self.received.remove(0, sequence);
@@ -358,17 +364,17 @@ impl Scoreboard {
         self.cumulative = sequence;
         self.next = self.next.max(sequence);
         let has_last = sequence == self.total && !knew_last;
-        Told { received, has_last, ..Told::default() }
+        AckOutcome { received, has_last, ..AckOutcome::default() }
     }
 
-    fn on_plain_ack(&mut self, sequence: u32) -> Told {
+    fn on_plain_ack(&mut self, sequence: u32) -> AckOutcome {
         if sequence > self.cumulative {
             return self.on_new_ack(sequence);
         }
         if sequence < self.cumulative || self.next == self.cumulative {
-            return Told::default();
+            return AckOutcome::default();
         }
-        let Some(wanted) = self.duplicate_acks else { return Told::default() };
+        let Some(wanted) = self.duplicate_acks else { return AckOutcome::default() };
         let is_guarded = self.recovery_ends > 0 && self.cumulative <= self.recovery_ends;
         match self.phase {
             Phase::Recovering => self.duplicates += 1,
@@ -382,11 +388,11 @@ impl Scoreboard {
         if is_loss {
             self.lost.insert(self.cumulative, self.cumulative + 1);
         }
-        Told { lost: u32::from(is_loss), loss: is_loss, ..Told::default() }
+        AckOutcome { lost: u32::from(is_loss), loss: is_loss, ..AckOutcome::default() }
     }
 
     /// An ACK for new data, without SACK.
-    fn on_new_ack(&mut self, sequence: u32) -> Told {
+    fn on_new_ack(&mut self, sequence: u32) -> AckOutcome {
         let mut told = self.advance(sequence);
         let is_partial = self.phase == Phase::Recovering && sequence < self.recovery_ends;
         if is_partial && self.recovery == Recovery::NewReno {

@@ -9,13 +9,13 @@ type Runs = VecDeque<(u32, u32)>;
 /// A set of segment numbers. Changes at either end, which is where ACKs make them, cost the same however
 /// many runs there are.
 #[derive(Clone, Debug, Default)]
-pub struct Ranges {
+pub struct SegmentSet {
     /// None before the first: most flows never have a gap, and a million of them are to fit in memory.
     runs: Option<Box<Runs>>,
     count: u32,
 }
 
-impl Ranges {
+impl SegmentSet {
     /// How many segments there are.
     pub fn count(&self) -> u32 {
         self.count
@@ -127,7 +127,7 @@ mod tests {
         fn it_behaves_as_a_set(
             steps in prop::collection::vec((any::<bool>(), 0_u32..60, 0_u32..20), 0..60)
         ) {
-            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            let (mut ranges, mut set) = (SegmentSet::default(), BTreeSet::new());
             for (insert, from, length) in steps {
                 let to = from + length;
                 let before = set.len();

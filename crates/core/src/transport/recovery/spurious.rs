@@ -12,7 +12,7 @@ use crate::base::units::Time;
 
 /// What a sender knows of a loss that may have been none.
 #[derive(Clone, Copy, Debug)]
-pub struct Undo {
+pub struct SpuriousLoss {
     /// Whether time-outs are doubted by new data (F-RTO), and whether the present one is.
     frto: bool,
     doubts: bool,
@@ -28,7 +28,7 @@ pub struct Undo {
     duplicates: u32,
 }
 
-impl Undo {
+impl SpuriousLoss {
     /// Nothing has been lost.
     pub fn new(frto: bool) -> Self {
         Self {
@@ -138,8 +138,8 @@ mod tests {
     }
 
     /// Segment 5 is sent again at 100 ms, and 15 at 110 ms.
-    fn repaired() -> Undo {
-        let mut undo = Undo::new(false);
+    fn repaired() -> SpuriousLoss {
+        let mut undo = SpuriousLoss::new(false);
         undo.begin(5);
         undo.on_copy(5, at(100));
         undo.on_copy(15, at(110));

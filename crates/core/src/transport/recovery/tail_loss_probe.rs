@@ -20,7 +20,7 @@ struct Probe {
 
 /// The probes of one sender.
 #[derive(Clone, Copy, Debug)]
-pub struct Tail {
+pub struct TailLossProbe {
     /// How much longer a segment that is alone waits: as long as its ACK may be delayed.
     alone: Duration,
     timer_tick: Duration,
@@ -30,7 +30,7 @@ pub struct Tail {
     probe: Option<Probe>,
 }
 
-impl Tail {
+impl TailLossProbe {
     /// No probe is due yet.
     pub fn new(alone: Duration, timer_tick: Duration) -> Self {
         Self { alone, timer_tick, due: Time::NEVER, is_wanted: false, probe: None }
@@ -102,8 +102,8 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn waiting(flight: u32, timeout: u64) -> Tail {
-        let mut tail = Tail::new(Duration::from_millis(200), Duration::ZERO);
+    fn waiting(flight: u32, timeout: u64) -> TailLossProbe {
+        let mut tail = TailLossProbe::new(Duration::from_millis(200), Duration::ZERO);
         tail.wait(at(0), Duration::from_millis(100), flight, at(timeout));
         tail
     }

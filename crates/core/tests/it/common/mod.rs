@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use sojourn_core::base::run_control::Watch;
+use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::Parameter;
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
@@ -28,7 +28,7 @@ pub fn try_run(scenario: &Value) -> Result<Results, String> {
 /// Runs a scenario in so many parts on so many threads, or says what is wrong with it.
 pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
     let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
-    let results = scenario.run_in_parts(parts, threads, &Watch::default());
+    let results = scenario.run_in_parts(parts, threads, &RunControl::default());
     results.map_err(|problem| problem.to_string())
 }
 

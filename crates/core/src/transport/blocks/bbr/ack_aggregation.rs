@@ -17,7 +17,7 @@ const RESET: f64 = (1 << 20) as f64;
 
 /// What is known of the aggregation of ACKs; payload in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Aggregation {
+pub struct AckAggregation {
     reset: f64,
     /// Since when ACKs have come faster than the bandwidth, and how much.
     from: Time,
@@ -28,7 +28,7 @@ pub struct Aggregation {
     rounds: u32,
 }
 
-impl Aggregation {
+impl AckAggregation {
     /// Nothing is known of a flow of packets of so much payload, which starts now.
     pub fn new(packet: f64, start: Time) -> Self {
         Self { reset: RESET * packet, from: start, acked: 0.0, most: [0.0; 2], rounds: 0 }
@@ -78,8 +78,8 @@ mod tests {
     }
 
     /// ACKs for so many packets every so many milliseconds until then, within a window of 50 packets.
-    fn heard(packets: u64, every_ms: u64, until_ms: u64) -> Aggregation {
-        let mut aggregation = Aggregation::new(1000.0, at(0));
+    fn heard(packets: u64, every_ms: u64, until_ms: u64) -> AckAggregation {
+        let mut aggregation = AckAggregation::new(1000.0, at(0));
         for ms in (every_ms..=until_ms).step_by(every_ms as usize) {
             aggregation.learn(at(ms), Bytes(1000 * packets), false, BANDWIDTH, 50e3);
         }

@@ -47,7 +47,7 @@ pub struct Sample {
 
 /// What a sender remembers of its packets on the way.
 #[derive(Clone, Debug)]
-pub struct Delivery {
+pub struct DeliveryRate {
     header: u64,
     packet: u64,
     sent: VecDeque<Sent>,
@@ -65,7 +65,7 @@ pub struct Delivery {
     rounds: u32,
 }
 
-impl Delivery {
+impl DeliveryRate {
     /// Nothing has been sent.
     pub fn new(path: &Path) -> Self {
         Self {
@@ -175,14 +175,14 @@ impl Delivery {
 
 /// Whether a rate has stopped growing although more was sent: then the pipe is full.
 #[derive(Clone, Copy, Debug)]
-pub struct Plateau {
+pub struct FullPipe {
     growth: f64,
     rounds: u32,
     baseline: f64,
     count: u32,
 }
 
-impl Plateau {
+impl FullPipe {
     /// After so many rounds in which the rate has not grown by this factor.
     pub fn new(growth: f64, rounds: u32) -> Self {
         Self { growth, rounds, baseline: 0.0, count: 0 }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_what_came_over_the_time_from_the_last_ack_before_the_packet_left() {
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         for us in [0, 10, 20] {
             delivery.on_sent(at(us), Bytes(1000));
         }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_leaves_after_an_ack_counts_from_it_and_none_faster_than_it_left() {
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         for us in [0, 50] {
             delivery.on_sent(at(us), Bytes(1000));
         }
@@ -257,7 +257,7 @@ mod tests {
         assert!((sample.rate.unwrap() - 1920.0 / 110e-6).abs() < 1e-3);
         assert_eq!(sample.in_flight, 1920.0);
         // Sent 200 us apart, acknowledged at once: the time that sending took counts.
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         delivery.on_sent(at(0), Bytes(1000));
         delivery.on_sent(at(200), Bytes(1000));
         delivery.on_ack(&answer(290, 0, 1), LEAST);
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn rounds_end_with_what_left_after_the_last_one_ended() {
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         let mut starts = Vec::new();
         for us in 0..30_u64 {
             delivery.on_sent(at(us), Bytes(1000));
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn losses_and_limits_are_told_with_the_packets_that_left_before() {
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         delivery.on_sent(at(0), Bytes(1000));
         delivery.on_sent(at(1), Bytes(1000));
         delivery.limit();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_limit_lasts_until_something_is_delivered_that_left_after_it() {
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         delivery.on_sent(at(0), Bytes(1000));
         delivery.limit();
         // All is delivered that was in flight, but nothing that left later.
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_pipe_is_full_after_three_rounds_of_little_growth() {
-        let mut plateau = Plateau::new(1.25, 3);
+        let mut plateau = FullPipe::new(1.25, 3);
         for (rate, is_full) in
             [(1.0, false), (2.0, false), (2.4, false), (2.5, false), (2.6, false), (3.0, false)]
         {

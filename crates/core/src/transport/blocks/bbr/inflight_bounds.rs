@@ -83,7 +83,7 @@ impl LossRound {
 
 /// Bounds on the bandwidth, in bytes a second, and on what is in flight, in bytes; infinite for none.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct InflightBounds {
     packet: f64,
     least: f64,
     rate: f64,
@@ -96,7 +96,7 @@ pub struct Bounds {
     per_packet: f64,
 }
 
-impl Bounds {
+impl InflightBounds {
     /// None yet; what is in flight may always be `least`.
     pub fn new(packet: f64, least: f64) -> Self {
         Self {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_with_losses_leaves_what_came_through_but_seven_tenths_at_least() {
-        let mut bounds = Bounds::new(PACKET, 4.0 * PACKET);
+        let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
         let mut round = LossRound::default();
         round.go_on(&came(11e6, 80.0));
         bounds.shorten(&round, 0.7, 12.5e6, 200.0 * PACKET);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_long_term_bound_is_left_to_others_but_a_packet_at_least() {
-        let mut bounds = Bounds::new(PACKET, 4.0 * PACKET);
+        let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
         assert!(bounds.with_headroom(0.15).is_infinite());
         for (long, left) in [(100.0, 85.0), (6.0, 5.0), (4.0, 4.0)] {
             bounds.set_long(long * PACKET);
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_probe_raises_its_bound_by_one_two_and_four_packets_in_a_round_trip() {
-        let mut bounds = Bounds::new(PACKET, 4.0 * PACKET);
+        let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
         bounds.set_long(128.0 * PACKET);
         bounds.begin_climb(128.0 * PACKET);
         for packets in [129.0, 131.0, 135.0] {

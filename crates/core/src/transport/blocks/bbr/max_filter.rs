@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 /// Values with the times at which they were seen, by whatever clock, as far as each may yet be the largest.
 #[derive(Clone, Debug)]
-pub struct Sliding<C, V> {
+pub struct MaxFilter<C, V> {
     /// Falling.
     values: VecDeque<(C, V)>,
 }
 
-impl<C, V> Default for Sliding<C, V> {
+impl<C, V> Default for MaxFilter<C, V> {
     fn default() -> Self {
         Self { values: VecDeque::new() }
     }
 }
 
-impl<C: Copy, V: Copy + PartialOrd> Sliding<C, V> {
+impl<C: Copy, V: Copy + PartialOrd> MaxFilter<C, V> {
     /// Takes a value in at a time that is no earlier than the last, and forgets those that are too old; only
     /// now are they forgotten.
     pub fn add(&mut self, now: C, value: V, is_too_old: impl Fn(C) -> bool) {
@@ -45,7 +45,7 @@ mod tests {
         fn it_is_the_largest_of_those_that_are_not_too_old(
             steps in prop::collection::vec((0_u32..5, 0_u32..20), 1..100), span in 1_u32..12,
         ) {
-            let (mut sliding, mut all, mut now) = (Sliding::default(), Vec::new(), 0);
+            let (mut sliding, mut all, mut now) = (MaxFilter::default(), Vec::new(), 0);
             prop_assert_eq!(sliding.largest(), None);
             for (later, value) in steps {
                 now += later;

@@ -3,11 +3,11 @@
 //! Sources: [bbr16] and [bbr26], as far as they agree. When a flow looks for more bandwidth, and how much it
 //! lets be in flight, each version decides for itself.
 
-use super::delivery_rate::{Delivery, Plateau, Sample};
-use super::max_filter::Sliding;
-use super::window::Throttle;
+use super::delivery_rate::{DeliveryRate, FullPipe, Sample};
+use super::max_filter::MaxFilter;
+use super::window::BbrWindow;
 use crate::base::units::{Duration, Rate, Time};
-use crate::transport::{Ack, Loss, Opened, Path, Sign};
+use crate::transport::{Ack, CongestionSignal, Loss, Opened, Path};
 
 /// The least round-trip time of late.
 #[derive(Clone, Copy, Debug)]
@@ -49,32 +49,32 @@ impl LeastRtt {
 }
 
 /// What a flow knows of the bottleneck, and what it sends accordingly; payload in bytes.
-pub struct Bottleneck {
+pub struct PathModel {
     /// Payload of a packet.
     pub packet: f64,
     /// How data comes through.
-    pub delivery: Delivery,
+    pub delivery: DeliveryRate,
     /// The window and the pace.
-    pub throttle: Throttle,
+    pub throttle: BbrWindow,
     /// Delivery rates in bytes a second, by a clock of the version, and over how many of its steps.
-    bandwidth: Sliding<u32, f64>,
+    bandwidth: MaxFilter<u32, f64>,
     steps: u32,
     /// Whether the bandwidth has stopped growing.
-    pub plateau: Plateau,
+    pub plateau: FullPipe,
     /// Whether it has ever done so.
     pub has_been_full: bool,
     /// The round-trip time of the path itself.
     pub least_rtt: LeastRtt,
 }
 
-impl Bottleneck {
+impl PathModel {
     /// Nothing is known. Of the delivery rates of so many steps of the version's clock the largest counts.
-    pub fn new(path: &Path, throttle: Throttle, plateau: Plateau, steps: u32) -> Self {
+    pub fn new(path: &Path, throttle: BbrWindow, plateau: FullPipe, steps: u32) -> Self {
         Self {
             packet: path.format.payload.0 as f64,
-            delivery: Delivery::new(path),
+            delivery: DeliveryRate::new(path),
             throttle,
-            bandwidth: Sliding::default(),
+            bandwidth: MaxFilter::default(),
             steps,
             plateau,
             has_been_full: false,
@@ -132,7 +132,7 @@ impl Bottleneck {
     /// Something was lost.
     pub fn on_loss(&mut self, loss: &Loss, is_paused: bool) {
         self.throttle.on_loss(loss, is_paused);
-        if loss.sign == Sign::Timeout {
+        if loss.sign == CongestionSignal::Timeout {
             self.delivery.on_timeout();
         }
     }
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_sender_that_held_back_shows_no_less_bandwidth_than_is_known() {
-        let throttle = Throttle::new(&path(), 10, 4, 2.0);
-        let mut model = Bottleneck::new(&path(), throttle, Plateau::new(1.25, 3), 2);
+        let throttle = BbrWindow::new(&path(), 10, 4, 2.0);
+        let mut model = PathModel::new(&path(), throttle, FullPipe::new(1.25, 3), 2);
         let sample = |rate, is_limited| Sample { rate: Some(rate), is_limited, ..SAMPLE };
         for (step, rate, is_limited, known) in [
             (0, 5.0, false, 5.0),

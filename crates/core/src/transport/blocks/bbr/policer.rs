@@ -21,7 +21,7 @@ const LEAST: Duration = Duration::from_millis(1);
 
 /// What an ACK, or a time-out, tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct PolicerVerdict {
     /// When.
     pub now: Time,
     /// Payload that has come through.
@@ -55,7 +55,7 @@ impl Policer {
     }
 
     /// Takes in what an ACK tells; says whether the rate has been held long enough, if that may end now.
-    pub fn learn(&mut self, told: &Told, may_end: bool) -> bool {
+    pub fn learn(&mut self, told: &PolicerVerdict, may_end: bool) -> bool {
         if self.held.is_some() {
             self.rounds += u32::from(may_end && told.starts_round);
             let is_over = self.rounds >= HELD_ROUNDS;
@@ -76,7 +76,7 @@ impl Policer {
         *self = Self { began: Some(now), before: self.before, ..Self::default() };
     }
 
-    fn sample(&mut self, told: &Told, began: Time) {
+    fn sample(&mut self, told: &PolicerVerdict, began: Time) {
         self.came += told.came.0;
         self.lost += told.lost.0;
         self.rounds += u32::from(told.starts_round);
@@ -106,10 +106,10 @@ mod tests {
     use super::*;
 
     /// What an ACK tells at the end of a round trip of 10 ms.
-    fn told(round: u64, came: u64, lost: u64) -> Told {
+    fn told(round: u64, came: u64, lost: u64) -> PolicerVerdict {
         let now = Time::ZERO + Duration::from_millis(10 * round);
         let (came, lost) = (Bytes(came), Bytes(lost));
-        Told { now, came, lost, starts_round: true, is_limited: false }
+        PolicerVerdict { now, came, lost, starts_round: true, is_limited: false }
     }
 
     /// Lets so many round trips pass, in each of which so much comes through and is lost; says whether
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(other.rate(), None, "a fifth more than before");
         let mut limited = Policer::default();
         pass(&mut limited, 0, 8, 10_000, 2_500);
-        limited.learn(&Told { is_limited: true, ..told(8, 9, 9) }, true);
+        limited.learn(&PolicerVerdict { is_limited: true, ..told(8, 9, 9) }, true);
         pass(&mut limited, 9, 8, 10_000, 2_500);
         assert_eq!(limited.rate(), None, "all begins anew");
     }

@@ -2,9 +2,9 @@
 //!
 //! Source: [bbr26], its sections on the pacing rate and the congestion window; [bbr16]'s are the same.
 
-use super::delivery_rate::Delivery;
+use super::delivery_rate::DeliveryRate;
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::transport::{Ack, Allowance, Loss, Path, Sign};
+use crate::transport::{Ack, Allowance, CongestionSignal, Loss, Path};
 
 /// What is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ enum Repair {
 
 /// A window and a pace; payload in bytes, and in bytes a second.
 #[derive(Clone, Debug)]
-pub struct Throttle {
+pub struct BbrWindow {
     packet: f64,
     /// A packet on the wire over its payload.
     expansion: f64,
@@ -33,7 +33,7 @@ pub struct Throttle {
     repair: Repair,
 }
 
-impl Throttle {
+impl BbrWindow {
     /// With these windows in packets, and a rate of `gain` initial windows a round trip.
     pub fn new(path: &Path, initial: u32, least: u32, gain: f64) -> Self {
         let packet = path.format.payload.0 as f64;
@@ -73,7 +73,7 @@ impl Throttle {
 
     /// Opens the window towards its aim by what was acknowledged. Until the pipe has been full once it is
     /// not cut to the aim either.
-    pub fn open(&mut self, ack: &Ack, aim: f64, has_been_full: bool, delivery: &Delivery) {
+    pub fn open(&mut self, ack: &Ack, aim: f64, has_been_full: bool, delivery: &DeliveryRate) {
         let grown = self.window + ack.bytes.0 as f64;
         if has_been_full {
             self.window = grown.min(aim);
@@ -112,16 +112,16 @@ impl Throttle {
     /// A repair begins.
     pub fn on_loss(&mut self, loss: &Loss, is_paused: bool) {
         match loss.sign {
-            Sign::Gap if self.repair == Repair::Nothing => {
+            CongestionSignal::Gap if self.repair == Repair::Nothing => {
                 self.save(is_paused);
                 self.repair = Repair::Gap;
             }
-            Sign::Timeout => {
+            CongestionSignal::Timeout => {
                 self.save(is_paused);
                 self.repair = Repair::All(None);
                 self.window = self.packet;
             }
-            Sign::Gap | Sign::Mark => {}
+            CongestionSignal::Gap | CongestionSignal::Mark => {}
         }
     }
 
@@ -187,7 +187,7 @@ impl Stay {
         now: Time,
         starts_round: bool,
         most: (f64, Duration),
-        delivery: &mut Delivery,
+        delivery: &mut DeliveryRate,
     ) -> bool {
         let (in_flight, lasts) = most;
         // What comes now is no measure of what the path can carry.
@@ -211,18 +211,18 @@ mod tests {
 
     const PACKET: f64 = 960.0;
 
-    fn loss(sign: Sign) -> Loss {
+    fn loss(sign: CongestionSignal) -> Loss {
         Loss { now: Time::ZERO, flight: Bytes(9600), lost: Bytes::ZERO, sign }
     }
 
-    fn assert_window(throttle: &Throttle, packets: f64) {
+    fn assert_window(throttle: &BbrWindow, packets: f64) {
         let window = throttle.window() / PACKET;
         assert!((window - packets).abs() < 1e-9, "{window} is not {packets}");
     }
 
     #[test]
     fn a_rate_is_that_of_the_payload_with_its_headers_and_at_most_the_lines() {
-        let mut throttle = Throttle::new(&path(), 10, 4, 2.0);
+        let mut throttle = BbrWindow::new(&path(), 10, 4, 2.0);
         // Two windows of ten packets of 1000 B in 100 us are more than 1 Gb/s.
         assert_eq!(throttle.allowance().rate, Some(Rate::from_gbps(1)));
         throttle.begin(2.0, Duration::from_millis(1));
@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_window_opens_by_what_is_acknowledged_and_closes_to_its_aim_once_the_pipe_was_full() {
-        let (mut throttle, delivery) = (Throttle::new(&path(), 10, 4, 2.0), Delivery::new(&path()));
+        let (mut throttle, delivery) =
+            (BbrWindow::new(&path(), 10, 4, 2.0), DeliveryRate::new(&path()));
         throttle.open(&ack(1, 2), 0.0, false, &delivery);
         assert_window(&throttle, 11.0);
         throttle.open(&ack(1, 2), 20.0 * PACKET, true, &delivery);
@@ -248,8 +249,8 @@ mod tests {
 
     #[test]
     fn a_time_out_leaves_a_packet_and_the_window_comes_back_when_all_is_repaired() {
-        let mut throttle = Throttle::new(&path(), 10, 4, 2.0);
-        throttle.on_loss(&loss(Sign::Timeout), false);
+        let mut throttle = BbrWindow::new(&path(), 10, 4, 2.0);
+        throttle.on_loss(&loss(CongestionSignal::Timeout), false);
         assert_window(&throttle, 1.0);
         for (cumulative, next, packets) in [(1, 10, 1.0), (9, 12, 1.0), (10, 12, 10.0)] {
             throttle.on_ack(&ack(cumulative, next));
@@ -259,8 +260,8 @@ mod tests {
 
     #[test]
     fn while_a_gap_is_repaired_as_much_goes_as_came_and_then_the_window_is_back() {
-        let mut throttle = Throttle::new(&path(), 10, 4, 2.0);
-        throttle.on_loss(&loss(Sign::Gap), false);
+        let mut throttle = BbrWindow::new(&path(), 10, 4, 2.0);
+        throttle.on_loss(&loss(CongestionSignal::Gap), false);
         let repairing = Ack { is_recovering: true, in_flight: Bytes(960 * 6), ..ack(1, 10) };
         throttle.on_ack(&repairing);
         assert!(throttle.is_repairing());
@@ -276,9 +277,9 @@ mod tests {
     #[test]
     fn a_stay_begins_when_little_is_in_flight_and_lasts_its_time_and_a_round_trip() {
         let ms = |ms| Time::ZERO + Duration::from_millis(ms);
-        let mut delivery = Delivery::new(&path());
+        let mut delivery = DeliveryRate::new(&path());
         let mut stay = Stay::default();
-        let mut is_over = |at, starts_round, delivery: &mut Delivery| {
+        let mut is_over = |at, starts_round, delivery: &mut DeliveryRate| {
             stay.is_over(ms(at), starts_round, (PACKET, Duration::from_millis(200)), delivery)
         };
         delivery.on_sent(ms(0), Bytes(1000));

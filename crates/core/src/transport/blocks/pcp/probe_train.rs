@@ -6,7 +6,7 @@
 
 use crate::base::random::Random;
 use crate::base::units::{Duration, Time};
-use crate::transport::Beside;
+use crate::transport::TrainPacket;
 
 crate::choices! {
     /// How the slope of a train's one-way delays is judged.
@@ -64,7 +64,7 @@ pub struct Shape {
     /// How many packets.
     pub packets: u32,
     /// What each is: a segment of the flow, or padding.
-    pub each: Beside,
+    pub each: TrainPacket,
     /// Time from one to the next.
     pub gap: Duration,
     /// How long after the last packet its answer is given up.
@@ -84,7 +84,7 @@ pub enum Ended {
 
 /// A train on its way.
 #[derive(Clone, Debug)]
-pub struct Train {
+pub struct ProbeTrain {
     shape: Shape,
     /// Packets whose time has come, and when the next one's does.
     ripe: u32,
@@ -99,7 +99,7 @@ pub struct Train {
     points: Vec<(f64, f64)>,
 }
 
-impl Train {
+impl ProbeTrain {
     /// A train whose first packet is due.
     pub fn new(shape: Shape, now: Time) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Train {
     }
 
     fn carries_data(&self) -> bool {
-        self.shape.each == Beside::Segment
+        self.shape.each == TrainPacket::Segment
     }
 
     /// When the next packet is due, or after the last the answers are late.
@@ -142,7 +142,7 @@ impl Train {
     }
 
     /// The packet that is due.
-    pub fn beside(&mut self, now: Time) -> Option<Beside> {
+    pub fn beside(&mut self, now: Time) -> Option<TrainPacket> {
         if self.handed >= self.ripe {
             return None;
         }
@@ -189,8 +189,8 @@ mod tests {
     fn sent_over(cross: Rate, rate: Rate) -> Slope {
         let small = Bytes(125);
         let gap = rate.transmit(FULL);
-        let shape = Shape { packets: 20, each: Beside::Segment, gap, patience: gap * 100 };
-        let mut train = Train::new(shape, Time::ZERO);
+        let shape = Shape { packets: 20, each: TrainPacket::Segment, gap, patience: gap * 100 };
+        let mut train = ProbeTrain::new(shape, Time::ZERO);
         let (mut free, mut comes) = (Time::ZERO, Time::ZERO);
         let mut ended = None;
         for i in 0..20 {
@@ -199,7 +199,7 @@ mod tests {
                 assert_eq!(train.next_timer(), now);
                 assert_eq!(train.on_timer(now), None);
             }
-            assert_eq!(train.beside(now), Some(Beside::Segment));
+            assert_eq!(train.beside(now), Some(TrainPacket::Segment));
             assert_eq!(train.beside(now), None, "one at a time");
             train.on_sent(now);
             while cross.0 > 1 && comes <= now {
@@ -272,11 +272,11 @@ mod tests {
     #[test]
     fn a_train_with_an_answer_missing_is_lost_and_one_without_data_says_nothing() {
         let at = |us| Time::ZERO + Duration::from_micros(us);
-        let padding = Beside::Padding(Bytes(250));
+        let padding = TrainPacket::Padding(Bytes(250));
         let (gap, patience) = (Duration::from_micros(100), Duration::from_micros(1000));
         let shape = Shape { packets: 3, each: padding, gap, patience };
         for taken in [3, 1] {
-            let mut train = Train::new(shape, at(0));
+            let mut train = ProbeTrain::new(shape, at(0));
             for i in 0..3 {
                 assert_eq!(train.on_timer(at(100 * i)), None);
                 if i < taken {

@@ -62,7 +62,7 @@ struct Round {
 
 /// What one sender knows of the queue.
 #[derive(Clone, Debug)]
-pub struct Compensation {
+pub struct RateCompensation {
     config: Config,
     least: f64,
     round: Option<Round>,
@@ -74,7 +74,7 @@ pub struct Compensation {
     in_vain: u32,
 }
 
-impl Compensation {
+impl RateCompensation {
     /// Nothing has been seen, but the least delay may be known, in seconds; else it is infinite.
     pub fn new(config: &Config, least: f64) -> Self {
         Self {
@@ -163,15 +163,15 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn compensation(change: &Value) -> Compensation {
+    fn compensation(change: &Value) -> RateCompensation {
         let mut config =
             json!({ "allowance": 0, "drain": 1, "period": 1, "settle": 0, "tries": 3 });
         config.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        Compensation::new(&Config::read(&config).unwrap(), f64::INFINITY)
+        RateCompensation::new(&Config::read(&config).unwrap(), f64::INFINITY)
     }
 
     /// What it does after a round trip in which delays went from one to another, in milliseconds.
-    fn after(compensation: &mut Compensation, start: u64, from: f64, to: f64) -> f64 {
+    fn after(compensation: &mut RateCompensation, start: u64, from: f64, to: f64) -> f64 {
         let factors: Vec<f64> = (0..=10_u32)
             .filter_map(|i| {
                 let now = start + 10 * u64::from(i);
@@ -210,7 +210,7 @@ mod tests {
         let mut stranger = compensation(&json!({}));
         keeps(after(&mut stranger, 100, 70.0, 70.0), 1.0);
         keeps(stranger.least(), 0.07);
-        let mut told = Compensation { least: 0.05, ..compensation(&json!({})) };
+        let mut told = RateCompensation { least: 0.05, ..compensation(&json!({})) };
         keeps(after(&mut told, 100, 70.0, 70.0), 0.8);
         keeps(told.least(), 0.05);
     }

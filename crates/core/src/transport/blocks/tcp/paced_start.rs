@@ -7,12 +7,13 @@ use super::window::{self, Controlled, Law, Window};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Header, Kind};
 use crate::transport::{
-    Ack, Allowance, Controller, Leaving, Loss, Mechanism, Opened, Path, Reliability, Sign,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, OutgoingPacket, Path,
+    Reliability,
 };
 
 /// What a flow's first flight is to be.
 #[derive(Clone, Debug)]
-pub struct FirstFlight {
+pub struct PacedStart {
     /// How large it may be.
     pub size: Size,
     /// What follows if some of it is lost.
@@ -51,7 +52,7 @@ pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
 pub fn controller(
     window: &Window,
     law: impl Law + 'static,
-    flight: FirstFlight,
+    flight: PacedStart,
     path: &Path,
 ) -> Box<dyn Controller> {
     Box::new(Starter {
@@ -67,7 +68,7 @@ pub fn controller(
 
 /// The state of one flow; windows in packets.
 struct Starter<L> {
-    flight: FirstFlight,
+    flight: PacedStart,
     /// A packet on the wire, and the rate at which it leaves the sender.
     on_wire: Bytes,
     line: Rate,
@@ -123,20 +124,20 @@ impl<L: Law> Starter<L> {
     }
 
     /// Takes a loss in; says whether it needs no other answer.
-    fn crashes(&mut self, sign: Sign) -> bool {
+    fn crashes(&mut self, sign: CongestionSignal) -> bool {
         let Some(flying) = &mut self.flying else { return false };
         flying.rate = None;
         match (self.flight.after_loss, sign) {
-            (AfterLoss::Initial, Sign::Gap | Sign::Mark) => {
+            (AfterLoss::Initial, CongestionSignal::Gap | CongestionSignal::Mark) => {
                 self.flying = None;
                 self.window.set(self.initial);
                 true
             }
-            (AfterLoss::HalfOfArrived, Sign::Gap | Sign::Mark) => {
-                flying.was_hit = sign == Sign::Gap;
+            (AfterLoss::HalfOfArrived, CongestionSignal::Gap | CongestionSignal::Mark) => {
+                flying.was_hit = sign == CongestionSignal::Gap;
                 false
             }
-            (AfterLoss::Initial | AfterLoss::HalfOfArrived, Sign::Timeout) => {
+            (AfterLoss::Initial | AfterLoss::HalfOfArrived, CongestionSignal::Timeout) => {
                 self.flying = None;
                 false
             }
@@ -183,7 +184,7 @@ impl<L: Law> Controller for Starter<L> {
         Allowance { rate, ..self.window.allowance() }
     }
 
-    fn header(&self, leaving: &Leaving) -> Header {
+    fn header(&self, leaving: &OutgoingPacket) -> Header {
         match self.flight.size {
             Size::Approved { request, .. } if leaving.kind == Kind::Syn => request,
             Size::Approved { .. } | Size::Packets(_) => Header::NONE,
@@ -212,13 +213,13 @@ mod tests {
             now: Time::ZERO,
             flight: Bytes(960 * 40),
             lost: Bytes::ZERO,
-            sign: Sign::Gap,
+            sign: CongestionSignal::Gap,
         });
     }
 
     /// A flow with a first flight of 40 packets of 1000 B, which take 1 ms.
     fn flying(after_loss: AfterLoss) -> Box<dyn Controller> {
-        let first = FirstFlight { size: Size::Packets(40.0), after_loss };
+        let first = PacedStart { size: Size::Packets(40.0), after_loss };
         let mut flow = controller(&defaults(), Reno, first, &path());
         let (now, rtt) = (Time::ZERO, Duration::from_millis(1));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });

@@ -8,7 +8,8 @@ use crate::base::schema::{fraction_if_given, positive, positive_if_given};
 use crate::base::units::Time;
 use crate::transport::recovery::spurious::Before;
 use crate::transport::{
-    Ack, Allowance, Controller, Feedback, Loss, Mechanism, Opened, Path, Reliability, Sign,
+    Ack, Allowance, CongestionSignal, Controller, Feedback, Loss, Mechanism, Opened, Path,
+    Reliability,
 };
 
 crate::parameters! {
@@ -168,7 +169,7 @@ impl<L: Law> Controller for Controlled<L> {
     fn on_loss(&mut self, loss: &Loss) {
         self.hystart.take_if(|watch| !watch.on_loss());
         // RFC 5681 §3.1: when the same segment times out again, `ssthresh` is held.
-        if loss.sign == Sign::Timeout && std::mem::replace(&mut self.timed_out, true) {
+        if loss.sign == CongestionSignal::Timeout && std::mem::replace(&mut self.timed_out, true) {
             return;
         }
         // RFC 5681 §3.1 eq. 4 starts from what is in flight, which may be less than the window; but after
@@ -181,9 +182,9 @@ impl<L: Law> Controller for Controlled<L> {
         };
         self.ssthresh = reduced.max(2.0);
         self.window = match loss.sign {
-            Sign::Gap => self.ssthresh,
-            Sign::Mark => reduced.max(1.0),
-            Sign::Timeout => 1.0,
+            CongestionSignal::Gap => self.ssthresh,
+            CongestionSignal::Mark => reduced.max(1.0),
+            CongestionSignal::Timeout => 1.0,
         };
     }
 
@@ -267,7 +268,7 @@ mod tests {
         Ack { advanced, delivered: advanced, rtt: Duration::from_millis(100), next: 100, ..ACK }
     }
 
-    fn loss(sign: Sign, packets: u64) -> Loss {
+    fn loss(sign: CongestionSignal, packets: u64) -> Loss {
         Loss { now: Time::ZERO, flight: Bytes(1000 * packets), lost: Bytes::ZERO, sign }
     }
 
@@ -317,12 +318,12 @@ mod tests {
     #[test]
     fn a_loss_starts_from_what_is_in_flight_and_leaves_two_packets_at_least() {
         for (sign, in_flight, left) in [
-            (Sign::Gap, 100, 10.0),
-            (Sign::Gap, 16, 4.0),
-            (Sign::Gap, 2, 2.0),
-            (Sign::Mark, 16, 4.0),
-            (Sign::Mark, 2, 1.0),
-            (Sign::Timeout, 100, 1.0),
+            (CongestionSignal::Gap, 100, 10.0),
+            (CongestionSignal::Gap, 16, 4.0),
+            (CongestionSignal::Gap, 2, 2.0),
+            (CongestionSignal::Mark, 16, 4.0),
+            (CongestionSignal::Mark, 2, 1.0),
+            (CongestionSignal::Timeout, 100, 1.0),
         ] {
             let mut flow = flow(&Window { initial: 40, ..plain() });
             flow.on_loss(&loss(sign, in_flight));
@@ -334,13 +335,13 @@ mod tests {
     fn after_a_time_out_slow_start_ends_where_the_law_says() {
         let mut flow = flow(&Window { initial: 12, ..plain() });
         // Three quarters are gone; the second time, for the same segment, changes nothing.
-        flow.on_loss(&loss(Sign::Timeout, 12));
-        flow.on_loss(&loss(Sign::Timeout, 12));
+        flow.on_loss(&loss(CongestionSignal::Timeout, 12));
+        flow.on_loss(&loss(CongestionSignal::Timeout, 12));
         for packets in [2.0, 3.0, 13.0] {
             flow.on_ack(&ack(1));
             assert_window(&*flow, packets);
         }
-        flow.on_loss(&loss(Sign::Timeout, 13));
+        flow.on_loss(&loss(CongestionSignal::Timeout, 13));
         flow.on_ack(&ack(1));
         flow.on_ack(&ack(1));
         assert_window(&*flow, 3.0);

@@ -4,14 +4,14 @@
 use super::{Sender, Stage};
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::{Kind, Packet};
-use crate::transport::recovery::prr::Reduction;
-use crate::transport::recovery::scoreboard::Told;
-use crate::transport::{Controller, Feedback, Loss, Recovery, Sign};
+use crate::transport::recovery::prr::ProportionalRateReduction;
+use crate::transport::recovery::scoreboard::AckOutcome;
+use crate::transport::{CongestionSignal, Controller, Feedback, Loss, Recovery};
 
 impl Sender {
     /// Whether an ACK tells of a mark. One that counts them, and acknowledges so many packets that other ACKs
     /// must have been lost, may tell of eight that are not seen, and is taken to (RFC 9768 §3.2.2.5).
-    pub(super) fn tells_of_mark(&mut self, packet: &Packet, told: Told) -> bool {
+    pub(super) fn tells_of_mark(&mut self, packet: &Packet, told: AckOutcome) -> bool {
         let counts = self.mechanism.feedback == Feedback::Count;
         if !counts || !matches!(packet.kind, Kind::Ack | Kind::Nack) {
             return packet.is_marked();
@@ -42,7 +42,7 @@ impl Sender {
             undo.begin(self.board.cumulative());
             controller.remember(now);
         }
-        self.slow_down(now, flight, Sign::Gap, controller);
+        self.slow_down(now, flight, CongestionSignal::Gap, controller);
     }
 
     /// What may be sent shrinks for a loss or mark: at once, or in proportion.
@@ -50,7 +50,7 @@ impl Sender {
         &mut self,
         now: Time,
         flight: u32,
-        sign: Sign,
+        sign: CongestionSignal,
         controller: &mut dyn Controller,
     ) {
         let before = controller.allowance().window;
@@ -58,12 +58,13 @@ impl Sender {
         if self.mechanism.shrinks_in_proportion {
             let segments = |window: Bytes| (window.0 / u64::from(self.full)) as u32;
             let target = controller.allowance().window;
-            self.reduction = Some(Reduction::new(segments(before), segments(target)));
+            self.reduction =
+                Some(ProportionalRateReduction::new(segments(before), segments(target)));
         }
     }
 
     /// Lets the window of a repair follow what has come, and that of the round trip after a mark.
-    pub(super) fn shrink(&mut self, told: Told) {
+    pub(super) fn shrink(&mut self, told: AckOutcome) {
         let is_over = self.board.cumulative() >= self.reduced_until;
         if !self.board.is_recovering() && is_over {
             self.reduction = None;
@@ -77,7 +78,7 @@ impl Sender {
         &mut self,
         now: Time,
         flight: u32,
-        sign: Sign,
+        sign: CongestionSignal,
         controller: &mut dyn Controller,
     ) {
         self.mark_reduced();
@@ -100,7 +101,7 @@ impl Sender {
         self.found_lost += told.lost;
         if told.loss {
             self.repair(now, flight, controller);
-            self.shrink(Told { received: 1, ..told });
+            self.shrink(AckOutcome { received: 1, ..told });
         }
         if self.tail.as_mut().is_some_and(|tail| tail.on_time(now)) {
             self.timeout_from = now;
@@ -133,7 +134,7 @@ impl Sender {
         }
         self.mark_reduced();
         let (flight, lost) = (self.bytes(flight), self.bytes(lost));
-        controller.on_loss(&Loss { now, flight, lost, sign: Sign::Timeout });
+        controller.on_loss(&Loss { now, flight, lost, sign: CongestionSignal::Timeout });
     }
 
     /// Takes back what the last loss has cost, if an ACK shows that it was none; says what has been told
@@ -143,10 +144,10 @@ impl Sender {
         now: Time,
         packet: &Packet,
         block: (u32, u32),
-        (told, marked): (Told, bool),
+        (told, marked): (AckOutcome, bool),
         (was_repairing, had_timed_out): (bool, bool),
         controller: &mut dyn Controller,
-    ) -> Told {
+    ) -> AckOutcome {
         let echo = self.echo_of(packet);
         let answers_mark = marked && self.mechanism.feedback.is_answered_as_loss();
         let Some(undo) = &mut self.undo else { return told };
@@ -174,9 +175,9 @@ impl Sender {
         self.reduction = None;
         self.owes_notice = false;
         self.reduced_until = self.board.cumulative();
-        let Told { lost, loss, .. } = self.board.undo(now);
+        let AckOutcome { lost, loss, .. } = self.board.undo(now);
         controller.on_undo(now);
-        Told { lost, loss, ..told }
+        AckOutcome { lost, loss, ..told }
     }
 
     /// The first ACK after a time-out in doubt lets new data go before more is sent again; if the next tells
