@@ -63,7 +63,7 @@ impl RunControl {
     }
 
     /// The run looks: tells how far it is, if that is asked for, or stops.
-    pub(crate) fn look(&self, tell: impl FnOnce() -> Progress) -> Result<(), Problem> {
+    pub(crate) fn poll(&self, tell: impl FnOnce() -> Progress) -> Result<(), Problem> {
         let order = Ordering::Relaxed;
         match self.asked.load(order) {
             NOTHING => return Ok(()),
@@ -93,10 +93,10 @@ mod tests {
     fn a_run_tells_how_far_it_is_when_it_is_asked() {
         let watch = RunControl::default();
         let here = Progress { now: Time(7), flows: 2, hops: 9 };
-        assert!(watch.look(|| unreachable!("nobody has asked")).is_ok());
+        assert!(watch.poll(|| unreachable!("nobody has asked")).is_ok());
         assert_eq!(watch.progress(), Progress::default());
-        assert!(watch.look(|| here).is_ok());
-        assert!(watch.look(|| unreachable!("it has told")).is_ok());
+        assert!(watch.poll(|| here).is_ok());
+        assert!(watch.poll(|| unreachable!("it has told")).is_ok());
         assert_eq!(watch.progress(), here);
     }
 
@@ -106,7 +106,7 @@ mod tests {
         watch.stop("too large");
         watch.stop("late");
         let _ = watch.progress();
-        let problem = watch.look(|| unreachable!("it stops")).unwrap_err();
+        let problem = watch.poll(|| unreachable!("it stops")).unwrap_err();
         assert_eq!(problem.to_string(), "too large");
         assert!(watch.is_stopped());
     }

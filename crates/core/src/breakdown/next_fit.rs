@@ -49,7 +49,7 @@ impl NextFit {
     }
 
     /// A number is free again.
-    pub fn give_back(&mut self, number: usize) {
+    pub fn release(&mut self, number: usize) {
         self.free[number / WORD] |= 1 << (number % WORD);
         self.taken -= 1;
     }
@@ -65,7 +65,7 @@ mod tests {
         let all: Vec<usize> = (0..300).map(|_| places.take(|_| ())).collect();
         assert_eq!(all, (0..300).collect::<Vec<_>>());
         assert_eq!((places.taken(), places.end()), (300, 512));
-        (0..300).for_each(|number| places.give_back(number));
+        (0..300).for_each(|number| places.release(number));
         assert_eq!(places.take(|_| ()), 256, "of the last word the first that is free");
         let next: Vec<usize> = (0..255).map(|_| places.take(|_| ())).collect();
         assert_eq!(next, (257..512).collect::<Vec<_>>());
@@ -84,7 +84,7 @@ mod tests {
             if step % 3 > 0 {
                 let back = *out.iter().nth(step % out.len()).unwrap();
                 out.remove(&back);
-                places.give_back(back);
+                places.release(back);
             }
             assert_eq!(places.taken(), out.len());
         }

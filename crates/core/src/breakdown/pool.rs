@@ -80,20 +80,20 @@ impl Pool {
     pub fn change(&mut self, share: &mut BreakdownRef) -> &mut Breakdown {
         if *share == BreakdownRef::default() || self.holders[share.0 as usize] > 1 {
             let own = self.add(*self.get(share));
-            self.give_back(std::mem::replace(share, own));
+            self.release(std::mem::replace(share, own));
         }
         &mut self.accounts[share.0 as usize].0
     }
 
     /// One of its holders is done with it.
-    pub fn give_back(&mut self, BreakdownRef(place): BreakdownRef) {
+    pub fn release(&mut self, BreakdownRef(place): BreakdownRef) {
         if BreakdownRef(place) == BreakdownRef::default() {
             return;
         }
         let holders = &mut self.holders[place as usize];
         *holders -= 1;
         if *holders == 0 {
-            self.places.give_back(place as usize);
+            self.places.release(place as usize);
         }
     }
 
@@ -124,10 +124,10 @@ mod tests {
         assert_eq!((pool.get(&one).total(), pool.held()), (us(101), 2));
         let last = pool.share(&one);
         for share in [one, other, BreakdownRef::default()] {
-            pool.give_back(share);
+            pool.release(share);
         }
         assert_eq!((pool.get(&last).total(), pool.held()), (us(101), 1));
-        pool.give_back(last);
+        pool.release(last);
         assert_eq!(pool.held(), 0);
     }
 }

@@ -5,7 +5,7 @@ use crate::base::run_control::Progress;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{self, FlowRecord, FlowSpec};
 use crate::model::graph::LinkId;
-use crate::model::ideal_fct::alone;
+use crate::model::ideal_fct::ideal_fct;
 
 /// The instant as a float, which is exact for two and a half hours.
 pub(crate) fn picoseconds(time: Time) -> f64 {
@@ -174,7 +174,7 @@ impl<'a> State<'a> {
             flows: (self.outcome.records.len() - self.active) as u64,
             hops: 0,
         };
-        self.setting.watch.look(tell).is_ok()
+        self.setting.watch.poll(tell).is_ok()
     }
 
     /// Lets a flow start, over the links that `route` appends for it.
@@ -192,7 +192,8 @@ impl<'a> State<'a> {
         let hops = hops.map(|link| (link.rate, link.delay));
         // The first packet of a long-lived flow is under way as long as any other.
         let size = spec.size.unwrap_or(format.payload);
-        let (fct, wire) = (alone(hops, format, size).total(), format.on_wire(size).0 as f64 * BYTE);
+        let (fct, wire) =
+            (ideal_fct(hops, format, size).total(), format.on_wire(size).0 as f64 * BYTE);
 
         let is_sized = spec.size.is_some();
         let mut flow = self.links.join(links);

@@ -30,7 +30,7 @@ impl IdealFct {
 /// packets but the last weigh alike, so the path goes from the packet before the last to the last
 /// at one hop i; before that it crosses hops 1 to i once each and repeats the slowest of them, and
 /// after it follows the last packet over hops i to h. Hence no loop over packets.
-pub fn alone(
+pub fn ideal_fct(
     hops: impl IntoIterator<Item = (Rate, Duration)>,
     format: &Format,
     size: Bytes,
@@ -65,7 +65,7 @@ pub fn alone(
 /// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
 /// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
 /// packets on.
-pub fn alone_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> IdealFct {
+pub fn ideal_fct_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
     let full = if packets > 1 { format.payload + format.header } else { last };
@@ -98,7 +98,7 @@ mod tests {
     use crate::base::schema::defaults;
     use proptest::prelude::*;
 
-    /// The recursion over all packets, which `alone` is the closed form of.
+    /// The recursion over all packets, which `ideal_fct` is the closed form of.
     fn packet_by_packet(hops: &[(Rate, Duration)], format: &Format, size: Bytes) -> Duration {
         let mut departed = vec![Duration::ZERO; hops.len()];
         let (mut left, mut arrived) = (size, Duration::ZERO);
@@ -122,9 +122,9 @@ mod tests {
             (Rate::from_gbps(100), Duration::from_nanos(20)),
         ];
         let format = Format { payload: Bytes(960), ..defaults() };
-        assert_eq!(alone(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
+        assert_eq!(ideal_fct(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
         // Two more packets repeat the slow hop.
-        let three = alone(hops, &format, Bytes(2880));
+        let three = ideal_fct(hops, &format, Bytes(2880));
         assert_eq!(three.total(), Duration::from_nanos(2800));
         assert_eq!(three.propagation, Duration::from_nanos(320));
         assert_eq!(three.transmission, Duration::from_nanos(880));
@@ -134,7 +134,7 @@ mod tests {
     fn a_small_last_packet_waits_for_the_full_one_before_it() {
         let hops = [(Rate::from_gbps(8), Duration::ZERO); 2];
         let format = Format { header: Bytes(0), ..defaults() };
-        assert_eq!(alone(hops, &format, Bytes(1001)).total(), Duration::from_nanos(2001));
+        assert_eq!(ideal_fct(hops, &format, Bytes(1001)).total(), Duration::from_nanos(2001));
     }
 
     proptest! {
@@ -149,7 +149,7 @@ mod tests {
             let ack = Bytes(40);
             let (payload, header) = (Bytes(payload), Bytes(header));
             let format = Format { payload, header, ack, ..defaults() };
-            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
+            let closed = ideal_fct(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
 
@@ -161,7 +161,7 @@ mod tests {
             let hops: Vec<_> = rates.into_iter().map(|rate| (Rate(rate), Duration::ZERO)).collect();
             let (payload, header, ack) = (Bytes(7), Bytes(1), Bytes(40));
             let format = Format { payload, header, ack, ..defaults() };
-            let closed = alone(hops.iter().copied(), &format, Bytes(size)).total();
+            let closed = ideal_fct(hops.iter().copied(), &format, Bytes(size)).total();
             prop_assert_eq!(closed, packet_by_packet(&hops, &format, Bytes(size)));
         }
     }

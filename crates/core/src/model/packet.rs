@@ -408,7 +408,7 @@ impl Packet {
     /// The same packet, saying this. Of the block of an ACK with feedback no more is said than 65535
     /// segments, and nothing if it begins further off: transports that routers guide can do without.
     #[must_use]
-    pub fn saying(mut self, header: Header) -> Self {
+    pub fn with_header(mut self, header: Header) -> Self {
         let (layout, packed) = match header {
             Header::Ack { block, feedback: 0.0 } => (BLOCK, Packed(block.0, block.1)),
             Header::Ack { block: (from, to), feedback } => {
@@ -512,8 +512,8 @@ mod tests {
         ) {
             let block = (sequence + offset, sequence + offset + length);
             let plain = Header::Ack { block, feedback: 0.0 };
-            prop_assert_eq!(packet(sequence).saying(plain).header(), plain);
-            let said = packet(sequence).saying(Header::Ack { block, feedback });
+            prop_assert_eq!(packet(sequence).with_header(plain).header(), plain);
+            let said = packet(sequence).with_header(Header::Ack { block, feedback });
             prop_assert!((said.header().feedback() - feedback).abs() < f32::EPSILON);
             if let Header::Ack { block: (from, to), .. } = said.header() {
                 let is_all = offset < 65_536 && (1..65_536).contains(&length);
@@ -532,9 +532,9 @@ mod tests {
                 Header::Pdq { grant: pause, remaining: 0.0, rtt: 0.0 },
                 Header::Pdq { grant: Grant::Rate(feedback.abs()), remaining: 0.0, rtt: 0.0 },
             ] {
-                prop_assert_eq!(packet(sequence).saying(exact).header(), exact);
+                prop_assert_eq!(packet(sequence).with_header(exact).header(), exact);
             }
-            let said = packet(sequence).saying(Header::Xcp { rtt, spacing: rtt * ratio, feedback });
+            let said = packet(sequence).with_header(Header::Xcp { rtt, spacing: rtt * ratio, feedback });
             let Header::Xcp { rtt: told, spacing, .. } = said.header() else {
                 return Err(TestCaseError::fail("another kind"));
             };
@@ -568,7 +568,8 @@ mod tests {
 
     #[test]
     fn routers_write_where_there_is_a_place() {
-        let mut guided = packet(1).saying(Header::Xcp { rtt: 0.0, spacing: 0.0, feedback: 7.0 });
+        let mut guided =
+            packet(1).with_header(Header::Xcp { rtt: 0.0, spacing: 0.0, feedback: 7.0 });
         guided.write_feedback(-3.0);
         assert_eq!(guided.header(), Header::Xcp { rtt: 0.0, spacing: 0.0, feedback: -3.0 });
         let mut plain = packet(1);

@@ -55,7 +55,7 @@ pub struct Network {
     /// Where the flows in progress are kept.
     pub directory: FlowTable,
     /// What routers may know of the flows in progress, by place.
-    about: Vec<FlowInfo>,
+    flow_info: Vec<FlowInfo>,
     /// The ways through.
     pub routes: Routes,
     /// Shared buffers of the switches, if they have any.
@@ -91,7 +91,7 @@ impl Network {
         is_paced: bool,
     ) -> Self {
         Self {
-            routers: if ports.iter().any(Port::hears_returns) {
+            routers: if ports.iter().any(Port::reads_acks) {
                 Routers::ReadBothWays
             } else if ports.iter().any(Port::is_routed) {
                 Routers::ReadOnTheWayThere
@@ -101,7 +101,7 @@ impl Network {
             is_paced,
             weighs: ports.iter().any(Port::weighs),
             directory: FlowTable::default(),
-            about: Vec::new(),
+            flow_info: Vec::new(),
             ports,
             from_host,
             routes,
@@ -117,12 +117,12 @@ impl Network {
         }
     }
 
-    /// Takes in a flow that starts, of which routers may know what `about` says and whose queues may weigh it
+    /// Takes in a flow that starts, of which routers may know what `flow_info` says and whose queues may weigh it
     /// as they do its class; its packets go by `there`, and back.
-    pub fn introduce(
+    pub fn register_flow(
         &mut self,
         flow: FlowNumber,
-        about: FlowInfo,
+        flow_info: FlowInfo,
         class: u16,
         name: &str,
         there: Route,
@@ -130,36 +130,36 @@ impl Network {
         let place = self.directory.join(flow);
         if self.routers != Routers::None {
             let index = place as usize;
-            if index >= self.about.len() {
-                self.about.resize(index + 1, about);
+            if index >= self.flow_info.len() {
+                self.flow_info.resize(index + 1, flow_info);
             }
-            self.about[index] = about;
+            self.flow_info[index] = flow_info;
         }
         self.traffic.classify(flow, class);
-        self.lead(flow, name, there);
+        self.set_route(flow, name, there);
         place
     }
 
     /// Packets of a flow of this class, which is in the network, may go by `there` from now on, and back.
-    pub fn lead(&mut self, flow: FlowNumber, name: &str, there: Route) {
+    pub fn set_route(&mut self, flow: FlowNumber, name: &str, there: Route) {
         if self.weighs {
             for link in there.both().iter().flat_map(|way| self.routes.links(*way)).flatten() {
-                self.ports[*link as usize].introduce(flow, name);
+                self.ports[*link as usize].register_flow(flow, name);
             }
         }
     }
 
     /// Whether anything in the network wants to know of all flows that pass.
-    pub fn knows_flows(&self) -> bool {
+    pub fn tracks_flows(&self) -> bool {
         self.routers != Routers::None || self.weighs || self.traffic.numbers.len() > 1
     }
 
     /// Forgets a flow that has ended, whose packets went by these ways there, and back.
-    pub fn dismiss(&mut self, flow: FlowNumber, ways: impl Iterator<Item = Route>) {
+    pub fn unregister_flow(&mut self, flow: FlowNumber, ways: impl Iterator<Item = Route>) {
         if self.weighs {
             let ways = ways.flat_map(Route::both);
             for link in ways.flat_map(|way| self.routes.links(way)).flatten() {
-                self.ports[*link as usize].dismiss(flow);
+                self.ports[*link as usize].unregister_flow(flow);
             }
         }
         self.directory.leave(flow);
@@ -170,14 +170,14 @@ impl Network {
         let place = self.directory.place(packet.flow);
         let place =
             place.unwrap_or_else(|| unreachable!("a flow stays until its packets have gone"));
-        &self.about[place as usize]
+        &self.flow_info[place as usize]
     }
 
     /// Takes the first packet on a link, which has come to its end, and schedules the next.
     #[inline]
     pub fn arrive(&mut self, link: LinkId, scheduler: &mut Scheduler) -> Packet {
         let port = &mut self.ports[link as usize];
-        port.settle(scheduler.now());
+        port.advance_to(scheduler.now());
         let packet = port.take();
         if let Some(time) = port.next_arrival() {
             scheduler.push_arrival(link, time);
@@ -187,7 +187,7 @@ impl Network {
 
     /// Hands on a packet that has come to the end of a link; returns it if that is the end of its way.
     #[inline]
-    pub fn hand_on(
+    pub fn forward(
         &mut self,
         mut packet: Packet,
         link: LinkId,
@@ -199,18 +199,18 @@ impl Network {
             return None;
         }
         if packet.kind.is_frame() {
-            self.obey(&packet, scheduler);
+            self.on_pause_frame(&packet, scheduler);
             return None;
         }
         if self.routers == Routers::ReadBothWays && packet.kind.is_answer() {
-            let about = *self.about(&packet);
-            self.ports[link as usize ^ 1].show_return(&mut packet, &about, scheduler.now());
+            let flow_info = *self.about(&packet);
+            self.ports[link as usize ^ 1].on_ack_return(&mut packet, &flow_info, scheduler.now());
         }
         match self.routes.link(packet.next_hop) {
             END => Some(packet),
             onward => {
                 if self.buffers.is_none() || self.admit(&packet, link, onward, scheduler) {
-                    self.offer(&mut packet, onward, scheduler);
+                    self.enqueue(&mut packet, onward, scheduler);
                 }
                 None
             }
@@ -222,7 +222,7 @@ impl Network {
     /// or senders do not pace, nobody waits.
     pub fn send(&mut self, mut packet: Packet, scheduler: &mut Scheduler) -> Option<Time> {
         let link = self.routes.link(packet.next_hop);
-        let ends = self.offer(&mut packet, link, scheduler);
+        let ends = self.enqueue(&mut packet, link, scheduler);
         if self.is_paced && self.from_host[link as usize] { ends } else { Some(scheduler.now()) }
     }
 
@@ -248,9 +248,9 @@ impl Network {
     }
 
     /// A link fails, or is back. With it its pauses end: no frame passes that could.
-    pub fn turn(&mut self, link: LinkId, is_down: bool, scheduler: &mut Scheduler) {
+    pub fn set_link_state(&mut self, link: LinkId, is_down: bool, scheduler: &mut Scheduler) {
         let now = scheduler.now();
-        self.ports[link as usize].turn(is_down, now);
+        self.ports[link as usize].set_link_state(is_down, now);
         for lane in self.traffic.lanes.of(link) {
             if self.ports[link as usize ^ 1].take_frame(lane, now) {
                 self.pause_frames = self.pause_frames.wrapping_sub(1);
@@ -280,21 +280,21 @@ impl Network {
     }
 
     /// Hands a packet to a port.
-    fn offer(
+    fn enqueue(
         &mut self,
         packet: &mut Packet,
         link: LinkId,
         scheduler: &mut Scheduler,
     ) -> Option<Time> {
         if self.routers != Routers::None && !packet.kind.is_frame() {
-            let about = *self.about(packet);
-            self.ports[link as usize].show(packet, &about, scheduler.now());
+            let flow_info = *self.about(packet);
+            self.ports[link as usize].on_enqueue(packet, &flow_info, scheduler.now());
         }
         let class = self.traffic.of(packet.flow);
-        match self.ports[link as usize].hand(packet, class, scheduler.now(), &mut self.rejects) {
+        match self.ports[link as usize].enqueue(packet, class, scheduler.now(), &mut self.rejects) {
             EnqueueOutcome::Sent(sent) => {
                 depart(sent, link, scheduler);
-                if self.ports[link as usize].is_prompt() {
+                if self.ports[link as usize].is_eager() {
                     self.release(packet, link, scheduler);
                 }
                 Some(sent.ends)
@@ -304,11 +304,11 @@ impl Network {
                 None
             }
             EnqueueOutcome::Waits(ends) => {
-                self.note_entry(packet, class, link, scheduler.now());
+                self.record_enqueue(packet, class, link, scheduler.now());
                 ends
             }
             EnqueueOutcome::Queued => {
-                self.note_entry(packet, class, link, scheduler.now());
+                self.record_enqueue(packet, class, link, scheduler.now());
                 self.serve(link, scheduler);
                 None
             }
@@ -338,7 +338,7 @@ impl Network {
     /// Disposes of a packet that a port's queue has dropped.
     fn discard(&mut self, packet: &Packet, link: LinkId, scheduler: &mut Scheduler) {
         if self.routers != Routers::None {
-            self.ports[link as usize].show_drop(packet);
+            self.ports[link as usize].on_drop(packet);
         }
         self.release(packet, link, scheduler);
         if self.is_paced && self.from_host[link as usize] && !packet.kind.is_control() {
@@ -472,7 +472,7 @@ impl Network {
         }
         for link in buffers.ports(ingress) {
             let port = &mut self.ports[*link as usize];
-            port.set_prompt(true, now);
+            port.set_eager(true, now);
             if let Some(time) = port.call(now) {
                 scheduler.push(time, Event::Ready(*link));
             }
@@ -493,7 +493,7 @@ impl Network {
         buffers.release(ingress, packet.bytes);
         if buffers.relax(ingress) {
             for link in buffers.ports(ingress) {
-                self.ports[*link as usize].set_prompt(false, scheduler.now());
+                self.ports[*link as usize].set_eager(false, scheduler.now());
             }
         }
         if buffers.resumes(ingress) {
@@ -534,11 +534,11 @@ impl Network {
             kind,
             flags: Flags::NONE,
         };
-        self.offer(&mut frame, back, scheduler);
+        self.enqueue(&mut frame, back, scheduler);
     }
 
     /// Obeys a pause frame that has arrived.
-    fn obey(&mut self, frame: &Packet, scheduler: &mut Scheduler) {
+    fn on_pause_frame(&mut self, frame: &Packet, scheduler: &mut Scheduler) {
         self.end_frame(scheduler.now());
         let (lanes, lane) = (self.traffic.lanes, frame.sequence);
         let (link, class) = (lanes.link(lane), lanes.class(lane));

@@ -9,7 +9,7 @@ use crate::base::random::mix;
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::flow::HostId;
 use crate::model::graph::{Graph, Link, LinkId, Paths};
-use crate::model::ideal_fct::{IdealFct, alone, alone_spread};
+use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
 use crate::model::packet::Format;
 
 crate::choices! {
@@ -315,7 +315,7 @@ impl Routes {
     }
 
     /// What a flow of `size` spends its time on over an empty network where it goes these ways.
-    pub fn alone(
+    pub fn ideal_fct(
         &self,
         graph: &Graph,
         ways: impl Iterator<Item = Route>,
@@ -328,7 +328,7 @@ impl Routes {
         };
         let paths: Vec<&[LinkId]> = ways.flat_map(|way| self.links(way)).collect();
         if let [path] = paths[..] {
-            return alone(path.iter().map(of_link), format, size);
+            return ideal_fct(path.iter().map(of_link), format, size);
         }
         let of_path = |path: &&[LinkId]| {
             let hop = |link: &LinkId| {
@@ -336,7 +336,7 @@ impl Routes {
                 (rate, delay, paths.iter().all(|other| other.contains(link)))
             };
             let hops: Vec<_> = path.iter().map(hop).collect();
-            alone_spread(&hops, format, size)
+            ideal_fct_spread(&hops, format, size)
         };
         paths.iter().map(of_path).min_by_key(IdealFct::total).unwrap_or_default()
     }
@@ -351,7 +351,7 @@ impl Routes {
     }
 
     /// The way of a flow is no longer needed, nor the way back.
-    pub fn give_back(&mut self, there: Route) {
+    pub fn release(&mut self, there: Route) {
         if self.routing == Routing::FlowHash {
             self.free.entry(there.stride).or_default().push(there.first);
         }

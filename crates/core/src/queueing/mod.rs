@@ -116,24 +116,24 @@ pub trait Queue: Send {
 
     /// Whether what [`pop`](Self::pop) gives depends only on what waits, is never dropped and does not
     /// draw: ports may then ask for it later than they send it, and let what need not wait pass by.
-    fn is_patient(&self) -> bool {
+    fn allows_lazy_service(&self) -> bool {
         false
     }
 
     /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
     fn pass(&mut self, _packet: &Packet) {}
 
-    /// Whether it weighs flows, and so wants to be told of each ([`introduce`](Self::introduce),
-    /// [`dismiss`](Self::dismiss)).
+    /// Whether it weighs flows, and so wants to be told of each ([`register_flow`](Self::register_flow),
+    /// [`unregister_flow`](Self::unregister_flow)).
     fn weighs(&self) -> bool {
         false
     }
 
     /// A flow of this class has started, whose packets may come this way.
-    fn introduce(&mut self, _flow: FlowNumber, _class: &str) {}
+    fn register_flow(&mut self, _flow: FlowNumber, _class: &str) {}
 
     /// A flow has ended.
-    fn dismiss(&mut self, _flow: FlowNumber) {}
+    fn unregister_flow(&mut self, _flow: FlowNumber) {}
 
     /// What has come and was dropped, by priority, if that is counted.
     fn priority_counts(&self) -> Option<&PriorityCounts> {

@@ -193,7 +193,7 @@ impl Router for D3 {
         self.queue = self.queue.min(view.waiting);
     }
 
-    fn hears_returns(&self) -> bool {
+    fn reads_acks(&self) -> bool {
         true
     }
 
@@ -298,7 +298,7 @@ mod tests {
 
     fn packet(kind: Kind, header: Header) -> Packet {
         let format: Format = defaults();
-        format.control(kind, 0, Time::ZERO).saying(header)
+        format.control(kind, 0, Time::ZERO).with_header(header)
     }
 
     #[test]

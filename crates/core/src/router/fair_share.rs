@@ -209,7 +209,7 @@ impl Router for FairShare {
         } else if let Header::FairShare { limit, leaves } = packet.header() {
             entry.before = f64::from(limit);
             let share = self.claim(packet.flow, !leaves) as f32;
-            *packet = packet.saying(Header::FairShare { limit: limit.min(share), leaves });
+            *packet = packet.with_header(Header::FairShare { limit: limit.min(share), leaves });
         }
     }
 
@@ -221,7 +221,7 @@ impl Router for FairShare {
         self.release(packet);
     }
 
-    fn hears_returns(&self) -> bool {
+    fn reads_acks(&self) -> bool {
         true
     }
 
@@ -292,12 +292,12 @@ mod tests {
     /// brings.
     fn ask(router: &mut FairShare, flow: FlowNumber, before: f64, behind: f64) -> Share {
         let header = Header::FairShare { limit: before as f32, leaves: false };
-        let mut question = packet(Kind::Probe, flow).saying(header);
+        let mut question = packet(Kind::Probe, flow).with_header(header);
         router.on_arrive(&mut question, &ABOUT, Time::ZERO);
         router.on_depart(&mut question, PortView { now: Time::ZERO, waiting: 0 });
         let feedback = Share { rate: behind, queued: 0.0 }.number();
         let mut answer =
-            packet(Kind::ProbeAck, flow).saying(Header::Ack { block: (0, 0), feedback });
+            packet(Kind::ProbeAck, flow).with_header(Header::Ack { block: (0, 0), feedback });
         router.on_return(&mut answer, &ABOUT, Time::ZERO);
         Share::of(answer.header().feedback())
     }
@@ -366,7 +366,7 @@ mod tests {
         ask(&mut router, 0, 1e9, 1e9);
         ask(&mut router, 1, 1e9, 1e9);
         let last = Header::FairShare { limit: 1e9, leaves: true };
-        let mut last = packet(Kind::Data, 0).saying(last);
+        let mut last = packet(Kind::Data, 0).with_header(last);
         router.on_arrive(&mut last, &ABOUT, Time::ZERO);
         near(ask(&mut router, 1, 1e9, 1e9).rate, LINE);
         assert_eq!(router.flows.entries.len(), 2, "its packet waits");
@@ -384,7 +384,7 @@ mod tests {
         ask(&mut router, 0, 1e9, 1e9);
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut data =
-            packet(Kind::Data, 1).saying(Header::FairShare { limit: 1e5, leaves: false });
+            packet(Kind::Data, 1).with_header(Header::FairShare { limit: 1e5, leaves: false });
         router.on_arrive(&mut data, &ABOUT, at(900));
         router.on_depart(&mut data, PortView { now: at(900), waiting: 0 });
         router.on_tick(PortView { now: at(1_000), waiting: 0 });

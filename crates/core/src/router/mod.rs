@@ -73,7 +73,7 @@ pub trait Router: Send {
     fn on_drop(&mut self, _packet: &Packet) {}
 
     /// Whether [`on_return`](Self::on_return) is of interest.
-    fn hears_returns(&self) -> bool {
+    fn reads_acks(&self) -> bool {
         false
     }
 

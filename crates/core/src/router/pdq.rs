@@ -145,7 +145,7 @@ impl Router for Pdq {
         packet.write_feedback(grant.number());
     }
 
-    fn hears_returns(&self) -> bool {
+    fn reads_acks(&self) -> bool {
         true
     }
 
@@ -304,11 +304,11 @@ mod tests {
         let format: Format = defaults();
         let about = FlowInfo { flow: u64::from(flow), ..ABOUT };
         let header = Header::Pdq { grant, remaining: rest, rtt: RTT };
-        let mut packet = format.control(Kind::Data, flow, now).saying(header);
+        let mut packet = format.control(Kind::Data, flow, now).with_header(header);
         router.on_arrive(&mut packet, &about, now);
         let feedback = packet.header().feedback();
         let ack = Header::Ack { block: (0, 0), feedback };
-        let mut ack = format.control(Kind::Ack, flow, now).saying(ack);
+        let mut ack = format.control(Kind::Ack, flow, now).with_header(ack);
         router.on_return(&mut ack, &about, now);
         Grant::of(ack.header().feedback())
     }
@@ -337,12 +337,12 @@ mod tests {
         for (flow, deadline) in [(0, Time::NEVER), (1, at(900)), (2, at(500))] {
             let about = FlowInfo { flow: u64::from(flow), deadline, ..ABOUT };
             let header = Header::Pdq { grant: Grant::Rate(LINE), remaining: 0.1, rtt: RTT };
-            let mut packet = format.control(Kind::Data, flow, at(0)).saying(header);
+            let mut packet = format.control(Kind::Data, flow, at(0)).with_header(header);
             router.on_arrive(&mut packet, &about, at(0));
             grants.push(Grant::of(packet.header().feedback()));
             let ack = Header::Ack { block: (0, 0), feedback: packet.header().feedback() };
             router.on_return(
-                &mut format.control(Kind::Ack, flow, at(0)).saying(ack),
+                &mut format.control(Kind::Ack, flow, at(0)).with_header(ack),
                 &about,
                 at(0),
             );

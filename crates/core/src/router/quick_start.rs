@@ -79,7 +79,7 @@ impl Router for QuickStart {
         if let Header::QuickStart { code } = packet.header() {
             let code = code.min(code_of(Rate(self.spare() as u64)));
             self.approved[0] += rate_of(code).map_or(0.0, Rate::bps);
-            *packet = packet.saying(Header::QuickStart { code });
+            *packet = packet.with_header(Header::QuickStart { code });
         }
         self.arrived += u64::from(packet.bytes);
     }
@@ -112,7 +112,7 @@ mod tests {
     fn ask(router: &mut dyn Router, code: u8) -> u8 {
         let format: Format = defaults();
         let syn = format.control(Kind::Syn, 0, Time::ZERO);
-        let mut syn = syn.saying(Header::QuickStart { code });
+        let mut syn = syn.with_header(Header::QuickStart { code });
         router.on_arrive(&mut syn, &ABOUT, Time::ZERO);
         syn.header().feedback() as u8
     }

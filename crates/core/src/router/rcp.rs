@@ -227,7 +227,7 @@ mod tests {
     fn data(rtt: f32) -> Packet {
         let format: Format = defaults();
         Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) }
-            .saying(Header::Rcp { rtt, rate: f32::INFINITY })
+            .with_header(Header::Rcp { rtt, rate: f32::INFINITY })
     }
 
     fn rate(router: &dyn Router) -> f64 {
@@ -252,7 +252,7 @@ mod tests {
         router.on_depart(&mut packet, PortView { now: start, waiting: 0 });
         let carried = f64::from(packet.header().feedback());
         assert!((carried / (expected / 8.0) - 1.0).abs() < 1e-6);
-        packet = packet.saying(Header::Rcp { rtt: 0.1, rate: 1.0 });
+        packet = packet.with_header(Header::Rcp { rtt: 0.1, rate: 1.0 });
         router.on_depart(&mut packet, PortView { now: start, waiting: 0 });
         assert!(
             (packet.header().feedback() - 1.0).abs() < f32::EPSILON,

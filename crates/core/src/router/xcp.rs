@@ -238,11 +238,8 @@ mod tests {
 
     fn data(rtt: f32, spacing: f32) -> Packet {
         let format: Format = defaults();
-        Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) }.saying(Header::Xcp {
-            rtt,
-            spacing,
-            feedback: f32::INFINITY,
-        })
+        Packet { bytes: 1000, ..format.control(Kind::Data, 0, Time::ZERO) }
+            .with_header(Header::Xcp { rtt, spacing, feedback: f32::INFINITY })
     }
 
     /// The feedback that `go` equal packets get in the interval after one in which `came` filled a part of

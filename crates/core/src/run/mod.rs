@@ -426,11 +426,11 @@ impl Scenario {
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let there = routes.way(spec.source, spec.target, spec.id);
             links.extend(routes.links(there).next().unwrap_or_default());
-            routes.give_back(there);
+            routes.release(there);
         };
         let flows = flows.take_while(|_| !watch.is_stopped());
         let outcome = models::run(ideal, setting, flows, route);
-        watch.look(Progress::default)?;
+        watch.poll(Progress::default)?;
         let flows = columns(&outcome.records);
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
         let elapsed = outcome.end.seconds();

@@ -82,7 +82,7 @@ impl Simulation<'_> {
     }
 
     /// A datagram has come to its flow's source.
-    pub(super) fn hear_datagram(&mut self, packet: &Packet, place: usize) {
+    pub(super) fn receive_return_datagram(&mut self, packet: &Packet, place: usize) {
         let now = self.scheduler.now();
         if let (Some(sending), Some(shared)) =
             (&mut self.flows.senders[place], &mut self.flows.shared[place])

@@ -25,8 +25,12 @@ impl Simulation<'_> {
                 LinkState::Fails | LinkState::Returns => {
                     for link in [cable, cable ^ 1] {
                         self.scheduler.enter(self.graph.links[link as usize].from);
-                        self.network.turn(link, turn == LinkState::Fails, &mut self.scheduler);
-                        self.hear_of_departures();
+                        self.network.set_link_state(
+                            link,
+                            turn == LinkState::Fails,
+                            &mut self.scheduler,
+                        );
+                        self.process_departures();
                     }
                 }
                 LinkState::IsAvoided | LinkState::IsTaken => {
@@ -37,12 +41,12 @@ impl Simulation<'_> {
         }
         if is_news {
             self.network.routes.converge(self.graph);
-            self.lead_anew();
+            self.set_routes_again();
         }
     }
 
     /// Finds new ways for all flows whose senders are here.
-    fn lead_anew(&mut self) {
+    fn set_routes_again(&mut self) {
         let all: Vec<_> = self.network.directory.all().collect();
         for (number, place) in all {
             let place = place as usize;
@@ -53,7 +57,7 @@ impl Simulation<'_> {
             let (spec, there) = (&shared.spec, shared.there);
             let routes = &mut self.network.routes;
             if let Some(there) = routes.renew(there, spec.source, spec.target, spec.id) {
-                self.lead(number, there);
+                self.set_route(number, there);
                 if self.part.has_others() {
                     self.abroad.news.led.push((number, there));
                 }
@@ -66,7 +70,7 @@ impl Simulation<'_> {
 
     /// The packets of a flow, if it is known here, go another way from now on: those that are yet to leave
     /// their hosts.
-    pub(super) fn lead(&mut self, number: FlowNumber, there: Route) {
+    pub(super) fn set_route(&mut self, number: FlowNumber, there: Route) {
         let Some(place) = self.network.directory.place(number) else { return };
         let place = place as usize;
         let Some(shared) = &mut self.flows.shared[place] else { return };
@@ -80,6 +84,6 @@ impl Simulation<'_> {
             receiving.back.turn_to(back);
         }
         let name = &self.upcoming.classes[usize::from(shared.spec.class)];
-        self.network.lead(number, name, there);
+        self.network.set_route(number, name, there);
     }
 }

@@ -206,7 +206,7 @@ impl<'a> Simulation<'a> {
                 break;
             }
             if self.totals.events.is_multiple_of(65_536) {
-                watch.look(|| self.progress())?;
+                watch.poll(|| self.progress())?;
             }
         }
         Ok(())
@@ -228,7 +228,7 @@ impl<'a> Simulation<'a> {
             Event::Start(number) => self.start(number)?,
             Event::Arrive(link) => {
                 let packet = self.network.arrive(link, &mut self.scheduler);
-                self.come(packet, link)?;
+                self.on_arrival(packet, link)?;
             }
             Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
             Event::Tick(link) => self.network.tick(link, &mut self.scheduler),
@@ -251,13 +251,13 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
-        self.hear_of_departures();
+        self.process_departures();
         Ok(())
     }
 
     /// A packet has come to the end of a link.
-    fn come(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
-        if let Some(mut packet) = self.network.hand_on(packet, link, &mut self.scheduler) {
+    fn on_arrival(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
+        if let Some(mut packet) = self.network.forward(packet, link, &mut self.scheduler) {
             let keeps_account = self.network.records.is_some();
             if keeps_account {
                 self.network.land(&mut packet);
@@ -279,7 +279,7 @@ impl<'a> Simulation<'a> {
         match packet.kind {
             Kind::Data => self.receive(packet, place)?,
             Kind::Datagram => self.receive_datagram(packet, place)?,
-            Kind::Return => self.hear_datagram(packet, place),
+            Kind::Return => self.receive_return_datagram(packet, place),
             Kind::Fin => self.take_leave(place),
             Kind::Syn => self.echo(packet, place, Kind::SynAck),
             Kind::Probe => self.echo(packet, place, Kind::ProbeAck),

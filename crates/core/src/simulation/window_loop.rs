@@ -61,7 +61,7 @@ impl<'a> WindowCoordinator<'a> {
         if begins > self.limit || begins == Time::NEVER || is_over(parts) {
             return Ok(None);
         }
-        self.watch.look(|| progress(parts))?;
+        self.watch.poll(|| progress(parts))?;
         for part in &mut *parts {
             part.scheduler.set_now(begins);
         }
@@ -269,8 +269,8 @@ impl Simulation<'_> {
                 Some(next) if next < ends => {}
                 next => self.scheduler.taken(link, next),
             }
-            self.come(packet, link)?;
-            self.hear_of_departures();
+            self.on_arrival(packet, link)?;
+            self.process_departures();
         }
         while let Some(event) = self.scheduler.pop_before(ends, Event::FIRST) {
             self.handle(event)?;

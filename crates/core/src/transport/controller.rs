@@ -92,10 +92,10 @@ pub trait Controller: Send {
 
     /// What the next loss costs may have to be given back; told only if that may be
     /// ([`Reliability::undo`](super::Reliability::undo)).
-    fn remember(&mut self, _now: Time) {}
+    fn save_state(&mut self, _now: Time) {}
 
     /// Nothing was lost: gives back what it has cost since it was to be remembered.
-    fn on_undo(&mut self, _now: Time) {}
+    fn on_spurious_loss(&mut self, _now: Time) {}
 
     /// A congestion notification packet has come.
     fn on_notification(&mut self, _now: Time) {}
@@ -115,7 +115,7 @@ pub trait Controller: Send {
     fn allowance(&self) -> Allowance;
 
     /// What a packet that leaves now says to routers and queues; asked only if
-    /// [`Mechanism::speaks`](super::Mechanism::speaks).
+    /// [`Mechanism::has_header`](super::Mechanism::has_header).
     fn header(&self, _leaving: &OutgoingPacket) -> Header {
         Header::NONE
     }
@@ -214,7 +214,7 @@ pub struct Ack {
     /// Whether it tells of a mark.
     pub marked: bool,
     /// What routers wrote into that packet; or how long it took to the receiver, in seconds by the hosts'
-    /// clocks, if [`Mechanism::tells_delay`](super::Mechanism::tells_delay).
+    /// clocks, if [`Mechanism::echoes_one_way_delay`](super::Mechanism::echoes_one_way_delay).
     pub feedback: f32,
     /// When that packet was sent.
     pub sent_at: Time,

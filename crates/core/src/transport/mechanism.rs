@@ -30,13 +30,13 @@ pub struct Mechanism {
     /// What the receiver makes of marks.
     pub feedback: Feedback,
     /// Whether its packets say something to routers or queues.
-    pub speaks: bool,
+    pub has_header: bool,
     /// Whether a last packet tells routers that the flow is over.
-    pub says_goodbye: bool,
+    pub sends_fin: bool,
     /// Whether it sends trains of packets beside its data ([`Controller::beside`]).
     pub sends_trains: bool,
     /// Whether ACKs tell the one-way delay of the packet that they answer.
-    pub tells_delay: bool,
+    pub echoes_one_way_delay: bool,
 }
 
 impl Mechanism {
@@ -52,10 +52,10 @@ impl Mechanism {
             shrinks_in_proportion: false,
             ack_every: 1,
             feedback: Feedback::Echo,
-            speaks: false,
-            says_goodbye: false,
+            has_header: false,
+            sends_fin: false,
             sends_trains: false,
-            tells_delay: false,
+            echoes_one_way_delay: false,
         }
     }
 

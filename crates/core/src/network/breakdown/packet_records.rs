@@ -175,11 +175,11 @@ impl PacketRecords {
         let number = number(packet);
         let mut tag = self.tags[number];
         tag.pass_port(hop);
-        self.places.give_back(number);
+        self.places.release(number);
         let mut load = std::mem::take(&mut self.loads[number]);
         let share = std::mem::take(&mut load.account);
         let account = *self.accounts.get(&share);
-        self.accounts.give_back(share);
+        self.accounts.release(share);
         Parcel { tag, load, account, starts: hop.starts }
     }
 
@@ -230,8 +230,8 @@ impl PacketRecords {
     /// Gives up what was kept.
     pub fn give_up(&mut self, kept: u32) {
         let share = std::mem::take(&mut self.loads[kept as usize].account);
-        self.accounts.give_back(share);
-        self.places.give_back(kept as usize);
+        self.accounts.release(share);
+        self.places.release(kept as usize);
     }
 
     /// The packet that came last has been dealt with.
@@ -321,7 +321,7 @@ impl Network {
     }
 
     /// Notes for its account that a packet of a class waits from now on at a port.
-    pub(in crate::network) fn note_entry(
+    pub(in crate::network) fn record_enqueue(
         &mut self,
         packet: &Packet,
         class: Class,

@@ -67,7 +67,7 @@ pub struct Outage {
 
 impl Outage {
     /// The link fails or is back, with so many packets on it.
-    pub fn turn(&mut self, is_down: bool, on_wire: u64) {
+    pub fn set_link_state(&mut self, is_down: bool, on_wire: u64) {
         *self = Self { is_down, doomed: on_wire };
     }
 
@@ -195,9 +195,9 @@ mod tests {
     fn what_is_on_a_link_when_it_fails_or_comes_back_is_lost_and_all_between() {
         let mut outage = Outage::default();
         assert!(!outage.take());
-        outage.turn(true, 2);
+        outage.set_link_state(true, 2);
         assert_eq!([(); 4].map(|()| outage.take()), [true; 4]);
-        outage.turn(false, 2);
+        outage.set_link_state(false, 2);
         assert_eq!([(); 4].map(|()| outage.take()), [true, true, false, false]);
     }
 

@@ -16,7 +16,7 @@ impl Port {
 
     /// What comes to the end of the link before `ends`, of what has been started by `now`.
     pub fn arrivals(&mut self, now: Time, ends: Time) -> impl Iterator<Item = &Flight> {
-        self.settle(now);
+        self.advance_to(now);
         self.transmitter.flights().take_while(move |flight| flight.arrives < ends)
     }
 
@@ -29,12 +29,12 @@ impl Port {
     /// over the link, if account is kept of it; says when the next transmission starts that nobody calls for,
     /// if one does.
     pub fn unload(&mut self, now: Time, mut take: impl FnMut(Flight, Option<Hop>)) -> Time {
-        self.settle(now);
+        self.advance_to(now);
         while let Some(flight) = self.transmitter.unload() {
             let hop = self.hop(&flight.packet, flight.arrives);
             take(flight, hop);
         }
-        let starts = self.transmitter.waiting.packets > 0 && !self.is_prompt() && self.may_go();
+        let starts = self.transmitter.waiting.packets > 0 && !self.is_eager() && self.may_go();
         if starts { self.transmitter.busy_until } else { Time::NEVER }
     }
 
@@ -76,9 +76,9 @@ impl Port {
     }
 
     /// The link fails, or is back: all on it is lost.
-    pub fn turn(&mut self, is_down: bool, now: Time) {
-        self.settle(now);
-        self.outage.turn(is_down, self.transmitter.on_wire());
+    pub fn set_link_state(&mut self, is_down: bool, now: Time) {
+        self.advance_to(now);
+        self.outage.set_link_state(is_down, self.transmitter.on_wire());
     }
 
     /// Whether the packet that has just come to the end of the link is lost. Pause frames are only if the

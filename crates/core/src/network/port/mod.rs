@@ -43,7 +43,7 @@ enum ServiceMode {
     /// When the transmitter is free.
     Eager,
     /// When the transmitter is free, and every packet goes through the store, which is not patient
-    /// ([`DataQueue::is_patient`]).
+    /// ([`DataQueue::allows_lazy_service`]).
     EagerQueue,
 }
 
@@ -107,7 +107,7 @@ pub struct Port {
     /// Whether what is on the wire goes on elsewhere ([`unload`](Self::unload)).
     is_cut: bool,
     /// Whether it matters when packets leave, and is foretold when they come.
-    foretells: bool,
+    predicts_departures: bool,
     /// Below this backlog the discipline accepts everything unmarked and need not be asked.
     quiet_below: u64,
     /// What accounts need to know.
@@ -119,11 +119,11 @@ pub struct Port {
     control: PacketFifo,
     /// When all that waits will have been sent, if that is foretold: control packets that come later and
     /// pass, and pauses that begin later, are not in it.
-    drains: Time,
+    drains_at: Time,
     /// Whether flows wait for their packets to leave.
     is_awaited: bool,
     /// Of so many packets that wait first it has been foretold when they leave.
-    foretold: u32,
+    predicted: u32,
     /// Whether the port has asked to be called when the transmitter is free.
     is_called: bool,
     /// By class.
@@ -159,7 +159,11 @@ impl Port {
         };
         let mut port = Self {
             transmitter: Transmitter::new(link, stamps, keeps_account, losses.are_possible()),
-            mode: if data.is_patient() { ServiceMode::Lazy } else { ServiceMode::EagerQueue },
+            mode: if data.allows_lazy_service() {
+                ServiceMode::Lazy
+            } else {
+                ServiceMode::EagerQueue
+            },
             is_paused: false,
             is_fifo,
             control_first,
@@ -170,15 +174,15 @@ impl Port {
                 None => Observer::Nobody,
             },
             is_cut: false,
-            foretells: is_awaited && is_fifo,
+            predicts_departures: is_awaited && is_fifo,
             quiet_below,
             activity,
             counters: Counters::default(),
             data,
             control: PacketFifo::default(),
-            drains: Time::ZERO,
+            drains_at: Time::ZERO,
             is_awaited,
-            foretold: 0,
+            predicted: 0,
             is_called: false,
             router,
             losses: Box::new(losses),
@@ -186,28 +190,28 @@ impl Port {
             random,
             pauses,
         };
-        port.set_prompt(false, Time::ZERO);
+        port.set_eager(false, Time::ZERO);
         port
     }
 
     /// Makes the port prompt or not, unless it has reasons of its own.
-    pub fn set_prompt(&mut self, is_prompt: bool, now: Time) {
-        self.settle(now);
+    pub fn set_eager(&mut self, is_prompt: bool, now: Time) {
+        self.advance_to(now);
         self.mode = match self.mode {
             ServiceMode::EagerQueue => ServiceMode::EagerQueue,
-            _ if is_prompt || (self.is_awaited && !self.foretells) => ServiceMode::Eager,
+            _ if is_prompt || (self.is_awaited && !self.predicts_departures) => ServiceMode::Eager,
             _ => ServiceMode::Lazy,
         };
     }
 
     /// Whether departures matter at once.
-    pub fn is_prompt(&self) -> bool {
+    pub fn is_eager(&self) -> bool {
         self.mode != ServiceMode::Lazy
     }
 
     /// Takes a packet of a class in.
     #[inline]
-    pub fn hand(
+    pub fn enqueue(
         &mut self,
         packet: &mut Packet,
         class: Class,
@@ -215,7 +219,7 @@ impl Port {
         dropped: &mut Vec<Packet>,
     ) -> EnqueueOutcome {
         self.counters.arrived += 1;
-        self.settle(now);
+        self.advance_to(now);
         let is_control = self.control_first && packet.kind.is_control();
         let data = self.data_backlog();
         if self.is_fifo
@@ -243,20 +247,20 @@ impl Port {
             return EnqueueOutcome::Sent(sent);
         }
         self.queue(packet, class, is_control, now, dropped);
-        if self.is_prompt() || is_free || !dropped.is_empty() {
+        if self.is_eager() || is_free || !dropped.is_empty() {
             return EnqueueOutcome::Queued;
         }
-        if self.foretells {
-            let begins = self.drains.max(self.transmitter.busy_until);
-            self.drains = self.transmitter.end(packet.bytes, begins);
-            return EnqueueOutcome::Waits(Some(self.drains));
+        if self.predicts_departures {
+            let begins = self.drains_at.max(self.transmitter.busy_until);
+            self.drains_at = self.transmitter.end(packet.bytes, begins);
+            return EnqueueOutcome::Waits(Some(self.drains_at));
         }
         EnqueueOutcome::Waits(None)
     }
 
     /// Takes back the frame for a lane, if it still waits: as if it had never come.
     pub fn take_frame(&mut self, lane: LaneId, now: Time) -> bool {
-        self.settle(now);
+        self.advance_to(now);
         let Some(frame) = self.control.take_frame(lane) else { return false };
         self.account(now);
         self.counters.arrived -= 1;
@@ -307,15 +311,15 @@ impl Port {
 
     /// Starts the next transmission, if the transmitter is free and something may go.
     pub fn serve(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Option<StartedTransmission> {
-        self.settle(now);
+        self.advance_to(now);
         if self.transmitter.busy_until > now || self.transmitter.waiting.packets == 0 {
             return None;
         }
         let sent = self.start_next(now, dropped)?;
         let &mut packet = self.transmitter.last()?;
         let is_data = !packet.kind.is_control();
-        let was_foretold = self.foretold > 0;
-        self.foretold -= u32::from(is_data && was_foretold);
+        let was_foretold = self.predicted > 0;
+        self.predicted -= u32::from(is_data && was_foretold);
         Some(StartedTransmission {
             packet: Packet { next_hop: packet.next_hop - 1, ..packet },
             sent,
@@ -359,11 +363,11 @@ impl Port {
     /// When to call [`serve`](Self::serve) next: `None` if nothing may go, if somebody will look in time
     /// anyway, or if the port has asked already.
     pub fn call(&mut self, now: Time) -> Option<Time> {
-        if self.foretells && !self.is_paused && self.transmitter.waiting.packets == 0 {
-            self.set_prompt(false, now);
+        if self.predicts_departures && !self.is_paused && self.transmitter.waiting.packets == 0 {
+            self.set_eager(false, now);
         }
         let waits = self.transmitter.waiting.packets > 0;
-        if !self.is_prompt() || self.is_called || !waits || !self.may_go() {
+        if !self.is_eager() || self.is_called || !waits || !self.may_go() {
             return None;
         }
         self.is_called = true;
@@ -386,10 +390,10 @@ impl Port {
 
     /// PFC: data of a class must wait from now on.
     pub fn pause(&mut self, class: Class, now: Time) {
-        self.settle(now);
-        if self.foretells && !self.is_prompt() {
+        self.advance_to(now);
+        if self.predicts_departures && !self.is_eager() {
             // Nobody can tell any more when what comes from now on will leave.
-            self.foretold = self.data_backlog().packets;
+            self.predicted = self.data_backlog().packets;
             self.mode = ServiceMode::Eager;
         }
         match &mut self.data {
@@ -404,7 +408,7 @@ impl Port {
 
     /// PFC: data of a class may go again.
     pub fn resume(&mut self, class: Class, now: Time) {
-        self.settle(now);
+        self.advance_to(now);
         self.transmitter.busy_until = self.transmitter.busy_until.max(now);
         match &mut self.data {
             DataQueue::ClassScheduler(classes) => classes.pause(class, false),
@@ -417,23 +421,23 @@ impl Port {
     }
 
     /// Shows a packet that is about to be handed in to the router.
-    pub fn show(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
-        self.settle(now);
+    pub fn on_enqueue(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
+        self.advance_to(now);
         if let Some(router) = &mut self.router {
-            router.on_arrive(packet, about, now);
+            router.on_arrive(packet, flow_info, now);
         }
     }
 
     /// Shows the router what has come back over the same cable.
-    pub fn show_return(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
-        self.settle(now);
+    pub fn on_ack_return(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
+        self.advance_to(now);
         if let Some(router) = &mut self.router {
-            router.on_return(packet, about, now);
+            router.on_return(packet, flow_info, now);
         }
     }
 
     /// Tells the router that a packet it was shown was dropped.
-    pub fn show_drop(&mut self, packet: &Packet) {
+    pub fn on_drop(&mut self, packet: &Packet) {
         if let Some(router) = &mut self.router {
             router.on_drop(packet);
         }
@@ -445,13 +449,13 @@ impl Port {
     }
 
     /// Tells the queue of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
-        self.data.introduce(flow, class);
+    pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
+        self.data.register_flow(flow, class);
     }
 
     /// Tells the queue of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowNumber) {
-        self.data.dismiss(flow);
+    pub fn unregister_flow(&mut self, flow: FlowNumber) {
+        self.data.unregister_flow(flow);
     }
 
     /// Whether there is a router.
@@ -460,8 +464,8 @@ impl Port {
     }
 
     /// Whether the router wants to see what comes back.
-    pub fn hears_returns(&self) -> bool {
-        self.router.as_ref().is_some_and(|router| router.hears_returns())
+    pub fn reads_acks(&self) -> bool {
+        self.router.as_ref().is_some_and(|router| router.reads_acks())
     }
 
     /// When the router's time comes next; never, if there is none.
@@ -504,7 +508,7 @@ impl Port {
 
     /// What waits.
     pub fn backlog(&mut self, now: Time) -> Backlog {
-        self.settle(now);
+        self.advance_to(now);
         self.transmitter.waiting
     }
 
@@ -518,7 +522,7 @@ impl Port {
 
     /// Bytes whose transmission has started.
     pub fn transmitted(&mut self, now: Time) -> u64 {
-        self.settle(now);
+        self.advance_to(now);
         self.counters.bytes
     }
 
@@ -559,18 +563,18 @@ impl Port {
 
     /// Starts the transmissions that should have started by `now`, if nobody calls the port for them.
     #[inline]
-    pub fn settle(&mut self, now: Time) {
+    pub fn advance_to(&mut self, now: Time) {
         if self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now
-            && !self.is_prompt()
+            && !self.is_eager()
         {
-            self.catch_up(now);
+            self.start_overdue(now);
         }
     }
 
     /// Apart, so that looking whether there is anything to do costs no call.
     #[inline(never)]
-    fn catch_up(&mut self, now: Time) {
+    fn start_overdue(&mut self, now: Time) {
         let mut dropped = Vec::new();
         while self.transmitter.waiting.packets > 0
             && self.transmitter.busy_until <= now

@@ -26,11 +26,11 @@ impl DataQueue {
         }
     }
 
-    /// Whether it may be asked for a packet later than that is sent ([`Queue::is_patient`]).
-    pub fn is_patient(&self) -> bool {
+    /// Whether it may be asked for a packet later than that is sent ([`Queue::allows_lazy_service`]).
+    pub fn allows_lazy_service(&self) -> bool {
         match self {
             Self::Fifo(_) => true,
-            Self::Queue(queue) => queue.is_patient(),
+            Self::Queue(queue) => queue.allows_lazy_service(),
             Self::ClassScheduler(_) => false,
         }
     }
@@ -64,20 +64,20 @@ impl DataQueue {
     }
 
     /// Tells its queues of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
+    pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         match self {
             Self::Fifo(_) => {}
-            Self::Queue(queue) => queue.introduce(flow, class),
-            Self::ClassScheduler(classes) => classes.introduce(flow, class),
+            Self::Queue(queue) => queue.register_flow(flow, class),
+            Self::ClassScheduler(classes) => classes.register_flow(flow, class),
         }
     }
 
     /// Tells its queues of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowNumber) {
+    pub fn unregister_flow(&mut self, flow: FlowNumber) {
         match self {
             Self::Fifo(_) => {}
-            Self::Queue(queue) => queue.dismiss(flow),
-            Self::ClassScheduler(classes) => classes.dismiss(flow),
+            Self::Queue(queue) => queue.unregister_flow(flow),
+            Self::ClassScheduler(classes) => classes.unregister_flow(flow),
         }
     }
 

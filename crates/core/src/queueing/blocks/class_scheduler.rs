@@ -95,13 +95,13 @@ impl ClassScheduler {
     }
 
     /// Tells the queues of a flow that starts.
-    pub fn introduce(&mut self, flow: FlowNumber, class: &str) {
-        self.classes.iter_mut().for_each(|own| own.queue.introduce(flow, class));
+    pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
+        self.classes.iter_mut().for_each(|own| own.queue.register_flow(flow, class));
     }
 
     /// Tells the queues of a flow that has ended.
-    pub fn dismiss(&mut self, flow: FlowNumber) {
-        self.classes.iter_mut().for_each(|own| own.queue.dismiss(flow));
+    pub fn unregister_flow(&mut self, flow: FlowNumber) {
+        self.classes.iter_mut().for_each(|own| own.queue.unregister_flow(flow));
     }
 }
 

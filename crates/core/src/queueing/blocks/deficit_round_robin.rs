@@ -119,7 +119,7 @@ impl Queue for RoundRobin {
         self.flows.states().for_each(|turns| turns.line.visit(see));
     }
 
-    fn is_patient(&self) -> bool {
+    fn allows_lazy_service(&self) -> bool {
         true
     }
 }

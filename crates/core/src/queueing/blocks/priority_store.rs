@@ -167,7 +167,7 @@ mod tests {
         let packet = |sequence: u32| {
             let priority = Header::Priority(u64::from(sequence * 37 % 101));
             let control = format.control(Kind::Data, sequence % 7, Time::ZERO);
-            Packet { sequence, ..control }.saying(priority)
+            Packet { sequence, ..control }.with_header(priority)
         };
         for (in_order, most) in [(true, FEW), (true, 3 * FEW), (false, FEW), (false, 3 * FEW)] {
             let mut ranked = PriorityStore::new(in_order);

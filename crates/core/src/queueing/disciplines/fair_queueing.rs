@@ -166,7 +166,7 @@ impl Queue for FairQueueing {
         self.flows.states().for_each(|line| line.visit(see));
     }
 
-    fn is_patient(&self) -> bool {
+    fn allows_lazy_service(&self) -> bool {
         true
     }
 
@@ -178,11 +178,11 @@ impl Queue for FairQueueing {
         !self.weights.is_empty()
     }
 
-    fn introduce(&mut self, flow: FlowNumber, class: &str) {
+    fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         self.pace.insert(flow, self.greatest / self.weights.get(class).unwrap_or(&1.0));
     }
 
-    fn dismiss(&mut self, flow: FlowNumber) {
+    fn unregister_flow(&mut self, flow: FlowNumber) {
         self.pace.remove(&flow);
     }
 }

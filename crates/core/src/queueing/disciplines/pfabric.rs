@@ -80,7 +80,7 @@ impl Queue for PFabric {
         self.waiting.visit(see);
     }
 
-    fn is_patient(&self) -> bool {
+    fn allows_lazy_service(&self) -> bool {
         true
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let format: Format = defaults();
         let packet =
             Packet { sequence, bytes: 1000, ..format.control(Kind::Data, flow, Time::ZERO) };
-        packet.saying(Header::Priority(priority))
+        packet.with_header(Header::Priority(priority))
     }
 
     /// Pushes a packet, or pops one; gives what left and what was dropped.

@@ -104,7 +104,7 @@ impl Queue for StrictPriority {
         self.lines.iter().for_each(|line| line.visit(see));
     }
 
-    fn is_patient(&self) -> bool {
+    fn allows_lazy_service(&self) -> bool {
         true
     }
 }
@@ -123,7 +123,7 @@ mod tests {
         let format: Format = defaults();
         let flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, true);
         let plain = format.control(Kind::Data, 0, Time::ZERO);
-        Packet { sequence, bytes, flags, ..plain }.saying(Header::Priority(class))
+        Packet { sequence, bytes, flags, ..plain }.with_header(Header::Priority(class))
     }
 
     /// A queue with all that it may use.

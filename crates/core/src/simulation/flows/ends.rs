@@ -128,7 +128,7 @@ impl ReceiverEnd {
     }
 
     /// What is to be known of it when its flow ends.
-    pub(in crate::simulation) fn farewell(&self) -> ReceiverFinal {
+    pub(in crate::simulation) fn final_state(&self) -> ReceiverFinal {
         let finish = self.receipt.as_ref().and_then(|receipt| receipt.finish.clone());
         ReceiverFinal { heard: self.heard(), finish }
     }
@@ -190,7 +190,7 @@ impl LiveFlows {
         self.heard(place)?;
         let sending = self.senders[place].take()?;
         let mut shared = self.shared[place].take()?;
-        let near = self.receivers[place].take().map(|receiving| receiving.farewell());
+        let near = self.receivers[place].take().map(|receiving| receiving.final_state());
         let farewell = near.or_else(|| shared.far.take().map(|far| *far))?;
         Some((sending, farewell, shared))
     }

@@ -26,7 +26,7 @@ impl Simulation<'_> {
             }
             if let (Some(ledger), Some(records)) = (&mut sending.ledger, &mut self.network.records)
             {
-                ledger.give_back(&mut records.accounts);
+                ledger.release(&mut records.accounts);
             }
             if !self.part.owns(self.graph.hosts[target as usize]) {
                 self.abroad.news.closed.push(sending.number);
@@ -97,10 +97,10 @@ impl Simulation<'_> {
         let former = self.former.remove(&sending.number).unwrap_or_default();
         let ways = || former.iter().copied().chain([shared.there]);
         let routes = &self.network.routes;
-        let of_size = |size| routes.alone(self.graph, ways(), &self.format, size);
+        let of_size = |size| routes.ideal_fct(self.graph, ways(), &self.format, size);
         let alone = spec.size.map(of_size).unwrap_or_default();
-        self.network.dismiss(sending.number, ways());
-        ways().for_each(|way| self.network.routes.give_back(way));
+        self.network.unregister_flow(sending.number, ways());
+        ways().for_each(|way| self.network.routes.release(way));
         self.live -= 1;
         if self.part.has_others() {
             self.abroad.ended.push(sending.number);

@@ -120,7 +120,7 @@ impl Simulation<'_> {
                 ..control
             };
             let feedback = self.feedback(place, sent_at, feedback);
-            self.send_back(place, plain.saying(Header::Ack { block, feedback }));
+            self.send_back(place, plain.with_header(Header::Ack { block, feedback }));
         }
         if reply.notification {
             self.send_back(place, self.format.control(Kind::Cnp, number, self.scheduler.now()));
@@ -135,13 +135,13 @@ impl Simulation<'_> {
         let feedback = self.feedback(place, packet.sent_at, packet.header().feedback());
         let header = Header::Ack { block: (0, 0), feedback };
         let answer = self.format.control(kind, packet.flow, packet.sent_at);
-        self.send_back(place, answer.saying(header));
+        self.send_back(place, answer.with_header(header));
     }
 
     /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
     fn feedback(&self, place: usize, sent_at: Time, written: f32) -> f32 {
         let Some(receiving) = &self.flows.receivers[place] else { return written };
-        if self.stacks.of(receiving.class).mechanism.tells_delay {
+        if self.stacks.of(receiving.class).mechanism.echoes_one_way_delay {
             self.clocks.delay(sent_at, self.scheduler.now())
         } else {
             written

@@ -116,7 +116,7 @@ impl Simulation<'_> {
             sending.controller.on_timer(now);
         }
         sending.sender.on_time(now, &mut *sending.controller);
-        self.pump(place);
+        self.try_send(place);
     }
 
     /// Tells a sender what its receiver says.
@@ -140,24 +140,24 @@ impl Simulation<'_> {
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
             self.note_rtt(packet, place, rtt, marked);
         }
-        self.pump(place);
+        self.try_send(place);
     }
 
     /// Tells senders that their packets have left their hosts.
-    pub(in crate::simulation) fn hear_of_departures(&mut self) {
+    pub(in crate::simulation) fn process_departures(&mut self) {
         while let Some(departure) = self.network.departures.pop() {
             let Some(place) = self.network.directory.place(departure.flow) else { continue };
             if let Some(sending) = &mut self.flows.senders[place as usize]
                 && sending.sender.pacing.on_departure(departure.ends)
             {
-                self.pump(place as usize);
+                self.try_send(place as usize);
             }
         }
     }
 
     /// Sends what a flow may send now, and arranges for its sender to be woken; or closes the sender that has
     /// nothing left to do.
-    pub(in crate::simulation) fn pump(&mut self, place: usize) {
+    pub(in crate::simulation) fn try_send(&mut self, place: usize) {
         let now = self.scheduler.now();
         let Some(sending) = &mut self.flows.senders[place] else { return };
         let mechanism = &self.stacks.of(sending.class).mechanism;
@@ -172,14 +172,14 @@ impl Simulation<'_> {
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
             packet.next_hop = sending.there.start();
-            if mechanism.speaks {
+            if mechanism.has_header {
                 let leaving = OutgoingPacket {
                     now,
                     kind: packet.kind,
                     remaining: sending.sender.remaining(),
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
                 };
-                packet = packet.saying(sending.controller.header(&leaving));
+                packet = packet.with_header(sending.controller.header(&leaving));
             }
             if keeps_account {
                 let account = sending.account(output, now, &packet, &mut self.network);

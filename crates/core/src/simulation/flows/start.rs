@@ -147,11 +147,11 @@ impl Simulation<'_> {
             return Err(Problem::new("workload", message));
         }
         let routes = &self.network.routes;
-        let time_alone = |size| routes.alone(graph, [there].into_iter(), format, size).total();
+        let ideal_fct = |size| routes.ideal_fct(graph, [there].into_iter(), format, size).total();
         let path = Path {
             flow: spec.id,
             line_rate: routes.line_rate(graph, there),
-            base_rtt: time_alone(format.payload) + routes.packet_time(graph, back, format.ack),
+            base_rtt: ideal_fct(format.payload) + routes.packet_time(graph, back, format.ack),
             hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
             others: self.sending[spec.source as usize],
@@ -184,9 +184,10 @@ impl Simulation<'_> {
             }),
             stack: source,
         };
-        let about = FlowInfo { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
+        let flow_info =
+            FlowInfo { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
-        let opened = FlowOpened { number, spec, about, there, is_traced };
+        let opened = FlowOpened { number, spec, flow_info, there, is_traced };
         self.sending[spec.source as usize] += 1;
         let place = self.put(&opened, Some(sending), trace);
         self.population.note(now, 1);
@@ -198,7 +199,7 @@ impl Simulation<'_> {
             self.give(place, target);
             self.send_datagrams(place);
         } else {
-            self.pump(place);
+            self.try_send(place);
         }
         Ok(())
     }
@@ -206,7 +207,7 @@ impl Simulation<'_> {
     /// Takes in what is here of a flow that has started in another part of the run.
     pub(in crate::simulation) fn adopt(&mut self, opened: &FlowOpened) {
         let is_target = self.part.owns(self.graph.hosts[opened.spec.target as usize]);
-        if is_target || self.network.knows_flows() {
+        if is_target || self.network.tracks_flows() {
             let is_followed = is_target && opened.is_traced;
             let trace = is_followed.then(|| Box::new(Trace::new(Probes::default())));
             let place = self.put(opened, None, trace);
@@ -223,7 +224,7 @@ impl Simulation<'_> {
         sending: Option<SenderEnd>,
         trace: Option<Box<Trace>>,
     ) -> usize {
-        let &FlowOpened { number, spec, about, there, .. } = opened;
+        let &FlowOpened { number, spec, flow_info, there, .. } = opened;
         let stack = self.stacks.of(spec.class);
         let receiving = || ReceiverEnd {
             number,
@@ -242,7 +243,7 @@ impl Simulation<'_> {
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
         let receiving = is_target.then(receiving);
         let name = &self.upcoming.classes[usize::from(spec.class)];
-        let place = self.network.introduce(number, about, spec.class, name, there) as usize;
+        let place = self.network.register_flow(number, flow_info, spec.class, name, there) as usize;
         let shared = Shared { spec, there, lost: 0, trace, far: None, datagrams: None };
         self.flows.put(place, sending, receiving, shared);
         place

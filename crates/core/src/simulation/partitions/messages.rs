@@ -42,7 +42,7 @@ pub(in crate::simulation) struct PartitionNews {
 pub(in crate::simulation) struct FlowOpened {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) spec: FlowSpec,
-    pub(in crate::simulation) about: FlowInfo,
+    pub(in crate::simulation) flow_info: FlowInfo,
     pub(in crate::simulation) there: Route,
     pub(in crate::simulation) is_traced: bool,
 }
@@ -141,7 +141,7 @@ impl Simulation<'_> {
             self.adopt(opened);
         }
         for (number, there) in &news.led {
-            self.lead(*number, *there);
+            self.set_route(*number, *there);
         }
         let place = |number: &FlowNumber| self.network.directory.place(*number).map(|p| p as usize);
         for number in &news.closed {
@@ -167,7 +167,7 @@ impl Simulation<'_> {
     /// those are.
     pub(in crate::simulation) fn farewells(&self) -> Vec<(FlowNumber, ReceiverFinal)> {
         let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
-        receivers.flatten().map(|receiving| (receiving.number, receiving.farewell())).collect()
+        receivers.flatten().map(|receiving| (receiving.number, receiving.final_state())).collect()
     }
 
     /// Takes in what receivers in another part say.
@@ -192,7 +192,7 @@ impl Simulation<'_> {
         self.flows.receivers[place] = None;
         if let Some(shared) = self.flows.shared[place].take() {
             let former = self.former.remove(&number).unwrap_or_default();
-            self.network.dismiss(number, former.into_iter().chain([shared.there]));
+            self.network.unregister_flow(number, former.into_iter().chain([shared.there]));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::base::schema::{Problem, has_mean_if_given, not_negative, positive, po
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, Paths};
-use crate::model::ideal_fct::alone;
+use crate::model::ideal_fct::ideal_fct;
 use crate::model::packet::Format;
 use crate::traffic::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
 use crate::traffic::host_pairs::{Ends, Pairs};
@@ -150,20 +150,20 @@ impl DrawnDeadlines {
         }
         let mut deadline = Duration::from_seconds(drawn).max(minimum);
         if minimum_slowdown > 0.0 {
-            let alone = self.alone(flow, size).seconds();
-            deadline = deadline.max(Duration::from_seconds(minimum_slowdown * alone));
+            let ideal_s = self.ideal_fct(flow, size).seconds();
+            deadline = deadline.max(Duration::from_seconds(minimum_slowdown * ideal_s));
         }
         Some(deadline)
     }
 
     /// What the flow takes if it meets nobody.
-    fn alone(&mut self, flow: &FlowSpec, size: Bytes) -> Duration {
+    fn ideal_fct(&mut self, flow: &FlowSpec, size: Bytes) -> Duration {
         let mut path = Vec::new();
         self.paths.append(flow.source, flow.target, 0, &mut path);
         let hop = |link| {
             let link = &self.graph.links[link as usize];
             (link.rate, link.delay)
         };
-        alone(path.into_iter().map(hop), &self.format, size).total()
+        ideal_fct(path.into_iter().map(hop), &self.format, size).total()
     }
 }

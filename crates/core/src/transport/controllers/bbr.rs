@@ -335,11 +335,11 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_undo(&mut self, _now: Time) {
+    fn on_spurious_loss(&mut self, _now: Time) {
         // As Linux does it: what was held against the path is forgotten, and the window is back.
         self.model.plateau.restart(0.0);
         self.policer = Policer::default();
-        self.model.throttle.on_undo();
+        self.model.throttle.on_spurious_loss();
     }
 
     fn allowance(&self) -> Allowance {

@@ -496,8 +496,8 @@ impl Controller for Bbr3 {
         self.model.on_loss(loss, self.is_paused());
     }
 
-    fn on_undo(&mut self, _now: Time) {
-        self.model.throttle.on_undo();
+    fn on_spurious_loss(&mut self, _now: Time) {
+        self.model.throttle.on_spurious_loss();
     }
 
     fn allowance(&self) -> Allowance {

@@ -89,12 +89,12 @@ impl Controller for D2tcp {
         self.dctcp.on_loss(loss);
     }
 
-    fn remember(&mut self, now: Time) {
-        self.dctcp.remember(now);
+    fn save_state(&mut self, now: Time) {
+        self.dctcp.save_state(now);
     }
 
-    fn on_undo(&mut self, now: Time) {
-        self.dctcp.on_undo(now);
+    fn on_spurious_loss(&mut self, now: Time) {
+        self.dctcp.on_spurious_loss(now);
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {

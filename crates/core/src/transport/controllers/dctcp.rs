@@ -113,11 +113,11 @@ impl Controller for Dctcp {
         };
     }
 
-    fn remember(&mut self, _now: Time) {
+    fn save_state(&mut self, _now: Time) {
         self.before = Before::new(self.window, self.ssthresh);
     }
 
-    fn on_undo(&mut self, _now: Time) {
+    fn on_spurious_loss(&mut self, _now: Time) {
         self.before.restore(&mut self.window, &mut self.ssthresh);
     }
 

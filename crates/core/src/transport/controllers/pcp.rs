@@ -154,7 +154,11 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { sends_trains: true, tells_delay: true, ..Mechanism::paced(&self.reliability) }
+        Mechanism {
+            sends_trains: true,
+            echoes_one_way_delay: true,
+            ..Mechanism::paced(&self.reliability)
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, says_goodbye: true, ..Mechanism::paced(&self.reliability) }
+        Mechanism { has_header: true, sends_fin: true, ..Mechanism::paced(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {

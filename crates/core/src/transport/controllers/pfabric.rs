@@ -93,7 +93,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..Mechanism::plain(&self.reliability) }
+        Mechanism { has_header: true, ..Mechanism::plain(&self.reliability) }
     }
 
     fn queue(&self) -> disciplines::Config {

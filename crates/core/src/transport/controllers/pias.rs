@@ -39,7 +39,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..self.dctcp.mechanism(format) }
+        Mechanism { has_header: true, ..self.dctcp.mechanism(format) }
     }
 
     /// With the authors' K at 10 Gb/s, by port.
@@ -76,12 +76,12 @@ impl Controller for Pias {
         self.dctcp.on_loss(loss);
     }
 
-    fn remember(&mut self, now: Time) {
-        self.dctcp.remember(now);
+    fn save_state(&mut self, now: Time) {
+        self.dctcp.save_state(now);
     }
 
-    fn on_undo(&mut self, now: Time) {
-        self.dctcp.on_undo(now);
+    fn on_spurious_loss(&mut self, now: Time) {
+        self.dctcp.on_spurious_loss(now);
     }
 
     fn allowance(&self) -> Allowance {

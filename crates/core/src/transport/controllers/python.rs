@@ -46,7 +46,7 @@ crate::parameters! {
         /// The receiver acknowledges every so many packets.
         pub ack_every: u32 = 1, where positive;
         /// Whether ACKs tell the one-way delay of the packet that they answer.
-        pub tells_delay: bool = false;
+        pub echoes_one_way_delay: bool = false;
         /// The queue at switches that it was designed for; a scenario's own `queue` goes before it.
         pub designed_queue: Box<disciplines::Config> = Box::new(unlimited());
         /// The same at hosts' own ports.
@@ -140,7 +140,7 @@ impl Transport for Config {
             },
             burst: self.burst,
             ack_every: self.ack_every,
-            tells_delay: self.tells_delay,
+            echoes_one_way_delay: self.echoes_one_way_delay,
             shrinks_in_proportion: self.reliability.proportional_reduction && self.burst.is_none(),
             ..Mechanism::plain(&self.reliability)
         }

@@ -55,7 +55,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..paced_start::mechanism(&self.reliability, self.ecn) }
+        Mechanism { has_header: true, ..paced_start::mechanism(&self.reliability, self.ecn) }
     }
 
     fn router(&self) -> Option<router::Config> {

@@ -38,7 +38,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { speaks: true, ..Mechanism::paced(&self.reliability) }
+        Mechanism { has_header: true, ..Mechanism::paced(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {

@@ -89,7 +89,7 @@ impl SenderBreakdown {
         while self.first < sender.cumulative()
             && let Some((_, account)) = self.sent.pop_front()
         {
-            accounts.give_back(account);
+            accounts.release(account);
             self.first += 1;
         }
         let lately = paused - std::mem::replace(&mut self.port.1, paused);
@@ -113,7 +113,7 @@ impl SenderBreakdown {
 
     /// What is next in line follows from an ACK.
     fn follow(&mut self, Arrival { account, journey, receiver }: Arrival, accounts: &mut Pool) {
-        accounts.give_back(std::mem::replace(&mut self.account, account));
+        accounts.release(std::mem::replace(&mut self.account, account));
         let account = accounts.change(&mut self.account);
         account.add_round(&journey, receiver);
         if let Some(chain) = &mut self.chain {
@@ -125,7 +125,7 @@ impl SenderBreakdown {
         let mut journey = Journey::NONE;
         if let Some(arrival) = came {
             journey = arrival.journey;
-            accounts.give_back(arrival.account);
+            accounts.release(arrival.account);
         }
         let sender = Duration((now - self.start).0 - journey.total().0);
         self.opening = Some(Box::new(Opening { journey, sender }));
@@ -193,9 +193,9 @@ impl SenderBreakdown {
     }
 
     /// Gives back all accounts: nothing is left to be sent.
-    pub fn give_back(&mut self, accounts: &mut Pool) {
-        accounts.give_back(std::mem::take(&mut self.account));
-        self.sent.drain(..).for_each(|(_, account)| accounts.give_back(account));
+    pub fn release(&mut self, accounts: &mut Pool) {
+        accounts.release(std::mem::take(&mut self.account));
+        self.sent.drain(..).for_each(|(_, account)| accounts.release(account));
     }
 }
 

@@ -509,7 +509,7 @@ mod tests {
             let mut receiver = Receiver::new(&mechanism);
             let mut reply = |sequence, feedback| {
                 let plain = data(&mechanism, 100, sequence, Flags::NONE);
-                let ack = receiver.on_data(at(100), &plain.saying(header(feedback)));
+                let ack = receiver.on_data(at(100), &plain.with_header(header(feedback)));
                 ack.ack.map(|ack| ack.feedback)
             };
             assert_eq!(reply(0, 3.0), None);

@@ -133,7 +133,7 @@ impl Sender {
             last,
             header: format.header.0 as u32,
             stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
-            owes_goodbye: mechanism.says_goodbye,
+            owes_goodbye: mechanism.sends_fin,
             board: Scoreboard::new(total, reliability),
             mechanism: Arc::clone(mechanism),
             rtt: Rtt::default(),

@@ -126,7 +126,7 @@ impl BbrWindow {
     }
 
     /// Nothing was lost: restores the window.
-    pub fn on_undo(&mut self) {
+    pub fn on_spurious_loss(&mut self) {
         if self.repair != Repair::Nothing {
             self.repair = Repair::Nothing;
             self.restore();

@@ -165,12 +165,12 @@ impl<L: Law> Controller for Starter<L> {
         }
     }
 
-    fn remember(&mut self, now: Time) {
-        self.window.remember(now);
+    fn save_state(&mut self, now: Time) {
+        self.window.save_state(now);
     }
 
-    fn on_undo(&mut self, now: Time) {
-        self.window.on_undo(now);
+    fn on_spurious_loss(&mut self, now: Time) {
+        self.window.on_spurious_loss(now);
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {

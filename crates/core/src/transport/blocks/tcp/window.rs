@@ -188,11 +188,11 @@ impl<L: Law> Controller for Controlled<L> {
         };
     }
 
-    fn remember(&mut self, _now: Time) {
+    fn save_state(&mut self, _now: Time) {
         self.before = Before::new(self.window, self.ssthresh);
     }
 
-    fn on_undo(&mut self, _now: Time) {
+    fn on_spurious_loss(&mut self, _now: Time) {
         self.before.restore(&mut self.window, &mut self.ssthresh);
         self.timed_out = false;
     }

@@ -40,7 +40,7 @@ impl Sender {
     pub(super) fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
         if let Some(undo) = &mut self.undo {
             undo.begin(self.board.cumulative());
-            controller.remember(now);
+            controller.save_state(now);
         }
         self.slow_down(now, flight, CongestionSignal::Gap, controller);
     }
@@ -124,7 +124,7 @@ impl Sender {
             let (is_repair, has_timed_out) =
                 (self.board.is_recovering(), self.board.has_timed_out());
             if undo.on_timeout(self.board.cumulative(), is_repair, has_timed_out) {
-                controller.remember(now);
+                controller.save_state(now);
             }
         }
         let lost = self.board.on_timeout(now);
@@ -176,7 +176,7 @@ impl Sender {
         self.owes_notice = false;
         self.reduced_until = self.board.cumulative();
         let AckOutcome { lost, loss, .. } = self.board.undo(now);
-        controller.on_undo(now);
+        controller.on_spurious_loss(now);
         AckOutcome { lost, loss, ..told }
     }
 

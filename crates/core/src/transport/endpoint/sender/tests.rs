@@ -74,7 +74,7 @@ impl Tcp {
             flags,
             ..self.format.control(Kind::Ack, 0, at(sent_ms))
         };
-        let ack = ack.saying(Header::Ack { block, feedback: 0.0 });
+        let ack = ack.with_header(Header::Ack { block, feedback: 0.0 });
         let rtt = at(ms).since(ack.sent_at);
         self.sender.on_ack(at(ms), &ack, rtt, &mut *self.controller);
     }
