@@ -209,7 +209,7 @@ impl Failure {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((problem, cause)) = first else { return results.map_err(to_python) };
         let problem = to_python(problem);
-        let traced = py.import("sojourn.controllers")?.getattr("traced")?;
+        let traced = py.import("sojourn.scenario.controller_files")?.getattr("traced")?;
         let note = traced.call1((cause.into_value(py),))?;
         problem.value(py).call_method1("add_note", (note,))?;
         Err(problem)
@@ -238,7 +238,7 @@ impl Class {
         config: &python::Config,
         failure: &Arc<Failure>,
     ) -> PyResult<Self> {
-        let module = py.import("sojourn.controllers")?;
+        let module = py.import("sojourn.scenario.controller_files")?;
         let file = &config.controller.file;
         let parameters = config.parameters.show().to_string();
         let opened = module.call_method1("opened", (&file.name, &*file.text, parameters, field))?;
@@ -553,7 +553,7 @@ impl Controller for Written {
         );
     }
 
-    fn remember(&mut self, now: Time) {
+    fn save_state(&mut self, now: Time) {
         self.tell(
             now,
             |methods| methods.remember.as_ref(),
@@ -561,7 +561,7 @@ impl Controller for Written {
         );
     }
 
-    fn on_undo(&mut self, now: Time) {
+    fn on_spurious_loss(&mut self, now: Time) {
         self.tell(
             now,
             |methods| methods.on_undo.as_ref(),
