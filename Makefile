@@ -54,7 +54,7 @@ check: build ## formatting, lints, types, stubs, spelling, generated pages
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest sojourn._core
 	$(BIN)/typos
-	$(BIN)/python -m sojourn.documents --check
+	$(BIN)/python -m sojourn.figures.documents --check
 
 build: $(BUILT) ## set up the environment, and compile the simulator into it
 
@@ -86,7 +86,7 @@ bench: build ## measure speed and memory
 	$(BIN)/sojourn bench
 
 docs: build ## write docs/parts.md and the list of figures anew
-	$(BIN)/python -m sojourn.documents
+	$(BIN)/python -m sojourn.figures.documents
 
 fuzz: COUNT ?= 1000
 fuzz: ## run COUNT random scenarios from SEED on; what was stopped goes on
@@ -95,11 +95,11 @@ fuzz: ## run COUNT random scenarios from SEED on; what was stopped goes on
 fuzz-input: COUNT ?= 1000000
 fuzz-input: build ## read COUNT broken inputs from SEED on, and a hundredth of that as files
 	$(CAMPAIGN) --test readers -- --nocapture
-	SOJOURN_COUNT=$$(($(COUNT) / 100 + 1)) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_readers.py
+	SOJOURN_COUNT=$$(($(COUNT) / 100 + 1)) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/scenario/test_readers.py
 
 torture: COUNT ?= 100
 torture: build ## kill sweeps that share a cache COUNT times
-	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/test_kills.py
+	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/runs/test_kills.py
 
 site: build ## write guide and reference as pages into site/
 	$(PIP) -r requirements-site.lock

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
-from sojourn.results import Result
+from sojourn.runs.results import Result
 
 # How long an example takes says more about what else the machine does.
 settings.register_profile("untimed", deadline=None)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sojourn import cli, controllers, places
+from sojourn import cli
+from sojourn.base import paths
+from sojourn.scenario import controller_files
 
-ROOT = places.checkout() or Path()
+ROOT = paths.checkout() or Path()
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 FLOWS = "flows = 1000"
 
@@ -36,5 +38,5 @@ def test_the_first_hour_runs_as_it_stands(
 
 def test_the_recipe_is_a_controller() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    own = controllers.part("gentle.py:Gentle", blocks(text, "python")[0])
+    own = controller_files.part("gentle.py:Gentle", blocks(text, "python")[0])
     assert [parameter["name"] for parameter in own["parameters"]] == ["factor"]

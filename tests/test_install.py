@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from conftest import EXPERIMENTS
-from sojourn import cli, places
+from sojourn import cli
+from sojourn.base import paths
 
 Sojourn = Callable[..., str]
 
-CHECKOUT = places.checkout()
+CHECKOUT = paths.checkout()
 pytestmark = pytest.mark.skipif(CHECKOUT is None, reason="needs the checkout to build from")
 
 
@@ -70,10 +71,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if name.startswith("sojourn/")}
         others = {name.partition("/")[0] for name in opened.namelist()} - {"sojourn"}
-    source = places.PACKAGE.parent
+    source = paths.PACKAGE.parent
     wanted = {
         str(file.relative_to(source))
-        for file in places.PACKAGE.rglob("*")
+        for file in paths.PACKAGE.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert names == wanted
@@ -94,7 +95,7 @@ def test_the_main_job_is_done_from_an_installed_wheel(sojourn: Sojourn, installe
     assert "ours / ns-2" in sojourn("validate", "ns2", "--quick", "--only", "c.sack")
     assert "pfabric_fabric" in sojourn("examples")
     assert '"packet_hops"' in sojourn("bench", "W1", "--json", "--repeats", "1")
-    program = "import sojourn.places as p; print(p.PACKAGE, p.checkout())"
+    program = "import sojourn.base.paths as p; print(p.PACKAGE, p.checkout())"
     command = [str(installed / "bin" / "python"), "-c", program]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.startswith(str(installed))
@@ -139,7 +140,7 @@ def test_own_figures_stand_beside_the_published_ones_and_can_use_them(sojourn: S
     own.mkdir(parents=True)
     (own / "paper.py").write_text(OWN_PAPER, encoding="utf-8")
     (own / "m1_one_flow.py").write_text(OWN_FIGURE, encoding="utf-8")
-    gentle = places.EXAMPLES / "controllers" / "gentle.py"
+    gentle = paths.EXAMPLES / "controllers" / "gentle.py"
     (own / "gentle.py").write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
     assert "m1.svg  One flow" in sojourn("figure", "m1", "--scale", "smoke", "--out", "made")
     table = Path("made/m1.csv").read_text(encoding="utf-8")
@@ -151,7 +152,7 @@ def test_own_figures_stand_beside_the_published_ones_and_can_use_them(sojourn: S
 def test_nothing_is_recorded_in_an_installed_package(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(places, "checkout", lambda: None)
+    monkeypatch.setattr(paths, "checkout", lambda: None)
     assert cli.invoke([*command, "--record"]) == 2
     told = "sojourn: --record: keeps what ships with Sojourn, and so wants its checkout\n"
     assert capsys.readouterr().err == told

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import sojourn
-from sojourn import _core, cli, experiments, places
-from sojourn.documents import named
+from sojourn import _core, cli
+from sojourn.base import paths
+from sojourn.figures import discovery
+from sojourn.figures.documents import named
 
-EXAMPLES = sorted(places.EXAMPLES.glob("*.toml"))
-FIGURES = experiments.discover(places.EXPERIMENTS)
+EXAMPLES = sorted(paths.EXAMPLES.glob("*.toml"))
+FIGURES = discovery.discover(paths.EXPERIMENTS)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.stem))
@@ -48,108 +50,30 @@ def test_every_figure_is_made_and_its_robust_claims_hold(name: str, tmp_path: Pa
     assert not broken
 
 
-# A module imports only what stands before it.
-LAYERS = (
-    "_core",
-    "files",
-    "wording",
-    "controller",
-    "controllers",
-    "places",
-    "memory",
-    "progress",
-    "scenario",
-    "first_steps",
-    "typed",
-    "results",
-    "cache",
-    "fluid",
-    "cluster",
-    "processes",
-    "run",
-    "episode",
-    "agent",
-    "task",
-    "learn",
-    "metrics",
-    "convergence",
-    "pairs",
-    "steady",
-    "calls",
-    "objectives",
-    "ranges",
-    "trials",
-    "proposals",
-    "tune",
-    "relay",
-    "real",
-    "theory",
-    "traces",
-    "layout",
-    "looks",
-    "plot",
-    "accounts",
-    "claims",
-    "sections",
-    "figure",
-    "experiments",
-    "verdicts",
-    "report",
-    "documents",
-    "shares",
-    "cases_form",
-    "cases",
-    "validate",
-    "validation_page",
-    "ablations",
-    "pairs_page",
-    "explain",
-    "compare",
-    "waterfall",
-    "calls_plot",
-    "bench",
-    "plan",
-    "screen",
-    "notebook",
-    "tune_page",
-    "tune_plot",
-    "real_page",
-    "completion",
-    "cli",
-)
-
-
-MODULES = {file.stem: [file] for file in places.PACKAGE.glob("*.py")} | {
-    file.parent.name: sorted(file.parent.glob("*.py"))
-    for file in places.PACKAGE.glob("*/__init__.py")
+CLI = {
+    file.stem: file
+    for file in (paths.PACKAGE / "cli").glob("*.py")
+    if not file.stem.startswith("__")
 }
-
-CLI = {file.stem: file for file in MODULES["cli"] if not file.stem.startswith("__")}
-COMMANDS = set(CLI) - {"app", "shared"}
+COMMANDS = set(CLI) - {"app", "completion", "shared"}
 
 
-def imported(file: Path) -> set[str]:
-    """Return the modules of the package that a file imports, anywhere in it."""
+def imported_from_cli(file: Path) -> set[str]:
+    """Return the modules of `sojourn.cli` that a file imports, anywhere in it."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     names: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "sojourn":
+        if isinstance(node, ast.ImportFrom) and node.module == "sojourn.cli":
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sojourn."):
-            names.add(str(node.module).removeprefix("sojourn."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sojourn.cli."):
+            names.add(str(node.module).removeprefix("sojourn.cli."))
     return names
-
-
-@pytest.mark.parametrize("module", LAYERS[1:])
-def test_a_module_imports_only_what_stands_before_it(module: str) -> None:
-    names = {name.partition(".")[0] for file in MODULES[module] for name in imported(file)}
-    assert names - {module} <= set(LAYERS[: LAYERS.index(module)])
 
 
 @pytest.mark.parametrize("name", CLI)
 def test_a_command_imports_no_other_command(name: str) -> None:
-    of_cli = {module for module in imported(CLI[name]) if module.partition(".")[0] == "cli"}
-    assert of_cli <= ({"cli.shared"} if name in COMMANDS else set())
+    allowed = {"completion", "shared"} if name in COMMANDS else set()
+    assert imported_from_cli(CLI[name]) <= allowed
 
 
 def test_every_command_is_listed() -> None:
@@ -158,10 +82,6 @@ def test_every_command_is_listed() -> None:
     }
 
 
-def test_every_module_has_its_place() -> None:
-    assert set(MODULES) - {"__init__", "__main__"} == set(LAYERS) - {"_core"}
-
-
 def test_experiments_never_touch_the_core() -> None:
-    for file in places.EXPERIMENTS.glob("*/*.py"):
+    for file in paths.EXPERIMENTS.glob("*/*.py"):
         assert "_core" not in file.read_text(encoding="utf-8"), file

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from sojourn import _core, completion
+from sojourn import _core
 from sojourn._core import ScenarioError
+from sojourn.cli import completion
 
 
 def bench(
@@ -28,9 +29,10 @@ def bench(
     ] = 1,
 ) -> None:
     """Measure speed and memory on fixed scenarios."""
-    from sojourn import bench as benchmark
+    from sojourn.bench import measure as benchmark
+    from sojourn.bench import scenarios
 
-    known = benchmark.SCENARIOS
+    known = scenarios.SCENARIOS
     for name in names or ():
         if name not in known:
             raise ScenarioError(f"{name}: there is no such scenario (one of {', '.join(known)})")
@@ -38,7 +40,8 @@ def bench(
     if as_json:
         print(json.dumps(measured, indent=2))
     else:
-        from sojourn import screen
+        from sojourn.bench import tables
+        from sojourn.show import console
 
-        table = screen.bench_table if threads == 1 else screen.threads_table
-        screen.console.print(table(measured))
+        table = tables.bench_table if threads == 1 else tables.threads_table
+        console.console.print(table(measured))

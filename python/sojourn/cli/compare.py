@@ -5,7 +5,6 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from sojourn import scenario
 from sojourn.cli.shared import (
     VARY,
     Cluster,
@@ -19,6 +18,7 @@ from sojourn.cli.shared import (
     place,
     run_options,
 )
+from sojourn.scenario import overrides, reading
 
 
 def compare(
@@ -42,15 +42,19 @@ def compare(
     fresh: Fresh = False,
 ) -> None:
     """Run the product of variations; print and draw it, and each scheme against the first."""
-    from sojourn import accounts, explain, pairs, pairs_page, screen
-    from sojourn import compare as comparison
+    from sojourn.analysis import breakdown
+    from sojourn.analysis.paired import ratios, reference_of
+    from sojourn.compare import comparison, paired_plot, paired_tables, plot, tables
+    from sojourn.explain.tables import write_differences
+    from sojourn.show import console, intervals
+    from sojourn.show.parts import shown
 
     with about(path):
-        base = scenario.read(path)
-        variations = scenario.parse_variations(vary)
+        base = reading.read(path)
+        variations = overrides.parse_variations(vary)
         out = place(out, "compare", path.stem)
-        schemes = scenario.labels_of(next(iter(variations.values())))
-        reference = pairs.reference_of(schemes, against)
+        schemes = overrides.labels_of(next(iter(variations.values())))
+        reference = reference_of(schemes, against)
         table, runs = comparison.compare(
             base,
             variations,
@@ -60,19 +64,22 @@ def compare(
             what=path.name,
             **run_options(threads, cluster, memory, fresh),
         )
-    screen.console.print(*screen.comparison_tables(table), sep="\n")
-    for line in screen.comparison_notes(table, runs, median=median):
+    console.console.print(*tables.comparison_tables(table), sep="\n")
+    for line in tables.comparison_notes(table, runs, median=median):
         print(line)
     labels = comparison.labels(table)
     by = labels[0]
-    paired = pairs.ratios(runs, by=by, against=against)
-    screen.show(pairs_page.tables(paired))
+    paired = ratios(runs, by=by, against=against)
+    console.show(paired_tables.tables(paired))
     _, parts = comparison.divided(table)
-    differences = accounts.differences(runs, by, against) if account else pl.DataFrame()
-    screen.show(explain.shown(parts, labels, screen.spent, "where the time went, "))
-    screen.show(explain.shown(differences, labels, screen.spent, f"more than under {reference}, "))
-    for line in (*pairs_page.sentences(paired, by, differences), *pairs_page.notes(paired, by)):
+    differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
+    console.show(shown(parts, labels, intervals.spent, "where the time went, "))
+    console.show(shown(differences, labels, intervals.spent, f"more than under {reference}, "))
+    for line in (
+        *paired_tables.sentences(paired, by, differences),
+        *paired_tables.notes(paired, by),
+    ):
         print(line)
-    written = comparison.write(table, out) + pairs_page.write(paired, by, out)
-    written += explain.write_differences(differences, out)
+    written = plot.write(table, out) + paired_plot.write(paired, by, out)
+    written += write_differences(differences, out)
     print(f"written to {out}: {', '.join(written)}")

@@ -7,7 +7,6 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from sojourn import scenario
 from sojourn._core import ScenarioError
 from sojourn.cli.shared import (
     VARY,
@@ -22,7 +21,8 @@ from sojourn.cli.shared import (
     place,
     run_options,
 )
-from sojourn.results import Run
+from sojourn.runs.results import Run
+from sojourn.scenario import overrides, reading
 
 
 def explain(
@@ -39,52 +39,57 @@ def explain(
     fresh: Fresh = False,
 ) -> None:
     """Say why flows took as long as they did: where their time went, exactly."""
-    from sojourn import compare
+    from sojourn.compare import comparison
 
     with about(path):
-        variations = scenario.parse_variations(vary or ())
-        base = scenario.read(path) | {"account": True}
+        variations = overrides.parse_variations(vary or ())
+        base = reading.read(path) | {"account": True}
         if flow is not None:
             base |= {"account_flows": [flow]}
         out = place(out, "explain", path.stem)
         options = run_options(threads, cluster, memory, fresh)
-        runs = compare.run_all(base, variations, seeds, what=path.name, **options)
+        runs = comparison.run_all(base, variations, seeds, what=path.name, **options)
         written = _all_flows(runs, out) if flow is None else _one_flow(runs, flow, out)
     print(f"written to {out}: {', '.join(written)}")
 
 
 def _all_flows(runs: Sequence[Run], out: Path) -> list[str]:
     """Print where the time of flows and calls went, and write it; return the files' names."""
-    from sojourn import accounts, calls_plot, screen
-    from sojourn import explain as page
+    from sojourn.analysis import breakdown
+    from sojourn.explain import rpc_plot
+    from sojourn.explain import tables as page
+    from sojourn.show import console, intervals, parts
 
-    table, calls = accounts.by_size(runs), accounts.by_call(runs)
+    table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
     if table.is_empty():
         raise ScenarioError("no flow has finished: there is no time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
-    differences = accounts.differences(runs, labels[0]) if labels else pl.DataFrame()
-    screen.show(page.shown(table, labels, screen.spent))
+    differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
+    console.show(parts.shown(table, labels, intervals.spent))
     if len(runs) == 1:
-        screen.show([page.slowest(runs[0].result)])
-    screen.show(page.calls_shown(calls, labels, screen.spent))
+        console.show([page.slowest(runs[0].result)])
+    console.show(page.calls_shown(calls, labels, intervals.spent))
     if not differences.is_empty():
         of = ", on the same flows" if differences["same_flows"].all() else ""
         print(f"more than under {runs[0].labels[labels[0]]}{of}:")
-        screen.show(page.shown(differences, labels, screen.spent))
+        console.show(parts.shown(differences, labels, intervals.spent))
     for line in (*page.calls_told(calls, labels), *page.sentences(runs, labels)):
         print(line)
     written = page.write(runs, table, labels, out)
-    written += calls_plot.write(calls, labels, screen.spent, out)
+    written += rpc_plot.write(calls, labels, intervals.spent, out)
     return written + page.write_differences(differences, out)
 
 
 def _one_flow(runs: Sequence[Run], flow: int, out: Path) -> list[str]:
     """Print the chain of a flow under each scheme, and write it; return the files' names."""
-    from sojourn import explain as page
-    from sojourn import screen, waterfall
+    from sojourn.analysis.chains import of_runs
+    from sojourn.base import units
+    from sojourn.explain import tables as page
+    from sojourn.explain import waterfall
+    from sojourn.show import console
 
-    chains = waterfall.of_runs(runs, flow)
+    chains = of_runs(runs, flow)
     if len(chains) == 1:
-        screen.show([page.of_flow(runs[0].result, flow)])
-    screen.show(waterfall.table(chain, screen.duration) for chain in chains)
+        console.show([page.of_flow(runs[0].result, flow)])
+    console.show(waterfall.table(chain, units.format_time) for chain in chains)
     return waterfall.write(chains, out)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn import completion, places, wording
 from sojourn._core import ScenarioError
+from sojourn.base import messages, paths
+from sojourn.cli import completion
 from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, about, checked_out, run_options
 
 if TYPE_CHECKING:
-    from sojourn.figure import Figure, Made
+    from sojourn.figures.figure import Figure, Made
 
 Scale = Annotated[
     str, typer.Option(help="smoke, quick or paper.", autocompletion=completion.scales)
@@ -38,13 +39,14 @@ def figure(
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it will take.")] = False,
 ) -> None:
     """Make figures again: run, draw, and judge their claims."""
-    from sojourn import experiments, screen, verdicts
-    from sojourn.figure import SCALES
+    from sojourn.figures import discovery, recorded, tables
+    from sojourn.figures.figure import SCALES
+    from sojourn.show import console
 
     if scale not in SCALES:
-        hint = wording.did_you_mean(scale, SCALES)
+        hint = messages.did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
-    chosen = experiments.choose(experiments.discover(), names)
+    chosen = discovery.choose(discovery.discover(), names)
     if record:
         _check_record(chosen)
     out = _directory(scale) if out is None else checked_out(out)
@@ -57,10 +59,10 @@ def figure(
     for finished in _made(chosen, scale, out, **options):
         made.append(finished)
         _show(finished, out)
-    screen.console.print(screen.claim_table(made))
-    print(verdicts.in_words(claim for one in made for claim in one.claims))
+    console.console.print(tables.claim_table(made))
+    print(recorded.in_words(claim for one in made for claim in one.claims))
     if record:
-        verdicts.keep(made)
+        recorded.keep(made)
 
 
 def report(
@@ -71,7 +73,7 @@ def report(
     out: Annotated[Path | None, typer.Option(metavar="PAGE", help="The page to write.")] = None,
 ) -> None:
     """Write one HTML page with the figures that were made; it needs no network."""
-    from sojourn.report import write_report
+    from sojourn.figures.html_report import write_report
 
     print(f"written to {write_report(figures or _directory(scale), out)}")
 
@@ -82,18 +84,19 @@ def _directory(scale: str) -> Path:
 
 def _check_record(figures: Iterable["Figure"]) -> None:
     """Refuse to record what is not of this checkout: an installed package is not written to."""
-    if places.checkout() is None:
+    if paths.checkout() is None:
         raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
     for one in figures:
-        if one.path is not None and not one.path.resolve().is_relative_to(places.PACKAGE):
+        if one.path is not None and not one.path.resolve().is_relative_to(paths.PACKAGE):
             raise ScenarioError(f"--record: {one.path} does not ship with Sojourn")
 
 
 def _show_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> None:
-    from sojourn import plan, screen
+    from sojourn.figures import plan, tables
+    from sojourn.show import console
 
     plans = plan.plans(figures, scale, cache)
-    screen.console.print(screen.plan_table(plans, plan.hops_per_cpu_second()))
+    console.console.print(tables.plan_table(plans, plan.hops_per_cpu_second()))
 
 
 def _made(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:
@@ -119,11 +122,12 @@ def _made(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) ->
 
 
 def _show(made: "Made", out: Path) -> None:
-    from sojourn import screen
+    from sojourn.figures import tables
+    from sojourn.show import console
 
-    table = screen.figure_table(made.table(out), f"{made.id}: {made.title}")
+    table = tables.figure_table(made.table(out), f"{made.id}: {made.title}")
     if table is not None:
-        screen.console.print(table)
+        console.console.print(table)
     print(f"{out / made.id}.svg  {made.title} ({made.seconds} s)", flush=True)
     for note in made.notes:
         print(f"warning: {note}", flush=True)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn import scenario
 from sojourn.cli.shared import Out, ScenarioFile, about, place
+from sojourn.scenario import reading
 
 
 def real(
@@ -16,14 +16,14 @@ def real(
     out: Out = None,
 ) -> None:
     """Run a scenario's flows over the TCP of this machine's kernel, and compare."""
-    from sojourn import real as kernel
-    from sojourn import real_page, screen
+    from sojourn.show import console
+    from sojourn.validate import kernel, kernel_tables
 
     with about(path):
-        given = scenario.read(path)
+        given = reading.read(path)
         out = place(out, "real", path.stem)
         measured = kernel.measure(given, repeats=repeats, what=path.name)
-    screen.show(real_page.tables(measured))
-    for line in real_page.sentences(measured):
+    console.show(kernel_tables.tables(measured))
+    for line in kernel_tables.sentences(measured):
         print(line)
-    print(f"written to {out}: {', '.join(real_page.write(measured, out))}")
+    print(f"written to {out}: {', '.join(kernel_tables.write(measured, out))}")

@@ -1,22 +1,23 @@
 """`sojourn run`."""
 
-from sojourn import scenario
 from sojourn.cli.shared import Memory, Out, ScenarioFile, Threads, about, checked_out
+from sojourn.scenario import reading
 
 
 def run(
     path: ScenarioFile, out: Out = None, threads: Threads = None, memory: Memory = None
 ) -> None:
     """Run a scenario; print a summary, and write its results."""
-    from sojourn import screen
-    from sojourn.run import run_many
+    from sojourn.runs.runner import run_many
+    from sojourn.show import console
+    from sojourn.show.result import result_tables
 
     with about(path):
-        given = scenario.read(path)
+        given = reading.read(path)
         if out is not None:
             checked_out(out)
         result = run_many([given], threads=threads, memory=memory, what=path.name)[0]
-    screen.console.print(screen.result_tables(result))
+    console.console.print(result_tables(result))
     if out is not None:
         result.write(out)
         print(f"written to {out}")

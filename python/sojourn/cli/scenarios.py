@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from sojourn import completion, controllers, files, scenario, wording
 from sojourn._core import ScenarioError
+from sojourn.base import files, messages
+from sojourn.cli import completion
 from sojourn.cli.shared import ScenarioFile, about
+from sojourn.scenario import controller_files, encoding, reading
 
 
 def parts(
@@ -23,26 +25,26 @@ def parts(
     ] = None,
 ) -> None:
     """Show the parts that scenarios are made of, with every parameter."""
-    from sojourn import screen
+    from sojourn.show import catalogue, console
 
-    families = scenario.parts()
-    if controllers.is_name(kind):
+    families = encoding.parts()
+    if controller_files.is_name(kind):
         name = str(kind)
         text = files.read_text(Path(name.rpartition(":")[0]), files.MOST_SETTINGS)
-        families, kind = {"transport": [controllers.part(name, text)]}, "transport"
-    shown = screen.parts_text(families, kind)
+        families, kind = {"transport": [controller_files.part(name, text)]}, "transport"
+    shown = catalogue.parts_text(families, kind)
     if not shown:
         names = [part["name"] for members in families.values() for part in members]
-        hint = wording.did_you_mean(str(kind), [*families, *names])
+        hint = messages.did_you_mean(str(kind), [*families, *names])
         raise ScenarioError(f"{kind}: there is no such family or part{hint}")
-    screen.console.print(*shown, sep="\n")
+    console.console.print(*shown, sep="\n")
 
 
 def schema(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file to write.")] = None,
 ) -> None:
     """Show a JSON schema of scenarios, by which editors complete and check them."""
-    _put(json.dumps(scenario.schema(), indent=1, ensure_ascii=False) + "\n", out)
+    _put(json.dumps(encoding.schema(), indent=1, ensure_ascii=False) + "\n", out)
 
 
 def examples(
@@ -55,7 +57,7 @@ def examples(
     ] = None,
 ) -> None:
     """List the examples, or copy one and the files that it names."""
-    from sojourn import first_steps
+    from sojourn.scenario import examples as first_steps
 
     if name is not None:
         print(f"written: {', '.join(map(str, first_steps.copy_example(name, out)))}")
@@ -75,7 +77,7 @@ def new(
     ),
 ) -> None:
     """Write a first scenario, or a first controller in Python as FILE.py, to change."""
-    from sojourn import first_steps
+    from sojourn.scenario import examples as first_steps
 
     print(f"written: {path}; now `{first_steps.write_first(path)}`")
 
@@ -83,7 +85,7 @@ def new(
 def check(path: ScenarioFile) -> None:
     """Check a scenario, and show it as JSON with every default filled in."""
     with about(path):
-        shown = scenario.check(scenario.read(path))
+        shown = encoding.check(reading.read(path))
     print(json.dumps(shown, indent=2, ensure_ascii=False))
 
 
@@ -92,10 +94,10 @@ def trace(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The CSV file to write.")] = None,
 ) -> None:
     """Write the workload of a scenario as CSV, which a workload of kind `trace` replays."""
-    from sojourn.results import flow_table
+    from sojourn.runs.results import flow_table
 
     with about(path):
-        flows = flow_table(scenario.trace(scenario.read(path)))
+        flows = flow_table(encoding.trace(reading.read(path)))
     columns = ("start_s", "source", "target", "size_bytes", "class", "deadline_s")
     # Twelve digits are picoseconds: the core's clock, exactly.
     _put(flows.select(columns).write_csv(float_precision=12), out)

@@ -10,9 +10,9 @@ import typer
 
 from sojourn import _core
 from sojourn._core import ScenarioError
-from sojourn.cache import default_cache
-from sojourn.cluster import ClusterError
-from sojourn.scenario import FileError
+from sojourn.base.errors import FileError
+from sojourn.runs.cache import default_cache
+from sojourn.runs.cluster import ClusterError
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
 Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write results.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn import files, scenario
+from sojourn.base import files
 from sojourn.cli.shared import (
     Cluster,
     Memory,
@@ -16,9 +16,10 @@ from sojourn.cli.shared import (
     place,
     run_options,
 )
+from sojourn.scenario import reading
 
 if TYPE_CHECKING:
-    from sojourn.trials import Tuned
+    from sojourn.tune.trials import Tuned
 
 
 def tune(
@@ -53,14 +54,15 @@ def tune(
     fresh: Annotated[bool, typer.Option(help="Begin again, and run again what is known.")] = False,
 ) -> None:
     """Search for the parameters that are best, and measure their gain on fresh seeds."""
-    from sojourn import ranges, screen, tune_page, tune_plot
-    from sojourn import tune as tuning
+    from sojourn.show import console
+    from sojourn.tune import plot, ranges, tables
+    from sojourn.tune import study as tuning
 
     def tell(so_far: "Tuned") -> None:
-        print(f"{path.name}: {tune_page.progress(so_far)}", file=sys.stderr, flush=True)
+        print(f"{path.name}: {tables.progress(so_far)}", file=sys.stderr, flush=True)
 
     with about(path):
-        base = scenario.read(path)
+        base = reading.read(path)
         out = place(out, "tune", path.stem)
         tuned = tuning.search(
             base,
@@ -77,11 +79,11 @@ def tune(
             what=path.name,
             **run_options(threads, cluster, memory, fresh),
         )
-    screen.show([tune_page.table(tuned)])
-    for line in tune_page.sentences(tuned):
+    console.show([tables.table(tuned)])
+    for line in tables.sentences(tuned):
         print(line)
     with files.writing(out / "trials.parquet"):
         tuned.trials.write_parquet(out / "trials.parquet")
-    tune_plot.draw(tuned, out / "tune")
-    best = [file.name for file in tune_page.write_best(tuned, path, out)]
+    plot.draw(tuned, out / "tune")
+    best = [file.name for file in tables.write_best(tuned, path, out)]
     print(f"written to {out}: {', '.join(['trials.parquet', 'tune.svg', 'tune.png', *best])}")

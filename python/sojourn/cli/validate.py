@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sojourn import completion
 from sojourn._core import ScenarioError
+from sojourn.cli import completion
 from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, place, run_options
 
 
@@ -33,22 +33,24 @@ def validate(
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
     """Replay what another simulator ran, and compare."""
-    from sojourn import ablations, screen, validation_page
-    from sojourn import validate as validation
-    from sojourn.cases import find_cases, read_cases, simulator
+    from sojourn.show import console
+    from sojourn.validate import ablations, tables
+    from sojourn.validate import record as record_module
+    from sojourn.validate import replay as validation
+    from sojourn.validate.cases import find_cases, read_cases, simulator
 
     folder = find_cases(cases)
     if (record or ablate) and (quick or only):
         raise ScenarioError(f"--{'record' if record else 'ablate'}: wants all runs at full length")
     if record:
-        validation_page.section(folder, ablations.SECTION if ablate else "")
+        record_module.section(folder, ablations.SECTION if ablate else "")
     other = simulator(folder)
     out = place(out, "validate", folder.resolve().name)
     options = run_options(threads, cluster, memory, fresh)
     if ablate:
         without = ablations.run(ablations.read(folder), what=f"ablate {cases}", **options)
         table = ablations.rows(without, other)
-        screen.show([table])
+        console.show([table])
         print(f"ours / {other} - 1; time-outs")
         print(f"written to {out}: {ablations.write(without, out)}")
         if record:
@@ -56,8 +58,8 @@ def validate(
         return
     replays = read_cases(folder, quick=quick, only=only or ())
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
-    screen.show(validation_page.every_table(outcomes, abreast=screen.console.width // 42))
+    console.show(tables.every_table(outcomes, abreast=console.console.width // 42))
     print(f"ours / {other} (difference ± two standard errors)")
-    print(f"written to {out}: {', '.join(validation_page.write(outcomes, other, out))}")
+    print(f"written to {out}: {', '.join(record_module.write(outcomes, other, out))}")
     if record:
-        print(f"written to {validation_page.record(outcomes, other, folder)}")
+        print(f"written to {record_module.record(outcomes, other, folder)}")

@@ -21,7 +21,8 @@ from learnt import START, action, seen
 from numpy.typing import NDArray
 
 import sojourn
-from sojourn import learn, metrics
+from sojourn import metrics
+from sojourn.learn import environments
 
 SCENARIO = sojourn.override(
     sojourn.read(Path(__file__).parents[1] / "learnt_controller.toml"),
@@ -41,7 +42,7 @@ Numbers = NDArray[np.float64]
 def cost(policy: Numbers, seed: int) -> float:
     """Return the logarithm of the mean completion time in base RTTs, if all flows have a policy."""
     weights = tuple(map(float, policy))
-    environment = learn.ParallelEnvironment(
+    environment = environments.ParallelEnvironment(
         SCENARIO, observe=seen, history=1, mechanism={"ecn": False}
     )
     observations, _ = environment.reset(seed=seed)

@@ -5,8 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, every, metrics, plot
-from sojourn.results import Result
+from sojourn import Figure, Result, Run, Verdict, at_least, at_most, every, metrics, plot
 
 from .paper import DOCUMENTED, LOOKS, MIDDLE, SCALES, TIMELY, at_load, paper, schemes
 

@@ -6,8 +6,19 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from sojourn import Figure, Run, Verdict, at_least, at_most, between, looks, metrics, override, plot
-from sojourn.results import Result
+from sojourn import (
+    Figure,
+    Result,
+    Run,
+    Verdict,
+    at_least,
+    at_most,
+    between,
+    looks,
+    metrics,
+    override,
+    plot,
+)
 
 from .paper import PATCHED, paper, sharing
 

@@ -7,17 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import (
-    Figure,
-    Labelled,
-    Run,
-    Scale,
-    Verdict,
-    all_at_least,
-    at_least,
-    override,
-    plot,
-)
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_least, at_least, override, plot
 
 from .paper import (
     BASE,

@@ -28,8 +28,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 import typer
 
-from sojourn import Labelled, Run, metrics, over_seeds, override, sweep
-from sojourn.cache import default_cache
+from sojourn import Labelled, Run, default_cache, metrics, over_seeds, override, sweep
 
 from .paper import (
     BASE,

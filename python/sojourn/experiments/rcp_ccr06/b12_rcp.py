@@ -5,18 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import (
-    Figure,
-    Labelled,
-    Run,
-    Scale,
-    Verdict,
-    at_least,
-    at_most,
-    every,
-    plot,
-    theory,
-)
+from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, every, plot, theory
 
 from .paper import (
     BY_SIZE,

@@ -16,10 +16,10 @@ from sojourn import (
     at_least,
     at_most,
     every,
+    metrics,
     override,
     plot,
 )
-from sojourn.metrics import Floats
 
 from . import cluster
 from .cluster import DELIVERED, GRADIENT, MEDIAN, PACED, PAUSE, TAIL
@@ -90,7 +90,9 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def over_loads(table: pl.DataFrame, scheme: str, metric: str) -> tuple[Floats, Floats]:
+def over_loads(
+    table: pl.DataFrame, scheme: str, metric: str
+) -> tuple[metrics.Floats, metrics.Floats]:
     """Return the offered loads and what a scheme has at each of them."""
     rows = table.filter(scheme=scheme, metric=metric).sort("load")
     return rows["load"].to_numpy(), rows["value"].to_numpy()

@@ -6,17 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import (
-    Figure,
-    Labelled,
-    Run,
-    Scale,
-    Verdict,
-    all_at_most,
-    at_most,
-    calls,
-    metrics,
-)
+from sojourn import Figure, Labelled, Run, Scale, Verdict, all_at_most, at_most, calls, metrics
 
 from . import cluster
 from .cluster import GRADIENT, HIGHER, LOAD

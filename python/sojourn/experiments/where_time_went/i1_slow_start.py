@@ -14,6 +14,7 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
+    accounts,
     all_at_least,
     at_least,
     at_most,
@@ -22,7 +23,6 @@ from sojourn import (
     metrics,
     override,
 )
-from sojourn.accounts import ALONE, HANDSHAKE, OTHERS, PACE, REPAIRS, ROUND_TRIPS, TIME_OUTS, TOTAL
 from sojourn.experiments.rcp_ccr06.b1_average import SETTING
 from sojourn.experiments.rcp_ccr06.paper import (
     PAYLOAD,
@@ -89,7 +89,7 @@ SMALL = metrics.Bucket("up to 2000 packets", up_to=2000 * PAYLOAD)
 
 SMALLER = metrics.Bucket("up to 1000 packets", up_to=1000 * PAYLOAD)
 
-AS_SLOW_START = f"{ROUND_TRIPS}: as many as slow start takes"
+AS_SLOW_START = f"{accounts.ROUND_TRIPS}: as many as slow start takes"
 
 ROUNDS = "round trips waited for the window, in number"
 
@@ -115,7 +115,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
     # The first window goes without waiting; every round trip later there is one twice as large.
     needed = (packets / INITIAL_WINDOW + 1).log(2).ceil() - 1
     as_needed = pl.min_horizontal(1.0, needed / pl.col("rounds")).fill_nan(0.0)
-    waited = {AS_SLOW_START: pl.col(ROUND_TRIPS) * as_needed, ROUNDS: pl.col("rounds")}
+    waited = {AS_SLOW_START: pl.col(accounts.ROUND_TRIPS) * as_needed, ROUNDS: pl.col("rounds")}
     return pl.concat(
         [over_size(simulated, buckets, **waited), over_seeds(sharing(shared, buckets))],
         how="diagonal",
@@ -134,7 +134,7 @@ def sharing(runs: Iterable[Run], buckets: Iterable[metrics.Bucket]) -> Iterator[
     for run in runs:
         for bucket in buckets:
             flows = metrics.judged(run.result, bucket).drop_nulls("fct_s")
-            for metric, column in ((TOTAL, "fct_s"), (ALONE, "ideal_fct_s")):
+            for metric, column in ((accounts.TOTAL, "fct_s"), (accounts.ALONE, "ideal_fct_s")):
                 mean: Any = flows[column].mean()
                 value = math.nan if mean is None else mean
                 yield {**run.labels, "size": bucket.name, "metric": metric, "value": value}
@@ -167,8 +167,8 @@ def of_excess(table: pl.DataFrame, scheme: str, *parts: str, size: str) -> float
 for scheme, what in ((TCP, "slow start"), (XCP, "small windows")):
 
     def waits(table: pl.DataFrame, scheme: str) -> Verdict:
-        part = of_excess(table, scheme, ROUND_TRIPS, size=SMALL.name)
-        return at_least(part, 0.8, f"{ROUND_TRIPS} of {scheme}'s excess")
+        part = of_excess(table, scheme, accounts.ROUND_TRIPS, size=SMALL.name)
+        return at_least(part, 0.8, f"{accounts.ROUND_TRIPS} of {scheme}'s excess")
 
     figure.claim(
         f"{scheme}: of the excess of flows up to 2000 packets at least 80 % is round trips of the "
@@ -183,10 +183,11 @@ for scheme, what in ((TCP, "slow start"), (XCP, "small windows")):
     stated=False,
 )
 def round_trips_of_any_kind(table: pl.DataFrame) -> Verdict:
+    parts = (accounts.HANDSHAKE, accounts.ROUND_TRIPS)
     return all_at_least(
         {
-            f"{HANDSHAKE} and {ROUND_TRIPS}, flows of {bucket.name}, of the excess": of_excess(
-                table, TCP, HANDSHAKE, ROUND_TRIPS, size=bucket.name
+            f"{' and '.join(parts)}, flows of {bucket.name}, of the excess": of_excess(
+                table, TCP, *parts, size=bucket.name
             )
             for bucket in SIZES[:-1]
         },
@@ -201,20 +202,22 @@ def round_trips_of_any_kind(table: pl.DataFrame) -> Verdict:
 )
 def a_rate_from_the_start(table: pl.DataFrame) -> Verdict:
     labels = {"scheme": RCP, "size": SMALLER.name}
-    beyond = excess(table, **labels) - value(table, HANDSHAKE, **labels)
+    beyond = excess(table, **labels) - value(table, accounts.HANDSHAKE, **labels)
     return every(
         [
             at_most(value(table, ROUNDS, **labels), 1, "round trips of the window"),
-            at_least(value(table, PACE, **labels) / beyond, 0.8, "pace of all but the handshake"),
+            at_least(
+                value(table, accounts.PACE, **labels) / beyond, 0.8, "pace of all but the handshake"
+            ),
         ]
     )
 
 
 REASONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "slow start takes many round trips": (TCP, (AS_SLOW_START,)),
-    "windows are smaller than slow start's, and grow slowly": (XCP, (ROUND_TRIPS,)),
-    "queues are full": (TCP, (OTHERS,)),
-    "losses are repaired": (TCP, (REPAIRS, TIME_OUTS)),
+    "windows are smaller than slow start's, and grow slowly": (XCP, (accounts.ROUND_TRIPS,)),
+    "queues are full": (TCP, (accounts.OTHERS,)),
+    "losses are repaired": (TCP, (accounts.REPAIRS, accounts.TIME_OUTS)),
 }
 """Why flows last long, by the source: the scheme by which it is told, and what it is found in."""
 

@@ -6,8 +6,18 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, at_least, at_most, metrics, override
-from sojourn.accounts import HANDSHAKE, OTHERS, PACE, REPAIRS, TIME_OUTS
+from sojourn import (
+    Figure,
+    Labelled,
+    Run,
+    Scale,
+    Verdict,
+    accounts,
+    at_least,
+    at_most,
+    metrics,
+    override,
+)
 from sojourn.experiments.pfabric_sigcomm13.paper import (
     DCTCP,
     PDQ,
@@ -79,15 +89,15 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     panels(axes, table, "size", {bucket.name: f"flows {bucket.name}" for bucket in SIZES})
 
 
-STARTING = (HANDSHAKE, PACE)
+STARTING = (accounts.HANDSHAKE, accounts.PACE)
 """What PDQ's flows spend on getting a rate: on the SYN, and paused or at a rate that is less."""
 
 EXPECTED = {
-    "under DCTCP small flows wait behind others' packets": (DCTCP, SMALL, (OTHERS,), 0.5),
+    "under DCTCP small flows wait behind others' packets": (DCTCP, SMALL, (accounts.OTHERS,), 0.5),
     "under TCP small flows wait in queues and for repairs": (
         TCP,
         SMALL,
-        (OTHERS, REPAIRS, TIME_OUTS),
+        (accounts.OTHERS, accounts.REPAIRS, accounts.TIME_OUTS),
         0.8,
     ),
     "under PDQ small flows wait for their start, the handshake and a rate": (
@@ -99,7 +109,7 @@ EXPECTED = {
     "under pFabric large flows wait for others and for time-outs": (
         PFABRIC,
         LARGE,
-        (OTHERS, TIME_OUTS),
+        (accounts.OTHERS, accounts.TIME_OUTS),
         0.8,
     ),
 }

@@ -5,8 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, metrics, override
-from sojourn.accounts import PACE
+from sojourn import Figure, Labelled, Run, Scale, Verdict, accounts, metrics, override
 from sojourn.experiments.ecn_or_delay_conext16.paper import (
     DOCUMENTED,
     SMALL,
@@ -78,7 +77,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     stated=False,
 )
 def large_flows_are_slow(table: pl.DataFrame) -> Verdict:
-    return made_of(table, [PACE], 0.8, scheme=DOCUMENTED, size=LARGE.name)
+    return made_of(table, [accounts.PACE], 0.8, scheme=DOCUMENTED, size=LARGE.name)
 
 
 @figure.claim(

@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import Figure, Labelled, Run, Scale, Verdict, metrics, override
-from sojourn.accounts import CONTROL, OTHERS, OWN, PACE, REPAIRS, ROUND_TRIPS, TIME_OUTS
+from sojourn import Figure, Labelled, Run, Scale, Verdict, accounts, metrics, override
 from sojourn.experiments.pcp_nsdi06.paper import PCP, ROUTER, TCP, Setting, schemes, under
 
 from .paper import COUNTED, made_of, over_size, panels, paper
@@ -61,13 +60,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     panels(axes, table, "load", {load: f"load {load:g}" for load in LOADS})
 
 
-QUEUEING = (OTHERS, OWN, CONTROL)
+QUEUEING = (accounts.OTHERS, accounts.OWN, accounts.CONTROL)
 
-RECOVERY = (REPAIRS, TIME_OUTS)
+RECOVERY = (accounts.REPAIRS, accounts.TIME_OUTS)
 
 EXPECTED: dict[tuple[str, float], tuple[str, tuple[str, ...], float]] = {
-    (TCP, LOW): ("round trips of the window", (ROUND_TRIPS,), 0.8),
-    (PCP, LOW): ("their pace, which they probe for", (PACE,), 0.8),
+    (TCP, LOW): ("round trips of the window", (accounts.ROUND_TRIPS,), 0.8),
+    (PCP, LOW): ("their pace, which they probe for", (accounts.PACE,), 0.8),
     (TCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
     (PCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
 }

@@ -11,12 +11,12 @@ from sojourn import (
     Run,
     Scale,
     Verdict,
+    accounts,
     all_at_most,
     at_most,
     metrics,
     override,
 )
-from sojourn.accounts import PAUSED, TOTAL
 from sojourn.experiments.timely_sigcomm15.paper import LOSSLESS
 
 from .paper import COUNTED, made_of, over_size, panels, paper, slowdown, value
@@ -127,14 +127,16 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     "with pause frames alone at least half of the victims' excess is pauses", stated=False
 )
 def victims_are_paused(table: pl.DataFrame) -> Verdict:
-    return made_of(table, [PAUSED], 0.5, scheme=PAUSE, size=VICTIM.name)
+    return made_of(table, [accounts.PAUSED], 0.5, scheme=PAUSE, size=VICTIM.name)
 
 
 @figure.claim(
     "under DCQCN victims take at most half as long as with pause frames alone", stated=False
 )
 def fewer_pauses(table: pl.DataFrame) -> Verdict:
-    took, alone = (value(table, TOTAL, scheme=name, size=VICTIM.name) for name in (DCQCN, PAUSE))
+    took, alone = (
+        value(table, accounts.TOTAL, scheme=name, size=VICTIM.name) for name in (DCQCN, PAUSE)
+    )
     return at_most(took / alone, 0.5, "DCQCN over pause alone")
 
 

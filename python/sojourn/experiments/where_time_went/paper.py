@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from sojourn import Paper, Run, Verdict, accounts, at_least, looks, metrics
-from sojourn.accounts import ALONE, COLOURS, FLIGHT, OTHERS, PARTS, TOTAL
 
 paper = Paper(
     key="where_time_went",
@@ -44,7 +43,8 @@ COUNTED = {"account": True, "samples": "none"}
 """What is added to the scenarios of other figures: accounts, and nothing over time."""
 
 AT_HOST, IN_SWITCHES, BACK = (
-    f"{OTHERS}, {where}" for where in ("at the own host", "in switches there", "on the way back")
+    f"{accounts.OTHERS}, {where}"
+    for where in ("at the own host", "in switches there", "on the way back")
 )
 
 LEGS = {"host": AT_HOST, "there": IN_SWITCHES, "back": BACK}
@@ -60,9 +60,9 @@ def over_size(
     and the means of `more`, which are told of the flows of `accounts.divided`.
     """
     means: dict[str, pl.Expr] = {
-        TOTAL: pl.col("fct_s"),
-        ALONE: pl.col("ideal_fct_s"),
-        **{name: pl.col(name) for name in (*PARTS, *LEGS.values())},
+        accounts.TOTAL: pl.col("fct_s"),
+        accounts.ALONE: pl.col("ideal_fct_s"),
+        **{name: pl.col(name) for name in (*accounts.PARTS, *LEGS.values())},
         **more,
     }
     chosen = [mean.mean().fill_null(math.nan).alias(name) for name, mean in means.items()]
@@ -85,7 +85,7 @@ def over_seeds(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     found = known.filter(pl.col("value").is_not_nan())
     table = metrics.across_seeds(known if found.is_empty() else found)
     # Of parts that are next to nothing no interval is small beside them; shares have their own.
-    is_whole = pl.col("metric") == TOTAL
+    is_whole = pl.col("metric") == accounts.TOTAL
     return table.with_columns(pl.when(is_whole).then(pl.col("low", "high")).otherwise(math.nan))
 
 
@@ -107,7 +107,7 @@ def value(table: pl.DataFrame, metric: str, **labels: Any) -> float:
 
 def excess(table: pl.DataFrame, **labels: Any) -> float:
     """Return what flows take on average beyond what they would alone, in seconds."""
-    return value(table, TOTAL, **labels) - value(table, ALONE, **labels)
+    return value(table, accounts.TOTAL, **labels) - value(table, accounts.ALONE, **labels)
 
 
 def share(table: pl.DataFrame, parts: Iterable[str], **labels: Any) -> float:
@@ -126,7 +126,7 @@ def made_of(table: pl.DataFrame, parts: Sequence[str], least: float, **labels: A
 
 def slowdown(table: pl.DataFrame, **labels: Any) -> float:
     """Return the mean completion time over that of the same flows alone."""
-    return value(table, TOTAL, **labels) / value(table, ALONE, **labels)
+    return value(table, accounts.TOTAL, **labels) / value(table, accounts.ALONE, **labels)
 
 
 NAME_WIDTH = 7
@@ -142,12 +142,12 @@ def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) ->
 
     The slowdown stands on each bar; with `shares`, bars are parts of the excess, and none does.
     """
-    parts = table.filter(pl.col("metric").is_in([TOTAL, ALONE, *PARTS]))
+    parts = table.filter(pl.col("metric").is_in([accounts.TOTAL, accounts.ALONE, *accounts.PARTS]))
     rows = parts.pivot("metric", index=along, values="value", maintain_order=True)
-    alone, excess = rows[ALONE], rows[TOTAL] - rows[ALONE]
-    heights = rows.select(pl.col(*PARTS) / (excess if shares else alone))
+    alone, excess = rows[accounts.ALONE], rows[accounts.TOTAL] - rows[accounts.ALONE]
+    heights = rows.select(pl.col(*accounts.PARTS) / (excess if shares else alone))
     if not shares:
-        heights = heights.with_columns(pl.col(FLIGHT) + 1)
+        heights = heights.with_columns(pl.col(accounts.FLIGHT) + 1)
     places = np.arange(rows.height)
     accounts.stack(axes, places, heights)
     if shares:
@@ -156,9 +156,9 @@ def bars(axes: Any, table: pl.DataFrame, along: str, *, shares: bool = False) ->
     else:
         axes.axhline(1, color=looks.BLACK, linestyle="--", linewidth=1)
         above: Any = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center"}
-        for place, height in zip(places, rows[TOTAL] / alone, strict=True):
+        for place, height in zip(places, rows[accounts.TOTAL] / alone, strict=True):
             axes.annotate(f"{height:.3g}", (place, height), fontsize=8, **above)
-        axes.set_ylim(0, 1.08 * float((rows[TOTAL] / alone).max()))  # type: ignore[arg-type]
+        axes.set_ylim(0, 1.08 * float((rows[accounts.TOTAL] / alone).max()))  # type: ignore[arg-type]
     names = [textwrap.fill(str(name), NAME_WIDTH) for name in rows[along]]
     axes.set_xticks(places, names, fontsize=8)
     axes.grid(visible=False, axis="x")
@@ -175,15 +175,21 @@ def panels(axes: Any, table: pl.DataFrame, column: str, titles: Mapping[Any, str
 
 def legend(panels: Any, table: pl.DataFrame) -> None:
     """Put one legend beside the panels: the parts that are a hundredth of some bar, as stacked."""
-    whole = table.filter(metric=TOTAL).select(pl.exclude("low", "high", "metric", "at_least"))
+    whole = table.filter(metric=accounts.TOTAL).select(
+        pl.exclude("low", "high", "metric", "at_least")
+    )
     labels = [name for name in whole.columns if name not in ("value", "seeds")]
-    parts = table.filter(pl.col("metric").is_in(list(PARTS)))
+    parts = table.filter(pl.col("metric").is_in(list(accounts.PARTS)))
     both = parts.join(whole.rename({"value": "whole"}), on=labels, how="left", nulls_equal=True)
     matter = set(both.filter(pl.col("value") >= 0.01 * pl.col("whole"))["metric"])
     first = np.ravel(panels)[0]
     handles, names = first.get_legend_handles_labels()
-    shown = {n: h for h, n in zip(handles, names, strict=True) if n in matter or n not in COLOURS}
-    shown = {"alone": handles[names.index(FLIGHT)], **shown}
+    shown = {
+        n: h
+        for h, n in zip(handles, names, strict=True)
+        if n in matter or n not in accounts.COLOURS
+    }
+    shown = {"alone": handles[names.index(accounts.FLIGHT)], **shown}
     first.figure.legend(
         list(shown.values())[::-1], list(shown)[::-1], loc="outside right center", fontsize=9
     )

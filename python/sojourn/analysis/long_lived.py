@@ -1,0 +1,149 @@
+"""Numbers of flows in full swing: round-trip times, rates, and how fair they are over time.
+
+Long-lived flows have no completion time. What is said of them is measured after the warm-up, from
+what the scenario samples.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis.metrics import Floats, Metric, Statistic, jain, labelled, share_of, warm_up_s
+from sojourn.runs.results import Result, Run
+
+DELIVERED = "delivered_bytes flow "
+"""What the probes of sampled flows' deliveries begin with."""
+
+
+def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:
+    """Measure the round-trip times that transports were told after the warm-up.
+
+    The scenario must count them: `samples.rtts`. They are those of flows whose class begins with
+    `of`. `less_s` is taken off each, such as what the sender's own packet takes to leave. Values
+    are those of bins at most 1.6 % wide.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        bins = _rtt_bins(result, of, less_s)
+        values, counts = bins["value"].to_numpy(), bins["count"].to_numpy()
+        if not len(values):
+            return Statistic(math.nan)
+        if statistic == "mean":
+            return Statistic(float(np.average(values, weights=counts)))
+        rank = max(math.ceil(share_of(statistic) * counts.sum() - 1e-9), 1)
+        return Statistic(float(values[np.searchsorted(counts.cumsum(), rank)]))
+
+    return measure_one
+
+
+def _rtt_bins(result: Result, of: str, less_s: float) -> pl.DataFrame:
+    """Return the middles of bins of round-trip times, of classes together, and their counts."""
+    empty = pl.DataFrame(schema={"value": pl.Float64, "count": pl.Int64})
+    tables = [
+        pl.DataFrame({name: of_class[name] for name in ("lower_s", "upper_s", "count")}).select(
+            value=(pl.col("lower_s") + pl.col("upper_s")) / 2 - less_s,
+            count=pl.col("count").cast(pl.Int64),
+        )
+        for of_class in result.summary["rtts"]
+        if of_class["count"] and of_class["class"].startswith(of)
+    ]
+    return pl.concat([empty, *tables]).group_by("value").agg(pl.col("count").sum()).sort("value")
+
+
+def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.DataFrame:
+    """Return the distribution of round-trip times for each set of labels, seeds pooled.
+
+    `value` and `fraction` follow the labels, as with `cdf`; `of` and `less_s` are those of `rtt`.
+    """
+    pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        pooled.setdefault(labels, []).append(_rtt_bins(run.result, of, less_s))
+    tables = []
+    for labels, bins in pooled.items():
+        table = pl.concat(bins).group_by("value").agg(pl.col("count").sum()).sort("value")
+        fraction = pl.col("count").cum_sum() / pl.col("count").sum()
+        tables.append(labelled(dict(labels), table.select("value", fraction=fraction)))
+    return pl.concat(tables)
+
+
+def flow_rates(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
+    """Return what sampled flows were delivered a second, window by window, after the warm-up.
+
+    The labels, `flow`, `time_s` (the window's end) and `value` in bits a second. The scenario must
+    sample the flows (`samples.flows`), at least once a window.
+    """
+    return pl.concat(labelled(run.labels, _delivery_rates(run.result, window_s)) for run in runs)
+
+
+def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
+    warm_up = warm_up_s(result)
+    probe, time = pl.col("probe"), pl.col("time_s")
+    rate = pl.col("value").diff() * 8 / time.diff()
+    return (
+        result.samples.filter(probe.str.starts_with(DELIVERED), time >= warm_up - 1e-12)
+        .with_columns(
+            flow=probe.str.strip_prefix(DELIVERED).cast(pl.Int64),
+            window=((time - warm_up) / window_s + 1e-6).floor(),
+        )
+        # The first sample of a window ends the window before.
+        .group_by("flow", "window", maintain_order=True)
+        .agg(time.first(), pl.col("value").first())
+        .with_columns(value=rate.over("flow"))
+        .filter(pl.col("value").is_not_null())
+        .select("flow", "time_s", "value")
+    )
+
+
+def goodput() -> Metric:
+    """Measure what sampled flows are delivered together after the warm-up, in bits a second."""
+    return lambda result: Statistic(float(_mean_rates(result).sum()))
+
+
+def fairness() -> Metric:
+    """Measure Jain's index of the sampled flows' mean rates after the warm-up."""
+    return lambda result: Statistic(jain(_mean_rates(result)))
+
+
+def variation(window_s: float) -> Metric:
+    """Measure how unsteady flows are: the deviation of a flow's rate in windows over its mean.
+
+    That is averaged over the sampled flows; a flow that was delivered nothing does not count.
+    """
+
+    def measure_one(result: Result) -> Statistic:
+        rate = pl.col("value")
+        flows = _delivery_rates(result, window_s).group_by("flow").agg(rate.std() / rate.mean())
+        known = flows["value"].fill_nan(None).drop_nulls().to_numpy()
+        return Statistic(float(known.mean()) if len(known) else math.nan)
+
+    return measure_one
+
+
+def _mean_rates(result: Result) -> Floats:
+    """Return the mean rate of each sampled flow from the end of the warm-up to the last sample."""
+    warm_up = warm_up_s(result)
+    probe, time, value = pl.col("probe"), pl.col("time_s"), pl.col("value")
+    ends = (
+        result.samples.filter(probe.str.starts_with(DELIVERED), time >= warm_up - 1e-12)
+        .group_by("probe", maintain_order=True)
+        .agg(rate=(value.last() - value.first()) * 8 / (time.last() - time.first()))
+    )
+    return ends["rate"].to_numpy()
+
+
+def jain_over_time(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
+    """Return Jain's index of the sampled flows' rates in each window: labels, `time_s`, `value`."""
+    rates = flow_rates(runs, window_s)
+    labels = [name for name in rates.columns if name not in ("flow", "value")]
+    index = pl.col("value").sum() ** 2 / (pl.len() * (pl.col("value") ** 2).sum())
+    return rates.group_by(labels, maintain_order=True).agg(value=index)
+
+
+def time_to_reach(table: pl.DataFrame, level: float, from_s: float = 0.0) -> float:
+    """Return how long after `from_s` the `value` first reaches `level`; infinite if never."""
+    reached = table.filter(pl.col("time_s") >= from_s, pl.col("value") >= level)["time_s"]
+    return float(reached.min()) - from_s if len(reached) else math.inf  # type: ignore[arg-type]

@@ -1,0 +1,224 @@
+"""Runs as tables: by size and class, along size, as distributions, over time, flow by flow."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis.metrics.buckets import (
+    ALL,
+    BUCKETS,
+    Bucket,
+    censored,
+    class_buckets,
+    timed,
+    with_bounds,
+)
+from sojourn.analysis.metrics.measures import terminated
+from sojourn.analysis.metrics.statistics import STATISTICS, Floats, statistic_of
+from sojourn.runs.results import Result, Run
+
+
+def by_size(
+    result: Result,
+    column: str,
+    buckets: Iterable[Bucket] = BUCKETS,
+    statistics: Sequence[str] = STATISTICS,
+) -> pl.DataFrame:
+    """Return one row a size bucket: flows, unfinished ones, and statistics of `column`.
+
+    `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
+    Terminated flows are counted apart.
+    """
+    return _by("size", result, column, buckets, statistics)
+
+
+def by_class(result: Result, column: str, statistics: Sequence[str] = STATISTICS) -> pl.DataFrame:
+    """Return one row a class of flows, as `by_size` does; none if there is only one class."""
+    return _by("class", result, column, class_buckets([result]), statistics)
+
+
+def _by(
+    head: str,
+    result: Result,
+    column: str,
+    buckets: Iterable[Bucket],
+    statistics: Sequence[str],
+) -> pl.DataFrame:
+    rows = []
+    for bucket in buckets:
+        finished, unfinished = censored(result, bucket, column)
+        values = {name: statistic_of(name, finished, unfinished) for name in statistics}
+        rows.append(
+            {
+                head: bucket.name,
+                "flows": len(finished) + len(unfinished),
+                "unfinished": len(unfinished),
+                "terminated": int(terminated(bucket)(result).value),
+                **{name: statistic.value for name, statistic in values.items()},
+                "at_least": ",".join(name for name, value in values.items() if value.at_least),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def size_curve(
+    runs: Iterable[Run],
+    *,
+    payload: int,
+    column: str = "fct_s",
+    bins_per_octave: int = 2,
+    where: pl.Expr | None = None,
+) -> pl.DataFrame:
+    """Return `column` along flow size, for each set of labels; seeds are pooled.
+
+    Sizes are in packets of `payload` bytes. A row is a bin, of which `bins_per_octave` double the
+    size: the labels, `size_lo` and `size_hi` (its smallest and largest flow), `size` (their mean),
+    `flows`, `unfinished`, `mean`, `stderr` (of the mean), `max` (of a run, on average over those
+    that have the bin: that of all together would grow with their number) and `at_least`: whether
+    unfinished flows make mean and maximum lower bounds. `where` keeps some flows only.
+    """
+    pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        flows = with_bounds(timed(run.result), run.result, column)
+        flows = flows if where is None else flows.filter(where)
+        pooled.setdefault(labels, []).append(_size_sums(flows, payload, bins_per_octave))
+    return pl.concat(
+        labelled(dict(labels), _size_rows(pl.concat(sums))) for labels, sums in pooled.items()
+    )
+
+
+def _size_sums(flows: pl.DataFrame, payload: int, bins_per_octave: int) -> pl.DataFrame:
+    """Return one row a bin with sums, which may be added to those of other runs."""
+    # A size on an edge, such as 2 packets, is the first of the bin above, whatever rounding says.
+    octaves = (pl.col("packets").log(2) * bins_per_octave + 1e-9).floor().cast(pl.Int32)
+    return (
+        flows.with_columns(packets=pl.col("size_bytes") / payload)
+        .group_by(bin=octaves)
+        .agg(
+            size_lo=pl.col("packets").min(),
+            size_hi=pl.col("packets").max(),
+            packets=pl.col("packets").sum(),
+            flows=pl.len(),
+            unfinished=(pl.col("outcome") != "finished").sum(),
+            total=pl.col("value").sum(),
+            squares=(pl.col("value") ** 2).sum(),
+            max=pl.col("value").max(),
+        )
+    )
+
+
+def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a bin with means, from the sums of all runs."""
+    added = pl.col("packets", "flows", "unfinished", "total", "squares").sum()
+    count, mean = pl.col("flows"), pl.col("total") / pl.col("flows")
+    spread = (pl.col("squares") - count * mean**2).clip(lower_bound=0) / (count - 1)
+    return (
+        sums.group_by("bin", maintain_order=True)
+        .agg(pl.col("size_lo").min(), pl.col("size_hi").max(), pl.col("max").mean(), added)
+        .sort("bin")
+        .select(
+            "size_lo",
+            "size_hi",
+            size=pl.col("packets") / count,
+            flows=count.cast(pl.Int64),
+            unfinished=pl.col("unfinished").cast(pl.Int64),
+            mean=mean,
+            stderr=pl.when(count > 1).then((spread / count).sqrt()).otherwise(math.nan),
+            max="max",
+            at_least=pl.col("unfinished") > 0,
+        )
+    )
+
+
+def cdf(
+    runs: Iterable[Run], column: str = "fct_s", bucket: Bucket = ALL, points: int = 400
+) -> pl.DataFrame:
+    """Return the distribution of `column` for each set of labels, seeds pooled.
+
+    `value` and `fraction` follow the labels. Unfinished flows count in the fraction's denominator,
+    so a curve that ends below 1 shows how many there are.
+    """
+    return cumulative(runs, lambda result: censored(result, bucket, column), points)
+
+
+def cumulative(
+    runs: Iterable[Run], observed: Callable[[Result], tuple[Floats, Floats]], points: int = 400
+) -> pl.DataFrame:
+    """Return the distribution of what is observed of finished and of unfinished, as `cdf` does."""
+    pooled: dict[tuple[tuple[str, Any], ...], list[tuple[Floats, Floats]]] = {}
+    for run in runs:
+        labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
+        pooled.setdefault(labels, []).append(observed(run.result))
+    tables = []
+    for labels, parts in pooled.items():
+        values = np.sort(np.concatenate([finished for finished, _ in parts]))
+        total = len(values) + sum(len(unfinished) for _, unfinished in parts)
+        ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
+        columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
+        constants = [pl.lit(value).alias(name) for name, value in labels]
+        tables.append(pl.DataFrame(columns).select(*constants, "value", "fraction"))
+    return pl.concat(tables)
+
+
+def series(
+    runs: Iterable[Run], probe: str, points: int = 2000, *, per_second: bool = False
+) -> pl.DataFrame:
+    """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
+
+    Long series are thinned to `points` spans, each with its mean and its highest value. Of a count,
+    such as `transmitted_bytes left->right`, how fast it grows may be wanted: `per_second`.
+    """
+    value = pl.col("value").diff() / pl.col("time_s").diff() if per_second else pl.col("value")
+    tables = []
+    for run in runs:
+        samples = run.result.samples.filter(pl.col("probe") == probe)
+        span = max(math.ceil(samples.height / points), 1)
+        thin = (
+            samples.select("time_s", value=value)
+            .drop_nulls()
+            .with_row_index("row")
+            .group_by(pl.col("row") // span, maintain_order=True)
+            .agg(
+                pl.col("time_s").first(),
+                pl.col("value").mean(),
+                pl.col("value").max().alias("high"),
+            )
+        )
+        tables.append(labelled(run.labels, thin.select("time_s", "value", "high")))
+    return pl.concat(tables)
+
+
+def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
+    """Return the number of flows in progress over time: the labels, `time_s` and `value`.
+
+    It is counted from the flow records, so ideals have it too. Terminated flows are left out: when
+    they were given up is not recorded.
+    """
+    tables = []
+    for run in runs:
+        times = np.linspace(0, run.result.summary["simulated_s"], points + 1)[1:]
+        flows = run.result.flows.filter(pl.col("outcome") != "terminated")
+        flows = flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
+        begun, ended = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
+        count = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
+        columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
+        tables.append(labelled(run.labels, columns))
+    return pl.concat(tables)
+
+
+def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with the labels as its first columns."""
+    # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
+    constants = [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]
+    return table.select(*constants, pl.all())
+
+
+def throughput_bps(result: Result) -> pl.DataFrame:
+    """Return each flow's mean rate from its start to its end or the end of the run."""
+    duration = pl.coalesce("fct_s", result.summary["simulated_s"] - pl.col("start_s"))
+    rate = (pl.col("delivered_bytes") * 8 / duration).alias("throughput_bps")
+    return result.flows.select("flow", "source", "target", "class", rate)

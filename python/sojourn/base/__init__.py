@@ -1,0 +1,1 @@
+"""Foundations that do not depend on scenarios."""

@@ -1,0 +1,136 @@
+"""Units of times, sizes and rates: one table, and the parsing and formatting of quantities."""
+
+import re
+from collections.abc import Mapping
+
+UNITS: Mapping[str, Mapping[str, int]] = {
+    "a time": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
+    "data": {
+        **{"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9},
+        **{"KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    },
+    "a rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9},
+    "packets": {"packets": 1, "packet": 1},
+}
+"""Units by the kind of quantity, in multiples of the smallest unit that scenarios accept."""
+
+MEMORY_UNITS = {
+    unit: UNITS["data"].get(unit, 10**12) for unit in ("KB", "MB", "GB", "TB", "KiB", "MiB", "GiB")
+}
+"""Units of amounts of memory, in bytes."""
+
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)")
+"""Number with an optional unit."""
+
+SIZE = rf"(\d+(?:\.\d+)?)\s*({'|'.join(UNITS['data'])})"
+"""Pattern of a size: a number and a unit of data."""
+
+PER_UNIT = {
+    "s": 1.0,
+    "ms": 1e3,
+    "us": 1e6,
+    "ns": 1e9,
+    "B": 1.0,
+    "KB": 1e-3,
+    "MB": 1e-6,
+    "%": 100.0,
+    "Gb/s": 1e-9,
+}
+"""Factors that convert seconds, bytes, shares and bits per second to the units of plots."""
+
+
+def scale_of(unit: str) -> int:
+    """Return the size of a unit in the smallest unit of its kind; 1 if there is no unit."""
+    return next((units[unit] for units in UNITS.values() if unit in units), 1)
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Return true if two units are of the same kind, or if both are empty."""
+    return (not one and not other) or any(one in of and other in of for of in UNITS.values())
+
+
+def parse_quantity(text: str) -> float:
+    """Parse a number with its unit; return it in the smallest unit of its kind, as picoseconds."""
+    match = QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not an amount with its unit: {text!r}")
+    return float(match[1]) * scale_of(match[2])
+
+
+def parse_time(text: str) -> float:
+    """Parse a time as scenarios write it, such as `10 us`; return seconds."""
+    match = re.fullmatch(rf"\s*([\d.]+)\s*({'|'.join(UNITS['a time'])})\s*", text)
+    if match is None:
+        raise ValueError(f"not a time with its unit: {text!r}")
+    # The quotient of the two integers is the nearest double of the unit in seconds.
+    return float(match[1]) * (UNITS["a time"][match[2]] / UNITS["a time"]["s"])
+
+
+def parse_size(text: str) -> float:
+    """Parse a size such as `100 KB`; return bytes."""
+    match = re.fullmatch(rf"\s*{SIZE}\s*", text)
+    if match is None:
+        raise ValueError(f"not a size with its unit: {text!r}")
+    return float(match[1]) * UNITS["data"][match[2]]
+
+
+def parse_memory(text: str) -> int:
+    """Parse an amount of memory such as `4 GB`; return bytes."""
+    match = re.fullmatch(r"\s*(\d+\.?\d*)\s*(\w+)\s*", text)
+    if match is None or match[2] not in MEMORY_UNITS or float(match[1]) <= 0:
+        raise ValueError(f"not an amount of memory: {text!r}")
+    return int(float(match[1]) * MEMORY_UNITS[match[2]])
+
+
+def format_time(seconds: float) -> str:
+    """Format a time with three digits and a fitting unit."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(seconds) >= scale:
+            value = seconds / scale
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} s"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def format_long_time(seconds: float) -> str:
+    """Format a time with about two digits, in seconds or longer units."""
+    for scale, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * scale:
+            return f"{seconds / scale:.{int(seconds < 10 * scale)}f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def format_size(size: float) -> str:
+    """Format bytes with three digits and a fitting unit."""
+    for unit in ("GB", "MB", "KB"):
+        if size >= UNITS["data"][unit]:
+            return f"{size / UNITS['data'][unit]:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+def format_exact_size(size: float) -> str:
+    """Format bytes with up to six digits and a fitting unit, as a name of a range of sizes."""
+    for unit in ("GB", "MB", "KB"):
+        if size >= UNITS["data"][unit]:
+            return f"{size / UNITS['data'][unit]:g} {unit}"
+    return f"{size:g} B"
+
+
+def format_memory(size: float) -> str:
+    """Format an amount of memory with three digits, from kilobytes to terabytes."""
+    for unit in ("TB", "GB", "MB"):
+        if size >= MEMORY_UNITS[unit]:
+            return f"{size / MEMORY_UNITS[unit]:.3g} {unit}"
+    return f"{size / MEMORY_UNITS['KB']:.3g} KB"
+
+
+def format_rate(bps: float) -> str:
+    """Format bits per second with a fitting unit, as scenarios write rates."""
+    for unit in ("Gbps", "Mbps", "Kbps"):
+        if bps >= UNITS["a rate"][unit]:
+            return f"{bps / UNITS['a rate'][unit]:g} {unit}"
+    return f"{bps:g} bps"
+
+
+def format_count(count: float) -> str:
+    """Format a whole number in groups of three digits."""
+    return f"{count:,}"

@@ -1,0 +1,172 @@
+"""The fixed scenarios of the benchmark."""
+
+from typing import Any
+
+from sojourn.base.paths import EXAMPLES
+
+DUMBBELL = {
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 10,
+        "receivers": 10,
+        "rate": "10 Gbps",
+        "delay": "1 us",
+    },
+    "transport": {"kind": "dctcp"},
+    "time_limit": "100 ms",
+}
+
+
+LONG_LINK = {
+    "topology": {"kind": "link", "rate": "2.4 Gbps", "delay": "50 ms"},
+    "queue": {"kind": "drop_tail", "capacity": "30000 packets"},
+    "packet": {"payload": "960 B", "header": "40 B", "ack": "40 B"},
+    "workload": {
+        "kind": "poisson",
+        "load": 0.9,
+        "stop": "20 s",
+        "sizes": {"kind": "pareto", "mean": "24 KB", "shape": 1.2, "whole_packets": True},
+    },
+    "time_limit": "20 s",
+}
+
+
+FABRIC = {
+    "topology": {"kind": "leaf_spine", "host_delay": "2.7 us", "fabric_delay": "200 ns"},
+    "routing": "spray_round_robin",
+    "packet": {"payload": "1460 B", "header": "40 B", "ack": "40 B"},
+}
+
+
+WEB_SEARCH = {
+    "kind": "poisson",
+    "load": 0.8,
+    "sizes": {"kind": "empirical", "table": "web_search_packets"},
+}
+
+
+LIVE_FLOWS = {
+    "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+    "transport": {"kind": "tcp", "window": {"initial": 1, "max": 1}},
+    "time_limit": "400 us",
+}
+
+
+ACKS = {
+    "topology": {"kind": "link", "rate": "10 Gbps", "delay": "10 us"},
+    "workload": {"kind": "long_lived", "flows": 10},
+    "time_limit": "1 s",
+}
+
+
+CONTROLLERS = EXAMPLES / "controllers"
+
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "W1": {
+        **DUMBBELL,
+        "name": "W1: 10 long DCTCP flows on a dumbbell of 10 Gb/s",
+        "workload": {"kind": "long_lived", "flows": 10},
+    },
+    "W2": {
+        "name": "W2: web search at load 0.6 on a leaf-spine of 144 hosts",
+        "topology": {
+            "kind": "leaf_spine",
+            "leaves": 9,
+            "spines": 4,
+            "hosts_per_leaf": 16,
+            "host_rate": "10 Gbps",
+            "fabric_rate": "40 Gbps",
+        },
+        "transport": {"kind": "dctcp"},
+        "workload": {
+            "kind": "poisson",
+            "load": 0.6,
+            "flows": 5000,
+            "sizes": {"kind": "empirical", "table": "web_search"},
+        },
+    },
+    "W3": {
+        "name": "W3: permutation of 2 MB flows on a fat-tree of 1024 hosts",
+        "topology": {"kind": "fat_tree", "k": 16, "rate": "100 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {"kind": "permutation", "size": "2 MB"},
+    },
+    "W4": {
+        **DUMBBELL,
+        "name": "W4: 1000 long DCTCP flows on a dumbbell of 10 Gb/s",
+        "workload": {"kind": "long_lived", "flows": 1000},
+    },
+    "W5-TCP": {
+        **LONG_LINK,
+        "name": "W5: Pareto flows at load 0.9 on 2.4 Gb/s and 100 ms, TCP SACK",
+        "transport": {"kind": "tcp", "window": {"initial": 2}},
+    },
+    "W5-RCP": {
+        **LONG_LINK,
+        "name": "W5: the same under RCP",
+        "transport": {"kind": "rcp"},
+    },
+    "W6": {
+        **FABRIC,
+        "name": "W6: pFabric, 5000 flows of web search at load 0.8 on 144 hosts",
+        "transport": "pfabric",
+        "workload": {**WEB_SEARCH, "flows": 5000},
+    },
+    "W7": {
+        **FABRIC,
+        "name": "W7: the omniscient scheduler, 1 M flows of web search at load 0.8 on 144 hosts",
+        "model": "omniscient",
+        "workload": {**WEB_SEARCH, "flows": 1_000_000},
+        "time_limit": "20 s",
+    },
+    "W8": {
+        "name": "W8: TIMELY over pause frames, calls of 64 KB at load 0.7 on a Clos of 1024 hosts",
+        "topology": {"kind": "clos", "pods": 8, "edges_per_pod": 8, "cores": 32},
+        "packet": {"payload": "1460 B", "header": "40 B", "ack": "40 B"},
+        "transport": {"kind": "timely", "segments": {"pacing": "per_burst"}},
+        "switch": {"shared_buffer": "12 MB", "pause": {}},
+        "host": {"stamps": "wire"},
+        "workload": {
+            "kind": "rpc",
+            "request": {"kind": "fixed", "size": "64 KB"},
+            "response": {"kind": "fixed", "size": "64 B"},
+            "pattern": {"load": 0.7, "pairs": "longest", "stop": "3 ms"},
+        },
+        "time_limit": "3 ms",
+    },
+    "W9": {
+        "name": "W9: fair queueing of 10 000 flows with a window each on one link of 10 Gb/s",
+        "topology": {"kind": "link", "rate": "10 Gbps", "delay": "10 us"},
+        "queue": {"kind": "fair_queueing"},
+        "transport": {"kind": "tcp", "window": {"initial": 4, "max": 4}},
+        "workload": {"kind": "long_lived", "flows": 10_000},
+        "time_limit": "1 s",
+    },
+    "W10": {
+        **ACKS,
+        "name": "W10: an idle controller in Python, 10 long flows on one link of 10 Gb/s",
+        "transport": f"{CONTROLLERS / 'constant_window.py'}:ConstantWindow",
+    },
+    "W10-Reno": {
+        **ACKS,
+        "name": "W10: the same under TCP Reno in Python",
+        "transport": f"{CONTROLLERS / 'reno.py'}:Reno",
+    },
+    "W14": {
+        "name": "W14: permutation of 1 MB flows on a fat-tree of 8192 hosts",
+        "topology": {"kind": "fat_tree", "k": 32, "rate": "100 Gbps", "delay": "1 us"},
+        "transport": {"kind": "dctcp"},
+        "workload": {"kind": "permutation", "size": "1 MB"},
+    },
+    "W15": {
+        **LIVE_FLOWS,
+        "name": "W15: a million live flows with a window of a packet each on 1024 hosts",
+        "workload": {"kind": "long_lived", "flows": 1_000_000, "jitter": "100 us"},
+    },
+    "W15-few": {
+        **LIVE_FLOWS,
+        "name": "W15-few: the same with 10 000 flows",
+        "workload": {"kind": "long_lived", "flows": 10_000, "jitter": "100 us"},
+    },
+}

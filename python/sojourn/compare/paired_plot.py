@@ -1,0 +1,95 @@
+"""The picture of paired ratios."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from sojourn.analysis.metrics import ALL
+from sojourn.base import files
+from sojourn.compare.paired_tables import (
+    WHERE,
+    label_columns,
+    may_change_ratio,
+    same_flows_note,
+    scheme_name,
+)
+from sojourn.show import plot
+from sojourn.show.style import look
+
+MOST_DRAWN = 60
+"""Combinations of other variations in one picture; it would be too high for more."""
+
+
+def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
+    """Write ratios and their picture into a folder, if there are any; return the files' names."""
+    if table.is_empty():
+        return []
+    files.write_text(out / "pairs.csv", table.write_csv())
+    draw(table, by, out / "pairs")
+    return ["pairs.csv", "pairs.svg", "pairs.png"]
+
+
+def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
+    """Draw ratios of mean completion times with intervals: a panel a size or class, a row a case.
+
+    A row is a combination of the other variations; schemes stand in it one over the other. Hollow
+    marks are ratios from which flows are missing that finished under one scheme only.
+    """
+    means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
+    others = [name for name in label_columns(table) if name != by]
+    case = [pl.format(f"{name}={{}}", pl.col(name).cast(pl.String)) for name in others]
+    means = means.with_columns(
+        case=pl.concat_str(case, separator=", ") if others else pl.lit(""),
+        scheme=pl.col(by).cast(pl.String),
+    )
+    cases = means["case"].unique(maintain_order=True).to_list()[:MOST_DRAWN]
+    schemes = means["scheme"].unique(maintain_order=True).to_list()
+    panels = means.partition_by(*WHERE, maintain_order=True)
+    height = 1.6 + 0.28 * len(cases) * (len(schemes) + 0.5)
+    with plot.canvas(1, len(panels), size=(1.8 + 2.4 * len(panels), height)) as (picture, grid):
+        for axes, part in zip(np.ravel(grid), panels, strict=True):
+            _panel(axes, part, cases, schemes)
+            head = "class" if part["class"][0] != ALL.name else "size"
+            axes.set_title(part[head][0].replace("all", "all flows"), fontsize=10)
+        first = np.ravel(grid)[0]
+        first.set_yticks(range(len(cases)), cases)
+        for axes in np.ravel(grid)[1:]:
+            axes.set_yticks(range(len(cases)), [""] * len(cases))
+        against = scheme_name(by, table["against"][0])
+        words = f"mean completion time over that of {against}{same_flows_note(table)}"
+        picture.supxlabel(words, fontsize=10)
+        handles, names = first.get_legend_handles_labels()
+        picture.legend(handles, names, loc="outside upper left", ncols=6, frameon=False)
+        plot.save(picture, stem)
+
+
+def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) -> None:
+    for number, scheme in enumerate(schemes):
+        style = look(scheme)
+        rows = part.filter(pl.col("scheme") == scheme, pl.col("case").is_in(cases)).to_dicts()
+        shift = 0.8 * ((number + 0.5) / len(schemes) - 0.5)
+        # An empty series too, so that every scheme is in the legend.
+        axes.plot([], [], style.marker, color=style.colour, label=scheme)
+        for row in rows:
+            height = cases.index(row["case"]) + shift
+            if not math.isnan(row["low"]):
+                axes.plot([row["low"], row["high"]], [height] * 2, color=style.colour)
+            fill = "white" if may_change_ratio(row) else style.colour
+            axes.plot(row["value"], height, style.marker, color=style.colour, markerfacecolor=fill)
+    axes.axvline(1, color="#444444", linewidth=1)
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    # Room on both sides of 1, and something to read values off.
+    axes.set_xlim(min(low, 0.9), max(high, 1.11))
+    low, high = axes.get_xlim()
+    # Powers of ten and their kin are too far apart where all is near 1.
+    narrow = high < 3 * low
+    places = MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)) if narrow else LogLocator(subs=(1, 2, 3, 5))
+    axes.xaxis.set_major_locator(places)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(len(cases) - 0.5, -0.5)

@@ -1,0 +1,1 @@
+"""Figures of papers: declared, found, made and reported."""

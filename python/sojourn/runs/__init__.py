@@ -1,0 +1,1 @@
+"""Running scenarios: results, the cache, and where runs take place."""

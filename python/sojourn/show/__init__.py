@@ -1,0 +1,1 @@
+"""Tables and pictures; nothing here computes statistics."""

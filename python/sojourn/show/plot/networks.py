@@ -1,0 +1,59 @@
+"""A network as a picture."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from sojourn.show.network_layout import layout
+from sojourn.show.plot.frame import SHEET
+from sojourn.show.style import BLUE, RED
+
+
+def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a network from a summary's `links`: switches as squares, hosts as dots.
+
+    Cables that are used more are drawn thicker, the most used one in red.
+    """
+    cables: dict[tuple[str, str], float] = {}
+    for link in links:
+        source, _, target = str(link["name"]).partition("->")
+        cable = (min(source, target), max(source, target))
+        cables[cable] = max(cables.get(cable, 0.0), float(link.get("utilisation", 0.0)))
+    places, switches = layout(list(cables))
+    # Hosts at the ends of a chain stand under each other: their names go to the side.
+    chain = min(places[name][0] for name in places) == 0.0
+    busiest = max(cables.values(), default=0.0)
+    for (one, other), used in cables.items():
+        hot = used > 0 and used == busiest
+        axes.plot(
+            *zip(places[one], places[other], strict=True),
+            color=RED if hot else "#9CA3AF",
+            linewidth=1 + 3 * used,
+            zorder=1,
+        )
+    hosts = [name for name in places if name not in switches]
+    for names, marker, size, colour in ((hosts, "o", 60, BLUE), (switches, "s", 260, "#374151")):
+        spots = np.array([places[name] for name in names]).reshape(-1, 2)
+        axes.scatter(spots[:, 0], spots[:, 1], s=size, marker=marker, color=colour, zorder=2)
+    for name in switches if len(places) > 40 else places:
+        side = {0.0: "left", 1.0: "right"}.get(places[name][0]) if chain else None
+        _name_node(axes, name, places[name], side or ("switch" if name in switches else "host"))
+    axes.set_axis_off()
+    axes.margins(0.08)
+
+
+NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
+    "left": ((-7, 0), {"ha": "right", "va": "center"}),
+    "right": ((7, 0), {"ha": "left", "va": "center"}),
+    "switch": ((0, -12), {"ha": "center", "va": "top"}),
+    "host": ((0, -6), {"ha": "center", "va": "top"}),
+}
+"""Where a node's name stands: its shift in points, and how it is aligned."""
+
+
+def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
+    shift, alignment = NAME_PLACES[side]
+    text: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "bbox": SHEET}
+    axes.annotate(name, place, shift, **text, **alignment)

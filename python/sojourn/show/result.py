@@ -1,0 +1,206 @@
+"""Tables of one run, as `sojourn run` prints them, and warnings about its numbers."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sojourn.analysis import convergence, metrics
+from sojourn.base.units import format_count, format_rate, format_size, format_time, parse_time
+from sojourn.runs.results import Result
+from sojourn.show.console import rich_table
+from sojourn.show.intervals import in_unit
+
+MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
+"""The means that are judged, in words."""
+
+
+def result_tables(result: Result) -> RenderableType:
+    """Return what `sojourn run` prints."""
+    return Group(
+        by_size_table(result, "fct_s", format_time, "flow completion time"),
+        by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
+        *class_tables(result),
+        _link_table(result),
+        _counts(result),
+        *_unfinished(result),
+        *_notes(result),
+    )
+
+
+def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
+    """Return statistics of completion times or slowdowns by size."""
+    rows = metrics.by_size(result, column)
+    counts = _counted(rows)
+    table = rich_table("size", *counts, *metrics.STATISTICS, title=title)
+    for row in rows.to_dicts():
+        cells = [cell(row, name, show) for name in metrics.STATISTICS]
+        table.add_row(row["size"], *(format_count(row[name]) for name in counts), *cells)
+    return table
+
+
+def class_tables(result: Result) -> list[Table]:
+    """Return completion times and slowdowns by class, if the run has more than one."""
+    times = metrics.by_class(result, "fct_s")
+    slowdowns = metrics.by_class(result, "slowdown")
+    if times.is_empty():
+        return []
+    counts, of_slowdown = _counted(times), ("mean", "p99")
+    heads = [f"FCT {name}" for name in metrics.STATISTICS]
+    heads += [f"slowdown {name}" for name in of_slowdown]
+    table = rich_table("class", *counts, *heads, title="by class")
+    for row, slow in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
+        cells = [cell(row, name, format_time) for name in metrics.STATISTICS]
+        cells += [cell(slow, name, "{:.2f}".format) for name in of_slowdown]
+        table.add_row(Text(row["class"]), *(format_count(row[name]) for name in counts), *cells)
+    return [table]
+
+
+def _counted(rows: pl.DataFrame) -> list[str]:
+    """Return what is counted: few schemes give flows up, only then there is something to tell."""
+    return ["flows", "unfinished", *(["terminated"] if rows["terminated"].sum() else [])]
+
+
+def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Write a statistic of a row of `metrics.by_size`, which may be a lower bound."""
+    bound = "≥ " if name in row["at_least"].split(",") else ""
+    return "-" if math.isnan(row[name]) else bound + show(row[name])
+
+
+def _link_table(result: Result, most: int = 5) -> Table:
+    columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
+    table = rich_table(*columns, title="busiest links")
+    links = sorted(result.summary["links"], key=lambda link: link["utilisation"], reverse=True)
+    for link in links[:most]:
+        table.add_row(
+            link["name"],
+            f"{link['rate_bps'] / 1e9:g} Gb/s",
+            f"{100 * link['utilisation']:.1f} %",
+            *(_told(link, name, format_count) for name in ("drops", "marks", "pauses")),
+            *(_told(link, name, format_size) for name in ("queue_mean_bytes", "queue_max_bytes")),
+        )
+    return table
+
+
+def _told(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Write a counter, or a dash: ideals have no packets to count."""
+    return show(counters[name]) if name in counters else "-"
+
+
+def _counts(result: Result) -> Text:
+    counts = result.summary["counts"]
+    names = ("drops", "marks", "pauses", "retransmits", "timeouts")
+    told = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
+    kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
+    took = result.summary[f"{kind}_seconds"]
+    speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"
+    hops = sum(counts.get("packet_hops", {}).values())
+    if hops and took:
+        speed += f", {hops / took / 1e6:.1f} million packet-hops per {unit}"
+    return Text("\n".join([told, speed, *_windows(result)]))
+
+
+def _windows(result: Result) -> list[str]:
+    """Say how the run went through time, if not event by event."""
+    engine = result.summary.get("engine", {})
+    if engine.get("kind") != "windows":
+        return []
+    groups, threads = format_count(engine["groups"]), result.threads
+    threads_used = f"{threads} thread{'s' if threads > 1 else ''}"
+    return [f"windows of {format_time(engine['window_s'])}, {groups} groups, {threads_used}"]
+
+
+def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
+    """Count the flows that the end of the run has cut off, and show those with most left."""
+    flows = result.flows.filter(pl.col("outcome") == "unfinished")
+    if flows.is_empty():
+        return []
+    left = flows.with_columns(left=pl.col("size_bytes") - pl.col("delivered_bytes"))
+    largest = left.sort("left", descending=True).head(most)
+    columns = ("flow", "from", "to", "class", "size", "left", "start", "time-outs")
+    table = rich_table(*columns, title="unfinished, most left")
+    for row in largest.to_dicts():
+        ends = (str(row[name]) for name in ("flow", "source", "target"))
+        sizes = (format_size(row[name]) for name in ("size_bytes", "left"))
+        told = format_time(row["start_s"]), format_count(row["timeouts"])
+        table.add_row(*ends, Text(row["class"]), *sizes, *told)
+    of = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
+    when = format_time(result.summary["simulated_s"])
+    return [Text(f"unfinished: {of} had not ended when the run did, at {when}"), table]
+
+
+def _notes(result: Result) -> list[Text]:
+    """Say what the numbers refer to, and which flows are stuck."""
+    notes = []
+    if result.summary.get("load"):
+        notes += _load_notes(result)
+    warm_up = result.summary["scenario"].get("warm_up", "0 s")
+    if parse_time(warm_up) > 0:
+        notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
+    notes.append("slowdown: over the same flow alone in the same network")
+    met = metrics.deadlines_met()(result)
+    if not math.isnan(met.value):
+        bound = "at least " if met.at_least else ""
+        notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of the flows that have one met it")
+    notes += warnings([result])
+    notes += unsure_within(result)
+    notes += [f"stuck: {line}" for line in result.summary["stuck"]]
+    return [Text(note, style="dim") for note in notes]
+
+
+def _load_notes(result: Result) -> list[str]:
+    """Say which load was asked for, part by part, and what became of it."""
+    asked = result.summary["load"].split("; ")
+    notes = [f"load: {words.removeprefix('load ')}" for words in asked]
+    realised = metrics.realised_load()(result).value
+    if not math.isnan(realised):
+        reference = result.summary["load_reference"]
+        rate = format_rate(reference["rate_bps"])
+        notes.append(
+            f"realised load: {realised:.3g} of {rate} (payload and headers) on {reference['what']}"
+        )
+    return notes
+
+
+def unsure_within(result: Result) -> list[str]:
+    """Return a line for each mean of a run that is not converged for some size or class."""
+    rows = [
+        metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
+        for bucket in metrics.sizes_and_classes([result])
+    ]
+    return unsure(pl.concat(rows), ["flows"], "more time or seeds, or the median")
+
+
+def unsure(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:
+    """Return a line for each mean that is not converged somewhere: the worst case, and of how many.
+
+    `labels` are the columns that tell where.
+    """
+    # What is known of a size or class that all flows have would only be said twice.
+    means = table.filter(pl.col("metric").is_in(list(MEANS)))
+    rows = convergence.unsure(means).unique(["value", "low", "high"], maintain_order=True)
+    lines = []
+    for name, words in MEANS.items():
+        part = rows.filter(pl.col("metric") == name)
+        if part.is_empty():
+            continue
+        worst = part.row(0, named=True)
+        seeds = worst["seeds"]
+        bound = "≥ " if worst["at_least"] else ""
+        value = f"{bound}{in_unit(worst['value'], name)} ± {100 * worst['reach']:.0f} %"
+        by = f"{seeds} seeds" if seeds > 1 else "ten batches"
+        where = [str(worst[label]) for label in labels if worst[label] != metrics.ALL.name]
+        of = [f"worst of {part.height}"] if part.height > 1 else []
+        case = "".join(f"; {words}" for words in [", ".join(where), *of] if words)
+        lines.append(f"warning: {words} not converged: {value} ({by}{case}); {remedy}")
+    return lines
+
+
+def warnings(results: Iterable[Result]) -> list[str]:
+    """Return what is allowed but unwise in what these runs were asked, each once."""
+    lines = (line for result in results for line in result.summary.get("warnings", []))
+    return [f"warning: {line}" for line in dict.fromkeys(lines)]

@@ -1,0 +1,240 @@
+"""The picture of a search: its history, the front of two goals, and what each parameter does."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from sojourn.base.units import PER_UNIT
+from sojourn.show import plot
+from sojourn.show.style import BLACK, BLUE, GREY, ORANGE, RED
+from sojourn.tune import optuna_sampler
+from sojourn.tune.objectives import Goal, Measure
+from sojourn.tune.ranges import Parameter, Range
+from sojourn.tune.tables import ratio
+from sojourn.tune.trials import DONE, REFUSED, Trial, Tuned
+
+MOST_PARAMETERS = 6
+"""How many parameters have a panel; those that matter most."""
+
+KINDS: dict[str, dict[str, Any]] = {
+    "all seeds": {"color": BLUE, "marker": "o"},
+    "stopped early": {"color": GREY, "marker": "o", "facecolors": "none"},
+    "breaks a bound": {"color": RED, "marker": "x"},
+}
+
+AS_IT_IS: dict[str, Any] = {"color": BLACK, "linestyle": "--", "linewidth": 1.2}
+BEST: dict[str, Any] = {"marker": "*", "s": 170, "color": ORANGE, "edgecolors": BLACK, "zorder": 5}
+
+
+def draw(tuned: Tuned, stem: Path) -> None:
+    """Draw how the search went, the front if there are two goals, and each parameter's effect."""
+    shares = optuna_sampler.importances(tuned)
+    first = next(iter(shares.values()), {})
+    space = sorted(tuned.space, key=lambda one: -first.get(one.path, 0.0))[:MOST_PARAMETERS]
+    panels = [
+        *([partial(_front, tuned=tuned)] if len(tuned.goals) > 1 else []),
+        *(partial(_history, tuned=tuned, goal=goal) for goal in tuned.goals),
+        *([partial(_importances, shares=shares)] if shares else []),
+        *(partial(_effect, tuned=tuned, parameter=one) for one in space),
+    ]
+    columns = 2 if len(panels) in (2, 4) else 3
+    rows = math.ceil(len(panels) / columns)
+    size = (3.9 * columns, 3.2 * rows + 0.6)
+    with plot.canvas(rows, columns, size=size) as (picture, grid):
+        every = np.ravel(grid)
+        for axes, panel in zip(every, panels, strict=False):
+            panel(axes)
+        for axes in every[len(panels) :]:
+            axes.set_axis_off()
+        style: Any = {"ncols": 6, "frameon": False, "alignment": "left"}
+        handles, names = _legend(every)
+        style |= {"title": _worth(tuned), "title_fontsize": 10}
+        picture.legend(handles, names, loc="outside upper left", **style)
+        plot.save(picture, stem)
+
+
+def _worth(tuned: Tuned) -> str:
+    """Say what the search was worth: that comes from other seeds than all that is drawn."""
+    if len(tuned.goals) > 1:
+        return f"{len(tuned.front)} of {len(tuned.done)} trials are on the front"
+    if tuned.gain is None:
+        return f"none of {len(tuned.done)} trials is better than the scenario as it is"
+    gain = tuned.gain
+    told = f"{ratio(gain.value)} ({ratio(gain.low)} to {ratio(gain.high)})"
+    return (
+        f"{gain.measure} of trial {gain.trial} on {gain.seeds} fresh seeds:"
+        f" {told} of that of the scenario as it is"
+    )
+
+
+def _legend(panels: Iterable[Any]) -> tuple[list[Any], list[str]]:
+    """Return what marks mean, each once, of the panels that have no legend of their own."""
+    known: dict[str, Any] = {}
+    for axes in panels:
+        if axes.get_legend() is None:
+            handles, names = axes.get_legend_handles_labels()
+            known = dict(zip(names, handles, strict=True)) | known
+    return list(known.values()), list(known)
+
+
+def _history(axes: Any, tuned: Tuned, goal: Goal) -> None:
+    """Draw the trials in order, and the best so far."""
+    scale, label = _unit(tuned, goal)
+    _marks(axes, tuned, lambda trial: trial.number, lambda trial: tuned.value(trial, goal) * scale)
+    axes.axhline(tuned.value(tuned.done[0], goal) * scale, label="scenario as it is", **AS_IT_IS)
+    if len(tuned.goals) == 1:
+        steps = _best_so_far(tuned, goal)
+        axes.step(*zip(*steps, strict=True), where="post", color=BLUE, label="best so far")
+        _star(axes, tuned, lambda trial: trial.number, goal, scale)
+    axes.set_xlabel("trial")
+    _name(axes, goal, label)
+
+
+def _best_so_far(tuned: Tuned, goal: Goal) -> list[tuple[int, float]]:
+    scale, _ = _unit(tuned, goal)
+    best, steps = math.inf, []
+    for trial in tuned.done:
+        if trial.ended == DONE and tuned.is_allowed(trial):
+            best = min(best, goal.loss(tuned.value(trial, goal)))
+        value = math.exp(-best if goal.maximise else best) * scale
+        steps.append((trial.number, value if math.isfinite(best) else math.nan))
+    return steps
+
+
+def _front(axes: Any, tuned: Tuned) -> None:
+    """Draw one goal against the other, and the trials that none beats in both."""
+    scales = [_unit(tuned, goal) for goal in tuned.goals]
+
+    def at(trial: Trial) -> tuple[float, float]:
+        pairs = zip(tuned.goals, scales, strict=True)
+        one, other = (tuned.value(trial, goal) * scale for goal, (scale, _) in pairs)
+        return one, other
+
+    _marks(axes, tuned, lambda trial: at(trial)[0], lambda trial: at(trial)[1])
+    front = [at(trial) for trial in tuned.front]
+    if front:
+        axes.step(*zip(*front, strict=True), where="post", color=ORANGE)
+        axes.scatter(*zip(*front, strict=True), label="front: none is better in both", **BEST)
+    axes.scatter(*at(tuned.done[0]), marker="D", s=60, color=BLACK, zorder=6)
+    names = {trial.number: str(trial.number) for trial in tuned.front} | {0: "as it is"}
+    style: Any = {"textcoords": "offset points", "fontsize": 8, "zorder": 7, "bbox": plot.SHEET}
+    for number, name in names.items():
+        # On the side of the better values there is nothing else.
+        shifts = [6 if goal.maximise == (number > 0) else -6 for goal in tuned.goals]
+        sides = {"ha": "left" if shifts[0] > 0 else "right", "va": "center"}
+        axes.annotate(
+            name, at(tuned.done[number]), xytext=(shifts[0], 1.5 * shifts[1]), **sides, **style
+        )
+    for goal, (_, label), name in zip(tuned.goals, scales, ("x", "y"), strict=True):
+        _name(axes, goal, label, name)
+
+
+def _importances(axes: Any, shares: dict[str, dict[str, float]]) -> None:
+    """Draw which share of being in the better half is due to each parameter."""
+    first = next(iter(shares.values()))
+    names = sorted(first, key=lambda path: first[path])[-2 * MOST_PARAMETERS :]
+    height = 0.6 / len(shares)
+    for place, (goal, share) in enumerate(shares.items()):
+        at = np.arange(len(names)) + 0.3 - height * (place + 0.5)
+        bars = axes.barh(
+            at, [100 * share[name] for name in names], 0.9 * height,
+            color=(BLUE, ORANGE)[place], label=goal if len(shares) > 1 else None,
+        )  # fmt: skip
+        axes.bar_label(bars, fmt="%.0f %%", fontsize=8, padding=2)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xlim(0, 115)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("what being in the better half is due to (%)")
+    if len(shares) > 1:
+        plot.legend(axes, columns=1)
+
+
+def _effect(axes: Any, tuned: Tuned, parameter: Parameter) -> None:
+    """Draw the first goal against a parameter."""
+    goal = tuned.goals[0]
+    scale, label = _unit(tuned, goal)
+    path = parameter.path
+
+    def across(trial: Trial) -> Any:
+        place = parameter.place(trial.at[path])
+        if isinstance(parameter, Range):
+            return math.nan if place is None else place
+        return math.nan if place is None else parameter.names.index(place)
+
+    _marks(axes, tuned, across, lambda trial: tuned.value(trial, goal) * scale)
+    axes.axhline(tuned.value(tuned.done[0], goal) * scale, **AS_IT_IS)
+    _star(axes, tuned, across, goal, scale)
+    if isinstance(parameter, Range):
+        if parameter.log:
+            axes.set_xscale("log")
+            _plain(axes.xaxis)
+        axes.set_xlabel(plot.with_unit(path, parameter.unit))
+    else:
+        axes.set_xticks(range(len(parameter.names)), parameter.names)
+        axes.set_xlim(-0.5, len(parameter.names) - 0.5)
+        axes.set_xlabel(path)
+    _name(axes, goal, label)
+
+
+def _marks(
+    axes: Any, tuned: Tuned, x: Callable[[Trial], float], y: Callable[[Trial], float]
+) -> None:
+    """Draw trials as marks by how they ended."""
+    for kind, style in KINDS.items():
+        some = [trial for trial in tuned.done if _kind(tuned, trial) == kind]
+        if some:
+            axes.scatter(
+                [x(trial) for trial in some],
+                [y(trial) for trial in some],
+                s=22,
+                label=kind,
+                **style,
+            )
+
+
+def _kind(tuned: Tuned, trial: Trial) -> str:
+    if trial.ended == REFUSED:
+        return REFUSED
+    if not tuned.is_allowed(trial):
+        return "breaks a bound"
+    return "all seeds" if trial.ended == DONE else "stopped early"
+
+
+def _star(axes: Any, tuned: Tuned, x: Callable[[Trial], float], goal: Goal, scale: float) -> None:
+    if len(tuned.goals) == 1 and tuned.best is not None:
+        best = tuned.best
+        axes.scatter(x(best), tuned.value(best, goal) * scale, label="best", **BEST)
+
+
+def _unit(tuned: Tuned, goal: Goal) -> tuple[float, str]:
+    """Return what values are multiplied by, and the name of the axis with its unit."""
+    measure: Measure = goal.measure
+    units: Sequence[str] = {"s": ("s", "ms", "us", "ns"), "B": ("MB", "KB", "B")}.get(
+        measure.unit, ()
+    )
+    value = tuned.value(tuned.done[0], goal)
+    # The largest unit in which the value is a number above 1.
+    unit = next((one for one in units if value * PER_UNIT[one] >= 1), "")
+    return PER_UNIT[unit] if unit else 1.0, plot.with_unit(measure.text, unit)
+
+
+def _name(axes: Any, goal: Goal, label: str, axis: str = "y") -> None:
+    """Name an axis of a goal, and take logarithms where values differ by much."""
+    way = "more is better" if goal.maximise else "less is better"
+    getattr(axes, f"set_{axis}label")(f"{label}\n{way}", fontsize=9)
+    low, high = getattr(axes, f"get_{axis}lim")()
+    if low > 0 and high > 5 * low:
+        getattr(axes, f"set_{axis}scale")("log")
+        _plain(getattr(axes, f"{axis}axis"))
+
+
+def _plain(axis: Any) -> None:
+    """Write 0.02 rather than powers of ten, where there are few of them."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

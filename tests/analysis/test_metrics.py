@@ -1,0 +1,312 @@
+"""Metrics: percentiles, censoring, intervals."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import made_result
+from sojourn import Run, metrics
+from sojourn.runs.results import Result
+
+TIMES = st.floats(1e-6, 10.0)
+SHARES = st.floats(0.0, 1.0)
+
+
+def array(values: list[float]) -> metrics.Floats:
+    return np.array(values, dtype=np.float64)
+
+
+@given(TIMES, st.integers(1, 50), SHARES)
+def test_every_percentile_of_constants_is_the_constant(
+    value: float, count: int, share: float
+) -> None:
+    assert metrics.percentile(array([value] * count), array([]), share) == (value, False)
+
+
+@given(st.lists(TIMES, min_size=1), SHARES)
+def test_a_percentile_is_a_value_that_the_share_does_not_exceed(
+    values: list[float], share: float
+) -> None:
+    value, at_least = metrics.percentile(array(values), array([]), share)
+    assert value in values
+    assert not at_least
+    assert sum(other <= value for other in values) >= share * len(values) - 1e-6
+    assert sum(other < value for other in values) <= share * len(values) + 1e-6
+
+
+@given(st.lists(TIMES), st.lists(st.tuples(TIMES, TIMES), min_size=1), SHARES)
+def test_a_percentile_bounds_whatever_unfinished_flows_turn_out_to_take(
+    finished: list[float], unfinished: list[tuple[float, float]], share: float
+) -> None:
+    least = [bound for bound, _ in unfinished]
+    final = [bound + more for bound, more in unfinished]
+    value, at_least = metrics.percentile(array(finished), array(least), share)
+    truth, _ = metrics.percentile(array(finished + final), array([]), share)
+    assert value <= truth if at_least else value == truth
+
+
+@given(st.lists(TIMES, min_size=1), st.lists(st.tuples(TIMES, TIMES), min_size=1))
+def test_the_mean_is_a_lower_bound_once_a_flow_is_unfinished(
+    finished: list[float], unfinished: list[tuple[float, float]]
+) -> None:
+    value, at_least = metrics.mean(array(finished), array([bound for bound, _ in unfinished]))
+    assert at_least
+    assert value <= np.mean([*finished, *(bound + more for bound, more in unfinished)]) + 1e-9
+
+
+def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
+    result = made_result([*[2e-6] * 9, None])
+    assert metrics.fct("p50")(result) == (2e-6, False)
+    p99 = metrics.fct("p99")(result)
+    assert p99.at_least
+    assert p99.value == pytest.approx(1.0 - 9e-3)
+    row = metrics.by_size(result, "slowdown").row(0, named=True)
+    assert (row["flows"], row["unfinished"], row["at_least"]) == (10, 1, "mean,p95,p99")
+
+
+def test_an_unfinished_flow_takes_at_least_as_long_as_alone() -> None:
+    result = made_result([None], simulated_s=0.0)
+    assert metrics.fct("mean")(result) == (1e-6, True)
+    assert metrics.slowdown("mean")(result) == (1.0, True)
+
+
+def test_flows_of_the_warm_up_are_left_out() -> None:
+    result = made_result([1.0, 2e-6, 2e-6], warm_up="500 us")
+    assert metrics.fct("max")(result) == (2e-6, False)
+
+
+def test_terminated_flows_are_counted_apart_and_have_no_completion_time() -> None:
+    result = made_result([2e-6, None, None, 4e-6], terminated=[1])
+    assert metrics.flows()(result).value == 3
+    assert metrics.terminated()(result).value == 1
+    assert metrics.fct("p50")(result) == (4e-6, False)
+    row = metrics.by_size(result, "slowdown").row(0, named=True)
+    assert (row["flows"], row["unfinished"], row["terminated"]) == (3, 1, 1)
+    given_up = made_result([2e-6, None, 4e-6], terminated=[1])
+    assert metrics.fct("mean")(given_up) == (3e-6, False)
+    assert metrics.cdf([Run({}, given_up)])["fraction"].to_list() == [0.5, 1.0]
+    assert metrics.in_progress([Run({}, given_up)])["value"].to_list()[-1] == 0
+    curve = metrics.size_curve([Run({}, given_up)], payload=1000)
+    assert curve.select("flows", "unfinished", "mean").row(0) == (2, 0, pytest.approx(3e-6))
+
+
+def test_a_deadline_is_met_by_a_flow_that_finishes_by_it() -> None:
+    fcts, deadlines = [1e-6, 3e-6, 2e-6, 5e-6, None], [2e-6, 2e-6, 2e-6, None, 1e-3]
+    result = made_result(fcts, deadlines=deadlines, terminated=[4])
+    assert metrics.deadlines_met()(result) == (0.5, False)
+    assert math.isnan(metrics.deadlines_met()(made_result([1e-6])).value)
+
+
+def test_deadlines_that_have_not_passed_yet_may_still_be_met() -> None:
+    fcts, deadlines = [1e-6, None], [2e-6, 0.5]
+    assert metrics.deadlines_met()(made_result(fcts, deadlines=deadlines)) == (0.5, False)
+    early = made_result(fcts, deadlines=deadlines, simulated_s=0.1)
+    assert metrics.deadlines_met()(early) == (0.5, True)
+
+
+def test_large_flows_weigh_more_in_the_ratio_of_means() -> None:
+    result = made_result([1e-6, 6e-6])
+    alone = pl.Series("ideal_fct_s", [1e-6, 2e-6])
+    flows = result.flows.with_columns(alone, slowdown=pl.col("fct_s") / alone)
+    uneven = Result(flows, result.samples, result.summary)
+    assert metrics.slowdown("mean")(uneven).value == pytest.approx(2.0)
+    assert metrics.ratio_of_means()(uneven).value == pytest.approx(7 / 3)
+
+
+def test_without_flows_there_is_no_number() -> None:
+    huge = metrics.Bucket("huge", above=1e9)
+    assert math.isnan(metrics.fct("mean", huge)(made_result([1.0])).value)
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1), st.lists(st.integers(1, 10**9), unique=True))
+def test_every_size_is_in_exactly_one_bucket(sizes: list[int], edges: list[int]) -> None:
+    buckets = metrics.size_buckets(*edges)
+    assert len(buckets) == len(edges) + 1
+    for size in sizes:
+        assert sum(bucket.above < size <= bucket.up_to for bucket in buckets) == 1
+
+
+def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
+    result = made_result([1e-6, 3e-6, 5e-6, None], classes=["a", "b", "b", "a"])
+    small_b = metrics.Bucket("small b", up_to=1000, of_class="b")
+    assert metrics.fct("mean", small_b)(result).value == pytest.approx(4e-6)
+    assert metrics.flows(metrics.Bucket("large b", above=1000, of_class="b"))(result).value == 0
+    rows = metrics.by_class(result, "slowdown", ["mean"])
+    assert rows.select("class", "flows", "unfinished", "at_least").rows() == [
+        ("a", 2, 1, "mean"),
+        ("b", 2, 0, ""),
+    ]
+    assert rows["mean"][1] == pytest.approx(4.0)
+
+
+def test_one_class_is_no_news_and_calls_are_told_elsewhere() -> None:
+    assert metrics.class_buckets([made_result([1.0, 2.0])]) == ()
+    assert metrics.by_class(made_result([1.0, 2.0]), "fct_s").is_empty()
+    asked = made_result([1.0, 2.0], classes=["rpc request", "rpc response"])
+    assert metrics.class_buckets([asked]) == ()
+    among = made_result([1.0, 2.0, 3.0], classes=["rpc request", "rpc response", "backup"])
+    assert [bucket.name for bucket in metrics.class_buckets([among])] == ["backup"]
+    runs = [made_result([1.0], classes=[name]) for name in ("b", "a")]
+    assert [bucket.of_class for bucket in metrics.class_buckets(runs)] == ["a", "b"]
+
+
+def test_the_realised_load_is_that_of_the_summary() -> None:
+    result = made_result([1.0])
+    assert math.isnan(metrics.realised_load()(result).value)
+    result.summary["realised_load"] = 0.25
+    table = metrics.measure([Run({"seed": 1}, result)], load=metrics.realised_load())
+    assert metrics.at(table, metric="load") == 0.25
+
+
+def test_buckets_are_named_by_their_edges() -> None:
+    names = [bucket.name for bucket in metrics.BUCKETS]
+    assert names == ["all", "≤ 100 KB", "100 KB to 10 MB", "> 10 MB"]
+    small, _ = metrics.size_buckets(100, packet_bytes=1000)
+    assert (small.name, small.up_to) == ("≤ 100 packets", 100_000)
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1), st.floats(0.1, 10))
+def test_fairness_lies_between_one_share_and_one_and_knows_no_unit(
+    rates: list[float], scale: float
+) -> None:
+    index = metrics.jain(rates)
+    assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
+    assert metrics.jain([rate * scale for rate in rates]) == pytest.approx(index)
+
+
+def test_the_interval_of_the_mean_is_students() -> None:
+    # t(0.975, 4) = 2.776; the standard error of 1..5 is sqrt(2.5 / 5).
+    assert metrics.t_interval([1, 2, 3, 4, 5]) == pytest.approx(
+        (3.0, 3 - 2.776 * math.sqrt(0.5), 3 + 2.776 * math.sqrt(0.5)), abs=1e-3
+    )
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=20))
+def test_the_interval_of_the_median_holds_it_and_repeats(values: list[float]) -> None:
+    median, low, high = metrics.bootstrap_median(values, resamples=200)
+    assert min(values) <= low <= median <= high <= max(values)
+    assert metrics.bootstrap_median(values, resamples=200) == (median, low, high)
+
+
+def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
+    runs = [
+        Run({"scheme": scheme, "seed": seed}, made_result([1e-6 * (seed + offset)]))
+        for scheme, offset in (("a", 0), ("b", 10))
+        for seed in (1, 2, 3)
+    ]
+    table = metrics.across_seeds(metrics.measure(runs, mean=metrics.slowdown("mean")))
+    assert table.columns == ["scheme", "metric", "value", "low", "high", "seeds", "at_least"]
+    assert metrics.at(table, scheme="a") == pytest.approx(2.0)
+    assert metrics.at(table, scheme="b") == pytest.approx(12.0)
+    assert table["seeds"].to_list() == [3, 3]
+    assert math.isnan(metrics.at(table, scheme="c"))
+    with pytest.raises(ValueError, match="give more labels"):
+        metrics.at(table, metric="mean")
+
+
+def test_a_distribution_ends_below_one_where_flows_are_unfinished() -> None:
+    runs = [
+        Run({"scheme": "a", "seed": 1}, made_result([3e-6, 1e-6])),
+        Run({"scheme": "a", "seed": 2}, made_result([2e-6, None])),
+    ]
+    curve = metrics.cdf(runs)
+    assert curve["value"].to_list() == [1e-6, 2e-6, 3e-6]
+    assert curve["fraction"].to_list() == [0.25, 0.5, 0.75]
+
+
+def test_a_thinned_series_keeps_its_peaks() -> None:
+    result = made_result([1.0])
+    values = [0.0] * 999 + [7.0]
+    columns = {"time_s": [i * 1e-6 for i in range(1000)], "probe": ["q"] * 1000, "value": values}
+    run = Run({"scheme": "a"}, type(result)(result.flows, pl.DataFrame(columns), result.summary))
+    series = metrics.series([run], "q", points=10)
+    assert series.height == 10
+    assert series["high"].max() == 7.0
+
+
+def test_an_unknown_statistic_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown statistic"):
+        metrics.fct("p101")(made_result([1.0]))
+
+
+def sized(
+    flows: Sequence[tuple[int, float | None]], *, simulated_s: float = 1.0, warm_up: str = "0 s"
+) -> Result:
+    """Make a result by hand: flows of these sizes in packets of 100 bytes, with these FCTs."""
+    result = made_result([fct for _, fct in flows], simulated_s=simulated_s, warm_up=warm_up)
+    sizes = pl.Series("size_bytes", [100 * packets for packets, _ in flows])
+    return Result(result.flows.with_columns(sizes), result.samples, result.summary)
+
+
+def test_a_size_curve_pools_seeds_and_parts_sizes_at_powers_of_two() -> None:
+    runs = [
+        Run({"scheme": "a", "seed": 1}, sized([(1, 1.0), (2, 2.0), (3, 4.0)])),
+        Run({"scheme": "a", "seed": 2}, sized([(2, 3.0), (4, 5.0)])),
+        Run({"scheme": "b", "seed": 1}, sized([(1024, 7.0)])),
+    ]
+    curve = metrics.size_curve(runs, payload=100, bins_per_octave=1)
+    assert curve["scheme"].to_list() == ["a", "a", "a", "b"]
+    assert curve["size_lo"].to_list() == [1, 2, 4, 1024]
+    assert curve["size_hi"].to_list() == [1, 3, 4, 1024]
+    assert curve["flows"].to_list() == [1, 3, 1, 1]
+    two = curve.row(1, named=True)
+    assert two["size"] == pytest.approx(7 / 3)
+    assert (two["mean"], two["max"], two["at_least"]) == (3.0, 3.5, False)
+    assert two["stderr"] == pytest.approx(np.std([2, 3, 4], ddof=1) / math.sqrt(3))
+    assert math.isnan(curve["stderr"][0])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), TIMES), min_size=1, max_size=50), st.integers(1, 8)
+)
+def test_a_size_curve_loses_no_flow_and_no_time(
+    flows: list[tuple[int, float]], bins_per_octave: int
+) -> None:
+    result = sized(flows)
+    curve = metrics.size_curve(
+        [Run({"scheme": "a"}, result)], payload=100, bins_per_octave=bins_per_octave
+    )
+    assert curve["flows"].sum() == len(flows)
+    assert (curve["mean"] * curve["flows"]).sum() == pytest.approx(sum(fct for _, fct in flows))
+    assert curve["max"].max() == max(fct for _, fct in flows)
+    assert (curve["size_hi"] / curve["size_lo"]).max() < 2 ** (1 / bins_per_octave) + 1e-6  # type: ignore[operator]
+    assert curve["size_lo"].is_sorted()
+
+
+def test_an_unfinished_flow_makes_its_bin_of_sizes_a_lower_bound() -> None:
+    result = sized([(1, 0.5), (1, None), (64, 0.5)], simulated_s=10.0)
+    curve = metrics.size_curve([Run({"scheme": "a"}, result)], payload=100)
+    assert curve["unfinished"].to_list() == [1, 0]
+    assert curve["at_least"].to_list() == [True, False]
+    assert curve["max"][0] == pytest.approx(10.0 - 1e-3)
+    assert curve["mean"][0] == pytest.approx((0.5 + 10.0 - 1e-3) / 2)
+
+
+def test_a_size_curve_may_be_that_of_some_flows() -> None:
+    result = sized([(1, 0.5), (1, 0.7), (1, 0.9)], warm_up="500 us")
+    early = metrics.size_curve(
+        [Run({"scheme": "a"}, result)], payload=100, where=pl.col("start_s") < 2e-3
+    )
+    assert early["mean"].to_list() == [0.7]
+
+
+def test_flows_in_progress_are_counted_from_the_records() -> None:
+    # Starts at 0, 1 and 2 ms; the second never ends.
+    result = made_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
+    counted = metrics.in_progress([Run({"scheme": "a"}, result)], points=8)
+    assert counted["time_s"].to_list() == pytest.approx([k * 5e-4 for k in range(1, 9)])
+    assert counted["value"].to_list() == [1, 2, 2, 3, 2, 1, 1, 1]
+
+
+def test_a_count_becomes_a_rate() -> None:
+    result = made_result([1.0])
+    columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}
+    run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
+    grown = metrics.series([run], "sent", per_second=True)
+    assert grown["time_s"].to_list() == [2.0, 4.0]
+    assert grown["value"].to_list() == [10.0, 0.0]

@@ -1,0 +1,112 @@
+"""Numbers of calls: latency of answered and unanswered ones, what is delivered, pauses."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sojourn import Run, calls, steady
+from sojourn.runs.results import Result
+
+
+def made(rows: list[dict[str, Any]], **summary: Any) -> Result:
+    """Make a result by hand: a run of a second, flows of 1000 bytes that take 0.1 s."""
+    usual = {"fct_s": 0.1, "latency_s": None, "size_bytes": 1000, "delivered_bytes": 1000}
+    schema = {name: pl.Float64 for name in ("start_s", "fct_s", "latency_s")}
+    flows = pl.DataFrame([usual | row for row in rows], schema_overrides=schema)
+    scenario = {"warm_up": "0 s", "workload": {"kind": "rpc"}}
+    return Result(flows, pl.DataFrame(), {"simulated_s": 1.0, "scenario": scenario} | summary)
+
+
+def request(number: int, start: float, name: str = "rpc", **more: Any) -> dict[str, Any]:
+    return {"flow": number, "start_s": start, "class": f"{name} request", **more}
+
+
+def response(number: int, start: float, name: str = "rpc", **more: Any) -> dict[str, Any]:
+    return {"flow": number, "start_s": start, "class": f"{name} response", **more}
+
+
+READ_AND_WRITE = [
+    request(0, 0.1, "read", size_bytes=200),
+    response(1, 0.2, "read", latency_s=0.2),
+    request(2, 0.5, "write"),
+    response(3, 0.6, "write", latency_s=0.4, size_bytes=64),
+]
+
+
+def test_a_call_is_its_request_and_its_response() -> None:
+    table = calls.calls(made(READ_AND_WRITE))
+    assert table.sort("start_s").to_dicts() == [
+        {"start_s": 0.1, "latency_s": 0.2, "kind": "read", "size_bytes": 1200},
+        {"start_s": 0.5, "latency_s": 0.4, "kind": "write", "size_bytes": 1064},
+    ]
+
+
+def test_latency_is_that_of_the_kind_of_call_that_is_asked_for() -> None:
+    result = made(READ_AND_WRITE)
+    value, at_least = calls.latency("mean")(result)
+    assert value == pytest.approx(0.3)
+    assert not at_least
+    assert calls.latency("mean", "write")(result) == (0.4, False)
+    assert np.isnan(calls.latency("p99", "open")(result).value)
+
+
+def test_a_call_without_an_answer_has_waited_since_its_request_began() -> None:
+    waiting = request(4, 0.3)
+    being_answered = [request(6, 0.4), response(7, 0.5, fct_s=None)]
+    answered = [request(0, 0.1), response(1, 0.2, latency_s=0.2)]
+    result = made([waiting, *being_answered, *answered])
+    value, at_least = calls.latency("mean")(result)
+    assert value == pytest.approx((0.7 + 0.6 + 0.2) / 3)
+    assert at_least
+    value, at_least = calls.latency("max")(result)
+    assert value == pytest.approx(0.7)
+    assert at_least
+    table = calls.latency_cdf([Run({"scheme": "a"}, result)])
+    assert table.rows() == [("a", 0.2, pytest.approx(1 / 3))]
+
+
+def test_calls_that_began_during_the_warm_up_are_left_out() -> None:
+    scenario = {"warm_up": "300 ms", "workload": {"kind": "storage"}}
+    assert calls.latency("mean")(made(READ_AND_WRITE, scenario=scenario)) == (0.4, False)
+
+
+def test_calls_among_other_workloads_are_numbered_apart() -> None:
+    rows = [request(0, 0.1), {"flow": 1, "start_s": 0.1, "class": "incast"}]
+    rows.append(response(2, 0.2, latency_s=0.2))
+    scenario = {"warm_up": "0 s", "workload": {"kind": "mixed", "parts": [{}, {}]}}
+    assert calls.latency("max")(made(rows, scenario=scenario)) == (0.2, False)
+
+
+def test_what_is_delivered_counts_within_the_time_that_is_measured() -> None:
+    before_half = {"flow": 0, "start_s": 0.15, "class": "a"}
+    within = {"flow": 1, "start_s": 0.5, "class": "a"}
+    to_the_end = {"flow": 2, "start_s": 0.5, "class": "b", "fct_s": None}
+    untouched = {"flow": 3, "start_s": 0.9, "class": "b", "fct_s": None, "delivered_bytes": 0}
+    scenario = {"warm_up": "200 ms", "workload": {"kind": "poisson"}}
+    result = made([before_half, within, to_the_end, untouched], scenario=scenario)
+    assert calls.delivered()(result).value == pytest.approx(8 * 2500 / 0.8)
+    assert calls.delivered("a")(result).value == pytest.approx(8 * 1500 / 0.8)
+    assert calls.delivered("b", until_s=0.6)(result).value == pytest.approx(8 * 200 / 0.4)
+
+
+def test_pauses_are_a_share_of_the_run_over_the_links_that_are_meant() -> None:
+    names = {"host0->edge0_0": 0.2, "host1->edge0_0": 0.0, "edge0_0->host0": 1.0}
+    links = [{"name": name, "paused_s": paused} for name, paused in names.items()]
+    result = made([request(0, 0.1)], links=links, simulated_s=2.0)
+    assert calls.paused("host")(result).value == pytest.approx(0.05)
+    with pytest.raises(ValueError, match="no link's name begins with 'core'"):
+        calls.paused("core")(result)
+
+
+def test_round_trip_times_are_those_of_the_class_that_is_asked_for() -> None:
+    def of_class(name: str, rtt: float) -> dict[str, Any]:
+        return {"class": name, "lower_s": [rtt], "upper_s": [rtt], "count": [2]}
+
+    rtts = [of_class("rpc request", 1e-3), of_class("incast", 3e-3)]
+    result = made([request(0, 0.1)], rtts=rtts)
+    assert steady.rtt("mean")(result).value == pytest.approx(2e-3)
+    assert steady.rtt("p99", of="incast", less_s=1e-3)(result).value == pytest.approx(2e-3)
+    table = steady.rtt_cdf([Run({}, result)], of="rpc")
+    assert table.rows() == [(1e-3, 1.0)]

@@ -1,0 +1,133 @@
+"""Progress: how far runs are, how fast they go, and how long they will take."""
+
+import threading
+import time
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from conftest import IN_WINDOWS, SCENARIO
+from sojourn import ScenarioError, _core
+from sojourn.base.progress import Course, shown
+from sojourn.base.units import format_long_time
+from sojourn.scenario.encoding import apart
+
+LONG = {"kind": "poisson", "load": 0.5, "flows": 10**6, "sizes": {"kind": "fixed", "size": "1 MB"}}
+LIMIT = {"time_limit": "1000 s", "workload": LONG}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "threads"),
+    [
+        ({**SCENARIO, **LIMIT, "engine": "events"}, 1),
+        ({**IN_WINDOWS, **LIMIT}, 1),
+        ({**IN_WINDOWS, **LIMIT}, 2),
+        ({**SCENARIO, **LIMIT, "model": "processor_sharing"}, 1),
+    ],
+    ids=["events", "windows", "threads", "ideal"],
+)
+def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
+    scenario: dict[str, Any], threads: int
+) -> None:
+    watch = _core.Watch()
+    seen: list[tuple[float, int, int]] = []
+
+    def work() -> None:
+        with pytest.raises(ScenarioError, match="enough"):
+            _core.run(apart(scenario)[0], watch, threads)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive() and (len(seen) < 3 or seen[-1][1] == 0):
+        now = watch.progress()
+        if now[0] > 0 and (not seen or now[0] > seen[-1][0]):
+            seen.append(now)
+        time.sleep(0.01)
+    watch.stop("enough")
+    thread.join()
+    assert len(seen) >= 3
+    assert seen == sorted(seen)
+    assert seen[-1][1] > 0
+    assert (seen[-1][2] > 0) == ("model" not in scenario)
+
+
+def course(
+    flows: float | None, now: float, ended: int, hops: int = 0, *, packet_hops: float = 0.0
+) -> Course:
+    """Return a run of ten seconds at most, of which is known how far it is."""
+
+    class Known:
+        def progress(self) -> tuple[float, int, int]:
+            return now, ended, hops
+
+    needs = {"flows": flows, "packet_hops": packet_hops, "limit_s": 10.0, "ends_s": 4.0}
+    return Course(needs, Known())  # type: ignore[arg-type]
+
+
+def test_what_is_nearest_to_its_end_says_how_far_a_run_is() -> None:
+    assert course(100, 1.0, 50).share() == 0.5
+    assert course(100, 1.0, 50).words() == "50 of 100 flows"
+    assert course(100, 8.0, 50).words() == "8 of 10 s"
+    assert course(None, 2.0, 50).words() == "2 of 4 s"
+    assert course(100, 1.0, 120).share() == 0.999  # more than were expected
+    over = course(100, 1.0, 0)
+    over.is_over = True
+    assert over.share() == 1.0
+
+
+def test_times_are_written_as_people_say_them() -> None:
+    told = [format_long_time(seconds) for seconds in (3, 80, 400, 4000, 40_000, 4e6)]
+    assert told == ["3 s", "80 s", "6.7 min", "67 min", "11 h", "46 d"]
+
+
+def test_without_a_terminal_a_line_is_written_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    done = course(10, 0.0, 10)
+    done.is_over = True
+    with shown([done, course(10, 0.0, 4, 90_000_000)], "sweep") as show:
+        for clock[0] in (1.0, 30.0, 31.0, 60.0):
+            show()
+    assert capsys.readouterr().err.splitlines() == [
+        "sweep: 70 % (1 of 2), 3.0 million packet-hops/s, 13 s left, 30 s",
+        "sweep: 70 % (1 of 2), 1.5 million packet-hops/s, 26 s left, 60 s",
+    ]
+
+
+def test_long_runs_weigh_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    long = course(10, 0.0, 10, packet_hops=9e6)
+    long.is_over = True
+    short = course(10, 0.0, 0, packet_hops=1e6)
+    with shown([long, short], "sweep") as show:
+        for clock[0] in (1.0, 27.0):
+            show()
+    assert capsys.readouterr().err == "sweep: 90 % (1 of 2), 3 s left, 27 s\n"
+
+
+def test_a_run_that_will_take_long_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with shown([course(100, 0.0, 1)], "one.toml") as show:
+        for clock[0] in (1.0, 3.0, 4.0):
+            show()
+    assert capsys.readouterr().err == "one.toml: will take about 5.0 min\n"
+
+
+def test_a_run_that_needs_half_of_the_memory_is_announced(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    needs = {"bytes": 120e6, "result_bytes": 0, "flows": 200, "limit_s": 10, "ends_s": 1}
+    import_module("sojourn.runs.runner")._announce([Course(needs)], 1, 200_000_000, "one.toml")
+    told = "one.toml: it needs about 120 MB of memory, and 200 MB may be used\n"
+    assert capsys.readouterr().err == told
+    import_module("sojourn.runs.runner")._announce([Course(needs)], 1, 300_000_000, "one.toml")
+    assert not capsys.readouterr().err

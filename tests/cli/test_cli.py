@@ -1,0 +1,442 @@
+"""The command line as a user meets it."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from rich.console import Console
+
+import sojourn
+from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, made_result
+from sojourn import cli
+from sojourn.bench import scenarios
+from sojourn.show.result import by_size_table
+
+HELP = Path(__file__).parent / "help.txt"
+COMMANDS = (
+    *("run", "compare", "explain", "tune", "figure", "report", "parts", "schema"),
+    *("examples", "new", "check", "trace", "validate", "real", "bench"),
+)
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def files(directory: Path) -> set[str]:
+    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+
+
+def test_a_run_writes_its_results_and_prints_a_summary(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["run", str(scenario_file), "--out", "out"]) == 0
+    assert {"out/flows.parquet", "out/summary.json"} <= files(directory)
+    printed = capsys.readouterr().out
+    for expected in ("flow completion time", "slowdown", "p99", "left->right", "drops", "load:"):
+        assert expected in printed
+    assert re.search(r"realised load: 0\.\d+ of 10 Gbps \(payload and headers\) on left", printed)
+    assert "by class" not in printed
+
+
+def test_a_run_in_windows_is_told_from_one_by_events(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "small.toml").write_text(
+        """
+        engine = "windows"
+        transport = "dctcp"
+        topology = { kind = "fat_tree", k = 8, delay = "1 us" }
+        workload = { kind = "permutation", size = "100 KB" }
+        """
+    )
+    for threads, expected in ((1, "1 thread"), (2, "2 threads")):
+        assert cli.invoke(["run", "small.toml", "--threads", str(threads)]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"\nwindows of 1 µs, \d+ groups, {expected}\n", printed)
+        assert ("per CPU-second" in printed) == (threads == 1)
+    text = (directory / "small.toml").read_text().replace('"windows"', '"events"')
+    (directory / "small.toml").write_text(text)
+    assert cli.invoke(["run", "small.toml"]) == 0
+    assert "windows of" not in capsys.readouterr().out
+
+
+MIXED = """
+time_limit = "50 ms"
+transport = "tcp"
+transports = { queries = "dctcp" }
+topology = { kind = "star", hosts = 4, rate = "1 Gbps" }
+[workload]
+kind = "mixed"
+[[workload.parts]]
+kind = "poisson"
+class = "backup"
+load = 0.1
+sizes = { kind = "fixed", size = "50 KB" }
+[[workload.parts]]
+kind = "poisson"
+class = "queries"
+load = 0.1
+sizes = { kind = "fixed", size = "10 KB" }
+"""
+
+
+def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "mixed.toml").write_text(MIXED, encoding="utf-8")
+    assert cli.invoke(["run", "mixed.toml"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"by class\s+class +flows .*FCT mean.*slowdown p99", printed)
+    assert re.search(r"\n +backup +\d+ .*\n +queries +\d+ ", printed)
+    assert printed.count("load: 0.1 of") == 2
+    assert cli.invoke(["compare", "mixed.toml", "--vary", "rate=1 Gbps,2 Gbps"]) == 0
+    printed = capsys.readouterr().out
+    # All flows are small: a table of those would repeat that of all.
+    assert re.findall(r"(?m)^(?:size|class): .*\b", printed) == [
+        "size: all",
+        "class: backup",
+        "class: queries",
+    ]
+    table = pl.read_csv("results/compare/mixed/comparison.csv")
+    assert table.columns[:4] == ["rate", "size", "class", "metric"]
+    backups = table.filter(pl.col("class") == "backup")
+    assert backups["size"].unique().to_list() == ["all"]
+    flows = {
+        name: table.filter(pl.col("size") == "all", pl.col("class") == name, metric="flows")
+        for name in ("all", "backup", "queries")
+    }
+    parts = flows["backup"]["value"] + flows["queries"]["value"]
+    assert parts.to_list() == flows["all"]["value"].to_list()
+
+
+def test_terminated_flows_are_shown_apart() -> None:
+    result = made_result([1e-6, None, None], terminated=[2])
+    shown = Console(record=True, width=200, file=io.StringIO())
+    shown.print(by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"))
+    printed = shown.export_text()
+    assert re.search(r"flows +unfinished +terminated", printed)
+    assert re.search(r"all +2 +1 +1 ", printed)
+
+
+def test_a_comparison_is_printed_and_drawn(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vary = ["--vary", "transport=dctcp,dcqcn", "--vary", "load=0.2,0.6"]
+    given = ["compare", str(scenario_file), *vary, "--seeds", "2", "--out", "out"]
+    assert cli.invoke(given) == 0
+    assert {"out/comparison.csv", "out/comparison.svg", "out/comparison.png"} <= files(directory)
+    printed = capsys.readouterr().out
+    assert "±" in printed
+    assert printed.count("dcqcn") >= 2
+
+
+def test_means_that_have_not_converged_are_warned_of_in_a_line_each(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heavy = 'sizes = { kind = "pareto", mean = "30 KB", shape = 1.1 }'
+    heavy = SCENARIO_FILE.replace('sizes = { kind = "fixed", size = "20 KB" }', heavy)
+    scenario_file.write_text(heavy, encoding="utf-8")
+    assert cli.invoke(["run", str(scenario_file)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    line = r"warning: mean completion time not converged: [\d.]+ µs ± \d+ % \(ten batches"
+    assert len(re.findall(line, printed)) == 1
+    vary = ["--vary", "load=0.1,0.2", "--out", "out"]
+    assert cli.invoke(["compare", str(scenario_file), *vary]) == 0
+    printed = capsys.readouterr().out
+    assert "one run each, means ± 95 % confidence by ten batches" in printed
+    assert len(re.findall(line + ".*or the median", printed)) == 1
+    assert cli.invoke(["compare", str(scenario_file), *vary, "--seeds", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"completion time not converged.*\(2 seeds.*or --median", printed)) == 1
+
+
+def test_medians_over_seeds_can_be_asked_for(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "3"]
+    assert cli.invoke([*given, "--out", "means"]) == 0
+    assert "\nmeans over seeds ± 95 % confidence;" in capsys.readouterr().out
+    assert cli.invoke([*given, "--median", "--out", "medians"]) == 0
+    assert "\nmedians over seeds ± 95 % confidence, bootstrapped" in capsys.readouterr().out
+    means, medians = (
+        pl.read_csv(directory / name / "comparison.csv").filter(size="all", metric="FCT mean")
+        for name in ("means", "medians")
+    )
+    assert means["value"][0] != medians["value"][0]
+    # Bootstrapped bounds lie among the three values, Student's beyond them.
+    assert means["low"][0] < medians["low"][0] < medians["high"][0] < means["high"][0]
+
+
+def test_a_variation_may_have_the_name_of_a_column(
+    scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["compare", str(scenario_file), "--vary", "size=10 KB,20 KB", "--out", "out"]
+    assert cli.invoke(given) == 0
+    assert pl.read_csv(directory / "out" / "comparison.csv").columns[:2] == [
+        "workload.sizes.size",
+        "size",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vary", "labels"),
+    [
+        ("initial_ssthresh=none,20", ["none", "20"]),
+        ('queue=none,{kind="drop_tail"}', ["none", '{"kind": "drop_tail"}']),
+        ("gain=1,0.5", ["1.0", "0.5"]),
+        ("name=[/red],[bold]x", ["[/red]", "[bold]x"]),
+    ],
+)
+def test_values_of_any_kind_can_be_compared(
+    vary: str, labels: list[str], scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["compare", str(scenario_file), "--vary", vary, "--out", "[out]"]) == 0
+    table = pl.read_csv("[out]/comparison.csv", infer_schema=False, glob=False)
+    assert table[table.columns[0]].unique(maintain_order=True).to_list() == labels
+    printed = capsys.readouterr().out
+    assert all(label in printed for label in labels)
+
+
+def test_names_are_no_markup_and_places_no_patterns(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "odd.toml").write_text(MIXED.replace('"backup"', '"[/red]"'), encoding="utf-8")
+    assert cli.invoke(["run", "odd.toml", "--out", "a[1]*"]) == 0
+    assert "[/red]" in capsys.readouterr().out
+    assert sojourn.Result.read("a[1]*").flows.height > 0
+
+
+def test_what_the_terminal_cannot_show_is_written_otherwise(
+    scenario_file: Path, directory: Path
+) -> None:
+    out = os.fsdecode(b"out\xff")
+    command = [sys.executable, "-m", "sojourn", "run", str(scenario_file), "--out", out]
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "written to out\\udcff" in done.stdout
+    assert (directory / out / "flows.parquet").exists()
+
+
+def test_deadlines_are_told_where_there_are_any(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "hurried.toml").write_text(
+        """
+        transport = "dctcp"
+        topology = { kind = "star", hosts = 2 }
+        [workload]
+        kind = "flows"
+        flows = [
+            { source = 0, target = 1, size = "10 KB", deadline = "1 s" },
+            { source = 0, target = 1, size = "1 MB", deadline = "1 us" },
+            { source = 0, target = 1, size = "1 MB" },
+        ]
+        """
+    )
+    assert cli.invoke(["run", "hurried.toml", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "deadlines: 50.00 % of the flows that have one met it" in printed
+    assert "terminated" not in printed
+    assert cli.invoke(["compare", "hurried.toml", "--vary", "gain=0.1,0.2", "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    assert "deadlines met" in printed
+    assert "50.0 %" in printed
+
+
+def test_unwise_parameters_are_warned_of(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "wild.toml").write_text(
+        """
+        time_limit = "2 s"
+        topology = { kind = "link", rate = "10 Mbps", delay = "5 ms" }
+        transport = "rcp"
+        router = { kind = "rcp", alpha = 1.0, beta = 0.9 }
+        workload = { kind = "flows", flows = [{ source = 0, target = 1, size = "10 KB" }] }
+        """
+    )
+    for command in (["run"], ["compare", "--vary", "time_limit=2 s,3 s"]):
+        assert cli.invoke([*command, "wild.toml", "--out", "out"]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert printed.count("warning: router: alpha = 1, beta = 0.9 is outside the region") == 1
+
+
+def test_a_figure_and_its_report_are_made(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(EXPERIMENTS.parent)
+    out = str(directory / "figures")
+    assert cli.invoke(["figure", "t1", "--scale", "smoke", "--out", out]) == 0
+    printed = capsys.readouterr().out
+    assert "✓ held" in printed
+    assert re.search(r"0\.8 +mean +(≥ )?\d", printed)
+    assert cli.invoke(["report", "--figures", out]) == 0
+    assert "figures/report.html" in files(directory)
+
+
+def test_a_trace_is_csv_with_times_exact_to_the_picosecond(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["trace", str(scenario_file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "start_s,source,target,size_bytes,class,deadline_s"
+    assert len(lines) == 201
+    starts = [line.split(",")[0] for line in lines[1:]]
+    assert all(len(start.partition(".")[2]) == 12 for start in starts)
+    assert starts == sorted(starts, key=float)
+
+
+def test_a_trace_replayed_is_the_same_run(scenario_file: Path, directory: Path) -> None:
+    assert cli.invoke(["trace", str(scenario_file), "--out", "flows.csv"]) == 0
+    original = sojourn.read(scenario_file)
+    replay = original | {"workload": {"kind": "trace", "file": "flows.csv"}}
+    assert_frame_equal(sojourn.run(replay).flows, sojourn.run(original).flows)
+
+
+def test_a_check_shows_every_default(
+    scenario_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["check", str(scenario_file)]) == 0
+    assert json.loads(capsys.readouterr().out)["transport"]["kind"] == "dctcp"
+
+
+def test_parts_are_shown_by_family_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["parts"]) == 0
+    assert "dctcp" in capsys.readouterr().out
+    assert cli.invoke(["parts", "dctcp"]) == 0
+    assert "gain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("load = 0.5", "laod = 0.5", "scenario.toml: workload.laod: unknown field"),
+        ("load = 0.5", "load = 0", "scenario.toml: workload.load: must be"),
+        ("load = 0.5", "load =", "scenario.toml:7: not TOML"),
+        ('"dctcp"', '"dctpc"', "did you mean `dctcp`?"),
+        ("flows = 200", 'file = "none.csv"', "scenario.toml: workload.file: cannot read"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare", "check", "trace"])
+def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: PLR0913, PLR0917
+    command: str,
+    old: str,
+    new: str,
+    expected: str,
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert old in SCENARIO_FILE
+    (directory / "scenario.toml").write_text(SCENARIO_FILE.replace(old, new), encoding="utf-8")
+    options = {"run": ["--out", "out"], "compare": ["--vary", "load=0.2,0.4", "--out", "out"]}
+    assert cli.invoke([command, "scenario.toml", *options.get(command, [])]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("sojourn: scenario.toml")
+    assert expected in told.err
+    assert files(directory) == {"scenario.toml"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["run", "none.toml"], "none.toml: cannot be read: No such file"),
+        (["run"], "Missing argument"),
+        (["rnu"], "No such command"),
+        (["run", "scenario.toml", "--away", "x"], "No such option"),
+        (["run", "scenario.toml", "--out", "scenario.toml"], "scenario.toml: is not a directory"),
+        (["compare", "scenario.toml", "--vary", "load"], "expected NAME=VALUE"),
+        (["compare", "scenario.toml", "--vary", "seed=1,2"], "`--seeds N` runs N of them"),
+        (["compare", "scenario.toml", "--vary", "laod=1"], "did you mean `workload.load`?"),
+        (["compare", "scenario.toml", "--vary", "load=2,x"], "workload.load"),
+        (
+            ["compare", "scenario.toml", "--vary", "load=0.2,0.4", "--seeds", "99999999"],
+            "199999998 runs are too many: at most 100000",
+        ),
+        (["compare", "scenario.toml", "--vary", f"{3000 * 'a.'}a=1"], "a.a: unknown field"),
+        (["run", "x" * 300], "File name too long"),
+        (["run", "\x1b[31m"], "�[31m: cannot be read: No such file"),
+        (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be made: "),
+        (["run", "scenario.toml", "--threads", "1000000"], "less than or equal to 1024"),
+        (["parts", "dctpc"], "did you mean `dctcp`?"),
+        (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
+        (["report", "--figures", "none"], "no figures have been made"),
+        (
+            ["run", "scenario.toml", "--threads", "0"],
+            "--threads': Input should be greater than or equal to 1",
+        ),
+        (["bench", "W0"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
+    ],
+)
+def test_a_wrong_command_is_told_in_one_line_and_nothing_is_written(
+    given: list[str],
+    expected: str,
+    scenario_file: Path,
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.invoke(given) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("sojourn: ")
+    assert expected in told.err
+    assert files(directory) == {scenario_file.name}
+
+
+def test_the_help_is_as_documented(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    for given in ([], *([command] for command in COMMANDS)):
+        assert cli.invoke([*given, "--help"]) == 0
+    text = capsys.readouterr().out
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        HELP.write_text(text, encoding="utf-8")
+    assert text == HELP.read_text(encoding="utf-8"), "UPDATE_SNAPSHOTS=1 pytest writes it anew"
+
+
+def test_a_reader_that_leaves_early_is_no_error(scenario_file: Path) -> None:
+    command = f"{sys.executable} -m sojourn trace {scenario_file} | head -1"
+    piped = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert piped.stderr == ""
+
+
+def test_a_benchmark_measures_in_a_fresh_process(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["bench", "W1", "--repeats", "1", "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert measured["name"] == "W1"
+    assert measured["packet_hops_per_cpu_second"] > 0
+    assert measured["peak_memory_bytes"] >= measured["memory_before_bytes"] > 0
+    assert measured["ns_per_packet_hop"] * measured["packet_hops_per_cpu_second"] == pytest.approx(
+        1e9
+    )
+    assert measured["events_per_packet_hop"] > 0
+    assert measured["engine"] in ("events", "windows")
+
+
+def test_a_benchmark_compares_several_threads_with_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(scenarios.SCENARIOS, "W0", IN_WINDOWS | {"name": "W0: a small one"})
+    given = ["bench", "W0", "--repeats", "1", "--threads", "2"]
+    assert cli.invoke([*given, "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)
+    assert (measured["engine"], measured["threads"]) == ("windows", 2)
+    assert measured["cpu_seconds"] > 0
+    assert measured["speed_up"] * measured["wall_seconds"] == pytest.approx(
+        measured["wall_seconds_on_one_thread"]
+    )
+    assert cli.invoke(given) == 0
+    assert re.search(r"speed-up.*\n.*\n +W0 +windows +2 ", capsys.readouterr().out)
+    assert cli.invoke(given[:-2]) == 0
+    assert re.search(r"ns / hop.*\n.*\n +W0 +windows +\d", capsys.readouterr().out)

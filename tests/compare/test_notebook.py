@@ -1,0 +1,55 @@
+"""What notebooks show; and the one among the examples runs."""
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn.base import paths
+
+NOTEBOOK = paths.EXAMPLES / "first_hour.ipynb"
+
+
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell, and return the value of its last line."""
+    *body, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(body, []), "cell", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+
+
+def test_the_notebook_runs_and_shows_what_it_promises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    names: dict[str, Any] = {}
+    shown = [
+        run_cell("".join(cell["source"]), names)._repr_html_()
+        for cell in cells
+        if cell["cell_type"] == "code"
+    ]
+    run, transports, _, own = shown
+    assert "flow completion time" in run
+    assert "queue" in run
+    # The tables, the sentences, and two pictures.
+    assert transports.count("<svg") == 2
+    assert "of dctcp&#x27;s time" in transports
+    assert "Gentle&#x27;s flows up to 100 KB" in own
+
+
+@pytest.mark.parametrize("changes", [{}, {"samples": {"interval": "1 us"}}, {"model": "srpt"}])
+def test_every_result_has_a_page(changes: dict[str, Any]) -> None:
+    base = {
+        "topology": "link",
+        "transport": "tcp",
+        "workload": {"kind": "permutation", "size": "10 KB"},
+    }
+    run = sojourn.Run({"seed": "<1>"}, sojourn.run(base | changes))
+    page = run._repr_html_()
+    assert page is not None
+    assert page.startswith("<b>seed = &lt;1&gt;</b>")
+    assert page.count("<svg") == 1

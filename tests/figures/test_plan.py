@@ -1,0 +1,57 @@
+"""Plans: what figures will take is told before anything runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sojourn
+from conftest import EXPERIMENTS
+from sojourn import _core, cli, sweep
+from sojourn.figures import discovery, plan
+from sojourn.scenario.encoding import apart
+
+FIGURE = discovery.discover(EXPERIMENTS)["t1"]
+
+
+def test_a_plan_counts_runs_those_in_the_cache_and_what_is_left(tmp_path: Path) -> None:
+    (before,) = plan.plans([FIGURE], "smoke", tmp_path)
+    assert (before.runs, before.known) == (8, 0)
+    runs = sweep(FIGURE.plan("smoke")[:2], cache=tmp_path)
+    (after,) = plan.plans([FIGURE], "smoke", tmp_path)
+    assert (after.runs, after.known) == (8, 2)
+    taken = [sum(run.result.summary["counts"]["packet_hops"].values()) for run in runs]
+    expected = before.packet_hops - after.packet_hops
+    assert expected == pytest.approx(sum(taken), rel=0.5), "an estimate, not a count"
+
+
+def test_flows_without_end_fill_no_more_than_their_receiver_takes() -> None:
+    rows = "".join(f"h{number},switch,10 Gbps,1 us\n" for number in range(5))
+    file = {"name": "net.csv", "text": f"from,to,rate,delay\n{rows}"}
+    hosts = [f"h{number}" for number in range(5)]
+    scenario = {
+        "topology": {"kind": "graph", "file": file, "hosts": hosts, "senders": 4},
+        "workload": {"kind": "long_lived"},
+        "transport": "dctcp",
+        "time_limit": "5 ms",
+    }
+    taken = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
+    estimate = json.loads(_core.estimate(*apart(scenario)))
+    assert estimate["packet_hops"] == pytest.approx(taken, rel=0.2)
+
+
+def test_a_run_that_two_figures_share_counts_once() -> None:
+    first, second = plan.plans([FIGURE, FIGURE], "smoke", None)
+    assert first.packet_hops > 0
+    assert second.packet_hops == 0
+
+
+def test_a_plan_runs_no_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["figure", "a2", "--scale", "paper", "--plan"]) == 0
+    printed = capsys.readouterr().out
+    assert "a2" in printed
+    assert "CPU time" in printed
+    assert not list(tmp_path.iterdir())

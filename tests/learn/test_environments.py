@@ -1,0 +1,470 @@
+"""Environments of reinforcement learning: what agents see and do, and that nothing else changes."""
+
+import importlib
+import itertools
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sojourn
+from sojourn import ScenarioError
+from sojourn.base import paths
+
+gymnasium = pytest.importorskip("gymnasium", reason="the extra `rl` is not installed")
+parallel_test = pytest.importorskip("pettingzoo.test", reason="the extra `rl` is not installed")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from sojourn import learn  # noqa: E402
+from sojourn.learn import Environment, ParallelEnvironment, episode, make_vectorised  # noqa: E402
+from sojourn.learn.task import Array  # noqa: E402
+
+LEARNER = {"source": 0, "target": 3, "size": "200 KB", "class": "learner"}
+
+SCENARIO: dict[str, Any] = {
+    "topology": {
+        "kind": "dumbbell",
+        "senders": 3,
+        "receivers": 3,
+        "rate": "1 Gbps",
+        "delay": "10 us",
+    },
+    "workload": {
+        "kind": "mixed",
+        "parts": [
+            {"kind": "flows", "flows": [LEARNER]},
+            {
+                "kind": "poisson",
+                "load": 0.4,
+                "flows": 100,
+                "sizes": {"kind": "fixed", "size": "10 KB"},
+            },
+        ],
+    },
+    "transport": "dctcp",
+    "time_limit": "1 s",
+}
+"""One flow that learns among others."""
+
+ENDLESS = sojourn.override(
+    SCENARIO,
+    {
+        "workload": {"kind": "flows", "flows": [{**LEARNER, "size": "none"}]},
+        "time_limit": "2 ms",
+    },
+)
+"""One flow that ends with the run."""
+
+SEVERAL = sojourn.override(
+    SCENARIO,
+    {
+        "workload": {
+            "kind": "flows",
+            "flows": [
+                {"source": 0, "target": 3, "size": "50 KB"},
+                {"source": 1, "target": 4, "size": "100 KB"},
+                {"source": 2, "target": 5, "size": "50 KB", "start": "5 ms"},
+            ],
+        }
+    },
+)
+"""Three flows, the last of which starts when the others are over."""
+
+
+@pytest.fixture(autouse=True)
+def no_threads_are_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= before
+
+
+def number(value: float) -> Array:
+    return np.array([value], np.float32)
+
+
+def played(
+    environment: Environment, seed: int | None, actions: Sequence[float] = (0.5, -0.25)
+) -> tuple[list[Array], list[float], dict[str, Any]]:
+    """Play an episode with these actions in turn; return what was seen and told."""
+    observation, _ = environment.reset(seed=seed)
+    observations: list[Array] = [observation]
+    rewards: list[float] = []
+    is_over = False
+    while not is_over:
+        action = number(actions[len(rewards) % len(actions)])
+        observation, reward, terminated, truncated, info = environment.step(action)
+        is_over = terminated or truncated
+        observations.append(observation)
+        rewards.append(reward)
+    return observations, rewards, info
+
+
+@pytest.mark.parametrize("action", ["window", "rate"])
+def test_an_environment_is_as_gymnasium_wants_it(action: Any) -> None:
+    environment = Environment(SCENARIO, "learner", action=action)
+    # Without a name in gymnasium's registry it cannot be made again to be drawn.
+    check_env(environment, skip_render_check=True)
+    environment.close()
+
+
+def test_an_episode_is_a_function_of_seed_and_actions() -> None:
+    environment = Environment(SCENARIO, "learner")
+    first, again, other = (played(environment, seed) for seed in (7, 7, 8))
+    assert np.array_equal(first[0], again[0])
+    assert first[1:] == again[1:]
+    assert not np.array_equal(first[0][:20], other[0][:20])
+    environment.reset(seed=7)
+    seeds = [environment.reset()[1]["seed"], environment.reset()[1]["seed"]]
+    environment.reset(seed=7)
+    assert seeds == [environment.reset()[1]["seed"], environment.reset()[1]["seed"]]
+    environment.close()
+
+
+def test_an_agent_with_a_constant_window_is_a_controller_with_that_window(tmp_path: Path) -> None:
+    file = tmp_path / "constant.py"
+    file.write_text(
+        "import sojourn\n"
+        "class Constant(sojourn.Controller):\n"
+        "    ecn = True\n"
+        "    def allowance(self):\n"
+        "        return 20_000\n"
+    )
+    environment = Environment(SCENARIO, "learner", factor=None)
+    _, rewards, info = played(environment, 3, [20.0])
+    run = sojourn.run({**SCENARIO, "seed": 3, "transports": {"learner": f"{file}:Constant"}})
+    record = run.flows.row(by_predicate=pl.col("class") == "learner", named=True)
+    assert info["completion_s"] == pytest.approx(record["acked_s"], rel=1e-12)
+    rewarded_s = -sum(rewards) * info["interval"].base_rtt_s
+    assert rewarded_s == pytest.approx(record["acked_s"], abs=1.1 * episode.AT_ONCE_S)
+
+
+def test_intervals_add_up_to_the_flow_and_follow_each_other() -> None:
+    environment = Environment(SCENARIO, "learner", interval=1.5)
+    _, info = environment.reset(seed=1)
+    intervals = [info["interval"]]
+    terminated = False
+    while not terminated:
+        _, _, terminated, _, info = environment.step(number(0.2))
+        intervals.append(info["interval"])
+    assert sum(interval.acked_bytes for interval in intervals) == 200_000
+    assert intervals[-1].left_bytes == 0
+    for before, after in itertools.pairwise(intervals):
+        assert after.begin_s == before.end_s
+        assert after.allowed_packets == pytest.approx(before.allowed_packets * 2**0.2)
+    full = intervals[3]
+    # Environments in other processes send them.
+    assert pickle.loads(pickle.dumps(full)) == full != intervals[4]
+    assert full.duration_s == pytest.approx(1.5 * full.base_rtt_s, rel=1e-6)
+    assert any(interval.marks for interval in intervals)
+
+
+def test_a_queue_that_grows_shows_in_round_trip_times_and_their_slope() -> None:
+    environment = Environment(ENDLESS, factor=None)
+    environment.reset(seed=1)
+    for _ in range(3):
+        # The first packets leave together, the next ones as ACKs come.
+        *_, info = environment.step(number(4.0))
+    idle = info["interval"]
+    assert idle.rtt_s == pytest.approx(idle.base_rtt_s)
+    assert idle.rtt_gradient == pytest.approx(0.0, abs=1e-9)
+    *_, info = environment.step(number(500.0))
+    *_, info = environment.step(number(500.0))
+    # Every packet waits for one more than the one before it, which the link takes as long to send.
+    assert info["interval"].rtt_gradient == pytest.approx(1.0, rel=1e-6)
+    assert info["interval"].queueing > 0.3
+    environment.close()
+
+
+def test_losses_are_counted() -> None:
+    lossy = {**ENDLESS, "topology": {"kind": "link", "delay": "20 us", "loss": 0.1}}
+    lossy["workload"] = {"kind": "flows", "flows": [{**LEARNER, "size": "none", "target": 1}]}
+    environment = Environment(lossy, factor=None)
+    environment.reset(seed=1)
+    intervals = [environment.step(number(20.0))[4]["interval"] for _ in range(30)]
+    assert sum(interval.losses for interval in intervals) > 10
+    assert learn.observed(max(intervals, key=lambda one: one.losses))[3] > 0.1
+    environment.close()
+
+
+def test_a_rate_is_a_share_of_the_line_rate() -> None:
+    environment = Environment(ENDLESS, action="rate", factor=None)
+    environment.reset(seed=1)
+    intervals = [environment.step(number(0.25))[4]["interval"] for _ in range(12)]
+    shares = [interval.utilisation for interval in intervals[2:]]
+    assert np.mean(shares) == pytest.approx(0.25, abs=0.02)
+    environment.close()
+
+
+def test_an_endless_flow_is_cut_off_at_the_time_limit() -> None:
+    environment = Environment(ENDLESS)
+    environment.reset(seed=1)
+    ends = [environment.step(number(0.0))[2:4] for _ in range(23)]
+    *_, terminated, truncated, info = environment.step(number(0.0))
+    assert ends == [(False, False)] * 23
+    assert (terminated, truncated) == (False, True)
+    assert info["interval"].end_s == 2e-3
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset"):
+        environment.step(number(0.0))
+
+
+def test_functions_of_ones_own_see_intervals() -> None:
+    environment = Environment(
+        ENDLESS,
+        observe=lambda interval: (interval.acks, interval.in_flight_bytes),
+        reward=lambda interval: 8.0 * interval.acked_bytes,
+        history=3,
+        largest=1e6,
+    )
+    assert environment.observation_space.shape == (6,)
+    environment.reset(seed=1)
+    environment.step(number(0.0))
+    observation, reward, *_, info = environment.step(number(0.0))
+    interval = info["interval"]
+    assert observation[-2:].tolist() == [interval.acks, interval.in_flight_bytes]
+    assert reward == 8.0 * interval.acked_bytes > 0.0
+    environment.close()
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    lines = [line[4:] for line in str(learn.__doc__).splitlines() if line.startswith("    ")]
+    names: dict[str, Any] = {}
+    exec("\n".join(lines), names)
+    assert names["terminated"]
+    assert names["info"]["completion_s"] > 8e-3
+
+
+def test_an_error_of_ones_own_function_ends_nothing_but_the_step() -> None:
+    environment = Environment(ENDLESS, reward=lambda interval: 1 / interval.timeouts)
+    environment.reset(seed=1)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            environment.step(number(0.0))
+    environment.close()
+
+
+def test_to_reset_or_to_forget_an_environment_ends_its_run() -> None:
+    environment = Environment(SCENARIO, "learner")
+    for _ in range(3):
+        environment.reset(seed=1)
+        environment.step(number(1.0))
+        assert len([t for t in threading.enumerate() if t.name == "sojourn episode"]) == 1
+    del environment
+
+
+def printed(program: str) -> tuple[str, str]:
+    """Run a program in a process of its own; return what it prints, and on the error output."""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
+    )
+    return run.stdout, run.stderr
+
+
+def test_a_program_ends_with_an_episode_in_progress() -> None:
+    program = (
+        "from sojourn import learn\n"
+        f"environment = learn.Environment({SCENARIO!r}, 'learner')\n"
+        "environment.reset(seed=1)\n"
+        "print('begun')\n"
+    )
+    assert printed(program) == ("begun\n", "")
+
+
+def test_a_step_without_end_can_be_interrupted() -> None:
+    stopped = {**LEARNER, "size": "none", "stop": "1 ms"}
+    parts = [{"kind": "flows", "flows": [stopped]}, {"kind": "long_lived"}]
+    endless = {
+        **SCENARIO,
+        "workload": {"kind": "mixed", "parts": parts},
+        "time_limit": "1000 s",
+    }
+    program = (
+        "import signal, threading\n"
+        "from sojourn import learn\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"environment = learn.Environment({endless!r}, 'learner')\n"
+        "environment.reset(seed=1)\n"
+        "threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()\n"
+        "try:\n"
+        "    while True:\n"
+        "        environment.step([0.0])\n"
+        "except KeyboardInterrupt:\n"
+        "    print(threading.active_count())\n"
+    )
+    assert printed(program) == ("1\n", "")
+
+
+def test_environments_stand_side_by_side() -> None:
+    environments = [Environment(SCENARIO, "learner") for _ in range(3)]
+    alone, _, _ = played(environments[0], 5)
+    for environment in environments:
+        environment.reset(seed=5)
+    for turn in range(1, 20):
+        for environment in environments:
+            observation, *_ = environment.step(number((0.5, -0.25)[(turn - 1) % 2]))
+            assert np.array_equal(observation, alone[turn])
+    for environment in environments:
+        environment.close()
+
+
+def test_a_parallel_environment_is_as_pettingzoo_wants_it() -> None:
+    environment = ParallelEnvironment(SEVERAL)
+    parallel_test.parallel_api_test(environment, num_cycles=200)
+    environment.close()
+
+
+def test_flows_come_and_go_in_a_parallel_environment() -> None:
+    environment = ParallelEnvironment(SEVERAL)
+    assert environment.possible_agents == ["flow_0", "flow_1", "flow_2"]
+    observations, infos = environment.reset(seed=1)
+    assert list(observations) == environment.agents == ["flow_0", "flow_1"]
+    assert infos["flow_0"]["seed"] == 1
+    completion_s: dict[str, float] = {}
+    here = [tuple(environment.agents)]
+    while environment.agents:
+        actions = dict.fromkeys(environment.agents, number(0.1))
+        _, _, terminated, truncated, infos = environment.step(actions)
+        assert not any(truncated.values())
+        for name in (name for name, over in terminated.items() if over):
+            completion_s[name] = infos[name]["completion_s"]
+        if here[-1] != tuple(environment.agents):
+            here.append(tuple(environment.agents))
+    assert here == [("flow_0", "flow_1"), ("flow_1",), ("flow_2",), ()]
+    # The last two never shared the link.
+    assert completion_s["flow_2"] < completion_s["flow_0"] < completion_s["flow_1"]
+
+
+def test_agents_of_a_class_are_beside_others() -> None:
+    environment = ParallelEnvironment(SCENARIO, "poisson")
+    environment.reset(seed=2)
+    assert len(environment.possible_agents) == 100
+    seen = set(environment.agents)
+    while environment.agents:
+        environment.step(dict.fromkeys(environment.agents, number(0.0)))
+        seen |= set(environment.agents)
+    assert 50 < len(seen) <= 100
+    assert seen <= set(environment.possible_agents)
+
+
+def test_an_action_must_be_given_for_every_agent() -> None:
+    environment = ParallelEnvironment(SEVERAL)
+    environment.reset(seed=1)
+    with pytest.raises(ScenarioError, match="no action for the agent flow_1"):
+        environment.step({"flow_0": number(0.0)})
+    environment.close()
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_vectorised_environments_are_those_of_consecutive_seeds(processes: bool) -> None:
+    vector = make_vectorised(SCENARIO, 2, "learner", processes=processes, history=2)
+    observations, infos = vector.reset(seed=4)
+    assert list(infos["seed"]) == [4, 5]
+    observations, rewards, *_ = vector.step(np.full((2, 1), 0.5, np.float32))
+    vector.close()
+    environment = Environment(SCENARIO, "learner", history=2)
+    for place, seed in enumerate((4, 5)):
+        environment.reset(seed=seed)
+        observation, reward, *_ = environment.step(number(0.5))
+        assert np.array_equal(observations[place], observation)
+        assert rewards[place] == reward
+    environment.close()
+
+
+CALLS = {
+    "kind": "rpc",
+    "request": {"kind": "fixed", "size": "1 KB"},
+    "response": {"kind": "fixed", "size": "1 KB"},
+    "pattern": {"load": 0.1, "calls": 20},
+}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "agent", "options", "told"),
+    [
+        (SCENARIO, "leaner", {}, "no flow has the class `leaner`; did you mean `learner`?"),
+        (SCENARIO, 500, {}, "agent: there is no flow 500, the last one is 100"),
+        (SCENARIO, 1, {}, "agent: its class has more than 1 flow"),
+        (SCENARIO, "learner", {"action": "widow"}, "did you mean `window`?"),
+        (SCENARIO, "learner", {"factor": 1.0}, "factor: must be a number above 1"),
+        (SCENARIO, "learner", {"interval": 0.0}, "interval: must be 0.01 or more"),
+        (SCENARIO, "learner", {"history": 0}, "history: must be 1 or more"),
+        (SCENARIO, "learner", {"mechanism": {"enc": True}}, "did you mean `ecn`?"),
+        ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),
+        ({**SCENARIO, "transport": "rcp"}, "learner", {}, "transport"),
+        ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: must be packet, not"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    scenario: dict[str, Any], agent: int | str, options: Any, told: str
+) -> None:
+    with pytest.raises(ScenarioError) as error:
+        Environment(scenario, agent, **options)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_calls_can_be_beside_an_agent_but_not_learn() -> None:
+    parts = [*SCENARIO["workload"]["parts"][:1], CALLS]
+    with_calls = {**SCENARIO, "workload": {"kind": "mixed", "parts": parts}}
+    _, _, info = played(Environment(with_calls, "learner"), 1)
+    assert info["completion_s"] > 0.0
+    with pytest.raises(ScenarioError, match="here some follow others"):
+        ParallelEnvironment(with_calls)
+
+
+def test_a_class_with_several_flows_is_no_agent() -> None:
+    environment = Environment(SEVERAL, "flows")
+    with pytest.raises(ScenarioError, match=r"^agent: its class has more than 1 flow, and"):
+        environment.reset(seed=1)
+
+
+def test_an_action_must_be_a_number() -> None:
+    environment = Environment(SCENARIO, "learner")
+    environment.reset(seed=1)
+    with pytest.raises(ScenarioError, match="action: must be a number from -1"):
+        environment.step(number(float("nan")))
+    environment.close()
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(paths.EXAMPLES / "learning"))
+    yield importlib.import_module("train")
+    for name in ("train", "learnt"):
+        sys.modules.pop(name, None)
+
+
+def test_what_the_example_has_learnt_is_better_than_what_it_began_with(training: Any) -> None:
+    learnt = sys.modules["learnt"]
+    begun, found = (np.array(weights) for weights in (learnt.START, learnt.WEIGHTS))
+    gains = [training.cost(found, seed) - training.cost(begun, seed) for seed in range(1, 13)]
+    _, _, high = sojourn.metrics.t_interval(gains)
+    assert high < 0.0
+
+
+def test_a_round_of_the_example_goes_away_from_what_costs_more(training: Any) -> None:
+    begun = np.zeros(6)  # a window that never changes
+    with ThreadPoolExecutor(1) as pool:
+        after = training.improved(begun, [1], pool, np.random.default_rng(1))
+    assert training.cost(after, 1) < training.cost(begun, 1) - 0.05
+
+
+def test_a_learnt_policy_decides_as_a_controller_as_it_does_as_an_agent(training: Any) -> None:
+    learnt = sys.modules["learnt"]
+    scenario = sojourn.override(training.SCENARIO, {"workload.flows": 1})
+    environment = Environment(scenario, observe=learnt.seen, history=1, mechanism={"ecn": False})
+    observation, _ = environment.reset(seed=1)
+    is_over = False
+    while not is_over:
+        action = learnt.action(learnt.WEIGHTS, observation)
+        observation, _, is_over, _, info = environment.step([action])  # type: ignore[arg-type]
+    run = sojourn.run({**scenario, "transport": learnt.Learnt(), "seed": 1})
+    assert info["completion_s"] == pytest.approx(run.flows["acked_s"][0], rel=1e-3)

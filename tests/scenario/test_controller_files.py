@@ -1,0 +1,437 @@
+"""Controllers written in Python: the same as the core's own, and no way to hang or to mislead."""
+
+import importlib
+import json
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn import _core, cli
+from sojourn._core import ScenarioError
+from sojourn.base import paths
+from sojourn.runs import processes
+from sojourn.runs.runner import key
+from sojourn.scenario import controller_files, encoding, overrides, reading
+
+OWN = paths.EXAMPLES / "controllers"
+
+CROWD: dict[str, Any] = {
+    "topology": {"kind": "dumbbell", "senders": 4, "receivers": 4, "rate": "1 Gbps"},
+    "workload": {
+        "kind": "flows",
+        "flows": [
+            {
+                "source": i % 4,
+                "target": 4 + i % 4,
+                "start": f"{100 * i} us",
+                "size": f"{40 + 60 * i} KB",
+                "class": "mine" if i % 3 else "theirs",
+            }
+            for i in range(16)
+        ],
+    },
+    "time_limit": "20 s",
+}
+
+# Time-outs that come too early are undone, and tail losses are not.
+HASTY: dict[str, Any] = {
+    "queue": {"kind": "drop_tail", "capacity": "100 KB"},
+    "topology": {"delay": "10 us"},
+    "transport": {
+        "reliability": {
+            "recovery": "rack",
+            "undo": True,
+            "frto": True,
+            "min_rto": "100 us",
+            "timer_granularity": "1 us",
+        }
+    },
+}
+
+ONE: dict[str, Any] = {
+    "topology": {"kind": "link", "rate": "1 Gbps", "delay": "100 us"},
+    "workload": {
+        "kind": "flows",
+        "flows": [{"source": 0, "target": 1, "start": "0 s", "size": "200 KB"}],
+    },
+    "time_limit": "1 s",
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Give what writes the body of a class `Mine` into a file, and returns its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(body: str) -> str:
+        body = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+        text = f"import sojourn\n\n\nclass Mine(sojourn.Controller):\n{body}\n"
+        (tmp_path / "mine.py").write_text(text)
+        return "mine.py:Mine"
+
+    return written
+
+
+def test_a_monitor_counts_what_a_controller_would_count_by_itself(
+    write: Callable[[str], str],
+) -> None:
+    own = write(
+        """
+        ecn = True
+        queue = {"kind": "ecn_threshold", "threshold": "20 packets", "capacity": "60 packets"}
+
+        def on_start(self, path: sojourn.Path) -> None:
+            self.path, self.monitor = path, path.monitor()
+            self.wakes_s, self.total, self.ended_s = path.start_s + 1e-4, 0, None
+            self.forget()
+
+        def forget(self) -> None:
+            self.times, self.rtts = [], []
+            self.acked = self.marks = self.losses = self.timeouts = 0
+
+        def on_ack(self, ack: sojourn.Ack) -> None:
+            self.times.append(ack.now_s)
+            self.rtts.append(ack.rtt_s)
+            self.acked += ack.acked_bytes
+            self.marks += ack.marked
+            self.losses += ack.lost
+            self.in_flight = ack.in_flight_bytes
+
+        def on_loss(self, loss: sojourn.Loss) -> None:
+            self.timeouts += loss.sign == "timeout"
+
+        def on_timer(self, now_s: float) -> None:
+            import pytest, statistics
+            seen = self.monitor.close(now_s, 7.5)
+            self.total += self.acked
+            assert (seen.acks, seen.acked_bytes) == (len(self.rtts), self.acked)
+            assert (seen.marks, seen.losses) == (self.marks, self.losses)
+            assert (seen.timeouts, seen.allowed_packets) == (self.timeouts, 7.5)
+            assert (seen.end_s, seen.left_bytes) == (now_s, self.path.size_bytes - self.total)
+            if self.rtts:
+                assert seen.in_flight_bytes == self.in_flight
+                assert seen.rtt_s == pytest.approx(statistics.mean(self.rtts), rel=1e-12)
+            if len(set(self.times)) > 1:
+                slope = statistics.linear_regression(self.times, self.rtts).slope
+                assert seen.rtt_gradient == pytest.approx(slope, rel=1e-6, abs=1e-9)
+            self.forget()
+            self.wakes_s = now_s + 1e-4
+
+        def on_end(self, now_s: float) -> None:
+            assert self.ended_s is None, "it ends once"
+            self.total += self.acked
+            assert self.total == self.path.size_bytes
+            self.ended_s, self.wakes_s = now_s, None
+
+        def next_timer(self) -> float | None:
+            return self.wakes_s
+
+        def allowance(self) -> float:
+            return 60_000.0
+
+        def gauges(self) -> dict[str, float]:
+            return {"ended": self.ended_s or 0.0}
+        """
+    )
+    result = sojourn.run(CROWD | {"transport": own})
+    counts = result.summary["counts"]
+    assert counts["finished"] == 16
+    assert min(counts["marks"], counts["drops"], counts["timeouts"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("own", "built_in", "changes"),
+    [
+        ("reno.py:Reno", "tcp", {"queue": {"kind": "drop_tail", "capacity": "30 KB"}}),
+        ("reno.py:Reno", "tcp", HASTY),
+        ("dctcp.py:Dctcp", "dctcp", {"switch": {"shared_buffer": "60 KB"}}),
+        ("swift.py:Swift", "swift", {"topology": {"delay": "2 us"}}),
+    ],
+)
+def test_what_is_written_twice_is_the_same_to_the_bit(
+    own: str, built_in: str, changes: dict[str, Any]
+) -> None:
+    base = sojourn.override(CROWD, changes | {"account": True})
+    mine = sojourn.run(sojourn.override(base, {"transport": {"kind": str(OWN / own)}}))
+    theirs = sojourn.run(sojourn.override(base, {"transport": {"kind": built_in}}))
+    assert mine.flows.equals(theirs.flows)
+    assert mine.account.equals(theirs.account)
+    counts = theirs.summary["counts"]
+    assert mine.summary["counts"] == counts
+    # Otherwise there was nothing to tell them apart by.
+    assert counts["drops"] + counts["marks"] + counts["timeouts"] > 0 or built_in == "swift"
+
+
+def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) -> None:
+    own = write(
+        """
+        ecn = True
+        marks = "notify"
+        queue = {"kind": "ecn_threshold", "threshold": "3 packets"}
+        burst = 1
+        reliability = {"handshake": True}
+        speed: float = 1.2e9
+
+        def on_start(self, path: sojourn.Path) -> None:
+            self.path, self.heard, self.timer = path, {}, None
+            assert (path.hops, path.size_bytes, path.flow) == (3, 200_000, 0)
+
+        def hear(self, event: str) -> None:
+            self.heard[event] = self.heard.get(event, 0) + 1
+
+        def on_open(self, opened: sojourn.Opened) -> None:
+            assert not opened.syn_was_lost and opened.rtt_s > 0
+            self.timer = opened.now_s + 1e-4
+            self.hear("opened")
+
+        def on_sent(self, now_s: float, packet_bytes: int) -> None:
+            assert packet_bytes == self.path.packet_bytes
+            self.hear("sent")
+
+        def on_ack(self, ack: sojourn.Ack) -> None:
+            assert round(ack.now_s * 1e12) == ack.now_ps and ack.rtt_s >= self.path.base_rtt_s / 2
+            self.hear("acked")
+
+        def on_timer(self, now_s: float) -> None:
+            assert now_s == self.timer
+            self.timer = None
+            self.hear("woken")
+
+        def next_timer(self) -> float | None:
+            return self.timer
+
+        def on_notification(self, now_s: float) -> None:
+            self.hear("notified")
+
+        def allowance(self) -> sojourn.Allowance:
+            return sojourn.Allowance(rate_bps=self.speed)
+
+        def gauges(self) -> dict[str, float]:
+            names = ("opened", "sent", "acked", "woken", "notified")
+            return {name: float(self.heard.get(name, 0)) for name in names}
+        """
+    )
+    changes = {
+        "topology": {"kind": "dumbbell", "rate": "10 Gbps", "bottleneck_rate": "1 Gbps"},
+        "workload.flows": [{"source": 0, "target": 10, "start": "0 s", "size": "200 KB"}],
+        "transport": own,
+        "samples": {"interval": "10 us", "flows": [0]},
+    }
+    result = sojourn.run(sojourn.override(ONE, changes))
+    last = {
+        name: max(result.samples.filter(probe=f"{name} flow 0")["value"].to_list())
+        for name in ("opened", "sent", "acked", "woken", "notified")
+    }
+    assert last["opened"] == last["woken"] == 1
+    assert last["sent"] == 200
+    assert 190 < last["acked"] <= 200
+    assert last["notified"] > 1
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "def allowance(self): return float('nan')",
+            "a window must be zero or more bytes, not NaN",
+        ),
+        ("def allowance(self): return -1", "a window must be zero or more bytes, not -1"),
+        ("def allowance(self): return 'fast'", "a window in bytes or an Allowance, not str"),
+        ("def allowance(self): return sojourn.Allowance(rate_bps=1e6)", "such as burst = 1"),
+        (
+            "burst = 1\ndef allowance(self): return sojourn.Allowance(rate_bps=-1.0)",
+            "rate_bps must be zero or more bits a second, not -1",
+        ),
+        (
+            "def next_timer(self): return 0.0\ndef allowance(self): return 1e4",
+            "next_timer: must be later than now",
+        ),
+        (
+            "def allowance(self): return 1e4\ndef on_ack(self, ack): self.rtt = 1 / 0",
+            "transport.controller: flow 0 at 0.00020864 s: mine.py:6: ZeroDivisionError: division",
+        ),
+        ("def on_ack(self, ack): pass", "mine.py:Mine: the class has no `allowance`"),
+        ("gain: float\ndef allowance(self): return 1", "mine.py:Mine: gain: a parameter needs"),
+        ("kind: str = ''\ndef allowance(self): return 1", "kind: a parameter cannot have this"),
+        ("marks = 'loud'\ndef allowance(self): return 1", "transport.marks: expected one of"),
+        ("def allowance(self: return 1", "mine.py:5: not Python"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(
+    body: str, expected: str, write: Callable[[str], str]
+) -> None:
+    own = write(body)
+    with pytest.raises(ScenarioError) as error:
+        sojourn.run(ONE | {"transport": own})
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_cut_off_is_a_controller_or_one_line() -> None:
+    text = (OWN / "gentle.py").read_text()
+    lines = set()
+    for end in range(0, len(text), 11):
+        try:
+            controller_files.part("gentle.py:Gentle", text[:end])
+        except ScenarioError as error:
+            lines.add(str(error))
+    assert len(lines) > 5
+    assert not any("\n" in line for line in lines)
+
+
+def test_the_way_to_an_error_is_shown_on_request(
+    write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = write("def on_loss(self, loss): pass\ndef allowance(self): return 1 / 0")
+    lines = [f"transport = '{own}'", "topology = 'link'", "workload = 'permutation'"]
+    Path("bad.toml").write_text("\n".join(lines))
+    assert cli.invoke(["run", "bad.toml"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert cli.invoke(["--traceback", "run", "bad.toml"]) == 2
+    assert "line 6, in allowance" in capsys.readouterr().err
+
+
+PARAMETERS = """
+gain: float = 0.5
+'''How fast.'''
+steps: int = 3
+
+def allowance(self): return 1e4 * self.gain * self.steps
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"gian": 0.1}, "transport.gian: unknown key; did you mean `gain`?"),
+        ({"gain": "0.1"}, "transport.gain: must be a valid number, not '0.1'"),
+        ({"steps": 1.5}, "transport.steps: must be a valid integer"),
+        ({"parameters": {"gian": 0.1}}, "transport.gian: unknown key"),
+    ],
+)
+def test_a_parameter_is_checked_like_any_other(
+    given: dict[str, Any], expected: str, write: Callable[[str], str]
+) -> None:
+    transport = {"kind": "python", "controller": write(PARAMETERS), **given}
+    with pytest.raises(ScenarioError, match=expected.replace("?", r"\?")):
+        sojourn.check(ONE | {"transport": transport})
+
+
+def test_parameters_are_varied_and_listed_like_any_other(
+    write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = reading.with_files(ONE | {"transport": write(PARAMETERS)})
+    assert (
+        overrides.find(base, "gain") == overrides.find(base, "transport.gain") == "transport.gain"
+    )
+    runs = sojourn.expand(base, {"gain": [0.25, 0.5], "transport.steps": [3]})
+    slow, fast = (sojourn.run(one).flows["fct_s"][0] for _, one in runs)
+    assert slow > fast
+    assert sojourn.run(ONE | {"transport": "mine.py:Mine"}).flows["fct_s"][0] == fast
+    assert cli.invoke(["parts", "mine.py:Mine"]) == 0
+    shown = capsys.readouterr().out
+    assert "How fast." in shown
+    assert "a whole number" in shown
+
+
+def test_what_a_class_says_of_the_mechanism_can_be_said_otherwise(
+    write: Callable[[str], str],
+) -> None:
+    own = write("ecn = True\nburst = 2\nreliability = {'handshake': True}\n" + PARAMETERS.strip())
+    given = {"controller": own, "parameters": {"gain": 0.2}, "reliability": {"min_rto": "1 ms"}}
+    shown = sojourn.check(ONE | {"transport": {"kind": "python", "burst": 4} | given})["transport"]
+    assert (shown["ecn"], shown["burst"], shown["parameters"]["gain"]) == (True, 4, 0.2)
+    reliability = shown["reliability"]
+    assert (reliability["handshake"], reliability["min_rto"]) == (True, "1 ms")
+    # Of two that are wrong, which one is told by its field.
+    others = {"transport": "tcp", "transports": {"mine": {"kind": own, "gain": "x"}}}
+    with pytest.raises(ScenarioError, match=r"^transports.mine.gain: must be a valid number"):
+        sojourn.check(CROWD | others)
+
+
+def test_a_run_of_several_threads_has_one(write: Callable[[str], str]) -> None:
+    base = {
+        "topology": {"kind": "fat_tree", "k": 8},
+        "workload": {"kind": "permutation", "size": "10 KB"},
+        "engine": "windows",
+        "transport": write(PARAMETERS),
+    }
+    assert sojourn.run(base, threads=2).threads == 1
+    assert sojourn.run(base | {"transport": "dctcp"}, threads=2).threads == 2
+
+
+def test_an_instance_is_a_transport(
+    write: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_name = ONE | {"transport": {"kind": write(PARAMETERS), "gain": 0.3}}
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])  # put back afterwards
+    del sys.modules["mine"]
+    module = importlib.import_module("mine")
+    assert key(ONE | {"transport": module.Mine(gain=0.3)}) == key(by_name)
+
+
+def test_a_result_hangs_on_the_source(write: Callable[[str], str]) -> None:
+    before = key(ONE | {"transport": write("def allowance(self): return 1e4")})
+    after = key(ONE | {"transport": write("def allowance(self): return 2e4")})
+    assert before != after
+
+
+def test_opening_a_result_runs_nothing(write: Callable[[str], str], tmp_path: Path) -> None:
+    own = write("def allowance(self): return 1e4")
+    source = Path("mine.py").read_text() + "\n__import__('pathlib').Path('ran').touch()\n"
+    Path("mine.py").write_text(source)
+    result = sojourn.run(ONE | {"transport": own}, cache=tmp_path / "cache")
+    Path("ran").unlink()
+    controller_files.class_of.cache_clear()
+    shown = result.summary["scenario"]
+    assert json.loads(encoding.apart(shown)[0])["transport"]["parameters"] == {}
+    assert not Path("ran").exists()
+    # And it runs again from what it holds.
+    Path("mine.py").unlink()
+    assert sojourn.run(shown).flows.equals(result.flows)
+
+
+def test_a_sweep_has_a_process_for_each_core(write: Callable[[str], str]) -> None:
+    body = "def on_start(self, path): print('to the error output')\n"
+    base = ONE | {"transport": write(body + PARAMETERS.strip())}
+    runs = sojourn.expand(base, {"gain": [0.2, 0.4, 0.6]})
+    alone = sojourn.sweep(runs, threads=1)
+    together = sojourn.sweep(runs, threads=2)
+    for one, other in zip(alone, together, strict=True):
+        assert one.result.flows.equals(other.result.flows)
+    write("def allowance(self): raise KeyError('no')")
+    with pytest.raises(ScenarioError, match=r"mine.py:5: KeyError: 'no'") as error:
+        sojourn.run_many(
+            [{**ONE, "transport": "mine.py:Mine", "seed": i} for i in (1, 2)], threads=2
+        )
+    assert "line 5, in allowance" in "".join(error.value.__notes__)
+
+
+def test_what_never_returns_is_killed(write: Callable[[str], str]) -> None:
+    own = write("def allowance(self):\n    while True: pass")
+    watch, begun = processes.FarWatch(), time.monotonic()
+    threading.Timer(2.0, watch.stop, ["no longer wanted"]).start()
+    with processes.Crew() as crew, pytest.raises(ScenarioError, match="no longer wanted"):
+        crew.simulate(*encoding.apart(ONE | {"transport": own}), watch)
+    assert time.monotonic() - begun < 20
+
+
+def test_it_shares_a_network_with_others() -> None:
+    base = CROWD | {"transport": "dctcp"}
+    mixed = sojourn.run(base | {"transports": {"mine": str(OWN / "dctcp.py:Dctcp")}})
+    assert mixed.flows.equals(sojourn.run(base).flows)
+
+
+def test_a_class_needs_someone_to_run_it() -> None:
+    # What the core is given by others than Sojourn's own package.
+    transport = {"kind": "python", "controller": {"name": "gone", "text": ""}}
+    with pytest.raises(ScenarioError, match='a colon, and the name of a class, not "gone"'):
+        _core.show(json.dumps(ONE | {"transport": transport}))

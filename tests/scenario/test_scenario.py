@@ -1,0 +1,262 @@
+"""Scenarios: reading, changing, finding short names."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import SCENARIO
+from sojourn import ScenarioError, check, expand, override, read
+from sojourn.scenario import overrides, reading
+
+WORDS = st.text("abcd", min_size=1, max_size=3)
+TABLES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+    WORDS, st.recursive(st.integers(), lambda inner: st.dictionaries(WORDS, inner, max_size=3))
+)
+
+
+@given(TABLES, TABLES)
+def test_what_changed_is_as_given_and_the_rest_stays(
+    base: dict[str, Any], change: dict[str, Any]
+) -> None:
+    changed = overrides.merge(base, change)
+    assert overrides.merge(changed, change) == changed
+    for key, value in base.items():
+        if key not in change:
+            assert changed[key] == value
+    for key, value in change.items():
+        if not isinstance(value, dict):
+            assert changed[key] == value
+
+
+def test_a_change_of_kind_drops_the_parameters_of_the_old_kind() -> None:
+    base = {"transport": {"kind": "dctcp", "gain": 0.1}}
+    assert override(base, {"transport": {"kind": "dcqcn"}}) == {"transport": {"kind": "dcqcn"}}
+    assert override(base, {"transport": "dcqcn"}) == {"transport": "dcqcn"}
+    assert override(base, {"transport.kind": "dcqcn"}) == {"transport": {"kind": "dcqcn"}}
+
+
+def test_the_same_kind_keeps_its_parameters() -> None:
+    base = {"transport": {"kind": "dctcp", "gain": 0.1}}
+    assert override(base, {"transport": "dctcp"}) == base
+    assert override({"transport": "dctcp"}, {"transport.gain": 0.1}) == base
+
+
+def test_what_was_none_becomes_a_table() -> None:
+    assert override({"samples": "none"}, {"samples.queues": ["a->b"]}) == {
+        "samples": {"queues": ["a->b"]}
+    }
+
+
+def test_the_base_is_left_as_it_was() -> None:
+    base = {"a": {"b": 1}}
+    override(base, {"a.b": 2})
+    assert base == {"a": {"b": 1}}
+
+
+def test_a_short_name_finds_the_one_field_it_can_mean() -> None:
+    assert overrides.find(SCENARIO, "load") == "workload.load"
+    assert overrides.find(SCENARIO, "transport") == "transport"
+    with pytest.raises(ScenarioError, match=r"kind: could be any of .*`topology.kind`"):
+        overrides.find(SCENARIO, "kind")
+    with pytest.raises(ScenarioError, match=r"laod: unknown field; did you mean `workload.load`\?"):
+        overrides.find(SCENARIO, "laod")
+
+
+def test_the_product_of_variations_has_every_combination_in_order() -> None:
+    combinations = expand(SCENARIO, {"transport": ["dctcp", "dcqcn"], "load": [0.2, 0.8]})
+    assert [tuple(labels.values()) for labels, _ in combinations] == [
+        ("dctcp", 0.2),
+        ("dctcp", 0.8),
+        ("dcqcn", 0.2),
+        ("dcqcn", 0.8),
+    ]
+    assert combinations[3][1]["workload"]["load"] == 0.8
+    assert combinations[3][1]["transport"] == "dcqcn"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("load=0.2,0.8", ("load", [0.2, 0.8])),
+        ("transport=dcqcn,timely", ("transport", ["dcqcn", "timely"])),
+        ("delay=1 us, 2 us", ("delay", ["1 us", "2 us"])),
+        ("on=true,false", ("on", [True, False])),
+        ('t={kind = "a", b = 1},c', ("t", [{"kind": "a", "b": 1}, "c"])),
+        ("queues=[1, 2],[3]", ("queues", [[1, 2], [3]])),
+        ('name="a,b",[{ c = "]," }],c', ("name", ["a,b", [{"c": "],"}], "c"])),
+        ("name=it's,b,]c,[", ("name", ["it's", "b", "]c", "["])),
+        ("x=1\ny = 2", ("x", ["1\ny = 2"])),
+    ],
+)
+def test_variations_are_read_as_toml_values_or_words(text: str, expected: object) -> None:
+    assert overrides.parse_variation(text) == expected
+
+
+@pytest.mark.parametrize("text", ["load", "load=", "=1", "load=1,,2"])
+def test_a_variation_without_name_or_values_is_refused(text: str) -> None:
+    with pytest.raises(ScenarioError, match="expected NAME=VALUE"):
+        overrides.parse_variation(text)
+
+
+def test_a_name_is_varied_once() -> None:
+    several = overrides.parse_variations(["load=0.1,0.2", "transport=tcp"])
+    assert several == {"load": [0.1, 0.2], "transport": ["tcp"]}
+    with pytest.raises(ScenarioError, match=r"--vary load=0\.3: `load` is given twice"):
+        overrides.parse_variations(["load=0.1", "load=0.3"])
+
+
+def test_files_are_read_beside_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text("1,1\n", encoding="utf-8")
+    file = tmp_path / "scenario.toml"
+    file.write_text('[workload.sizes]\nfile = "sizes.csv"\n', encoding="utf-8")
+    loaded = {"name": "sizes.csv", "text": "1,1\n"}
+    assert read(file) == {"workload": {"sizes": {"file": loaded}}}
+    assert reading.with_files(read(file)) == read(file)
+
+
+def test_a_topology_names_files_of_its_links(tmp_path: Path) -> None:
+    (tmp_path / "losses.csv").write_text("flow,segment,time\n0,1,1\n", encoding="utf-8")
+    file = tmp_path / "scenario.toml"
+    file.write_text('[topology]\nlosses = "losses.csv"\nrate_trace = "none"\n', encoding="utf-8")
+    loaded = {"name": "losses.csv", "text": "flow,segment,time\n0,1,1\n"}
+    assert read(file) == {"topology": {"losses": loaded, "rate_trace": "none"}}
+    # Elsewhere the word may be a name of a user's own.
+    own = {"transports": {"losses": "tcp"}}
+    assert reading.with_files(own, tmp_path) == own
+
+
+def test_a_missing_file_is_named_with_its_field_and_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").touch()
+    file = tmp_path / "scenario.toml"
+    file.write_text('[workload.sizes]\nfile = "size.csv"\n', encoding="utf-8")
+    with pytest.raises(
+        ScenarioError, match=r"workload\.sizes\.file: .*size\.csv.*did you mean `sizes\.csv`"
+    ):
+        read(file)
+
+
+def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text('name = "a"\nseed =\n', encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"scenario\.toml:2: not TOML"):
+        read(file)
+
+
+def test_checking_fills_in_every_default_and_stays_so() -> None:
+    shown = check(SCENARIO)
+    assert shown["seed"] == 1
+    assert check(shown) == shown
+
+
+def test_values_that_no_file_could_hold_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
+        check({"seed": object()})
+
+
+TOO_DEEP = {
+    "lists": f"a = {500 * '['}{500 * ']'}",
+    "tables": f"a = {400 * '{a = '}1{400 * '}'}",
+    "dotted keys": f"{3000 * 'a.'}a = 1",
+    "heads": f"[{3000 * 'a.'}a]",
+    "lists of tables": "\n".join(f"[[{'.'.join('a' * depth)}]]" for depth in range(1, 100)),
+}
+
+
+@pytest.mark.parametrize("text", TOO_DEEP.values(), ids=TOO_DEEP.keys())
+def test_what_is_nested_too_deeply_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ScenarioError, match="nested too deeply, at most 60 levels") as caught:
+        read(file)
+    assert len(str(caught.value)) < 300
+
+
+def nested(depth: int) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for _ in range(depth):
+        table = {"a": table}
+    return table
+
+
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_dictionaries_nested_too_deeply_are_refused(depth: int) -> None:
+    loop: dict[str, Any] = {}
+    loop["a"] = loop
+    for deep in (nested(depth), loop):
+        for call in (
+            lambda deep=deep: check(deep),
+            lambda deep=deep: reading.with_files(deep),
+            lambda deep=deep: overrides.merge(deep, deep),
+            lambda deep=deep: override(deep, deep),
+            lambda deep=deep: expand(deep, {"seed": [1]}),
+        ):
+            with pytest.raises(ScenarioError, match="nested too deeply"):
+                call()
+    with pytest.raises(ScenarioError, match="nested too deeply"):
+        check(override({}, {".".join("a" * depth): 1}))
+    with pytest.raises(ScenarioError, match="nested too deeply"):
+        overrides.parse_variation(f"a={500 * '['}{500 * ']'}")
+
+
+def test_variations_are_split_at_once_however_many(tmp_path: Path) -> None:
+    _, values = overrides.parse_variation("load=" + ",".join(["0.5"] * 30_000))
+    assert len(values) == 30_000
+
+
+def make_pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (make_pipe, "a pipe, not a file"),
+        (Path.mkdir, "a directory, not a file"),
+        (lambda file: file.symlink_to("/dev/zero"), "a device, not a file"),
+        (lambda file: file.symlink_to(file), "Too many levels of symbolic links"),
+        (lambda file: file.write_bytes(b"a = '\xff'"), "not a text in UTF-8"),
+        (lambda file: os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 2**40), "larger than"),
+    ],
+)
+def test_what_is_no_file_of_text_is_refused(make: Any, expected: str, tmp_path: Path) -> None:
+    make(tmp_path / "odd")
+    with pytest.raises(ScenarioError, match=f"odd: cannot be read: {expected}"):
+        read(tmp_path / "odd")
+    (tmp_path / "scenario.toml").write_text('[workload.sizes]\nfile = "odd"\n', encoding="utf-8")
+    with pytest.raises(ScenarioError, match=rf"workload\.sizes\.file: cannot read .*: {expected}"):
+        read(tmp_path / "scenario.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a\0b", "no file can have such a name"),
+        ("\ud800", "no file can have such a name"),
+        (300 * "x", "File name too long"),
+        ("", "a directory, not a file"),
+        ("/proc/self/mem", "Input/output error"),
+    ],
+)
+def test_names_that_no_file_can_have_are_refused(name: str, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=expected):
+        read(name)
+    with pytest.raises(ScenarioError, match=expected):
+        check({"workload": {"sizes": {"file": name}}})
+
+
+def test_a_text_may_have_the_marks_and_line_ends_of_other_systems(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_bytes(b"\xef\xbb\xbfseed = 1\r\nname = 'x'\r\n")
+    assert read(file) == {"seed": 1, "name": "x"}
+
+
+def test_a_name_that_no_file_can_have_is_told_in_one_line(tmp_path: Path) -> None:
+    given = {"workload": {"file": "a\0\nb"}}
+    with pytest.raises(
+        ScenarioError, match=r"workload\.file: cannot read `.*a\\x00\\nb`: no file can"
+    ):
+        reading.with_files(given, tmp_path)
