@@ -4,16 +4,18 @@
 //! A packet leaves the queue when its transmission starts; what is on the wire no longer waits.
 
 pub mod blocks;
+mod capacity;
 pub mod disciplines;
-use std::collections::VecDeque;
+mod fifo;
+mod priority_counts;
 
-use serde_json::Value;
+pub use capacity::Capacity;
+pub use fifo::{AdmissionGate, Fifo, PacketFifo};
+pub use priority_counts::PriorityCounts;
 
 use crate::base::random::Random;
-use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
-use crate::base::schema::{Parameter, Problem, wrong};
-use crate::base::units::{Bytes, DATA_UNITS, Time, parse_quantity};
-use crate::model::packet::{FlowNumber, Kind, Packet};
+use crate::base::units::{Bytes, Rate, Time};
+use crate::model::packet::{FlowNumber, Packet};
 
 /// How a discipline works, which decides what a hop costs.
 pub enum PortQueue {
@@ -141,271 +143,27 @@ pub trait Queue: Send {
     }
 }
 
-/// Arrivals and drops of packets with a priority, counted by it: of data, and of probes, which stand for
-/// their flow's data.
-#[derive(Clone, Debug)]
-pub struct PriorityCounts {
-    /// Ends of all ranges but the last, ascending; each belongs to the range that it ends.
-    bounds: Vec<u64>,
-    /// How many came, a range each.
-    pub arrived: Vec<u64>,
-    /// How many of them were dropped.
-    pub dropped: Vec<u64>,
-}
+/// A kind of queue.
+pub trait QueueKind {
+    /// The queue of one port whose link has the given rate.
+    fn build(&self, rate: Rate) -> PortQueue;
 
-impl PriorityCounts {
-    /// Counts nothing yet; none if there are no bounds.
-    pub fn new(bounds: &[Bytes]) -> Option<Self> {
-        let ranges = bounds.len() + 1;
-        let bounds: Vec<u64> = bounds.iter().map(|bound| bound.0).collect();
-        (ranges > 1).then(|| Self { bounds, arrived: vec![0; ranges], dropped: vec![0; ranges] })
+    /// The most it holds, if it has a limit of its own.
+    fn capacity(&self) -> Option<Capacity>;
+
+    /// What a flow may send before others have their turn, if that is limited: a full packet at least, or
+    /// it might be passed over again and again.
+    fn quantum(&self) -> Option<Bytes> {
+        None
     }
 
-    fn range(&self, packet: &Packet) -> Option<usize> {
-        let (priority, counts) =
-            (packet.priority(), [Kind::Data, Kind::Probe].contains(&packet.kind));
-        counts.then(|| self.bounds.partition_point(|bound| *bound < priority))
+    /// The classes of flows that it gives weights of their own, by name.
+    fn weighed(&self) -> Vec<&str> {
+        Vec::new()
     }
 
-    /// A packet has come.
-    pub fn note_arrival(&mut self, packet: &Packet) {
-        if let Some(range) = self.range(packet) {
-            self.arrived[range] += 1;
-        }
-    }
-
-    /// A packet that had come was dropped.
-    pub fn note_drop(&mut self, packet: &Packet) {
-        if let Some(range) = self.range(packet) {
-            self.dropped[range] += 1;
-        }
-    }
-}
-
-/// Packets in a line.
-#[derive(Default)]
-pub struct PacketFifo {
-    waiting: VecDeque<Packet>,
-    backlog: Backlog,
-}
-
-impl PacketFifo {
-    /// Adds a packet at the end.
-    pub fn push(&mut self, packet: Packet) {
-        self.backlog.add(packet.bytes);
-        self.waiting.push_back(packet);
-    }
-
-    /// Adds a frame between neighbours before all packets, but behind the frames that came before it: a
-    /// resume that overtook its pause would leave the link paused for ever.
-    pub fn push_frame(&mut self, frame: Packet) {
-        self.backlog.add(frame.bytes);
-        let frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame()).count();
-        self.waiting.insert(frames, frame);
-    }
-
-    /// Takes back the frame with this number, if it still waits.
-    pub fn take_frame(&mut self, sequence: u32) -> Option<Packet> {
-        let mut frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame());
-        let place = frames.position(|frame| frame.sequence == sequence)?;
-        let frame = self.waiting.remove(place)?;
-        self.backlog.take(frame.bytes);
-        Some(frame)
-    }
-
-    /// Takes the first packet.
-    pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
-        self.backlog.take(packet.bytes);
-        Some(packet)
-    }
-
-    /// Takes the last packet.
-    pub fn pop_last(&mut self) -> Option<Packet> {
-        let packet = self.waiting.pop_back()?;
-        self.backlog.take(packet.bytes);
-        Some(packet)
-    }
-
-    /// The first packet.
-    pub fn first(&self) -> Option<&Packet> {
-        self.waiting.front()
-    }
-
-    /// What waits.
-    pub fn backlog(&self) -> Backlog {
-        self.backlog
-    }
-
-    /// Shows every packet.
-    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(see);
-    }
-}
-
-/// An admission rule at a line, and what it needs to know.
-pub struct AdmissionGate {
-    rule: Box<dyn Admission>,
-    /// When the last packet left the line.
-    left: Time,
-}
-
-impl AdmissionGate {
-    /// A gate at an empty line.
-    pub fn new(rule: Box<dyn Admission>) -> Self {
-        Self { rule, left: Time::ZERO }
-    }
-
-    /// Below this backlog the rule accepts everything unmarked ([`Admission::quiet_below`]).
-    pub fn quiet_below(&self) -> u64 {
-        self.rule.quiet_below()
-    }
-
-    /// Whether the rule lets a packet in, which it may mark, while `backlog` waits.
-    pub fn admit(
-        &mut self,
-        packet: &mut Packet,
-        backlog: Backlog,
-        context: &mut Context<'_>,
-    ) -> bool {
-        let found = QueueState { now: context.now, backlog, left: self.left };
-        match self.rule.admit(packet, &found, context.random) {
-            Verdict::Accept => {}
-            Verdict::Mark => context.mark(packet),
-            Verdict::Drop => return false,
-        }
-        true
-    }
-
-    /// A packet that was let in leaves the line.
-    pub fn leave(&mut self, now: Time) {
-        self.left = now;
-    }
-}
-
-/// A gate and the line behind it.
-pub struct Fifo {
-    gate: AdmissionGate,
-    line: PacketFifo,
-}
-
-impl Fifo {
-    /// An empty line behind `rule`.
-    pub fn new(rule: Box<dyn Admission>) -> Self {
-        Self { gate: AdmissionGate::new(rule), line: PacketFifo::default() }
-    }
-}
-
-impl Queue for Fifo {
-    fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        if self.gate.admit(&mut packet, self.line.backlog(), context) {
-            self.line.push(packet);
-        } else {
-            context.dropped.push(packet);
-        }
-    }
-
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.gate.leave(context.now);
-        self.line.pop()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.line.backlog()
-    }
-
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.line.visit(see);
-    }
-}
-
-/// The most that may wait, in bytes or in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capacity {
-    /// Bytes on the wire.
-    Bytes(u64),
-    /// Packets of whatever size.
-    Packets(u32),
-}
-
-impl Capacity {
-    /// Whether a packet of `bytes` fits on top of `backlog`.
-    pub fn fits(self, backlog: Backlog, bytes: u16) -> bool {
-        match self {
-            Self::Bytes(most) => backlog.bytes + u64::from(bytes) <= most,
-            Self::Packets(most) => backlog.packets < most,
-        }
-    }
-
-    /// Whether it ever holds a packet of `size`.
-    pub fn holds(self, size: Bytes) -> bool {
-        match self {
-            Self::Bytes(most) => size.0 <= most,
-            Self::Packets(most) => most > 0,
-        }
-    }
-
-    /// Whether `backlog` is above this.
-    pub fn exceeded_by(self, backlog: Backlog) -> bool {
-        match self {
-            Self::Bytes(most) => backlog.bytes > most,
-            Self::Packets(most) => backlog.packets > most,
-        }
-    }
-}
-
-impl Parameter for Capacity {
-    fn allowed() -> String {
-        "an amount of data or a number of packets, such as \"100 KB\" or \"65 packets\"".to_owned()
-    }
-    fn read(value: &Value) -> Result<Self, Problem> {
-        let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
-        if let Some(number) = text.strip_suffix("packets").or(text.strip_suffix("packet")) {
-            return number.trim().parse().map(Self::Packets).map_err(|_| wrong::<Self>(value));
-        }
-        parse_quantity(text, DATA_UNITS).map(Self::Bytes).ok_or_else(|| wrong::<Self>(value))
-    }
-    fn show(&self) -> Value {
-        match self {
-            Self::Bytes(bytes) => Bytes(*bytes).show(),
-            Self::Packets(packets) => format!("{packets} packets").into(),
-        }
-    }
-    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
-        pattern(&format!(r"(\s*\+?[0-9]+\s*packets?|{})", quantity_form(DATA_UNITS)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::packet::{Format, Kind};
-
-    #[test]
-    fn frames_go_first_and_keep_their_order() {
-        let format: Format = crate::base::schema::defaults();
-        let mut line = PacketFifo::default();
-        let packet = |kind, flow| format.control(kind, flow, Time::ZERO);
-        line.push(packet(Kind::Ack, 0));
-        line.push_frame(packet(Kind::Pause, 1));
-        line.push(packet(Kind::Ack, 2));
-        line.push_frame(packet(Kind::Resume, 3));
-        let order: Vec<_> = std::iter::from_fn(|| line.pop()).map(|packet| packet.flow).collect();
-        assert_eq!(order, [1, 3, 0, 2]);
-    }
-
-    #[test]
-    fn a_frame_that_waits_can_be_taken_back_and_nothing_else() {
-        let format: Format = crate::base::schema::defaults();
-        let mut line = PacketFifo::default();
-        let packet = |kind, sequence| Packet { sequence, ..format.control(kind, 0, Time::ZERO) };
-        line.push_frame(packet(Kind::Pause, 4));
-        line.push_frame(packet(Kind::Pause, 5));
-        line.push(packet(Kind::Ack, 6));
-        assert_eq!(line.take_frame(6), None, "no frame");
-        assert_eq!(line.take_frame(5).map(|frame| frame.sequence), Some(5));
-        assert_eq!(line.take_frame(5), None, "it is gone");
-        assert_eq!(line.backlog(), Backlog { bytes: 80, packets: 2 });
-        assert_eq!(line.pop().map(|packet| packet.sequence), Some(4));
+    /// How many priorities it tells apart, if it looks at them and that is limited.
+    fn classes(&self) -> Option<u32> {
+        None
     }
 }

@@ -1,0 +1,65 @@
+//! Capacity of a queue.
+
+use serde_json::Value;
+
+use super::Backlog;
+use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
+use crate::base::schema::{Parameter, Problem, wrong};
+use crate::base::units::{Bytes, DATA_UNITS, parse_quantity};
+
+/// The most that may wait, in bytes or in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// Bytes on the wire.
+    Bytes(u64),
+    /// Packets of whatever size.
+    Packets(u32),
+}
+
+impl Capacity {
+    /// Whether a packet of `bytes` fits on top of `backlog`.
+    pub fn fits(self, backlog: Backlog, bytes: u16) -> bool {
+        match self {
+            Self::Bytes(most) => backlog.bytes + u64::from(bytes) <= most,
+            Self::Packets(most) => backlog.packets < most,
+        }
+    }
+
+    /// Whether it ever holds a packet of `size`.
+    pub fn holds(self, size: Bytes) -> bool {
+        match self {
+            Self::Bytes(most) => size.0 <= most,
+            Self::Packets(most) => most > 0,
+        }
+    }
+
+    /// Whether `backlog` is above this.
+    pub fn exceeded_by(self, backlog: Backlog) -> bool {
+        match self {
+            Self::Bytes(most) => backlog.bytes > most,
+            Self::Packets(most) => backlog.packets > most,
+        }
+    }
+}
+
+impl Parameter for Capacity {
+    fn allowed() -> String {
+        "an amount of data or a number of packets, such as \"100 KB\" or \"65 packets\"".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, Problem> {
+        let text = value.as_str().ok_or_else(|| wrong::<Self>(value))?;
+        if let Some(number) = text.strip_suffix("packets").or(text.strip_suffix("packet")) {
+            return number.trim().parse().map(Self::Packets).map_err(|_| wrong::<Self>(value));
+        }
+        parse_quantity(text, DATA_UNITS).map(Self::Bytes).ok_or_else(|| wrong::<Self>(value))
+    }
+    fn show(&self) -> Value {
+        match self {
+            Self::Bytes(bytes) => Bytes(*bytes).show(),
+            Self::Packets(packets) => format!("{packets} packets").into(),
+        }
+    }
+    fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
+        pattern(&format!(r"(\s*\+?[0-9]+\s*packets?|{})", quantity_form(DATA_UNITS)))
+    }
+}
