@@ -53,6 +53,7 @@ check: build ## formatting, lints, types, stubs, spelling, generated pages
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest sojourn._core
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/typos
 	$(BIN)/python -m sojourn.figures.documents --check
 
