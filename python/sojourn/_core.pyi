@@ -19,6 +19,7 @@ __all__ = [
     "Watch",
     "check",
     "estimate",
+    "flow_columns",
     "fluid",
     "parts",
     "run",
@@ -412,6 +413,9 @@ def trace(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) 
 
 def fluid(setup: str) -> dict[str, Any]:
     """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""
+
+def flow_columns() -> list[tuple[str, str, bool]]:
+    """Return the columns of flow records in order: name, meaning, and if values may be absent (NaN)."""
 
 def parts() -> str:
     """Return the catalogue of parts with their parameters, as JSON."""

@@ -14,8 +14,8 @@ use pyo3::types::PyDict;
 use sojourn_core::base::run_control::Progress;
 use sojourn_core::base::schema::{Parameter, Problem, Text};
 use sojourn_core::fluid::models;
-use sojourn_core::model::flow::Columns;
-use sojourn_core::record::{Breakdowns, Chains, Samples};
+use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
+use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Samples};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::{Scenario, catalogue, json_schema};
 
@@ -229,29 +229,26 @@ fn set_samples(py: Python<'_>, dict: &Bound<'_, PyDict>, samples: Samples) -> Py
     dict.set_item("samples", columns!(py, samples, [time_s, probe, value]))
 }
 
-fn flows_dict(py: Python<'_>, flows: Columns) -> PyResult<Bound<'_, PyDict>> {
-    Ok(columns!(
-        py,
-        flows,
-        [
-            flow,
-            source,
-            target,
-            size_bytes,
-            start_s,
-            fct_s,
-            ideal_fct_s,
-            slowdown,
-            retransmits,
-            timeouts,
-            class,
-            deadline_s,
-            delivered_bytes,
-            outcome,
-            acked_s,
-            latency_s,
-        ]
-    ))
+fn flows_dict(py: Python<'_>, flows: FlowColumns) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, values) in flows.into_columns() {
+        let values = match values {
+            ColumnValues::U8(values) => column(py, values).into_any(),
+            ColumnValues::U16(values) => column(py, values).into_any(),
+            ColumnValues::U32(values) => column(py, values).into_any(),
+            ColumnValues::U64(values) => column(py, values).into_any(),
+            ColumnValues::F64(values) => column(py, values).into_any(),
+        };
+        columns.set_item(name, values)?;
+    }
+    Ok(columns)
+}
+
+/// Returns the columns of flow records in order: name, meaning, and true if values may be absent (NaN).
+#[pyfunction]
+fn flow_columns() -> Vec<(&'static str, &'static str, bool)> {
+    let describe = |column: &ColumnInfo| (column.name, column.meaning, column.is_nullable);
+    FlowColumns::INFO.iter().map(describe).collect()
 }
 
 /// The compiled core of Sojourn.
@@ -263,7 +260,8 @@ mod _core {
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]
     use super::{
-        ScenarioError, Watch, check, estimate, parts, run, run_fluid, schema, show, trace,
+        ScenarioError, Watch, check, estimate, flow_columns, parts, run, run_fluid, schema, show,
+        trace,
     };
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;

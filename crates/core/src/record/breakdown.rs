@@ -1,8 +1,8 @@
 //! The accounts of flows that have finished, as columns.
 
+use super::flow_columns::reorder;
 use crate::base::units::Duration;
 use crate::breakdown::{BreakdownRow, PARTS, names};
-use crate::model::flow::arrange;
 use crate::model::ideal_fct::IdealFct;
 
 /// Accounts as columns, a row a flow.
@@ -86,10 +86,10 @@ impl Breakdowns {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_unstable_by_key(|row| self.flow[*row as usize]);
         for column in self.numbers() {
-            arrange(column, &order);
+            reorder(column, &order);
         }
         for column in self.parts.iter_mut().filter(|column| !column.is_empty()) {
-            arrange(column, &order);
+            reorder(column, &order);
         }
     }
 

@@ -1,8 +1,8 @@
 //! The chains of causes of the flows that were asked about, as columns.
 
+use super::flow_columns::reorder;
 use crate::base::units::Duration;
 use crate::breakdown::chain::{PLACES_OF_PIECES, Piece, REASONS, place_names};
-use crate::model::flow::arrange;
 
 /// Chains as columns, a row a piece, in order of time within a flow.
 #[derive(Clone, Debug)]
@@ -59,10 +59,10 @@ impl Chains {
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_by_key(|row| self.flow[*row as usize]);
-        arrange(&mut self.reason, &order);
+        reorder(&mut self.reason, &order);
         let numbers = [&mut self.flow, &mut self.begins_ps];
         for column in numbers.into_iter().chain(&mut self.places) {
-            arrange(column, &order);
+            reorder(column, &order);
         }
     }
 

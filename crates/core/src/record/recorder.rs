@@ -2,10 +2,10 @@
 
 use super::breakdown::Breakdowns;
 use super::chains::Chains;
+use super::flow_columns::{FlowColumns, reorder};
 use super::rtts::{Histogram, Parts, Probes, Trace};
 use crate::base::schema::{Problem, did_you_mean, positive};
 use crate::base::units::{Duration, Time};
-use crate::model::flow::{Columns, arrange};
 use crate::model::graph::{Graph, LinkId};
 
 crate::parameters! {
@@ -68,9 +68,9 @@ impl Samples {
             let ((time, probe), (later, next)) = (key(one), key(other));
             time.total_cmp(&later).then(probe.cmp(&next))
         });
-        arrange(&mut self.time_s, &order);
-        arrange(&mut self.probe, &order);
-        arrange(&mut self.value, &order);
+        reorder(&mut self.time_s, &order);
+        reorder(&mut self.probe, &order);
+        reorder(&mut self.value, &order);
     }
 
     /// Takes over the samples of another part of the run, which were taken at the same times; what the probe
@@ -105,7 +105,7 @@ impl Samples {
 /// Collects records and samples.
 pub struct Recorder {
     /// The flows that have ended.
-    pub records: Columns,
+    pub records: FlowColumns,
     /// The accounts of those that have finished, if they are kept.
     pub accounts: Breakdowns,
     /// The chains of causes of those of them that were asked about.
@@ -134,7 +134,7 @@ impl Recorder {
     /// A recorder for `graph`, of a run whose warm-up ends at `warm_up`.
     pub fn new(config: Option<&Config>, warm_up: Time, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
-            records: Columns::default(),
+            records: FlowColumns::default(),
             accounts: Breakdowns::default(),
             chains: Chains::default(),
             chained: Vec::new(),

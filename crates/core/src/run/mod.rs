@@ -12,7 +12,7 @@ use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::{Parameter, Problem, did_you_mean};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::ideal::models::{self, Ideal, Setting};
-use crate::model::flow::{Columns, FlowRecord, FlowSpec, Outcome};
+use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::graph::{Change, Graph, Link, LinkId};
 use crate::model::host_clock::Stamps;
 use crate::network::Network;
@@ -25,7 +25,7 @@ use crate::network::switch::shared_buffer::Buffers;
 use crate::network::switch::traffic_classes::{Number, TrafficClasses};
 use crate::queueing::disciplines;
 use crate::record::rtts::Histogram;
-use crate::record::{Breakdowns, Chains, Recorder, Samples};
+use crate::record::{Breakdowns, Chains, FlowColumns, Recorder, Samples};
 use crate::router::PortInfo;
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
@@ -37,7 +37,7 @@ use crate::transport::controllers;
 #[derive(Clone, Debug)]
 pub struct Results {
     /// The flows.
-    pub flows: Columns,
+    pub flows: FlowColumns,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// The samples.
@@ -116,12 +116,12 @@ impl Scenario {
     }
 
     /// The workload as flows that have not run; refused if it needs more than so many bytes of `memory`.
-    pub fn trace(&self, memory: Option<u64>) -> Result<(Columns, Vec<String>), Problem> {
+    pub fn trace(&self, memory: Option<u64>) -> Result<(FlowColumns, Vec<String>), Problem> {
         let graph = self.graph()?;
         self.check_size(&graph, memory)?;
         let flows = self.flows(&graph)?;
         refuse_sequel(&flows, "a trace holds")?;
-        let mut columns = Columns::default();
+        let mut columns = FlowColumns::default();
         for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
             columns.push(&untouched(spec));
         }
@@ -454,7 +454,7 @@ impl Scenario {
     fn summary(
         &self,
         graph: &Graph,
-        flows: &Columns,
+        flows: &FlowColumns,
         ended: Time,
         load: &str,
         stuck: &[String],
@@ -521,8 +521,8 @@ fn merge(table: &mut Value, more: Value) {
     }
 }
 
-fn columns(records: &[FlowRecord]) -> Columns {
-    let mut columns = Columns::default();
+fn columns(records: &[FlowRecord]) -> FlowColumns {
+    let mut columns = FlowColumns::default();
     for record in records {
         columns.push(record);
     }

@@ -23,14 +23,14 @@ use self::partitions::messages::PartitionLinks;
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
-use crate::model::flow::{Columns, HostId};
+use crate::model::flow::HostId;
 use crate::model::graph::{Change, Graph, LinkId};
 use crate::model::host_clock::{self, Clocks, Stamps};
 use crate::model::packet::{FlowNumber, Format, Kind, Packet};
 use crate::network::Network;
 use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog::Deadlock;
-use crate::record::Recorder;
+use crate::record::{FlowColumns, Recorder};
 use crate::schedule::{Event, Partition, Scheduler, WindowPlan};
 use crate::traffic::Flows;
 use crate::transport::CachedPathState;
@@ -309,5 +309,5 @@ impl<'a> Simulation<'a> {
     /// What a flow in progress takes in memory, besides its controller.
     pub const BYTES_PER_LIVE_FLOW: usize = LiveFlows::BYTES;
     /// What a flow that has ended takes in memory.
-    pub const BYTES_PER_IDLE_FLOW: usize = Columns::BYTES_PER_FLOW;
+    pub const BYTES_PER_IDLE_FLOW: usize = FlowColumns::BYTES_PER_FLOW;
 }

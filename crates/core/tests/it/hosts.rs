@@ -3,7 +3,7 @@
 
 use crate::common::{assert_near, mean, run, samples};
 use serde_json::{Value, json};
-use sojourn_core::model::flow::Columns;
+use sojourn_core::record::FlowColumns;
 use sojourn_core::run::Results;
 
 /// One host calls another, and nothing else is going on.
@@ -24,7 +24,7 @@ fn a_call_takes_request_service_and_response() {
         "response": { "kind": "fixed", "size": "1 KB" },
         "pattern": { "outstanding": 1, "calls": 50 },
     });
-    let Columns { start_s, ideal_fct_s, latency_s, .. } = calls("10 Gbps", &workload).flows;
+    let FlowColumns { start_s, ideal_fct_s, latency_s, .. } = calls("10 Gbps", &workload).flows;
     assert_eq!(latency_s.len(), 100);
     for request in (0..100).step_by(2) {
         // But for the first call, the request waits for the ACK of the last response to leave.
