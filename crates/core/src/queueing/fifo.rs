@@ -29,25 +29,25 @@ impl PacketFifo {
     }
 
     /// Takes back the frame with this number, if it still waits.
-    pub fn take_frame(&mut self, sequence: u32) -> Option<Packet> {
+    pub fn remove_frame(&mut self, sequence: u32) -> Option<Packet> {
         let mut frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame());
         let place = frames.position(|frame| frame.sequence == sequence)?;
         let frame = self.waiting.remove(place)?;
-        self.backlog.take(frame.bytes);
+        self.backlog.remove(frame.bytes);
         Some(frame)
     }
 
     /// Takes the first packet.
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         Some(packet)
     }
 
     /// Takes the last packet.
     pub fn pop_last(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_back()?;
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         Some(packet)
     }
 
@@ -62,8 +62,8 @@ impl PacketFifo {
     }
 
     /// Shows every packet.
-    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(see);
+    pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(visit);
     }
 }
 
@@ -71,18 +71,18 @@ impl PacketFifo {
 pub struct AdmissionGate {
     rule: Box<dyn Admission>,
     /// When the last packet left the line.
-    left: Time,
+    last_departure: Time,
 }
 
 impl AdmissionGate {
     /// A gate at an empty line.
     pub fn new(rule: Box<dyn Admission>) -> Self {
-        Self { rule, left: Time::ZERO }
+        Self { rule, last_departure: Time::ZERO }
     }
 
-    /// Below this backlog the rule accepts everything unmarked ([`Admission::quiet_below`]).
-    pub fn quiet_below(&self) -> u64 {
-        self.rule.quiet_below()
+    /// Below this backlog the rule accepts everything unmarked ([`Admission::accepts_all_below`]).
+    pub fn accepts_all_below(&self) -> u64 {
+        self.rule.accepts_all_below()
     }
 
     /// Whether the rule lets a packet in, which it may mark, while `backlog` waits.
@@ -92,8 +92,8 @@ impl AdmissionGate {
         backlog: Backlog,
         context: &mut Context<'_>,
     ) -> bool {
-        let found = QueueState { now: context.now, backlog, left: self.left };
-        match self.rule.admit(packet, &found, context.random) {
+        let state = QueueState { now: context.now, backlog, last_departure: self.last_departure };
+        match self.rule.admit(packet, &state, context.random) {
             Verdict::Accept => {}
             Verdict::Mark => context.mark(packet),
             Verdict::Drop => return false,
@@ -102,8 +102,8 @@ impl AdmissionGate {
     }
 
     /// A packet that was let in leaves the line.
-    pub fn leave(&mut self, now: Time) {
-        self.left = now;
+    pub fn on_departure(&mut self, now: Time) {
+        self.last_departure = now;
     }
 }
 
@@ -121,7 +121,7 @@ impl Fifo {
 }
 
 impl Queue for Fifo {
-    fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, mut packet: Packet, context: &mut Context<'_>) {
         if self.gate.admit(&mut packet, self.line.backlog(), context) {
             self.line.push(packet);
         } else {
@@ -129,8 +129,8 @@ impl Queue for Fifo {
         }
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.gate.leave(context.now);
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        self.gate.on_departure(context.now);
         self.line.pop()
     }
 
@@ -138,8 +138,8 @@ impl Queue for Fifo {
         self.line.backlog()
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.line.visit(see);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.line.for_each_packet(visit);
     }
 }
 
@@ -169,9 +169,9 @@ mod tests {
         line.push_frame(packet(Kind::Pause, 4));
         line.push_frame(packet(Kind::Pause, 5));
         line.push(packet(Kind::Ack, 6));
-        assert_eq!(line.take_frame(6), None, "no frame");
-        assert_eq!(line.take_frame(5).map(|frame| frame.sequence), Some(5));
-        assert_eq!(line.take_frame(5), None, "it is gone");
+        assert_eq!(line.remove_frame(6), None, "no frame");
+        assert_eq!(line.remove_frame(5).map(|frame| frame.sequence), Some(5));
+        assert_eq!(line.remove_frame(5), None, "it is gone");
         assert_eq!(line.backlog(), Backlog { bytes: 80, packets: 2 });
         assert_eq!(line.pop().map(|packet| packet.sequence), Some(4));
     }

@@ -42,7 +42,7 @@ impl Backlog {
     }
 
     /// Takes a packet of `bytes` away.
-    pub fn take(&mut self, bytes: u16) {
+    pub fn remove(&mut self, bytes: u16) {
         self.bytes -= u64::from(bytes);
         self.packets -= 1;
     }
@@ -67,20 +67,20 @@ pub struct QueueState {
     /// What waits.
     pub backlog: Backlog,
     /// When the last packet left the queue; if nothing waits, it has been empty since. Kept for rules that
-    /// are always asked ([`Admission::quiet_below`]).
-    pub left: Time,
+    /// are always asked ([`Admission::accepts_all_below`]).
+    pub last_departure: Time,
 }
 
 /// A rule that decides when a packet arrives.
 pub trait Admission: Send {
     /// While the bytes that wait, with the packet that comes, are fewer than this, every packet is accepted
     /// unmarked, and ports need not ask. Nothing by default: they always ask.
-    fn quiet_below(&self) -> u64 {
+    fn accepts_all_below(&self) -> u64 {
         0
     }
 
     /// Judges `packet`, by what it finds.
-    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict;
+    fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict;
 }
 
 /// What a queue may use while it handles a packet.
@@ -105,29 +105,29 @@ impl Context<'_> {
 /// A queue that may decide at any time.
 pub trait Queue: Send {
     /// Takes a packet in, or drops it or others.
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>);
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>);
 
     /// Gives up the packet to transmit next.
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet>;
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
 
     /// What waits.
     fn backlog(&self) -> Backlog;
 
     /// Shows every packet that waits, in no particular order.
-    fn visit(&self, see: &mut dyn FnMut(&Packet));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet));
 
-    /// Whether what [`pop`](Self::pop) gives depends only on what waits, is never dropped and does not
+    /// Whether what [`dequeue`](Self::dequeue) gives depends only on what waits, is never dropped and does not
     /// draw: ports may then ask for it later than they send it, and let what need not wait pass by.
     fn allows_lazy_service(&self) -> bool {
         false
     }
 
     /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
-    fn pass(&mut self, _packet: &Packet) {}
+    fn on_bypass(&mut self, _packet: &Packet) {}
 
     /// Whether it weighs flows, and so wants to be told of each ([`register_flow`](Self::register_flow),
     /// [`unregister_flow`](Self::unregister_flow)).
-    fn weighs(&self) -> bool {
+    fn uses_flow_weights(&self) -> bool {
         false
     }
 
@@ -158,12 +158,12 @@ pub trait QueueKind {
     }
 
     /// The classes of flows that it gives weights of their own, by name.
-    fn weighed(&self) -> Vec<&str> {
+    fn weighted_classes(&self) -> Vec<&str> {
         Vec::new()
     }
 
     /// How many priorities it tells apart, if it looks at them and that is limited.
-    fn classes(&self) -> Option<u32> {
+    fn priorities(&self) -> Option<u32> {
         None
     }
 }

@@ -30,14 +30,14 @@ impl PriorityCounts {
     }
 
     /// A packet has come.
-    pub fn note_arrival(&mut self, packet: &Packet) {
+    pub fn count_arrival(&mut self, packet: &Packet) {
         if let Some(range) = self.range(packet) {
             self.arrived[range] += 1;
         }
     }
 
     /// A packet that had come was dropped.
-    pub fn note_drop(&mut self, packet: &Packet) {
+    pub fn count_drop(&mut self, packet: &Packet) {
         if let Some(range) = self.range(packet) {
             self.dropped[range] += 1;
         }

@@ -60,8 +60,8 @@ impl Config {
 }
 
 impl RouterKind for Config {
-    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
-        Box::new(self.open(place.rate.bps() / 8.0))
+    fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
+        Box::new(self.open(port.rate.bps() / 8.0))
     }
 }
 
@@ -179,28 +179,28 @@ impl D3 {
 }
 
 impl Router for D3 {
-    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
         self.arrived += f64::from(packet.bytes);
         if packet.kind == Kind::Fin {
-            self.forget(about.flow);
+            self.forget(flow_info.flow);
         } else if let Header::D3 { desired, allotted } = packet.header() {
-            let rate = self.offer(about.flow, f64::from(desired), f64::from(allotted), now);
+            let rate = self.offer(flow_info.flow, f64::from(desired), f64::from(allotted), now);
             packet.write_feedback(rate as f32);
         }
     }
 
-    fn on_depart(&mut self, _packet: &mut Packet, view: PortView) {
-        self.queue = self.queue.min(view.waiting);
+    fn on_departure(&mut self, _packet: &mut Packet, view: PortView) {
+        self.queue = self.queue.min(view.backlog);
     }
 
     fn reads_acks(&self) -> bool {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, about: &FlowInfo, _now: Time) {
+    fn on_ack_return(&mut self, packet: &mut Packet, flow_info: &FlowInfo, _now: Time) {
         let allotted = f64::from(packet.header().feedback());
         if allotted > 0.0
-            && let Some(entry) = self.flows.get_mut(&about.flow)
+            && let Some(entry) = self.flows.get_mut(&flow_info.flow)
         {
             self.totals.take(entry);
             entry.allotted = allotted.min(entry.offered);
@@ -218,12 +218,12 @@ impl Router for D3 {
         // one less.
         let Config { alpha, beta, .. } = self.config;
         let spare = (self.line - self.arrived / self.slot).max(0.0);
-        let queue = self.queue.min(view.waiting) as f64;
+        let queue = self.queue.min(view.backlog) as f64;
         let change = alpha * spare - beta * queue / self.slot;
         self.capacity = (self.capacity + change).clamp(0.0, self.line);
         self.forget_silent(view.now);
         self.arrived = 0.0;
-        self.queue = view.waiting;
+        self.queue = view.backlog;
         self.slot = self.rtt.max(LEAST_SLOT);
         self.slot_ends = view.now + Duration::from_seconds(self.slot);
     }
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::model::packet::Format;
-    use crate::router::tests::ABOUT;
+    use crate::router::tests::FLOW;
     use proptest::prelude::*;
 
     /// A router of a link of 1 MB/s, whose flows may always send 100 KB/s.
@@ -306,16 +306,16 @@ mod tests {
         let mut router = router();
         let request = |allotted| Header::D3 { desired: 0.0, allotted };
         let mut syn = packet(Kind::Syn, request(f32::INFINITY));
-        router.on_arrive(&mut syn, &ABOUT, at(0));
+        router.on_arrival(&mut syn, &FLOW, at(0));
         assert_eq!(syn.header(), request(1e6));
         let mut syn = packet(Kind::Syn, request(300e3));
-        router.on_arrive(&mut syn, &ABOUT, at(0));
+        router.on_arrival(&mut syn, &FLOW, at(0));
         assert_eq!(syn.header(), request(300e3), "another router allots less");
         near(router.totals.allotted, 300e3);
         let mut data = packet(Kind::Data, Header::NONE);
-        router.on_arrive(&mut data, &ABOUT, at(0));
+        router.on_arrival(&mut data, &FLOW, at(0));
         assert_eq!(data.header(), Header::NONE);
-        router.on_arrive(&mut packet(Kind::Fin, Header::NONE), &ABOUT, at(0));
+        router.on_arrival(&mut packet(Kind::Fin, Header::NONE), &FLOW, at(0));
         near(router.totals.allotted, 0.0);
         assert!(router.flows.is_empty());
     }
@@ -324,7 +324,7 @@ mod tests {
     fn flows_that_are_silent_for_long_are_forgotten() {
         let mut router = router();
         ask(&mut router, 1, 0.0, 0);
-        let tick = |router: &mut D3, us| router.on_tick(PortView { now: at(us), waiting: 0 });
+        let tick = |router: &mut D3, us| router.on_tick(PortView { now: at(us), backlog: 0 });
         tick(&mut router, 3_000);
         assert_eq!(router.flows.len(), 1);
         tick(&mut router, 3_001);
@@ -338,19 +338,19 @@ mod tests {
         router.arrived = 300.0;
         router.queue = 150;
         // A full link with a queue of half a round trip.
-        router.on_tick(PortView { now: at(300), waiting: 400 });
+        router.on_tick(PortView { now: at(300), backlog: 400 });
         near(router.capacity, 1e6 - 0.226 * 0.5e6);
         // Three quarters in use, and now and then no queue.
-        router.on_depart(
+        router.on_departure(
             &mut packet(Kind::Data, Header::NONE),
-            PortView { now: at(400), waiting: 0 },
+            PortView { now: at(400), backlog: 0 },
         );
         router.arrived = 225.0;
-        router.on_tick(PortView { now: at(600), waiting: 300 });
+        router.on_tick(PortView { now: at(600), backlog: 300 });
         near(router.capacity, 1e6 - 0.226 * 0.5e6 + 0.4 * 0.25e6);
         // An idle link has all that it carries, and no more.
         router.queue = 0;
-        router.on_tick(PortView { now: at(900), waiting: 0 });
+        router.on_tick(PortView { now: at(900), backlog: 0 });
         near(router.capacity, 1e6);
     }
 
@@ -359,22 +359,22 @@ mod tests {
         let mut router = router();
         let answer = |feedback| packet(Kind::Ack, Header::Ack { block: (0, 0), feedback });
         for round in 0..4 {
-            ask(&mut router, ABOUT.flow, 100.0, round);
+            ask(&mut router, FLOW.flow, 100.0, round);
             for (flow, desired) in [(1, 200.0), (2, 0.0)] {
                 ask(&mut router, flow, desired, round);
             }
             // Elsewhere the first gets no more than 150 KB/s.
-            router.on_return(&mut answer(150e3), &ABOUT, at(0));
-            near(router.flows[&ABOUT.flow].allotted, 150e3);
+            router.on_ack_return(&mut answer(150e3), &FLOW, at(0));
+            near(router.flows[&FLOW.flow].allotted, 150e3);
         }
         near(router.flows[&1].allotted / 1e3, 200.0 + 650.0 / 2.0);
         near(router.flows[&2].allotted / 1e3, 650.0 / 2.0);
         // It is offered its share of all, and once it can use that, so it is.
-        let offered = ask(&mut router, ABOUT.flow, 100.0, 4);
+        let offered = ask(&mut router, FLOW.flow, 100.0, 4);
         near(offered, 100.0 + 700.0 / 3.0);
-        near(router.flows[&ABOUT.flow].allotted, 150e3);
-        router.on_return(&mut answer(offered as f32 * 1e3), &ABOUT, at(0));
-        near(router.flows[&ABOUT.flow].allotted / 1e3, offered);
+        near(router.flows[&FLOW.flow].allotted, 150e3);
+        router.on_ack_return(&mut answer(offered as f32 * 1e3), &FLOW, at(0));
+        near(router.flows[&FLOW.flow].allotted / 1e3, offered);
         near(ask(&mut router, 1, 200.0, 5), 1000.0 - offered - 325.0);
         near(ask(&mut router, 2, 0.0, 5), 700.0 / 3.0);
         near(ask(&mut router, 1, 200.0, 6), 200.0 + 700.0 / 3.0);

@@ -40,8 +40,8 @@ impl Config {
 }
 
 impl RouterKind for Config {
-    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
-        Box::new(self.open(place.rate.bps() / 8.0))
+    fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
+        Box::new(self.open(port.rate.bps() / 8.0))
     }
 }
 
@@ -193,7 +193,7 @@ impl FairShare {
 }
 
 impl Router for FairShare {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, now: Time) {
         if packet.kind.is_answer() {
             return;
         }
@@ -213,7 +213,7 @@ impl Router for FairShare {
         }
     }
 
-    fn on_depart(&mut self, packet: &mut Packet, _view: PortView) {
+    fn on_departure(&mut self, packet: &mut Packet, _view: PortView) {
         self.release(packet);
     }
 
@@ -225,7 +225,7 @@ impl Router for FairShare {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
+    fn on_ack_return(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {
         let feedback = packet.header().feedback();
         if feedback == 0.0 {
             return;
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::model::packet::Format;
-    use crate::router::tests::ABOUT;
+    use crate::router::tests::FLOW;
     use proptest::prelude::*;
 
     /// What the tested link carries, in bytes a second.
@@ -293,12 +293,12 @@ mod tests {
     fn ask(router: &mut FairShare, flow: FlowNumber, before: f64, behind: f64) -> Share {
         let header = Header::FairShare { limit: before as f32, leaves: false };
         let mut question = packet(Kind::Probe, flow).with_header(header);
-        router.on_arrive(&mut question, &ABOUT, Time::ZERO);
-        router.on_depart(&mut question, PortView { now: Time::ZERO, waiting: 0 });
+        router.on_arrival(&mut question, &FLOW, Time::ZERO);
+        router.on_departure(&mut question, PortView { now: Time::ZERO, backlog: 0 });
         let feedback = Share { rate: behind, queued: 0.0 }.number();
         let mut answer =
             packet(Kind::ProbeAck, flow).with_header(Header::Ack { block: (0, 0), feedback });
-        router.on_return(&mut answer, &ABOUT, Time::ZERO);
+        router.on_ack_return(&mut answer, &FLOW, Time::ZERO);
         Share::of(answer.header().feedback())
     }
 
@@ -342,7 +342,7 @@ mod tests {
         ask(&mut router, 0, 1e9, 1e9);
         for flow in [0, 0, 0, 1] {
             let mut data = Packet { bytes: 1000, ..packet(Kind::Data, flow) };
-            router.on_arrive(&mut data, &ABOUT, Time::ZERO);
+            router.on_arrival(&mut data, &FLOW, Time::ZERO);
         }
         let mut data = Packet { bytes: 1000, ..packet(Kind::Data, 0) };
         for expected in [3000.0, 2000.0, 1000.0] {
@@ -351,12 +351,12 @@ mod tests {
             if expected > 2000.0 {
                 router.on_drop(&data);
             } else {
-                router.on_depart(&mut data, PortView { now: Time::ZERO, waiting: 0 });
+                router.on_departure(&mut data, PortView { now: Time::ZERO, backlog: 0 });
             }
         }
         // Its own ACKs and those of others do not count.
         let mut ack = packet(Kind::Ack, 0);
-        router.on_arrive(&mut ack, &ABOUT, Time::ZERO);
+        router.on_arrival(&mut ack, &FLOW, Time::ZERO);
         assert!(ask(&mut router, 0, 1e9, 1e9).queued < 1.0);
     }
 
@@ -367,12 +367,12 @@ mod tests {
         ask(&mut router, 1, 1e9, 1e9);
         let last = Header::FairShare { limit: 1e9, leaves: true };
         let mut last = packet(Kind::Data, 0).with_header(last);
-        router.on_arrive(&mut last, &ABOUT, Time::ZERO);
+        router.on_arrival(&mut last, &FLOW, Time::ZERO);
         near(ask(&mut router, 1, 1e9, 1e9).rate, LINE);
         assert_eq!(router.flows.entries.len(), 2, "its packet waits");
-        router.on_depart(&mut last, PortView { now: Time::ZERO, waiting: 0 });
+        router.on_departure(&mut last, PortView { now: Time::ZERO, backlog: 0 });
         assert_eq!(router.flows.entries.len(), 1);
-        router.on_arrive(&mut packet(Kind::Fin, 1), &ABOUT, Time::ZERO);
+        router.on_arrival(&mut packet(Kind::Fin, 1), &FLOW, Time::ZERO);
         router.on_drop(&packet(Kind::Fin, 1));
         assert_eq!((router.flows.entries.len(), router.flows.places.len()), (0, 0));
         near(router.share(), LINE);
@@ -385,15 +385,15 @@ mod tests {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut data =
             packet(Kind::Data, 1).with_header(Header::FairShare { limit: 1e5, leaves: false });
-        router.on_arrive(&mut data, &ABOUT, at(900));
-        router.on_depart(&mut data, PortView { now: at(900), waiting: 0 });
-        router.on_tick(PortView { now: at(1_000), waiting: 0 });
+        router.on_arrival(&mut data, &FLOW, at(900));
+        router.on_departure(&mut data, PortView { now: at(900), backlog: 0 });
+        router.on_tick(PortView { now: at(1_000), backlog: 0 });
         assert_eq!(router.totals.open, 1);
         assert_eq!(router.next_tick(), at(2_000));
-        router.on_tick(PortView { now: at(1_899), waiting: 0 });
+        router.on_tick(PortView { now: at(1_899), backlog: 0 });
         assert_eq!((router.totals.open, router.totals.limited), (0, 1));
         near(router.share(), LINE - 1e5);
-        router.on_tick(PortView { now: at(2_000), waiting: 0 });
+        router.on_tick(PortView { now: at(2_000), backlog: 0 });
         assert_eq!((router.totals.limited, router.flows.entries.len()), (0, 0));
     }
 

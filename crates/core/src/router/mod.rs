@@ -19,10 +19,10 @@ crate::family! {
 /// A kind of router.
 pub trait RouterKind {
     /// The router at one port, drawing from a stream of its own.
-    fn build(&self, place: PortInfo, random: Random) -> Box<dyn Router>;
+    fn build(&self, port: PortInfo, random: Random) -> Box<dyn Router>;
 
     /// How many links a network may have at most.
-    fn most_links(&self) -> usize {
+    fn max_links(&self) -> usize {
         usize::MAX
     }
 
@@ -47,7 +47,7 @@ pub struct PortView {
     /// The present.
     pub now: Time,
     /// The bytes that wait; what is being sent waits no longer.
-    pub waiting: u64,
+    pub backlog: u64,
 }
 
 /// What all packets of a flow would say alike. It is kept once for a flow, so that packets stay small.
@@ -64,21 +64,21 @@ pub struct FlowInfo {
 /// A controller at a port. It may write the headers of packets, and nothing else.
 pub trait Router: Send {
     /// A packet has come to the port, which the queue may yet drop.
-    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time);
+    fn on_arrival(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time);
 
     /// The transmission of a packet starts.
-    fn on_depart(&mut self, _packet: &mut Packet, _view: PortView) {}
+    fn on_departure(&mut self, _packet: &mut Packet, _view: PortView) {}
 
     /// A packet that had come to the port was dropped and will not depart.
     fn on_drop(&mut self, _packet: &Packet) {}
 
-    /// Whether [`on_return`](Self::on_return) is of interest.
+    /// Whether [`on_ack_return`](Self::on_ack_return) is of interest.
     fn reads_acks(&self) -> bool {
         false
     }
 
     /// What answers a packet of this port has come back over the same cable.
-    fn on_return(&mut self, _packet: &mut Packet, _about: &FlowInfo, _now: Time) {}
+    fn on_ack_return(&mut self, _packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {}
 
     /// When to call [`on_tick`](Self::on_tick).
     fn next_tick(&self) -> Time;
@@ -96,9 +96,9 @@ mod tests {
     use crate::base::units::{Rate, Time};
 
     /// Where the tested routers stand.
-    pub(super) const PLACE: PortInfo = PortInfo { link: 7, rate: Rate(1_000_000_000) };
+    pub(super) const PORT: PortInfo = PortInfo { link: 7, rate: Rate(1_000_000_000) };
 
     /// A flow without deadline.
-    pub(super) const ABOUT: FlowInfo =
+    pub(super) const FLOW: FlowInfo =
         FlowInfo { flow: 0, deadline: Time::NEVER, line_rate: Rate(1_000_000_000) };
 }

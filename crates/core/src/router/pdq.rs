@@ -31,15 +31,15 @@ crate::parameters! {
 
 impl RouterKind for Config {
     /// Packets name a router in sixteen bits.
-    fn most_links(&self) -> usize {
+    fn max_links(&self) -> usize {
         1 << 16
     }
 
-    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
-        let line = place.rate.bps() / 8.0;
+    fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
+        let line = port.rate.bps() / 8.0;
         Box::new(Pdq {
             config: self.clone(),
-            me: place.link as u16,
+            me: port.link as u16,
             line,
             capacity: line,
             list: Vec::new(),
@@ -109,7 +109,7 @@ struct Pdq {
 }
 
 impl Router for Pdq {
-    fn on_arrive(&mut self, packet: &mut Packet, about: &FlowInfo, now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
         if packet.kind == Kind::Fin {
             self.forget(packet.flow);
             return;
@@ -121,12 +121,12 @@ impl Router for Pdq {
                 self.forget(packet.flow);
                 return;
             }
-            Grant::Pause { by, .. } => (about.line_rate.bps() / 8.0, Some(by)),
+            Grant::Pause { by, .. } => (flow_info.line_rate.bps() / 8.0, Some(by)),
         };
         let known = self.place(packet.flow).map(|place| self.list.remove(place));
         let entry = Entry {
             flow: packet.flow,
-            deadline: about.deadline,
+            deadline: flow_info.deadline,
             remaining,
             rtt,
             rate: known.map_or(0.0, |known| known.rate),
@@ -149,7 +149,7 @@ impl Router for Pdq {
         true
     }
 
-    fn on_return(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
+    fn on_ack_return(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {
         let grant = match packet.header() {
             Header::Ack { feedback, .. } if feedback != 0.0 => Grant::of(feedback),
             _ => return,
@@ -187,7 +187,7 @@ impl Router for Pdq {
             self.rtt = sum / count;
         }
         let span = 2.0 * self.rtt;
-        self.capacity = (self.line - view.waiting as f64 / span).max(0.0);
+        self.capacity = (self.line - view.backlog as f64 / span).max(0.0);
         self.unlisted.sort_unstable();
         self.unlisted.dedup();
         let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::model::packet::Format;
-    use crate::router::tests::{ABOUT, PLACE};
+    use crate::router::tests::{FLOW, PORT};
     use serde_json::json;
 
     /// The line's rate in bytes a second, and a round trip in seconds.
@@ -291,7 +291,7 @@ mod tests {
     const RTT: f32 = 1e-4;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {
-        Config::read(config).unwrap().build(PLACE, Random::new(1, "router"))
+        Config::read(config).unwrap().build(PORT, Random::new(1, "router"))
     }
 
     fn at(us: u64) -> Time {
@@ -302,14 +302,14 @@ mod tests {
     /// back; says what the ACK brings.
     fn ask_with(router: &mut dyn Router, flow: u32, rest: f32, grant: Grant, now: Time) -> Grant {
         let format: Format = defaults();
-        let about = FlowInfo { flow: u64::from(flow), ..ABOUT };
+        let flow_info = FlowInfo { flow: u64::from(flow), ..FLOW };
         let header = Header::Pdq { grant, remaining: rest, rtt: RTT };
         let mut packet = format.control(Kind::Data, flow, now).with_header(header);
-        router.on_arrive(&mut packet, &about, now);
+        router.on_arrival(&mut packet, &flow_info, now);
         let feedback = packet.header().feedback();
         let ack = Header::Ack { block: (0, 0), feedback };
         let mut ack = format.control(Kind::Ack, flow, now).with_header(ack);
-        router.on_return(&mut ack, &about, now);
+        router.on_ack_return(&mut ack, &flow_info, now);
         Grant::of(ack.header().feedback())
     }
 
@@ -335,15 +335,15 @@ mod tests {
         let format: Format = defaults();
         let mut grants = Vec::new();
         for (flow, deadline) in [(0, Time::NEVER), (1, at(900)), (2, at(500))] {
-            let about = FlowInfo { flow: u64::from(flow), deadline, ..ABOUT };
+            let flow_info = FlowInfo { flow: u64::from(flow), deadline, ..FLOW };
             let header = Header::Pdq { grant: Grant::Rate(LINE), remaining: 0.1, rtt: RTT };
             let mut packet = format.control(Kind::Data, flow, at(0)).with_header(header);
-            router.on_arrive(&mut packet, &about, at(0));
+            router.on_arrival(&mut packet, &flow_info, at(0));
             grants.push(Grant::of(packet.header().feedback()));
             let ack = Header::Ack { block: (0, 0), feedback: packet.header().feedback() };
-            router.on_return(
+            router.on_ack_return(
                 &mut format.control(Kind::Ack, flow, at(0)).with_header(ack),
-                &about,
+                &flow_info,
                 at(0),
             );
         }
@@ -371,7 +371,7 @@ mod tests {
             ask(&mut *router, flow, 0.1 + 0.01 * flow as f32, 1);
         }
         let format: Format = defaults();
-        router.on_arrive(&mut format.control(Kind::Fin, 0, at(2)), &ABOUT, at(2));
+        router.on_arrival(&mut format.control(Kind::Fin, 0, at(2)), &FLOW, at(2));
         let probe = |router: &mut dyn Router, flow: u32, us| {
             let pause = Grant::Pause { by: 7, probe_after: 0 };
             ask_with(router, flow, 0.1 + 0.01 * flow as f32, pause, at(us))
@@ -397,12 +397,12 @@ mod tests {
         ask(&mut *router, 0, 0.1, 0);
         while router.next_tick() < at(4_900) {
             let now = router.next_tick();
-            router.on_tick(PortView { now, waiting: 0 });
+            router.on_tick(PortView { now, backlog: 0 });
         }
         assert_eq!(ask(&mut *router, 1, 0.2, 4_900), PAUSED);
         while router.next_tick() < at(5_500) {
             let now = router.next_tick();
-            router.on_tick(PortView { now, waiting: 0 });
+            router.on_tick(PortView { now, backlog: 0 });
         }
         assert_eq!(ask(&mut *router, 1, 0.2, 5_500), Grant::Rate(LINE));
     }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn what_waits_is_taken_off_the_capacity_over_two_round_trips() {
         let mut router = router(&json!({ "initial_rtt": "100 us" }));
-        router.on_tick(PortView { now: at(200), waiting: 5_000 });
+        router.on_tick(PortView { now: at(200), backlog: 5_000 });
         // 5 KB in 200 us are 25 MB/s.
         assert_eq!(ask(&mut *router, 0, 0.1, 201), Grant::Rate(100e6));
         let gauges: Vec<_> = router.gauges().into_iter().map(|gauge| gauge.1).collect();

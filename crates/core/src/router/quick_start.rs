@@ -28,19 +28,19 @@ const UNIT: Rate = Rate(40_000);
 const MOST: u8 = 15;
 
 /// The largest code whose rate is no more than `rate`; 0 if none is.
-pub fn code_of(rate: Rate) -> u8 {
+pub fn encode_rate(rate: Rate) -> u8 {
     (rate.0 / UNIT.0).checked_ilog2().map_or(0, |code| code.min(u32::from(MOST)) as u8)
 }
 
 /// The rate that a code asks for or approves; none for 0.
-pub fn rate_of(code: u8) -> Option<Rate> {
+pub fn decode_rate(code: u8) -> Option<Rate> {
     (code > 0).then(|| Rate(UNIT.0 << code.min(MOST)))
 }
 
 impl RouterKind for Config {
-    fn build(&self, place: PortInfo, _random: Random) -> Box<dyn Router> {
+    fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
         Box::new(QuickStart {
-            line: place.rate.bps(),
+            line: port.rate.bps(),
             threshold: self.threshold,
             interval: self.interval,
             arrived: 0,
@@ -75,10 +75,10 @@ impl QuickStart {
 }
 
 impl Router for QuickStart {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {
         if let Header::QuickStart { code } = packet.header() {
-            let code = code.min(code_of(Rate(self.spare() as u64)));
-            self.approved[0] += rate_of(code).map_or(0.0, Rate::bps);
+            let code = code.min(encode_rate(Rate(self.spare() as u64)));
+            self.approved[0] += decode_rate(code).map_or(0.0, Rate::bps);
             *packet = packet.with_header(Header::QuickStart { code });
         }
         self.arrived += u64::from(packet.bytes);
@@ -106,14 +106,14 @@ mod tests {
     use crate::base::schema::{Parameter, defaults};
     use crate::base::units::Bytes;
     use crate::model::packet::{Format, Kind};
-    use crate::router::tests::{ABOUT, PLACE};
+    use crate::router::tests::{FLOW, PORT};
     use serde_json::json;
 
     fn ask(router: &mut dyn Router, code: u8) -> u8 {
         let format: Format = defaults();
         let syn = format.control(Kind::Syn, 0, Time::ZERO);
         let mut syn = syn.with_header(Header::QuickStart { code });
-        router.on_arrive(&mut syn, &ABOUT, Time::ZERO);
+        router.on_arrival(&mut syn, &FLOW, Time::ZERO);
         syn.header().feedback() as u8
     }
 
@@ -128,21 +128,21 @@ mod tests {
             (1_310_720_000, 15),
             (100_000_000_000, 15),
         ] {
-            assert_eq!(code_of(Rate(bps)), code, "{bps}");
+            assert_eq!(encode_rate(Rate(bps)), code, "{bps}");
         }
-        assert_eq!((rate_of(0), rate_of(1)), (None, Some(Rate(80_000))));
-        (1..=MOST).for_each(|code| assert_eq!(code_of(rate_of(code).unwrap()), code));
+        assert_eq!((decode_rate(0), decode_rate(1)), (None, Some(Rate(80_000))));
+        (1..=MOST).for_each(|code| assert_eq!(encode_rate(decode_rate(code).unwrap()), code));
     }
 
     #[test]
     fn only_what_is_neither_used_nor_promised_is_approved() {
         let config = Config::read(&json!({ "threshold": 1, "interval": "100 ms" })).unwrap();
-        let mut router = config.build(PLACE, Random::new(1, "router"));
+        let mut router = config.build(PORT, Random::new(1, "router"));
         // Of 1 Gb/s: 655, 328, 10.2 of the 17 that are left; what is asked for and no more.
         assert_eq!([ask(&mut *router, 15), ask(&mut *router, 12)], [14, 12]);
         let tick = |router: &mut dyn Router| {
             let now = router.next_tick();
-            router.on_tick(PortView { now, waiting: 0 });
+            router.on_tick(PortView { now, backlog: 0 });
         };
         tick(&mut *router);
         assert_eq!(ask(&mut *router, 15), 12, "promises hold for another interval");
@@ -153,7 +153,7 @@ mod tests {
         let format = Format { ack: Bytes(45_000), ..defaults() };
         (0..250).for_each(|_| {
             let mut data = format.control(Kind::Data, 0, Time::ZERO);
-            router.on_arrive(&mut data, &ABOUT, Time::ZERO);
+            router.on_arrival(&mut data, &FLOW, Time::ZERO);
         });
         tick(&mut *router);
         tick(&mut *router);

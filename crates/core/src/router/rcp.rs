@@ -88,9 +88,9 @@ impl Config {
 }
 
 impl RouterKind for Config {
-    fn build(&self, place: PortInfo, mut random: Random) -> Box<dyn Router> {
+    fn build(&self, port: PortInfo, mut random: Random) -> Box<dyn Router> {
         let (alpha, beta) = self.gains();
-        let capacity = place.rate.bps() / 8.0;
+        let capacity = port.rate.bps() / 8.0;
         let slot = self.interval.seconds().min(self.initial_rtt.seconds());
         // The authors' module starts each router's clock at a time of its own.
         let first = random.normal(slot, 0.2 * slot).max(0.1 * slot);
@@ -152,7 +152,7 @@ struct Rcp {
 }
 
 impl Router for Rcp {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, now: Time) {
         let bytes = f64::from(packet.bytes);
         // What of the packet's transmission would fall past the slot counts in the next.
         let left = self.slot_ends.since(now).0 as f64 / PICOSECONDS as f64;
@@ -167,7 +167,7 @@ impl Router for Rcp {
         }
     }
 
-    fn on_depart(&mut self, packet: &mut Packet, _view: PortView) {
+    fn on_departure(&mut self, packet: &mut Packet, _view: PortView) {
         if let Header::Rcp { rate, .. } = packet.header() {
             packet.write_feedback(rate.min(self.rate as f32));
         }
@@ -181,7 +181,7 @@ impl Router for Rcp {
         self.average_rtt();
         let input = self.arrived / self.slot;
         let wanted =
-            self.alpha * (self.target - input) - self.beta * view.waiting as f64 / self.rtt;
+            self.alpha * (self.target - input) - self.beta * view.backlog as f64 / self.rtt;
         let change = 1.0 + self.slot / self.rtt * wanted / self.capacity;
         self.rate = (self.rate * change).min(self.target).max(self.least / self.rtt);
         self.arrived = std::mem::take(&mut self.early);
@@ -217,11 +217,11 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::model::packet::{Format, Kind};
-    use crate::router::tests::{ABOUT, PLACE};
+    use crate::router::tests::{FLOW, PORT};
     use serde_json::json;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {
-        Config::read(config).unwrap().build(PLACE, Random::new(1, "router"))
+        Config::read(config).unwrap().build(PORT, Random::new(1, "router"))
     }
 
     fn data(rtt: f32) -> Packet {
@@ -238,22 +238,22 @@ mod tests {
     fn an_update_is_equation_2_and_packets_carry_the_least_rate() {
         let mut router = router(&json!({ "preset": "as_xcp", "initial_rtt": "100 ms" }));
         let start = router.next_tick();
-        router.on_tick(PortView { now: start, waiting: 0 });
+        router.on_tick(PortView { now: start, backlog: 0 });
         let before = rate(&*router);
         // Half the capacity for one slot of 10 ms, and 50 KB waiting, at a round-trip time of 100 ms.
         for _ in 0..625 {
-            router.on_arrive(&mut data(0.1), &ABOUT, start);
+            router.on_arrival(&mut data(0.1), &FLOW, start);
         }
-        router.on_tick(PortView { now: router.next_tick(), waiting: 50_000 });
+        router.on_tick(PortView { now: router.next_tick(), backlog: 50_000 });
         let wanted = 0.4 * 62.5e6 - 0.226 * 50_000.0 / 0.1;
         let expected = before * (1.0 + 0.1 * wanted / 125e6);
         assert!((rate(&*router) / expected - 1.0).abs() < 1e-6);
         let mut packet = data(0.1);
-        router.on_depart(&mut packet, PortView { now: start, waiting: 0 });
+        router.on_departure(&mut packet, PortView { now: start, backlog: 0 });
         let carried = f64::from(packet.header().feedback());
         assert!((carried / (expected / 8.0) - 1.0).abs() < 1e-6);
         packet = packet.with_header(Header::Rcp { rtt: 0.1, rate: 1.0 });
-        router.on_depart(&mut packet, PortView { now: start, waiting: 0 });
+        router.on_departure(&mut packet, PortView { now: start, backlog: 0 });
         assert!(
             (packet.header().feedback() - 1.0).abs() < f32::EPSILON,
             "another router offers less"
@@ -264,11 +264,11 @@ mod tests {
     fn an_idle_link_offers_all_it_has_and_a_flooded_one_the_least() {
         let mut router = router(&json!({}));
         for _ in 0..2_000 {
-            router.on_tick(PortView { now: router.next_tick(), waiting: 0 });
+            router.on_tick(PortView { now: router.next_tick(), backlog: 0 });
         }
         assert!((rate(&*router) - 1e9).abs() < 1.0);
         for _ in 0..20_000 {
-            router.on_tick(PortView { now: router.next_tick(), waiting: 1_000_000_000 });
+            router.on_tick(PortView { now: router.next_tick(), backlog: 1_000_000_000 });
         }
         assert!((rate(&*router) - 8.0 * 10.0 / 0.2).abs() < 1.0);
     }

@@ -77,8 +77,8 @@ impl Config {
 }
 
 impl RouterKind for Config {
-    fn build(&self, place: PortInfo, random: Random) -> Box<dyn Router> {
-        Box::new(self.open(place.rate, random))
+    fn build(&self, port: PortInfo, random: Random) -> Box<dyn Router> {
+        Box::new(self.open(port.rate, random))
     }
 
     fn warning(&self) -> Option<String> {
@@ -137,7 +137,7 @@ struct Xcp {
 }
 
 impl Router for Xcp {
-    fn on_arrive(&mut self, packet: &mut Packet, _about: &FlowInfo, _now: Time) {
+    fn on_arrival(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {
         self.bytes += f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, .. } = packet.header()
             && rtt > 0.0
@@ -147,8 +147,8 @@ impl Router for Xcp {
         }
     }
 
-    fn on_depart(&mut self, packet: &mut Packet, view: PortView) {
-        self.least = self.least.min(view.waiting as f64);
+    fn on_departure(&mut self, packet: &mut Packet, view: PortView) {
+        self.least = self.least.min(view.backlog as f64);
         let bytes = f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, feedback } = packet.header() {
             let allotted = if rtt > 0.0 {
@@ -167,7 +167,7 @@ impl Router for Xcp {
     fn on_tick(&mut self, view: PortView) {
         if self.span_ends <= view.now {
             self.queue = self.least;
-            self.least = view.waiting as f64;
+            self.least = view.backlog as f64;
             let span = ((self.rtt - self.least / self.capacity) / 2.0).max(LEAST_SPAN);
             self.span_ends = view.now + Duration::from_seconds(span);
         }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
     use crate::model::packet::{Format, Kind};
-    use crate::router::tests::ABOUT;
+    use crate::router::tests::FLOW;
     use serde_json::json;
 
     fn data(rtt: f32, spacing: f32) -> Packet {
@@ -249,12 +249,12 @@ mod tests {
         let mut router = config.open(Rate::from_gbps(1), Random::new(1, "router"));
         router.interval = 0.1;
         for _ in 0..came {
-            router.on_arrive(&mut data(0.1, 0.01), &ABOUT, Time::ZERO);
+            router.on_arrival(&mut data(0.1, 0.01), &FLOW, Time::ZERO);
         }
         router.control();
         let depart = |_| {
             let mut packet = data(0.1, 0.01);
-            router.on_depart(&mut packet, PortView { now: Time::ZERO, waiting: 0 });
+            router.on_departure(&mut packet, PortView { now: Time::ZERO, backlog: 0 });
             f64::from(packet.header().feedback())
         };
         (0..go).map(depart).collect()

@@ -99,7 +99,7 @@ impl Scenario {
         check_classes("transports", self.transports.keys().map(String::as_str), classes)?;
         check_classes("traffic_classes", self.traffic_classes.keys().map(String::as_str), classes)?;
         for (field, queue) in [("queue", &self.queue), ("host_queue", &self.host_queue)] {
-            let weighed = queue.as_ref().map(|queue| queue.weighed()).unwrap_or_default();
+            let weighed = queue.as_ref().map(|queue| queue.weighted_classes()).unwrap_or_default();
             check_classes(&format!("{field}.weights"), weighed.into_iter(), classes)?;
         }
         let mut transports = self.all_transports();
@@ -199,9 +199,9 @@ impl Scenario {
             graph.links.iter().map(|link| graph.is_from_host(link)).collect();
         let router = self.router_in_force();
         if let Some(router) = &router
-            && graph.links.len() > router.most_links()
+            && graph.links.len() > router.max_links()
         {
-            let (most, links) = (router.most_links(), graph.links.len());
+            let (most, links) = (router.max_links(), graph.links.len());
             let message =
                 format!("`{}` serves networks of up to {most} links, not {links}", router.name());
             return Err(Problem::new("router", message));

@@ -255,7 +255,7 @@ fn check_transport(
     }
     let fields = ["queue", "host_queue"];
     for (field, queue) in fields.into_iter().zip(scenario.queues(most)) {
-        let Some(classes) = queue.classes() else { continue };
+        let Some(classes) = queue.priorities() else { continue };
         let message = match transport.priorities() {
             Priorities::Classes(used) if used <= classes => continue,
             Priorities::Classes(used) => format!("`{name}` uses {used} priorities"),

@@ -272,7 +272,7 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
         match *visit {
             Visit::Push { bytes, ecn_capable } => {
                 let packet = data(sequence, bytes, ecn_capable);
-                queue.push(packet, &mut context);
+                queue.enqueue(packet, &mut context);
                 line.push_back(packet);
                 if dropped.is_empty() || !drops_early {
                     assert_eq!(dropped.is_empty(), capacity.fits(before, bytes), "only if it fits");
@@ -283,7 +283,7 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
                 }
             }
             Visit::Pop => {
-                let popped = queue.pop(&mut context);
+                let popped = queue.dequeue(&mut context);
                 let name = |packet: Packet| (packet.sequence, packet.bytes);
                 assert_eq!(popped.map(name), line.pop_front().map(name), "first in, first out");
                 let is_marked = popped.is_some_and(|packet| packet.is_marked());
@@ -298,7 +298,7 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
         assert_eq!((backlog.packets as usize, backlog.bytes), (line.len(), bytes));
         assert!(!capacity.exceeded_by(backlog));
         let mut shown = Vec::new();
-        queue.visit(&mut |packet| shown.push(packet.sequence));
+        queue.for_each_packet(&mut |packet| shown.push(packet.sequence));
         shown.sort_unstable();
         let waiting: Vec<u32> = line.iter().map(|packet| packet.sequence).collect();
         assert_eq!(shown, waiting, "a visit shows what waits");
@@ -332,12 +332,12 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
             continue;
         };
         let mut random = Random::new(1, "quiet");
-        let quiet_below = admission.quiet_below().min(20_000);
+        let quiet_below = admission.accepts_all_below().min(20_000);
         for waiting in 0..quiet_below {
             // As many packets as that can be, and one of the least size to come.
             let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
             let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
-            let found = QueueState { now: Time::ZERO, backlog, left: Time::ZERO };
+            let found = QueueState { now: Time::ZERO, backlog, last_departure: Time::ZERO };
             let verdict = admission.admit(&data(0, bytes, true), &found, &mut random);
             assert_eq!(verdict, Verdict::Accept, "{config:?} {text}, {waiting} waiting");
         }

@@ -154,7 +154,7 @@ impl Port {
         let activity = keeps_account.then(Box::default);
         let data = DataQueue::new(behaviours);
         let (is_fifo, quiet_below) = match &data {
-            DataQueue::Fifo(gate) => (true, gate.quiet_below()),
+            DataQueue::Fifo(gate) => (true, gate.accepts_all_below()),
             _ => (false, 0),
         };
         let mut port = Self {
@@ -240,7 +240,7 @@ impl Port {
                 && !is_control
                 && let DataQueue::Queue(queue) = &mut self.data
             {
-                queue.pass(packet);
+                queue.on_bypass(packet);
             }
             let sent = self.transmitter.send(packet, now);
             self.depart(packet.kind, packet.bytes, now, false);
@@ -261,10 +261,10 @@ impl Port {
     /// Takes back the frame for a lane, if it still waits: as if it had never come.
     pub fn take_frame(&mut self, lane: LaneId, now: Time) -> bool {
         self.advance_to(now);
-        let Some(frame) = self.control.take_frame(lane) else { return false };
+        let Some(frame) = self.control.remove_frame(lane) else { return false };
         self.account(now);
         self.counters.arrived -= 1;
-        self.transmitter.waiting.take(frame.bytes);
+        self.transmitter.waiting.remove(frame.bytes);
         self.control_waits = self.control.first().is_some();
         true
     }
@@ -305,7 +305,7 @@ impl Port {
     fn note_drops(&mut self, dropped: &[Packet]) {
         self.counters.dropped += dropped.len() as u64;
         for packet in dropped {
-            self.transmitter.waiting.take(packet.bytes);
+            self.transmitter.waiting.remove(packet.bytes);
         }
     }
 
@@ -341,7 +341,7 @@ impl Port {
         if self.is_fifo {
             let Packet { kind, bytes, .. } = *self.transmitter.first()?;
             let sent = self.transmitter.start(starts)?;
-            self.transmitter.waiting.take(bytes);
+            self.transmitter.waiting.remove(bytes);
             self.depart(kind, bytes, starts, true);
             return Some(sent);
         }
@@ -355,7 +355,7 @@ impl Port {
     /// Sends a packet that waited in a queue of its own.
     fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
         let sent = self.transmitter.send(packet, starts);
-        self.transmitter.waiting.take(packet.bytes);
+        self.transmitter.waiting.remove(packet.bytes);
         self.depart(packet.kind, packet.bytes, starts, true);
         sent
     }
@@ -424,7 +424,7 @@ impl Port {
     pub fn on_enqueue(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
         self.advance_to(now);
         if let Some(router) = &mut self.router {
-            router.on_arrive(packet, flow_info, now);
+            router.on_arrival(packet, flow_info, now);
         }
     }
 
@@ -432,7 +432,7 @@ impl Port {
     pub fn on_ack_return(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
         self.advance_to(now);
         if let Some(router) = &mut self.router {
-            router.on_return(packet, flow_info, now);
+            router.on_ack_return(packet, flow_info, now);
         }
     }
 
@@ -477,7 +477,7 @@ impl Port {
     pub fn tick(&mut self, now: Time) {
         let waiting = self.backlog(now).bytes;
         if let Some(router) = &mut self.router {
-            router.on_tick(PortView { now, waiting });
+            router.on_tick(PortView { now, backlog: waiting });
         }
     }
 
@@ -501,8 +501,8 @@ impl Port {
     pub fn visit_data(&self, see: &mut dyn FnMut(&Packet)) {
         match &self.data {
             DataQueue::Fifo(_) => self.transmitter.waiting().for_each(see),
-            DataQueue::Queue(queue) => queue.visit(see),
-            DataQueue::ClassScheduler(classes) => classes.visit(see),
+            DataQueue::Queue(queue) => queue.for_each_packet(see),
+            DataQueue::ClassScheduler(classes) => classes.for_each_packet(see),
         }
     }
 
@@ -595,7 +595,7 @@ impl Port {
             && let DataQueue::Fifo(gate) = &mut self.data
             && !(self.control_first && kind.is_control())
         {
-            gate.leave(starts);
+            gate.on_departure(starts);
         }
         if self.told != Observer::Nobody {
             self.tell(starts, has_waited);

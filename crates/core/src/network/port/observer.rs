@@ -28,13 +28,13 @@ impl Port {
     /// other ports should not pay for it.
     #[cold]
     pub(super) fn tell(&mut self, starts: Time, has_waited: bool) {
-        let view = PortView { now: starts, waiting: self.transmitter.waiting.bytes };
+        let view = PortView { now: starts, backlog: self.transmitter.waiting.bytes };
         let ends = self.transmitter.busy_until;
         let Some(packet) = self.transmitter.last() else { return };
         if self.told == Observer::Router
             && let Some(router) = &mut self.router
         {
-            router.on_depart(packet, view);
+            router.on_departure(packet, view);
         }
         if let Some(activity) = &mut self.activity {
             activity.start(packet, has_waited, starts, ends);

@@ -39,8 +39,8 @@ impl DataQueue {
     pub fn push(&mut self, packet: Packet, class: Class, context: &mut Context<'_>) {
         match self {
             Self::Fifo(_) => {}
-            Self::Queue(queue) => queue.push(packet, context),
-            Self::ClassScheduler(classes) => classes.push(packet, class, context),
+            Self::Queue(queue) => queue.enqueue(packet, context),
+            Self::ClassScheduler(classes) => classes.enqueue(packet, class, context),
         }
     }
 
@@ -49,8 +49,8 @@ impl DataQueue {
     pub fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         match self {
             Self::Fifo(_) => None,
-            Self::Queue(queue) => queue.pop(context),
-            Self::ClassScheduler(classes) => classes.pop(context),
+            Self::Queue(queue) => queue.dequeue(context),
+            Self::ClassScheduler(classes) => classes.dequeue(context),
         }
     }
 
@@ -58,8 +58,8 @@ impl DataQueue {
     pub fn weighs(&self) -> bool {
         match self {
             Self::Fifo(_) => false,
-            Self::Queue(queue) => queue.weighs(),
-            Self::ClassScheduler(classes) => classes.weighs(),
+            Self::Queue(queue) => queue.uses_flow_weights(),
+            Self::ClassScheduler(classes) => classes.uses_flow_weights(),
         }
     }
 

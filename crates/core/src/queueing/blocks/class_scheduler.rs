@@ -43,23 +43,23 @@ impl ClassScheduler {
     }
 
     /// Takes a packet of a class in, or drops it or others.
-    pub fn push(&mut self, packet: Packet, class: u8, context: &mut Context<'_>) {
+    pub fn enqueue(&mut self, packet: Packet, class: u8, context: &mut Context<'_>) {
         let class = &mut self.classes[usize::from(class)];
         // Turns that it had no use for are gone.
         if class.queue.backlog().packets == 0 {
             class.due = class.due.max(self.round);
         }
-        class.queue.push(packet, context);
+        class.queue.enqueue(packet, context);
     }
 
     /// Gives up the packet to transmit next, if one may go.
-    pub fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+    pub fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         loop {
             let ready = self.classes.iter_mut().filter(|class| class.may_go());
             let class = ready.min_by_key(|class| class.due)?;
             self.round = class.due;
             // A queue that drops as it serves may have nothing left to give.
-            if let Some(packet) = class.queue.pop(context) {
+            if let Some(packet) = class.queue.dequeue(context) {
                 class.due += u64::from(packet.bytes);
                 return Some(packet);
             }
@@ -85,13 +85,13 @@ impl ClassScheduler {
     }
 
     /// Shows every packet that waits, in no particular order.
-    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.classes.iter().for_each(|class| class.queue.visit(see));
+    pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.classes.iter().for_each(|class| class.queue.for_each_packet(visit));
     }
 
     /// Whether the queues weigh flows.
-    pub fn weighs(&self) -> bool {
-        self.classes.iter().any(|class| class.queue.weighs())
+    pub fn uses_flow_weights(&self) -> bool {
+        self.classes.iter().any(|class| class.queue.uses_flow_weights())
     }
 
     /// Tells the queues of a flow that starts.
@@ -138,12 +138,16 @@ mod tests {
         fn push(&mut self, class: u8, sequence: u32, bytes: u16) {
             let Self { classes, random, dropped, marks } = self;
             let packet = packet(u32::from(class), sequence, bytes);
-            classes.push(packet, class, &mut Context { now: Time::ZERO, random, dropped, marks });
+            classes.enqueue(
+                packet,
+                class,
+                &mut Context { now: Time::ZERO, random, dropped, marks },
+            );
         }
 
         fn pop_at(&mut self, now: Time) -> Option<Packet> {
             let Self { classes, random, dropped, marks } = self;
-            classes.pop(&mut Context { now, random, dropped, marks })
+            classes.dequeue(&mut Context { now, random, dropped, marks })
         }
 
         fn pop(&mut self) -> Option<(u32, u32)> {

@@ -63,7 +63,7 @@ impl RoundRobin {
 }
 
 impl Queue for RoundRobin {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
         let (number, is_new) = self.flows.join(self.buckets.key(packet.flow, context.random));
         let line = &mut self.flows.state_mut(number).line;
         line.push(packet);
@@ -75,13 +75,13 @@ impl Queue for RoundRobin {
         while let Some(longest) = self.limit.longest(self.backlog) {
             let line = &mut self.flows.state_mut(longest).line;
             let Some(packet) = line.pop_last() else { return };
-            self.backlog.take(packet.bytes);
+            self.backlog.remove(packet.bytes);
             self.limit.note(longest, line.backlog().bytes);
             context.dropped.push(packet);
         }
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         loop {
             let number = *self.active.front()?;
             let turns = self.flows.state_mut(number);
@@ -102,7 +102,7 @@ impl Queue for RoundRobin {
             turns.deficit -= bytes;
             let packet = turns.line.pop()?;
             let left = turns.line.backlog();
-            self.backlog.take(packet.bytes);
+            self.backlog.remove(packet.bytes);
             self.limit.note(number, left.bytes);
             if left.packets == 0 {
                 self.leave(number);
@@ -115,8 +115,8 @@ impl Queue for RoundRobin {
         self.backlog
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.flows.states().for_each(|turns| turns.line.visit(see));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.flows.states().for_each(|turns| turns.line.for_each_packet(visit));
     }
 
     fn allows_lazy_service(&self) -> bool {
@@ -193,7 +193,7 @@ mod tests {
                 let Bench { queue, .. } = &bench;
                 prop_assert!(queue.deficits().all(|deficit| deficit < quantum + LARGEST));
                 let mut shown = Backlog::default();
-                queue.visit(&mut |packet| shown.add(packet.bytes));
+                queue.for_each_packet(&mut |packet| shown.add(packet.bytes));
                 prop_assert_eq!(queue.backlog(), shown);
                 prop_assert_eq!(came - gone, shown.packets as usize);
             }

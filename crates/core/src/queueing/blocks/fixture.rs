@@ -39,7 +39,7 @@ impl<Q: Queue + ?Sized> Bench<Q> {
     pub(crate) fn push(&mut self, packet: Packet) -> Vec<Packet> {
         let Self { now, random, marks, queue } = self;
         let mut dropped = Vec::new();
-        queue.push(packet, &mut Context { now: *now, random, dropped: &mut dropped, marks });
+        queue.enqueue(packet, &mut Context { now: *now, random, dropped: &mut dropped, marks });
         dropped
     }
 
@@ -48,7 +48,7 @@ impl<Q: Queue + ?Sized> Bench<Q> {
         let Self { now, random, marks, queue } = self;
         let mut dropped = Vec::new();
         let mut context = Context { now: *now, random, dropped: &mut dropped, marks };
-        (queue.pop(&mut context), dropped)
+        (queue.dequeue(&mut context), dropped)
     }
 
     /// Pops all that waits, and says of which flow each is and its number in it.

@@ -18,7 +18,7 @@ crate::choices! {
 /// Whether to mark a packet, by what waits besides it.
 pub trait Rule: Send + 'static {
     /// Nothing is marked while fewer bytes than this wait. By default something may always be.
-    fn quiet_below(&self) -> u64 {
+    fn accepts_all_below(&self) -> u64 {
         0
     }
 
@@ -43,13 +43,13 @@ struct AtArrival<R> {
 }
 
 impl<R: Rule> Admission for AtArrival<R> {
-    fn quiet_below(&self) -> u64 {
-        self.rule.quiet_below().min(self.limit.quiet_below())
+    fn accepts_all_below(&self) -> u64 {
+        self.rule.accepts_all_below().min(self.limit.accepts_all_below())
     }
 
-    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
-        match self.limit.admit(packet, found, random) {
-            Verdict::Accept if self.rule.marks(found.backlog, random) => Verdict::Mark,
+    fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
+        match self.limit.admit(packet, state, random) {
+            Verdict::Accept if self.rule.marks(state.backlog, random) => Verdict::Mark,
             verdict => verdict,
         }
     }
@@ -61,12 +61,12 @@ struct AtDeparture<R> {
 }
 
 impl<R: Rule> Queue for AtDeparture<R> {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
-        self.waiting.push(packet, context);
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
+        self.waiting.enqueue(packet, context);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut packet = self.waiting.pop(context)?;
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let mut packet = self.waiting.dequeue(context)?;
         if self.rule.marks(self.waiting.backlog(), context.random) {
             context.mark(&mut packet);
         }
@@ -77,7 +77,7 @@ impl<R: Rule> Queue for AtDeparture<R> {
         self.waiting.backlog()
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.waiting.visit(see);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.for_each_packet(visit);
     }
 }

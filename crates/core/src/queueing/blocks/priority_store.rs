@@ -63,9 +63,9 @@ impl PriorityStore {
     }
 
     /// Shows every packet.
-    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.few.iter().for_each(&mut *see);
-        self.many.visit(see);
+    pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.few.iter().for_each(&mut *visit);
+        self.many.for_each_packet(visit);
     }
 }
 
@@ -113,11 +113,11 @@ impl Many {
         packet
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
         let mut is_taken = vec![true; self.packets.len()];
         self.free.iter().for_each(|place| is_taken[*place as usize] = false);
         let placed = self.packets.iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
-        placed.map(|(packet, _)| packet).for_each(see);
+        placed.map(|(packet, _)| packet).for_each(visit);
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
                     ranked.push(*packet);
                 }
                 let mut seen = 0;
-                ranked.visit(&mut |_| seen += 1);
+                ranked.for_each_packet(&mut |_| seen += 1);
                 assert_eq!(seen, most);
                 let worst = plain.iter().max_by_key(|packet| packet.priority()).copied();
                 assert_eq!(ranked.take_worst(), worst);

@@ -9,7 +9,7 @@ use crate::queueing::{Admission, Capacity, QueueState, Verdict};
 pub struct Limit(pub Option<Capacity>);
 
 impl Admission for Limit {
-    fn quiet_below(&self) -> u64 {
+    fn accepts_all_below(&self) -> u64 {
         match self.0 {
             None => u64::MAX,
             Some(Capacity::Bytes(most)) => most,
@@ -17,9 +17,9 @@ impl Admission for Limit {
         }
     }
 
-    fn admit(&mut self, packet: &Packet, found: &QueueState, _random: &mut Random) -> Verdict {
+    fn admit(&mut self, packet: &Packet, state: &QueueState, _random: &mut Random) -> Verdict {
         match self.0 {
-            Some(capacity) if !capacity.fits(found.backlog, packet.bytes) => Verdict::Drop,
+            Some(capacity) if !capacity.fits(state.backlog, packet.bytes) => Verdict::Drop,
             _ => Verdict::Accept,
         }
     }

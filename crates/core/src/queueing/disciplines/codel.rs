@@ -72,7 +72,7 @@ struct CoDel {
 }
 
 impl Queue for CoDel {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
         let backlog = self.line.backlog();
         if self.capacity.is_some_and(|capacity| !capacity.fits(backlog, packet.bytes)) {
             context.dropped.push(packet);
@@ -81,7 +81,7 @@ impl Queue for CoDel {
         self.line.push(packet, context.now);
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         self.line.pop(&self.law, context)
     }
 
@@ -89,8 +89,8 @@ impl Queue for CoDel {
         self.line.backlog()
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.line.visit(see);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.line.for_each_packet(visit);
     }
 }
 
@@ -169,7 +169,7 @@ impl Controlled {
             self.is_dropping = false;
             return None;
         };
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         if now - since < law.target || self.backlog.bytes <= law.mtu.0 {
             self.first_above = None;
             return Some(Candidate { packet, may_drop: false });
@@ -202,7 +202,7 @@ impl Controlled {
     /// room, is dropped from faster (RFC 8290 §4.1).
     pub fn overflow(&mut self) -> Option<Packet> {
         let Stamped { packet, .. } = self.waiting.pop_front()?;
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         self.count = self.count.saturating_add(1);
         Some(packet)
     }
@@ -213,8 +213,8 @@ impl Controlled {
     }
 
     /// Shows every packet.
-    pub fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(|stamped| see(&stamped.packet));
+    pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.iter().for_each(|stamped| visit(&stamped.packet));
     }
 }
 

@@ -63,7 +63,7 @@ impl Profile {
 }
 
 impl Rule for Profile {
-    fn quiet_below(&self) -> u64 {
+    fn accepts_all_below(&self) -> u64 {
         self.kmin
     }
 

@@ -41,7 +41,7 @@ impl QueueKind for Config {
 struct Threshold(Capacity);
 
 impl Rule for Threshold {
-    fn quiet_below(&self) -> u64 {
+    fn accepts_all_below(&self) -> u64 {
         match self.0 {
             Capacity::Bytes(threshold) => threshold,
             Capacity::Packets(_) => 0,

@@ -69,7 +69,7 @@ impl QueueKind for Config {
         self.capacity
     }
 
-    fn weighed(&self) -> Vec<&str> {
+    fn weighted_classes(&self) -> Vec<&str> {
         self.weights.keys().map(String::as_str).collect()
     }
 }
@@ -118,7 +118,7 @@ impl FairQueueing {
 }
 
 impl Queue for FairQueueing {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
         let (number, is_new) = self.flows.join(packet.flow);
         let line = self.flows.state_mut(number);
         line.push(packet);
@@ -132,7 +132,7 @@ impl Queue for FairQueueing {
             let line = self.flows.state_mut(above);
             let Some(packet) = line.pop_last() else { return };
             let left = line.backlog();
-            self.backlog.take(packet.bytes);
+            self.backlog.remove(packet.bytes);
             self.limit.note(above, left.bytes);
             context.dropped.push(packet);
             if left.packets == 0 {
@@ -142,14 +142,14 @@ impl Queue for FairQueueing {
         }
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         let number = self.rounds.first()?;
         let due = self.rounds.due(number);
         self.rounds.take(number);
         self.rounds.advance(due);
         let line = self.flows.state_mut(number);
         let packet = line.pop()?;
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         self.limit.note(number, line.backlog().bytes);
         match line.first().copied() {
             Some(next) => self.rounds.put(number, due + self.rounds(&next)),
@@ -162,19 +162,19 @@ impl Queue for FairQueueing {
         self.backlog
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.flows.states().for_each(|line| line.visit(see));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.flows.states().for_each(|line| line.for_each_packet(visit));
     }
 
     fn allows_lazy_service(&self) -> bool {
         true
     }
 
-    fn pass(&mut self, packet: &Packet) {
+    fn on_bypass(&mut self, packet: &Packet) {
         self.rounds.advance(self.rounds.now() + self.rounds(packet));
     }
 
-    fn weighs(&self) -> bool {
+    fn uses_flow_weights(&self) -> bool {
         !self.weights.is_empty()
     }
 
@@ -264,7 +264,7 @@ mod tests {
     fn what_passes_an_idle_port_counts() {
         let mut bench = queue(None);
         // Flow 0 is being sent 1000 B: its next packet is due in round 1000 + 1000, not before flow 1's.
-        bench.queue.pass(&packet(0, 0, 1000));
+        bench.queue.on_bypass(&packet(0, 0, 1000));
         bench.push(packet(0, 1, 1000));
         bench.push(packet(1, 0, 900));
         assert_eq!(bench.empty(), [(1, 0), (0, 1)]);
@@ -336,7 +336,7 @@ mod tests {
                     None => drop(bench.pop()),
                 }
             }
-            bench.queue.visit(&mut |packet| {
+            bench.queue.for_each_packet(&mut |packet| {
                 others.insert(packet.flow);
             });
             bench.push(packet(99, 0, bytes));

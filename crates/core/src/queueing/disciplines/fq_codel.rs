@@ -78,7 +78,7 @@ struct FqCoDel {
 }
 
 impl Queue for FqCoDel {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
         let (number, _) = self.flows.join(self.buckets.key(packet.flow, context.random));
         let flow = self.flows.state_mut(number);
         flow.line.push(packet, context.now);
@@ -94,7 +94,7 @@ impl Queue for FqCoDel {
         }
     }
 
-    fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -132,8 +132,8 @@ impl Queue for FqCoDel {
         self.backlog
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.flows.states().for_each(|flow| flow.line.visit(see));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.flows.states().for_each(|flow| flow.line.for_each_packet(visit));
     }
 }
 
@@ -144,7 +144,7 @@ impl FqCoDel {
         let half = line.backlog().bytes / 2;
         for _ in 0..self.config.drop_batch {
             let Some(packet) = line.overflow() else { break };
-            self.backlog.take(packet.bytes);
+            self.backlog.remove(packet.bytes);
             context.dropped.push(packet);
             if line.backlog().bytes <= half {
                 break;

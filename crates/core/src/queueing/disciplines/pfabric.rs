@@ -49,26 +49,26 @@ struct PFabric {
 }
 
 impl Queue for PFabric {
-    fn push(&mut self, packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
         if let Some(priority_counts) = &mut self.priority_counts {
-            priority_counts.note_arrival(&packet);
+            priority_counts.count_arrival(&packet);
         }
         self.backlog.add(packet.bytes);
         self.waiting.push(packet);
         while self.is_over_full()
             && let Some(dropped) = self.waiting.take_worst()
         {
-            self.backlog.take(dropped.bytes);
+            self.backlog.remove(dropped.bytes);
             if let Some(priority_counts) = &mut self.priority_counts {
-                priority_counts.note_drop(&dropped);
+                priority_counts.count_drop(&dropped);
             }
             context.dropped.push(dropped);
         }
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         let best = self.waiting.take_best()?;
-        self.backlog.take(best.bytes);
+        self.backlog.remove(best.bytes);
         Some(best)
     }
 
@@ -76,17 +76,17 @@ impl Queue for PFabric {
         self.backlog
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.waiting.visit(see);
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.waiting.for_each_packet(visit);
     }
 
     fn allows_lazy_service(&self) -> bool {
         true
     }
 
-    fn pass(&mut self, packet: &Packet) {
+    fn on_bypass(&mut self, packet: &Packet) {
         if let Some(priority_counts) = &mut self.priority_counts {
-            priority_counts.note_arrival(packet);
+            priority_counts.count_arrival(packet);
         }
     }
 
@@ -136,10 +136,10 @@ mod tests {
         };
         let popped = match packet {
             Some(packet) => {
-                queue.push(packet, &mut context);
+                queue.enqueue(packet, &mut context);
                 None
             }
-            None => queue.pop(&mut context),
+            None => queue.dequeue(&mut context),
         };
         (popped, dropped)
     }

@@ -287,14 +287,14 @@ impl Red {
 
     /// Brings the average up to date: idle time counts as so many samples of an empty queue as packets
     /// could have passed.
-    fn sample(&mut self, found: &QueueState) {
-        if found.backlog.packets == 0 {
-            let idle = found.now.since(found.left + self.rate.transmit(self.last));
+    fn sample(&mut self, state: &QueueState) {
+        if state.backlog.packets == 0 {
+            let idle = state.now.since(state.last_departure + self.rate.transmit(self.last));
             if idle > Duration::ZERO {
                 self.average *= (-self.decay_per_second * idle.seconds()).exp();
             }
         }
-        let waiting = self.amount(found.backlog.packets, found.backlog.bytes);
+        let waiting = self.amount(state.backlog.packets, state.backlog.bytes);
         self.average += self.weight * (waiting - self.average);
     }
 
@@ -308,12 +308,12 @@ impl Red {
         is_due || (may_be && random.uniform() < probability / left * amount)
     }
 
-    fn judge(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
-        if self.capacity.is_some_and(|most| !most.fits(found.backlog, packet.bytes)) {
+    fn decide(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
+        if self.capacity.is_some_and(|most| !most.fits(state.backlog, packet.bytes)) {
             self.since_mark = 0.0;
             return Verdict::Drop;
         }
-        if self.average < self.profile.min || found.backlog.packets < 2 {
+        if self.average < self.profile.min || state.backlog.packets < 2 {
             self.since_mark = 0.0;
             return Verdict::Accept;
         }
@@ -332,12 +332,12 @@ impl Red {
 }
 
 impl Admission for Red {
-    fn admit(&mut self, packet: &Packet, found: &QueueState, random: &mut Random) -> Verdict {
-        self.sample(found);
+    fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
+        self.sample(state);
         if let Some(adaptation) = &mut self.adaptation {
-            adaptation.step(&mut self.profile, self.average, found.now);
+            adaptation.step(&mut self.profile, self.average, state.now);
         }
-        let verdict = self.judge(packet, found, random);
+        let verdict = self.decide(packet, state, random);
         if verdict != Verdict::Drop {
             self.last = Bytes(u64::from(packet.bytes));
         }
@@ -370,7 +370,7 @@ mod tests {
     /// What a packet finds while the queue is never empty.
     fn waiting(packets: u32, now: Time) -> QueueState {
         let bytes = 1000 * u64::from(packets);
-        QueueState { now, backlog: Backlog { bytes, packets }, left: now }
+        QueueState { now, backlog: Backlog { bytes, packets }, last_departure: now }
     }
 
     /// The next verdict at time zero, with so many packets waiting on average and now.
@@ -462,7 +462,7 @@ mod tests {
         assert!((before - (50.0 - 0.002 * 47.0)).abs() < 1e-12);
         // The last packet, of half a turn, is on the wire until then; afterwards it is idle for 70 turns.
         let ends = left + TURN / 2;
-        let empty = |now| QueueState { now, backlog: Backlog::default(), left };
+        let empty = |now| QueueState { now, backlog: Backlog::default(), last_departure: left };
         idle.admit(&packet(1000), &empty(ends + TURN * 70), &mut random);
         for _ in 0..=70 {
             sampled.admit(&packet(500), &empty(ends), &mut random);

@@ -50,7 +50,7 @@ impl QueueKind for Config {
         self.capacity
     }
 
-    fn classes(&self) -> Option<u32> {
+    fn priorities(&self) -> Option<u32> {
         Some(self.classes)
     }
 }
@@ -65,7 +65,7 @@ struct StrictPriority {
 }
 
 impl Queue for StrictPriority {
-    fn push(&mut self, mut packet: Packet, context: &mut Context<'_>) {
+    fn enqueue(&mut self, mut packet: Packet, context: &mut Context<'_>) {
         let Config { capacity, threshold, mark_by, .. } = self.config;
         if capacity.is_some_and(|capacity| !capacity.fits(self.backlog, packet.bytes)) {
             context.dropped.push(packet);
@@ -85,14 +85,14 @@ impl Queue for StrictPriority {
         self.backlog.add(packet.bytes);
     }
 
-    fn pop(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         let class = self.occupied.trailing_zeros() as usize;
         let line = self.lines.get_mut(class)?;
         let packet = line.pop()?;
         if line.backlog().packets == 0 {
             self.occupied &= !(1 << class);
         }
-        self.backlog.take(packet.bytes);
+        self.backlog.remove(packet.bytes);
         Some(packet)
     }
 
@@ -100,8 +100,8 @@ impl Queue for StrictPriority {
         self.backlog
     }
 
-    fn visit(&self, see: &mut dyn FnMut(&Packet)) {
-        self.lines.iter().for_each(|line| line.visit(see));
+    fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
+        self.lines.iter().for_each(|line| line.for_each_packet(visit));
     }
 
     fn allows_lazy_service(&self) -> bool {
@@ -151,13 +151,13 @@ mod tests {
         /// Says whether the packet was taken in.
         fn push(&mut self, packet: Packet) -> bool {
             let (queue, mut context) = self.context();
-            queue.push(packet, &mut context);
+            queue.enqueue(packet, &mut context);
             self.dropped.pop().is_none()
         }
 
         fn pop(&mut self) -> Option<Packet> {
             let (queue, mut context) = self.context();
-            queue.pop(&mut context)
+            queue.dequeue(&mut context)
         }
     }
 

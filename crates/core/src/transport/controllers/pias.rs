@@ -109,7 +109,7 @@ mod tests {
     fn packets_fall_in_priority_as_their_flow_passes_thresholds() {
         let config = Config::read(&json!({ "thresholds": [2, 3, 7] })).unwrap();
         assert_eq!(config.priorities(), Priorities::Classes(4));
-        assert_eq!(config.queue().classes(), Some(4));
+        assert_eq!(config.queue().priorities(), Some(4));
         let flow = config.controller(&path());
         let priority = |packets: u64| {
             let offset = Bytes(packets * 960);

@@ -9,7 +9,7 @@ use crate::base::schema::{Problem, defaults};
 use crate::base::units::Rate;
 use crate::model::packet::{Format, Header};
 use crate::router;
-use crate::router::quick_start::{code_of, rate_of};
+use crate::router::quick_start::{encode_rate, decode_rate};
 use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, PacedStart, Size};
 use crate::transport::blocks::tcp::window::Window;
 
@@ -39,16 +39,16 @@ crate::parameters! {
 /// At least the lowest rate that a SYN can ask for.
 pub fn codable(request: &Option<Rate>) -> Result<(), &'static str> {
     match request {
-        Some(rate) if code_of(*rate) == 0 => Err("80 Kbps or more"),
+        Some(rate) if encode_rate(*rate) == 0 => Err("80 Kbps or more"),
         Some(_) | None => Ok(()),
     }
 }
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let code = code_of(self.request.unwrap_or(path.line_rate).min(path.line_rate));
+        let code = encode_rate(self.request.unwrap_or(path.line_rate).min(path.line_rate));
         let request = Header::QuickStart { code };
-        let rate = |code| rate_of(code as u8);
+        let rate = |code| decode_rate(code as u8);
         let size = Size::Approved { request, rate };
         let flight = PacedStart { size, after_loss: AfterLoss::Initial };
         paced_start::controller(&self.window, Reno, flight, path)
