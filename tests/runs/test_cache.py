@@ -178,7 +178,7 @@ def test_drafts_that_were_abandoned_are_cleared_away_and_others_left(cache: Path
 def test_two_sweeps_that_mend_one_cache_do_not_disturb_each_other(cache: Path) -> None:
     scenarios = [SCENARIO | {"seed": seed} for seed in range(1, 9)]
     sojourn.run_many(scenarios, cache=cache)
-    entries = sorted(cache.iterdir())
+    entries = sorted(cache.glob("[!.]*"))
     for entry in entries:
         (entry / "summary.json").write_bytes(b"")
     script = f"import pathlib, sojourn; cache = pathlib.Path({str(cache)!r})\n"
@@ -189,7 +189,7 @@ def test_two_sweeps_that_mend_one_cache_do_not_disturb_each_other(cache: Path) -
     ]
     told = [process.communicate(timeout=60)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], told
-    assert sorted(cache.iterdir()) == entries
+    assert sorted(cache.glob("[!.]*")) == entries
     for entry in entries:
         Result.read(entry).verify()
 
@@ -198,7 +198,7 @@ def test_what_another_has_just_mended_is_not_put_aside(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sojourn.run(SCENARIO, cache=cache)
-    (entry,) = cache.iterdir()
+    (entry,) = cache.glob("[!.]*")
     good = sojourn.run(SCENARIO, cache=None)
 
     def mend(begin: threading.Barrier) -> None:

@@ -47,7 +47,7 @@ class Watched:
         entries = {
             entry.name: entry.inode()
             for entry in (os.scandir(self.cache) if self.cache.exists() else ())
-            if not entry.name.startswith(".draft-")
+            if not entry.name.startswith(".")
         }
         for name in entries.keys() - self.seen.keys():
             Result.read(self.cache / name).verify()

@@ -1,11 +1,12 @@
 """Memory: how much runs may take, and who looks after them while they do."""
 
 import contextlib
-import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import psutil
 
 from sojourn._core import ScenarioError
 from sojourn.base.units import MEMORY_UNITS, format_memory, parse_memory
@@ -34,16 +35,12 @@ def budget(given: str | int | None = None) -> int:
 
 def free() -> int:
     """Return how many bytes this process could still take."""
-    bounds = [_available(), *_left_to_group()]
-    most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if most != resource.RLIM_INFINITY:
-        bounds.append(max(0, most - _of_process()[0]))
-    return min(bounds)
+    return min([psutil.virtual_memory().available, *_left_to_group(), *_left_to_process()])
 
 
 def resident() -> int:
-    """Return how many bytes this process has; the most it has had, where that is not told."""
-    return _of_process()[1]
+    """Return how many bytes of memory this process has."""
+    return int(psutil.Process().memory_info().rss)
 
 
 @contextlib.contextmanager
@@ -68,17 +65,6 @@ def guard(memory: int, stop: Callable[[str], None]) -> Iterator[None]:
         thread.join()
 
 
-def _available() -> int:
-    """Return what the machine could give."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    from os import sysconf  # noqa: PLC0415 - beside its only use
-
-    return sysconf("SC_PHYS_PAGES") * sysconf("SC_PAGE_SIZE")
-
-
 def _left_to_group() -> list[int]:
     """Return what is left to the control group that a container puts its processes into, if any."""
     groups = Path("/sys/fs/cgroup")
@@ -90,14 +76,13 @@ def _left_to_group() -> list[int]:
     for most, used in names:
         with contextlib.suppress(OSError, ValueError):
             left.append(int((groups / most).read_text()) - int((groups / used).read_text()))
-    return [max(0, format_memory) for format_memory in left]
+    return [max(0, amount) for amount in left]
 
 
-def _of_process() -> tuple[int, int]:
-    """Return how many bytes of addresses and of memory this process has."""
-    with contextlib.suppress(OSError, ValueError):
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
-        return int(pages[0]) * resource.getpagesize(), int(pages[1]) * resource.getpagesize()
-    unit = 1 if sys.platform == "darwin" else 1024
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return most, most
+def _left_to_process() -> list[int]:
+    """Return what is left of the addresses that this process may have, where they are limited."""
+    if sys.platform != "linux":
+        return []
+    process = psutil.Process()
+    most, _ = process.rlimit(psutil.RLIMIT_AS)
+    return [] if most == psutil.RLIM_INFINITY else [max(0, most - process.memory_info().vms)]

@@ -5,7 +5,6 @@ processes may share a cache: what one of them removes is never what another is a
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from sojourn import _core
 from sojourn.base.errors import FileError
 from sojourn.runs.results import Result
@@ -23,6 +24,9 @@ from sojourn.scenario.encoding import apart
 
 DRAFT = ".draft-"
 """What the names of folders begin with that are being written."""
+
+LOCK = ".lock"
+"""Name of the file that processes lock while they put entries into their places."""
 
 ABANDONED_S = 24 * 60 * 60
 """A draft that is older has no process: to write one takes seconds, or minutes on a slow disk."""
@@ -137,14 +141,14 @@ def _alone(cache: Path) -> Iterator[None]:
 
     Else what one has found damaged is, when it puts that aside, what another has put there since.
     """
-    folder = os.open(cache, os.O_RDONLY)
+    lock = FileLock(cache / LOCK, fallback_to_soft=False)
+    # A file system may have no locks; then most of the time there is no other process either.
+    with contextlib.suppress(OSError, NotImplementedError):
+        lock.acquire(poll_interval=0.01)
     try:
-        # A file system may have no locks; then most of the time there is no other process either.
-        with contextlib.suppress(OSError):
-            fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(folder)
+        lock.release()
 
 
 @contextlib.contextmanager
