@@ -291,7 +291,7 @@ def test_published_points_that_are_no_table_are_told_in_one_line(tmp_path: Path)
 
 def test_scenarios_are_shown_as_their_files_would_be() -> None:
     shown = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
-    assert shown == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = { kind = "fixed" }\nq = ["a"]'
+    assert shown == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = {kind = "fixed"}\nq = ["a"]'
 
 
 def test_the_list_of_figures_says_a_deviation_once() -> None:

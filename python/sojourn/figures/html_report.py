@@ -1,6 +1,5 @@
 """The report: one HTML page with every figure that was made, which needs no network."""
 
-import json
 import os
 import re
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import tomlkit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -140,25 +140,30 @@ def picture(directory: Path, made: Made) -> Markup:
 
 
 def as_toml(scenario: dict[str, Any]) -> str:
-    """Write a scenario as a scenario file would say it."""
-    plain = [
-        f"{name} = {_value(value)}" for name, value in scenario.items() if not _is_table(value)
-    ]
-    blocks = ["\n".join(plain)]
+    """Return a scenario as the text of a scenario file."""
+    document = tomlkit.document()
+    tables = {name: value for name, value in scenario.items() if isinstance(value, dict)}
     for name, value in scenario.items():
-        if _is_table(value):
-            fields = [f"{key} = {_value(inner)}" for key, inner in value.items()]
-            blocks.append("\n".join([f"[{name}]", *fields]))
-    return "\n\n".join(block for block in blocks if block)
+        if name not in tables:
+            document.add(name, _item(value))
+    for name, fields in tables.items():
+        table = tomlkit.table()
+        for key, value in fields.items():
+            table.add(key, _item(value))
+        if document:
+            document.add(tomlkit.nl())
+        document.add(name, table)
+    return tomlkit.dumps(document).strip()
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _value(value: Any) -> str:
+def _item(value: Any) -> Any:
+    """Return a value as an item of one line."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(inner)}" for key, inner in value.items()) + " }"
+        inline = tomlkit.inline_table()
+        inline.update({key: _item(inner) for key, inner in value.items()})
+        return inline
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(inner) for inner in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+        array = tomlkit.array()
+        array.extend(_item(inner) for inner in value)
+        return array
+    return tomlkit.item(value)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomlkit
 
 from sojourn.base import files
 from sojourn.base.units import format_size, format_time
@@ -170,8 +171,6 @@ def write_best(tuned: Tuned, source: Path, out: Path) -> list[Path]:
 
 def _with_changes(source: Path, changes: Mapping[str, Any], out: Path) -> str:
     """Return the text of a scenario with changes by path, for a file in another folder."""
-    import tomlkit  # noqa: PLC0415 - of an optional extra
-
     text = files.read_text(source, files.MOST_SETTINGS)
     to = os.path.relpath(source.parent.resolve(), out.resolve())
     plain = {key: _moved(value, key, to) for key, value in tomllib.loads(text).items()}
@@ -194,8 +193,6 @@ def _moved(value: Any, field: str, to: str) -> Any:
 
 def _put(document: Any, wanted: Mapping[str, Any]) -> None:
     """Make a document say what is wanted, and leave alone what it says already."""
-    import tomlkit  # noqa: PLC0415
-
     for key in [key for key in document if key not in wanted]:
         del document[key]
     for key, value in wanted.items():
