@@ -40,7 +40,7 @@ test-rust: ## the simulator's tests, and the relay's
 	cargo test --quiet $(RELAY)
 
 test-python: build ## the lab's tests, the examples, and every figure at smoke scale
-	$(BIN)/pytest --quiet
+	$(BIN)/pytest --quiet -n auto --dist loadgroup
 
 check: build ## formatting, lints, types, stubs, spelling, generated pages
 	cargo fmt --all --check

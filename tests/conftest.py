@@ -1,11 +1,13 @@
 """What the tests share: a small scenario, a cache of their own, and results made by hand."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from _pytest.mark import ParameterSet
 from hypothesis import settings
 
 from sojourn.runs.results import Result
@@ -52,6 +54,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "cache"
     monkeypatch.setenv("SOJOURN_CACHE", str(directory))
     return directory
+
+
+@pytest.fixture(scope="session")
+def figure_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cache of the figures' smoke runs, which several tests of a figure share."""
+    base = tmp_path_factory.getbasetemp()
+    # Each worker of pytest-xdist has a folder of its own in one of the session.
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "figures"
+
+
+def by_figure(names: Iterable[str]) -> list[ParameterSet]:
+    """Return parameters for tests of figures; one worker runs all tests of a figure."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
 
 
 @pytest.fixture

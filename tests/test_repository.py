@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sojourn
+from conftest import by_figure
 from sojourn import _core, cli
 from sojourn.base import paths
 from sojourn.figures import discovery
@@ -42,9 +43,11 @@ def test_every_part_of_the_catalogue_is_at_work_in_some_example() -> None:
     assert not sorted((every | routings) - used)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_made_and_its_robust_claims_hold(name: str, tmp_path: Path) -> None:
-    FIGURES[name].make("smoke", tmp_path)
+@pytest.mark.parametrize("name", by_figure(FIGURES))
+def test_every_figure_is_made_and_its_robust_claims_hold(
+    name: str, tmp_path: Path, figure_cache: Path
+) -> None:
+    FIGURES[name].make("smoke", tmp_path, cache=figure_cache)
     told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     broken = [claim for claim in told["claims"] if claim["verdict"] == "not held"]
     assert not broken

@@ -415,7 +415,7 @@ def fluid(setup: str) -> dict[str, Any]:
     """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""
 
 def flow_columns() -> list[tuple[str, str, bool]]:
-    """Return the columns of flow records in order: name, meaning, and if values may be absent (NaN)."""
+    """Return the columns of flow records in order: name, meaning, and true if NaN may occur."""
 
 def parts() -> str:
     """Return the catalogue of parts with their parameters, as JSON."""

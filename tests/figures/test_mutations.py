@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from polars import selectors
 
+from conftest import by_figure
 from sojourn import Result, Run, sweep
 from sojourn.base import paths
 from sojourn.figures import discovery
@@ -100,9 +102,9 @@ def words(figure: Figure, table: pl.DataFrame) -> list[list[bool | None]]:
     return [[part.held for part in claim.judge(table).parts] for claim in figure.claims]
 
 
-def tables(figure: Figure) -> Iterator[pl.DataFrame]:
+def tables(figure: Figure, cache: Path) -> Iterator[pl.DataFrame]:
     """Yield the table of a figure, and those of spoilt runs, or itself spoilt if it has no runs."""
-    runs = sweep(figure.plan("smoke"))
+    runs = sweep(figure.plan("smoke"), cache=cache)
     reduce: Any = figure._table
     yield (table := reduce(runs))
     if not runs:
@@ -115,9 +117,9 @@ def tables(figure: Figure) -> Iterator[pl.DataFrame]:
             continue  # So spoilt that there is no table.
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_some_verdict_turns_when_runs_are_spoilt(name: str) -> None:
+@pytest.mark.parametrize("name", by_figure(FIGURES))
+def test_some_verdict_turns_when_runs_are_spoilt(name: str, figure_cache: Path) -> None:
     figure = FIGURES[name]
-    found = tables(figure)
+    found = tables(figure, figure_cache)
     before = words(figure, next(found))
     assert any(words(figure, table) != before for table in found)
