@@ -33,7 +33,7 @@ demo: build ## run the published experiments at quick scale, and write report/in
 	$(BIN)/sojourn figure all --scale quick
 	$(BIN)/sojourn report --scale quick --out report/index.html
 
-test: check test-rust test-python ## set up everything, and run every check and test
+test: check test-rust test-python site ## set up everything, and run every check and test
 
 test-rust: ## the simulator's tests, and the relay's
 	cargo test --quiet
@@ -102,9 +102,9 @@ torture: COUNT ?= 100
 torture: build ## kill sweeps that share a cache COUNT times
 	SOJOURN_COUNT=$(COUNT) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/runs/test_kills.py
 
-site: build ## write guide and reference as pages into site/
+site: build ## write the documentation into site/, and check its links
 	$(PIP) -r requirements-site.lock
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs site
 
 lock: $(INSTALLED) ## choose the newest Python packages anew (needs uv)
 	$(COMPILE) pyproject.toml --group tools -o requirements.lock

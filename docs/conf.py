@@ -38,15 +38,19 @@ KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/papers.bib").read_text(enc
 CITATION = re.compile(r"(?<![`\w\]])\[([a-z]+\d{2})\](?![(\[:])")
 
 
-def cite(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Turn keys of the bibliography, such as `[dctcp10]`, into citations."""
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./[^)#\s]+\.md)(?:#[^)]*)?\)")
+"""A link to a Markdown file of the repository that is not a page of the site."""
+
+
+def convert(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Turn keys such as `[dctcp10]` into citations, and links out of docs/ into downloads."""
 
     def citation(match: re.Match[str]) -> str:
         return f"{{cite:p}}`{match[1]}`" if match[1] in KEYS else match[0]
 
-    source[0] = CITATION.sub(citation, source[0])
+    source[0] = OUTSIDE.sub(r"{download}`\1 <\2>`", CITATION.sub(citation, source[0]))
 
 
 def setup(app: Sphinx) -> None:
-    """Register the conversion of citations."""
-    app.connect("source-read", cite)
+    """Register the conversion of pages."""
+    app.connect("source-read", convert)

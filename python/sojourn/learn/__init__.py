@@ -1,5 +1,7 @@
 """Environments for reinforcement learning: flows of a scenario whose windows or rates are learnt.
 
+Example::
+
     from sojourn import learn
 
     scenario = {
