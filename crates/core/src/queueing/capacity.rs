@@ -7,37 +7,37 @@ use crate::base::schema::json_schema::{Definitions, pattern, quantity_form};
 use crate::base::schema::{Parameter, Problem, wrong};
 use crate::base::units::{Bytes, DATA_UNITS, parse_quantity};
 
-/// The most that may wait, in bytes or in packets.
+/// Limit of a queue in bytes or in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// Bytes on the wire.
+    /// Bytes, headers included.
     Bytes(u64),
-    /// Packets of whatever size.
+    /// Packets of any size.
     Packets(u32),
 }
 
 impl Capacity {
-    /// Whether a packet of `bytes` fits on top of `backlog`.
+    /// Returns true if a packet of `bytes` fits on top of `backlog`.
     pub fn fits(self, backlog: Backlog, bytes: u16) -> bool {
         match self {
-            Self::Bytes(most) => backlog.bytes + u64::from(bytes) <= most,
-            Self::Packets(most) => backlog.packets < most,
+            Self::Bytes(limit) => backlog.bytes + u64::from(bytes) <= limit,
+            Self::Packets(limit) => backlog.packets < limit,
         }
     }
 
-    /// Whether it ever holds a packet of `size`.
+    /// Returns true if an empty queue can hold a packet of `size`.
     pub fn holds(self, size: Bytes) -> bool {
         match self {
-            Self::Bytes(most) => size.0 <= most,
-            Self::Packets(most) => most > 0,
+            Self::Bytes(limit) => size.0 <= limit,
+            Self::Packets(limit) => limit > 0,
         }
     }
 
-    /// Whether `backlog` is above this.
+    /// Returns true if `backlog` exceeds the capacity.
     pub fn exceeded_by(self, backlog: Backlog) -> bool {
         match self {
-            Self::Bytes(most) => backlog.bytes > most,
-            Self::Packets(most) => backlog.packets > most,
+            Self::Bytes(limit) => backlog.bytes > limit,
+            Self::Packets(limit) => backlog.packets > limit,
         }
     }
 }

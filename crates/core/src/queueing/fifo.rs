@@ -1,4 +1,4 @@
-//! FIFO queues.
+//! FIFO queues, with and without admission control.
 
 use std::collections::VecDeque;
 
@@ -6,86 +6,88 @@ use super::{Admission, Backlog, Context, Queue, QueueState, Verdict};
 use crate::base::units::Time;
 use crate::model::packet::Packet;
 
-/// Packets in a line.
+/// Packets in FIFO order.
 #[derive(Default)]
 pub struct PacketFifo {
-    waiting: VecDeque<Packet>,
+    packets: VecDeque<Packet>,
     backlog: Backlog,
 }
 
 impl PacketFifo {
-    /// Adds a packet at the end.
+    /// Appends a packet.
     pub fn push(&mut self, packet: Packet) {
         self.backlog.add(packet.bytes);
-        self.waiting.push_back(packet);
+        self.packets.push_back(packet);
     }
 
-    /// Adds a frame between neighbours before all packets, but behind the frames that came before it: a
-    /// resume that overtook its pause would leave the link paused for ever.
+    /// Inserts a pause frame before all packets but behind earlier frames: a resume frame that
+    /// overtook its pause frame would leave the link paused forever.
     pub fn push_frame(&mut self, frame: Packet) {
         self.backlog.add(frame.bytes);
-        let frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame()).count();
-        self.waiting.insert(frames, frame);
+        let frames = self.packets.iter().take_while(|packet| packet.kind.is_frame()).count();
+        self.packets.insert(frames, frame);
     }
 
-    /// Takes back the frame with this number, if it still waits.
+    /// Removes and returns the frame with this number, if it is queued.
     pub fn remove_frame(&mut self, sequence: u32) -> Option<Packet> {
-        let mut frames = self.waiting.iter().take_while(|packet| packet.kind.is_frame());
-        let place = frames.position(|frame| frame.sequence == sequence)?;
-        let frame = self.waiting.remove(place)?;
+        let mut frames = self.packets.iter().take_while(|packet| packet.kind.is_frame());
+        let position = frames.position(|frame| frame.sequence == sequence)?;
+        let frame = self.packets.remove(position)?;
         self.backlog.remove(frame.bytes);
         Some(frame)
     }
 
-    /// Takes the first packet.
+    /// Removes and returns the first packet.
     pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.waiting.pop_front()?;
+        let packet = self.packets.pop_front()?;
         self.backlog.remove(packet.bytes);
         Some(packet)
     }
 
-    /// Takes the last packet.
+    /// Removes and returns the last packet.
     pub fn pop_last(&mut self) -> Option<Packet> {
-        let packet = self.waiting.pop_back()?;
+        let packet = self.packets.pop_back()?;
         self.backlog.remove(packet.bytes);
         Some(packet)
     }
 
-    /// The first packet.
+    /// Returns the first packet.
     pub fn first(&self) -> Option<&Packet> {
-        self.waiting.front()
+        self.packets.front()
     }
 
-    /// What waits.
+    /// Returns the backlog.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Shows every packet.
+    /// Calls `visit` for every packet, in order.
     pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.iter().for_each(visit);
+        self.packets.iter().for_each(visit);
     }
 }
 
-/// An admission rule at a line, and what it needs to know.
+/// Admission rule of a FIFO, with the state that the rule needs.
 pub struct AdmissionGate {
     rule: Box<dyn Admission>,
-    /// When the last packet left the line.
+    /// Time of the last departure.
     last_departure: Time,
 }
 
 impl AdmissionGate {
-    /// A gate at an empty line.
+    /// Creates the gate of an empty FIFO.
     pub fn new(rule: Box<dyn Admission>) -> Self {
         Self { rule, last_departure: Time::ZERO }
     }
 
-    /// Below this backlog the rule accepts everything unmarked ([`Admission::accepts_all_below`]).
+    /// Returns the backlog below which every packet is accepted unmarked
+    /// ([`Admission::accepts_all_below`]).
     pub fn accepts_all_below(&self) -> u64 {
         self.rule.accepts_all_below()
     }
 
-    /// Whether the rule lets a packet in, which it may mark, while `backlog` waits.
+    /// Applies the rule to an arriving packet, which it may mark. Returns false if the packet is
+    /// dropped.
     pub fn admit(
         &mut self,
         packet: &mut Packet,
@@ -101,29 +103,29 @@ impl AdmissionGate {
         true
     }
 
-    /// A packet that was let in leaves the line.
+    /// Records a departure.
     pub fn on_departure(&mut self, now: Time) {
         self.last_departure = now;
     }
 }
 
-/// A gate and the line behind it.
+/// FIFO with an admission rule.
 pub struct Fifo {
     gate: AdmissionGate,
-    line: PacketFifo,
+    fifo: PacketFifo,
 }
 
 impl Fifo {
-    /// An empty line behind `rule`.
+    /// Creates an empty FIFO.
     pub fn new(rule: Box<dyn Admission>) -> Self {
-        Self { gate: AdmissionGate::new(rule), line: PacketFifo::default() }
+        Self { gate: AdmissionGate::new(rule), fifo: PacketFifo::default() }
     }
 }
 
 impl Queue for Fifo {
     fn enqueue(&mut self, mut packet: Packet, context: &mut Context<'_>) {
-        if self.gate.admit(&mut packet, self.line.backlog(), context) {
-            self.line.push(packet);
+        if self.gate.admit(&mut packet, self.fifo.backlog(), context) {
+            self.fifo.push(packet);
         } else {
             context.dropped.push(packet);
         }
@@ -131,15 +133,15 @@ impl Queue for Fifo {
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         self.gate.on_departure(context.now);
-        self.line.pop()
+        self.fifo.pop()
     }
 
     fn backlog(&self) -> Backlog {
-        self.line.backlog()
+        self.fifo.backlog()
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.line.for_each_packet(visit);
+        self.fifo.for_each_packet(visit);
     }
 }
 
@@ -149,30 +151,30 @@ mod tests {
     use crate::model::packet::{Format, Kind};
 
     #[test]
-    fn frames_go_first_and_keep_their_order() {
+    fn frames_precede_packets_in_arrival_order() {
         let format: Format = crate::base::schema::defaults();
-        let mut line = PacketFifo::default();
+        let mut fifo = PacketFifo::default();
         let packet = |kind, flow| format.control(kind, flow, Time::ZERO);
-        line.push(packet(Kind::Ack, 0));
-        line.push_frame(packet(Kind::Pause, 1));
-        line.push(packet(Kind::Ack, 2));
-        line.push_frame(packet(Kind::Resume, 3));
-        let order: Vec<_> = std::iter::from_fn(|| line.pop()).map(|packet| packet.flow).collect();
+        fifo.push(packet(Kind::Ack, 0));
+        fifo.push_frame(packet(Kind::Pause, 1));
+        fifo.push(packet(Kind::Ack, 2));
+        fifo.push_frame(packet(Kind::Resume, 3));
+        let order: Vec<_> = std::iter::from_fn(|| fifo.pop()).map(|packet| packet.flow).collect();
         assert_eq!(order, [1, 3, 0, 2]);
     }
 
     #[test]
-    fn a_frame_that_waits_can_be_taken_back_and_nothing_else() {
+    fn only_queued_frames_can_be_removed() {
         let format: Format = crate::base::schema::defaults();
-        let mut line = PacketFifo::default();
+        let mut fifo = PacketFifo::default();
         let packet = |kind, sequence| Packet { sequence, ..format.control(kind, 0, Time::ZERO) };
-        line.push_frame(packet(Kind::Pause, 4));
-        line.push_frame(packet(Kind::Pause, 5));
-        line.push(packet(Kind::Ack, 6));
-        assert_eq!(line.remove_frame(6), None, "no frame");
-        assert_eq!(line.remove_frame(5).map(|frame| frame.sequence), Some(5));
-        assert_eq!(line.remove_frame(5), None, "it is gone");
-        assert_eq!(line.backlog(), Backlog { bytes: 80, packets: 2 });
-        assert_eq!(line.pop().map(|packet| packet.sequence), Some(4));
+        fifo.push_frame(packet(Kind::Pause, 4));
+        fifo.push_frame(packet(Kind::Pause, 5));
+        fifo.push(packet(Kind::Ack, 6));
+        assert_eq!(fifo.remove_frame(6), None, "not a frame");
+        assert_eq!(fifo.remove_frame(5).map(|frame| frame.sequence), Some(5));
+        assert_eq!(fifo.remove_frame(5), None, "already removed");
+        assert_eq!(fifo.backlog(), Backlog { bytes: 80, packets: 2 });
+        assert_eq!(fifo.pop().map(|packet| packet.sequence), Some(4));
     }
 }

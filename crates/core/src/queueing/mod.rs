@@ -1,7 +1,7 @@
-//! What queues are made of: rules that judge packets, lines in which they wait, and how the two go
-//! together.
+//! Queues at ports: the traits of queue disciplines, the FIFO and its admission control.
 //!
-//! A packet leaves the queue when its transmission starts; what is on the wire no longer waits.
+//! A packet leaves the queue when its transmission starts. The packet in transmission does not
+//! count as queued.
 
 pub mod blocks;
 mod capacity;
@@ -17,18 +17,18 @@ use crate::base::random::Random;
 use crate::base::units::{Bytes, Rate, Time};
 use crate::model::packet::{FlowNumber, Packet};
 
-/// How a discipline works, which decides what a hop costs.
+/// Queue of one port. Its kind determines the cost of a hop.
 pub enum PortQueue {
-    /// First in, first out, and everything is decided when a packet arrives.
+    /// FIFO. An admission rule accepts, marks or drops each packet when it arrives.
     OnArrival(Box<dyn Admission>),
-    /// Anything else.
+    /// Any other queue. It may also mark, drop or reorder when a packet departs.
     OnDeparture(Box<dyn Queue>),
 }
 
-/// What waits in a queue.
+/// Queued bytes and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Bytes on the wire.
+    /// Bytes, headers included.
     pub bytes: u64,
     /// Packets.
     pub packets: u32,
@@ -41,128 +41,131 @@ impl Backlog {
         self.packets += 1;
     }
 
-    /// Takes a packet of `bytes` away.
+    /// Removes a packet of `bytes`.
     pub fn remove(&mut self, bytes: u16) {
         self.bytes -= u64::from(bytes);
         self.packets -= 1;
     }
 }
 
-/// What becomes of a packet that arrives.
+/// Decision of an admission rule about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It waits its turn.
+    /// The packet is enqueued.
     Accept,
-    /// It is marked, if it can be, and waits its turn.
+    /// The packet is ECN-marked if it is ECN-capable, and enqueued.
     Mark,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }
 
-/// What a packet finds when it arrives at a queue.
+/// State of a queue at the arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueState {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// What waits.
+    /// Backlog without the arriving packet.
     pub backlog: Backlog,
-    /// When the last packet left the queue; if nothing waits, it has been empty since. Kept for rules that
-    /// are always asked ([`Admission::accepts_all_below`]).
+    /// Time of the last departure. Maintained only for rules that are consulted for every packet
+    /// ([`Admission::accepts_all_below`] is 0).
     pub last_departure: Time,
 }
 
-/// A rule that decides when a packet arrives.
+/// Admission rule, applied when a packet arrives.
 pub trait Admission: Send {
-    /// While the bytes that wait, with the packet that comes, are fewer than this, every packet is accepted
-    /// unmarked, and ports need not ask. Nothing by default: they always ask.
+    /// Returns the backlog in bytes, arriving packet included, below which every packet is accepted
+    /// unmarked. Ports skip the rule below it. The default, 0, consults the rule for every packet.
     fn accepts_all_below(&self) -> u64 {
         0
     }
 
-    /// Judges `packet`, by what it finds.
+    /// Accepts, marks or drops `packet`.
     fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict;
 }
 
-/// What a queue may use while it handles a packet.
+/// Environment of a queue operation.
 pub struct Context<'a> {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// The port's own random stream.
+    /// Random stream of the port.
     pub random: &'a mut Random,
     /// Packets that the queue has dropped.
     pub dropped: &'a mut Vec<Packet>,
-    /// How many packets the port has marked.
+    /// Number of packets that the port has marked.
     pub marks: &'a mut u64,
 }
 
 impl Context<'_> {
-    /// Marks a packet if routers may.
+    /// Marks a packet if it is ECN-capable.
     pub fn mark(&mut self, packet: &mut Packet) {
         *self.marks += u64::from(packet.mark());
     }
 }
 
-/// A queue that may decide at any time.
+/// Queue that may decide on arrival and on departure.
 pub trait Queue: Send {
-    /// Takes a packet in, or drops it or others.
+    /// Enqueues a packet. May drop this packet or queued ones.
     fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>);
 
-    /// Gives up the packet to transmit next.
+    /// Removes and returns the packet to transmit next.
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
 
-    /// What waits.
+    /// Returns the backlog.
     fn backlog(&self) -> Backlog;
 
-    /// Shows every packet that waits, in no particular order.
+    /// Calls `visit` for every queued packet, in unspecified order.
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet));
 
-    /// Whether what [`dequeue`](Self::dequeue) gives depends only on what waits, is never dropped and does not
-    /// draw: ports may then ask for it later than they send it, and let what need not wait pass by.
+    /// Returns true if [`dequeue`](Self::dequeue) depends on the queued packets only, drops no
+    /// packet and draws no random number. The port may then dequeue later than the transmission
+    /// starts, and let a packet bypass the empty queue when the link is idle.
     fn allows_lazy_service(&self) -> bool {
         false
     }
 
-    /// A packet goes by, because nothing waits and the transmitter is free; told to patient queues only.
+    /// Handles a packet that bypasses the empty queue because the link is idle. Called only if
+    /// [`allows_lazy_service`](Self::allows_lazy_service) is true.
     fn on_bypass(&mut self, _packet: &Packet) {}
 
-    /// Whether it weighs flows, and so wants to be told of each ([`register_flow`](Self::register_flow),
-    /// [`unregister_flow`](Self::unregister_flow)).
+    /// Returns true if flows have weights. Only then are [`register_flow`](Self::register_flow) and
+    /// [`unregister_flow`](Self::unregister_flow) called.
     fn uses_flow_weights(&self) -> bool {
         false
     }
 
-    /// A flow of this class has started, whose packets may come this way.
+    /// Handles the start of a flow of `class` whose path may include this queue.
     fn register_flow(&mut self, _flow: FlowNumber, _class: &str) {}
 
-    /// A flow has ended.
+    /// Handles the end of a flow.
     fn unregister_flow(&mut self, _flow: FlowNumber) {}
 
-    /// What has come and was dropped, by priority, if that is counted.
+    /// Returns the arrivals and drops by priority, if the queue counts them.
     fn priority_counts(&self) -> Option<&PriorityCounts> {
         None
     }
 }
 
-/// A kind of queue.
+/// Configuration of a queue discipline.
 pub trait QueueKind {
-    /// The queue of one port whose link has the given rate.
+    /// Builds the queue of a port whose link has the given rate.
     fn build(&self, rate: Rate) -> PortQueue;
 
-    /// The most it holds, if it has a limit of its own.
+    /// Returns the capacity; `None` if the queue has no limit of its own.
     fn capacity(&self) -> Option<Capacity>;
 
-    /// What a flow may send before others have their turn, if that is limited: a full packet at least, or
-    /// it might be passed over again and again.
+    /// Returns the quantum of a round-robin discipline. It must be at least the largest packet, so
+    /// that a round serves every backlogged flow.
     fn quantum(&self) -> Option<Bytes> {
         None
     }
 
-    /// The classes of flows that it gives weights of their own, by name.
+    /// Returns the names of the flow classes that have weights.
     fn weighted_classes(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// How many priorities it tells apart, if it looks at them and that is limited.
+    /// Returns the number of priorities, if the discipline uses priorities and their number is
+    /// limited.
     fn priorities(&self) -> Option<u32> {
         None
     }

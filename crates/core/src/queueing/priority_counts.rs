@@ -3,20 +3,20 @@
 use crate::base::units::Bytes;
 use crate::model::packet::{Kind, Packet};
 
-/// Arrivals and drops of packets with a priority, counted by it: of data, and of probes, which stand for
-/// their flow's data.
+/// Counts of arrivals and drops by range of priority. Counted are data packets and probes, which
+/// represent the data of their flow.
 #[derive(Clone, Debug)]
 pub struct PriorityCounts {
-    /// Ends of all ranges but the last, ascending; each belongs to the range that it ends.
+    /// Upper bounds (inclusive) of all ranges but the last, ascending.
     bounds: Vec<u64>,
-    /// How many came, a range each.
+    /// Arrivals by range.
     pub arrived: Vec<u64>,
-    /// How many of them were dropped.
+    /// Drops by range.
     pub dropped: Vec<u64>,
 }
 
 impl PriorityCounts {
-    /// Counts nothing yet; none if there are no bounds.
+    /// Creates zero counts; `None` without bounds.
     pub fn new(bounds: &[Bytes]) -> Option<Self> {
         let ranges = bounds.len() + 1;
         let bounds: Vec<u64> = bounds.iter().map(|bound| bound.0).collect();
@@ -29,14 +29,14 @@ impl PriorityCounts {
         counts.then(|| self.bounds.partition_point(|bound| *bound < priority))
     }
 
-    /// A packet has come.
+    /// Counts an arrival.
     pub fn count_arrival(&mut self, packet: &Packet) {
         if let Some(range) = self.range(packet) {
             self.arrived[range] += 1;
         }
     }
 
-    /// A packet that had come was dropped.
+    /// Counts the drop of a packet whose arrival was counted.
     pub fn count_drop(&mut self, packet: &Packet) {
         if let Some(range) = self.range(packet) {
             self.dropped[range] += 1;

@@ -1,71 +1,71 @@
-//! Numbers in chains: each number has a place between two others, and goes from anywhere at the same cost.
+//! Doubly linked lists of numbers with removal in constant time.
 
-/// Stands for no number.
+/// Marks the absence of a number.
 const NONE: u32 = u32::MAX;
 
-/// The first and the last number of a chain.
+/// Ends of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
-    /// The first, or `u32::MAX`.
-    pub first: u32,
-    /// The last, or `u32::MAX`.
-    pub last: u32,
+pub struct List {
+    /// First number, or `u32::MAX`.
+    pub head: u32,
+    /// Last number, or `u32::MAX`.
+    pub tail: u32,
 }
 
-impl Chain {
-    /// Without numbers.
-    pub const EMPTY: Self = Self { first: NONE, last: NONE };
+impl List {
+    /// List without numbers.
+    pub const EMPTY: Self = Self { head: NONE, tail: NONE };
 }
 
-/// What comes before and after a number in its chain.
+/// Previous and next number in the list.
 #[derive(Clone, Copy, Debug)]
-struct Around {
-    before: u32,
-    after: u32,
+struct Neighbours {
+    previous: u32,
+    next: u32,
 }
 
-/// The neighbours of every number; a number is in one chain at most.
+/// Neighbours of every number. A number is in at most one list.
 #[derive(Debug, Default)]
-pub struct Links(Vec<Around>);
+pub struct LinkedLists(Vec<Neighbours>);
 
-impl Links {
-    /// Puts a number at the end of a chain.
-    pub fn append(&mut self, chain: &mut Chain, number: u32) {
-        let Chain { first, last } = *chain;
+impl LinkedLists {
+    /// Appends a number to a list.
+    pub fn append(&mut self, list: &mut List, number: u32) {
+        let List { head, tail } = *list;
         if number as usize >= self.0.len() {
-            self.0.resize(number as usize + 1, Around { before: NONE, after: NONE });
+            self.0.resize(number as usize + 1, Neighbours { previous: NONE, next: NONE });
         }
-        self.0[number as usize] = Around { before: last, after: NONE };
-        match first {
-            NONE => chain.first = number,
-            _ => self.0[last as usize].after = number,
+        self.0[number as usize] = Neighbours { previous: tail, next: NONE };
+        match head {
+            NONE => list.head = number,
+            _ => self.0[tail as usize].next = number,
         }
-        chain.last = number;
+        list.tail = number;
     }
 
-    /// Whether a number in a chain is its first or its last, so that the chain changes with it.
-    pub fn is_at_end(&self, number: u32) -> bool {
-        let Around { before, after } = self.0[number as usize];
-        before == NONE || after == NONE
+    /// Returns true if a listed number is the head or the tail of its list.
+    pub fn is_end(&self, number: u32) -> bool {
+        let Neighbours { previous, next } = self.0[number as usize];
+        previous == NONE || next == NONE
     }
 
-    /// Takes a number that stands between two others out of its chain.
-    pub fn remove_inside(&mut self, number: u32) {
-        let Around { before, after } = self.0[number as usize];
-        self.0[before as usize].after = after;
-        self.0[after as usize].before = before;
+    /// Removes a number that is neither head nor tail.
+    pub fn remove_inner(&mut self, number: u32) {
+        let Neighbours { previous, next } = self.0[number as usize];
+        self.0[previous as usize].next = next;
+        self.0[next as usize].previous = previous;
     }
 
-    /// Takes a number out of its chain.
-    pub fn remove(&mut self, chain: &mut Chain, number: u32) {
-        let Around { before, after } = self.0[number as usize];
-        match before {
-            NONE => chain.first = after,
-            _ => self.0[before as usize].after = after,
+    /// Removes a number from its list.
+    pub fn remove(&mut self, list: &mut List, number: u32) {
+        let Neighbours { previous, next } = self.0[number as usize];
+        match previous {
+            NONE => list.head = next,
+            _ => self.0[previous as usize].next = next,
         }
-        match after {
-            NONE => chain.last = before,
-            _ => self.0[after as usize].before = before,
+        match next {
+            NONE => list.tail = previous,
+            _ => self.0[next as usize].previous = previous,
         }
     }
 }
@@ -75,27 +75,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_from_anywhere_and_come_at_the_end() {
-        let (mut links, mut chain) = (Links::default(), Chain::EMPTY);
-        let all = |links: &Links, chain: Chain| -> Vec<u32> {
+    fn numbers_are_appended_and_removed_anywhere() {
+        let (mut lists, mut list) = (LinkedLists::default(), List::EMPTY);
+        let all = |lists: &LinkedLists, list: List| -> Vec<u32> {
             let some = |number: u32| Some(number).filter(|number| *number != NONE);
-            let after = |number: &u32| some(links.0[*number as usize].after);
-            std::iter::successors(some(chain.first), after).collect()
+            let next = |number: &u32| some(lists.0[*number as usize].next);
+            std::iter::successors(some(list.head), next).collect()
         };
-        (0..5).for_each(|number| links.append(&mut chain, number));
-        assert_eq!(
-            (links.is_at_end(0), links.is_at_end(2), links.is_at_end(4)),
-            (true, false, true)
-        );
-        links.remove_inside(2);
-        links.remove(&mut chain, 0);
-        links.remove(&mut chain, 4);
-        assert_eq!((all(&links, chain), chain), (vec![1, 3], Chain { first: 1, last: 3 }));
-        links.append(&mut chain, 0);
-        links.remove(&mut chain, 3);
-        assert_eq!(all(&links, chain), [1, 0]);
-        links.remove(&mut chain, 1);
-        links.remove(&mut chain, 0);
-        assert_eq!(chain, Chain::EMPTY);
+        (0..5).for_each(|number| lists.append(&mut list, number));
+        assert_eq!((lists.is_end(0), lists.is_end(2), lists.is_end(4)), (true, false, true));
+        lists.remove_inner(2);
+        lists.remove(&mut list, 0);
+        lists.remove(&mut list, 4);
+        assert_eq!((all(&lists, list), list), (vec![1, 3], List { head: 1, tail: 3 }));
+        lists.append(&mut list, 0);
+        lists.remove(&mut list, 3);
+        assert_eq!(all(&lists, list), [1, 0]);
+        lists.remove(&mut list, 1);
+        lists.remove(&mut list, 0);
+        assert_eq!(list, List::EMPTY);
     }
 }

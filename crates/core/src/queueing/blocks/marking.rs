@@ -1,83 +1,83 @@
-//! First in, first out with a marking rule: what ECN disciplines on the instantaneous queue share.
+//! FIFO with ECN marking by the instantaneous queue length.
 
-use super::tail_limit::Limit;
+use super::tail_drop::TailDrop;
 use crate::base::random::Random;
 use crate::model::packet::Packet;
 use crate::queueing::{Admission, Backlog, Context, Fifo, PortQueue, Queue, QueueState, Verdict};
 
 crate::choices! {
-    /// When a queue marks.
+    /// Time at which a queue decides whether to mark a packet.
     pub enum MarkAt {
-        /// As a packet arrives, by what it finds waiting.
+        /// On arrival, by the backlog that the packet finds.
         Arrival = "arrival",
-        /// As its transmission starts, by what it leaves waiting.
+        /// At the start of transmission, by the backlog that the packet leaves behind.
         Departure = "departure",
     }
 }
 
-/// Whether to mark a packet, by what waits besides it.
-pub trait Rule: Send + 'static {
-    /// Nothing is marked while fewer bytes than this wait. By default something may always be.
+/// Marking rule by the backlog without the packet itself.
+pub trait MarkingRule: Send + 'static {
+    /// Returns the backlog in bytes below which no packet is marked. The default is 0.
     fn accepts_all_below(&self) -> u64 {
         0
     }
 
-    /// Judges a packet that finds, or leaves, `backlog`.
-    fn marks(&self, backlog: Backlog, random: &mut Random) -> bool;
+    /// Returns true if a packet that finds, or leaves behind, `backlog` is to be marked.
+    fn should_mark(&self, backlog: Backlog, random: &mut Random) -> bool;
 }
 
-/// The queue that applies `rule` at the given moment.
-pub fn build(rule: impl Rule, mark_at: MarkAt, limit: Limit) -> PortQueue {
+/// Builds the queue that applies `rule` at the given time.
+pub fn build(rule: impl MarkingRule, mark_at: MarkAt, tail_drop: TailDrop) -> PortQueue {
     match mark_at {
-        MarkAt::Arrival => PortQueue::OnArrival(Box::new(AtArrival { rule, limit })),
+        MarkAt::Arrival => PortQueue::OnArrival(Box::new(MarkOnArrival { rule, tail_drop })),
         MarkAt::Departure => {
-            let waiting = Fifo::new(Box::new(limit));
-            PortQueue::OnDeparture(Box::new(AtDeparture { rule, waiting }))
+            let fifo = Fifo::new(Box::new(tail_drop));
+            PortQueue::OnDeparture(Box::new(MarkOnDeparture { rule, fifo }))
         }
     }
 }
 
-struct AtArrival<R> {
+struct MarkOnArrival<R> {
     rule: R,
-    limit: Limit,
+    tail_drop: TailDrop,
 }
 
-impl<R: Rule> Admission for AtArrival<R> {
+impl<R: MarkingRule> Admission for MarkOnArrival<R> {
     fn accepts_all_below(&self) -> u64 {
-        self.rule.accepts_all_below().min(self.limit.accepts_all_below())
+        self.rule.accepts_all_below().min(self.tail_drop.accepts_all_below())
     }
 
     fn admit(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
-        match self.limit.admit(packet, state, random) {
-            Verdict::Accept if self.rule.marks(state.backlog, random) => Verdict::Mark,
+        match self.tail_drop.admit(packet, state, random) {
+            Verdict::Accept if self.rule.should_mark(state.backlog, random) => Verdict::Mark,
             verdict => verdict,
         }
     }
 }
 
-struct AtDeparture<R> {
+struct MarkOnDeparture<R> {
     rule: R,
-    waiting: Fifo,
+    fifo: Fifo,
 }
 
-impl<R: Rule> Queue for AtDeparture<R> {
+impl<R: MarkingRule> Queue for MarkOnDeparture<R> {
     fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
-        self.waiting.enqueue(packet, context);
+        self.fifo.enqueue(packet, context);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut packet = self.waiting.dequeue(context)?;
-        if self.rule.marks(self.waiting.backlog(), context.random) {
+        let mut packet = self.fifo.dequeue(context)?;
+        if self.rule.should_mark(self.fifo.backlog(), context.random) {
             context.mark(&mut packet);
         }
         Some(packet)
     }
 
     fn backlog(&self) -> Backlog {
-        self.waiting.backlog()
+        self.fifo.backlog()
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.for_each_packet(visit);
+        self.fifo.for_each_packet(visit);
     }
 }

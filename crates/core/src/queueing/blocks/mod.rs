@@ -5,9 +5,9 @@ pub mod class_scheduler;
 pub mod deficit_round_robin;
 #[cfg(test)]
 pub(crate) mod fixture;
-pub mod flow_table;
+pub mod flow_queues;
 pub mod linked_lists;
 pub mod marking;
 pub mod priority_store;
-pub mod tail_limit;
+pub mod tail_drop;
 pub mod winner_tree;

@@ -1,154 +1,160 @@
-//! Packets that wait by rank: the best is asked for, and the worst.
+//! Store of packets ordered by priority, with access to the best and the worst packet.
 //!
-//! The smaller number is the better priority; of equals, whoever came later is the worse. Few packets are
-//! searched one by one, as they lie side by side; many are found at a cost that does not grow with them.
+//! The smaller number is the better priority. Among equals, the packet that arrived later is the
+//! worse. Few packets are searched linearly, which is fast in contiguous memory. Many packets are
+//! indexed, so that the cost of an operation grows with the logarithm of their number.
 
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxBuildHasher;
 
-use super::linked_lists::{Chain, Links};
+use super::linked_lists::{LinkedLists, List};
 use super::winner_tree::{WinnerTree, key};
 use crate::model::packet::{FlowNumber, Packet};
 
-/// The most that are searched one by one.
-const FEW: usize = 48;
+/// Largest number of packets that are searched linearly.
+const LINEAR_SEARCH_LIMIT: usize = 48;
 
-/// Packets that wait.
+/// Store of packets.
 pub struct PriorityStore {
-    /// Whether the earliest packet of the best flow goes instead of its best.
+    /// If true, the earliest packet of the best flow is returned instead of its best packet.
     in_order: bool,
-    /// In the order in which they came. None is here while there are many.
-    few: Vec<Packet>,
-    many: Many,
+    /// Packets in order of arrival. Empty while the packets are indexed.
+    linear: Vec<Packet>,
+    indexed: IndexedPackets,
 }
 
 impl PriorityStore {
-    /// Without packets; says whether the earliest packet of the best flow is to go instead of its best.
+    /// Creates an empty store. `in_order`: return the earliest packet of the best flow instead of
+    /// its best packet.
     pub fn new(in_order: bool) -> Self {
-        Self { in_order, few: Vec::with_capacity(FEW), many: Many::default() }
+        Self {
+            in_order,
+            linear: Vec::with_capacity(LINEAR_SEARCH_LIMIT),
+            indexed: IndexedPackets::default(),
+        }
     }
 
     /// Adds a packet.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
-        if self.many.count == 0 {
-            if self.few.len() < FEW {
-                return self.few.push(packet);
+        if self.indexed.count == 0 {
+            if self.linear.len() < LINEAR_SEARCH_LIMIT {
+                return self.linear.push(packet);
             }
-            self.few.drain(..).for_each(|packet| self.many.push(packet));
+            self.linear.drain(..).for_each(|packet| self.indexed.push(packet));
         }
-        self.many.push(packet);
+        self.indexed.push(packet);
     }
 
-    /// Takes out the packet that goes next.
+    /// Removes and returns the packet to transmit next.
     #[inline]
-    pub fn take_best(&mut self) -> Option<Packet> {
-        if self.many.count > 0 {
-            return self.many.take_best(self.in_order);
+    pub fn pop_best(&mut self) -> Option<Packet> {
+        if self.indexed.count > 0 {
+            return self.indexed.pop_best(self.in_order);
         }
-        let best = (0..self.few.len()).min_by_key(|place| self.few[*place].priority())?;
-        let flow = self.few[best].flow;
-        let first = self.few.iter().position(|packet| packet.flow == flow);
-        Some(self.few.remove(first.filter(|_| self.in_order).unwrap_or(best)))
+        let best = (0..self.linear.len()).min_by_key(|slot| self.linear[*slot].priority())?;
+        let flow = self.linear[best].flow;
+        let first = self.linear.iter().position(|packet| packet.flow == flow);
+        Some(self.linear.remove(first.filter(|_| self.in_order).unwrap_or(best)))
     }
 
-    /// Takes out the worst packet.
-    pub fn take_worst(&mut self) -> Option<Packet> {
-        if self.many.count > 0 {
-            return self.many.ranks.greatest().map(|worst| self.many.take(worst));
+    /// Removes and returns the worst packet.
+    pub fn pop_worst(&mut self) -> Option<Packet> {
+        if self.indexed.count > 0 {
+            return self.indexed.ranks.max().map(|worst| self.indexed.remove(worst));
         }
-        let worst = (0..self.few.len()).max_by_key(|place| self.few[*place].priority())?;
-        Some(self.few.remove(worst))
+        let worst = (0..self.linear.len()).max_by_key(|slot| self.linear[*slot].priority())?;
+        Some(self.linear.remove(worst))
     }
 
-    /// Shows every packet.
+    /// Calls `visit` for every packet, in unspecified order.
     pub fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.few.iter().for_each(&mut *visit);
-        self.many.for_each_packet(visit);
+        self.linear.iter().for_each(&mut *visit);
+        self.indexed.for_each_packet(visit);
     }
 }
 
-/// Many packets, in numbered places.
+/// Packets in numbered slots, indexed by priority and flow.
 #[derive(Default)]
-struct Many {
+struct IndexedPackets {
     count: usize,
-    /// How many have come.
+    /// Number of packets that have been added.
     arrivals: u64,
     ranks: WinnerTree,
-    chains: Chains,
-    /// By place.
+    flow_lists: FlowLists,
+    /// Packets by slot.
     packets: Vec<Packet>,
-    /// Places that are empty.
+    /// Empty slots.
     free: Vec<u32>,
 }
 
-impl Many {
+impl IndexedPackets {
     fn push(&mut self, packet: Packet) {
-        let place = if let Some(place) = self.free.pop() {
-            self.packets[place as usize] = packet;
-            place
+        let slot = if let Some(slot) = self.free.pop() {
+            self.packets[slot as usize] = packet;
+            slot
         } else {
             self.packets.push(packet);
             self.packets.len() as u32 - 1
         };
         self.count += 1;
         self.arrivals += 1;
-        self.ranks.put(place, key(packet.priority(), self.arrivals));
-        self.chains.append(packet.flow, place);
+        self.ranks.insert(slot, key(packet.priority(), self.arrivals));
+        self.flow_lists.append(packet.flow, slot);
     }
 
-    fn take_best(&mut self, in_order: bool) -> Option<Packet> {
-        let best = self.ranks.least()?;
-        let first = self.chains.first(self.packets[best as usize].flow);
-        Some(self.take(first.filter(|_| in_order).unwrap_or(best)))
+    fn pop_best(&mut self, in_order: bool) -> Option<Packet> {
+        let best = self.ranks.min()?;
+        let first = self.flow_lists.first(self.packets[best as usize].flow);
+        Some(self.remove(first.filter(|_| in_order).unwrap_or(best)))
     }
 
-    fn take(&mut self, place: u32) -> Packet {
-        let packet = self.packets[place as usize];
+    fn remove(&mut self, slot: u32) -> Packet {
+        let packet = self.packets[slot as usize];
         self.count -= 1;
-        self.ranks.clear(place);
-        self.free.push(place);
-        self.chains.remove(packet.flow, place);
+        self.ranks.remove(slot);
+        self.free.push(slot);
+        self.flow_lists.remove(packet.flow, slot);
         packet
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        let mut is_taken = vec![true; self.packets.len()];
-        self.free.iter().for_each(|place| is_taken[*place as usize] = false);
-        let placed = self.packets.iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
-        placed.map(|(packet, _)| packet).for_each(visit);
+        let mut is_used = vec![true; self.packets.len()];
+        self.free.iter().for_each(|slot| is_used[*slot as usize] = false);
+        let used = self.packets.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+        used.map(|(packet, _)| packet).for_each(visit);
     }
 }
 
-/// The packets of each flow as a chain of places, in the order in which they came.
+/// Slots of each flow's packets, in order of arrival.
 #[derive(Default)]
-struct Chains {
-    /// Looked up, never walked, so that its order does not matter.
+struct FlowLists {
+    /// Accessed by key only, so the iteration order does not matter.
     #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    flows: std::collections::HashMap<FlowNumber, Chain, FxBuildHasher>,
-    links: Links,
+    flows: std::collections::HashMap<FlowNumber, List, FxBuildHasher>,
+    lists: LinkedLists,
 }
 
-impl Chains {
-    /// The place of a flow's earliest packet.
+impl FlowLists {
+    /// Returns the slot of a flow's earliest packet.
     fn first(&self, flow: FlowNumber) -> Option<u32> {
-        self.flows.get(&flow).map(|chain| chain.first)
+        self.flows.get(&flow).map(|list| list.head)
     }
 
-    fn append(&mut self, flow: FlowNumber, place: u32) {
-        self.links.append(self.flows.entry(flow).or_insert(Chain::EMPTY), place);
+    fn append(&mut self, flow: FlowNumber, slot: u32) {
+        self.lists.append(self.flows.entry(flow).or_insert(List::EMPTY), slot);
     }
 
-    fn remove(&mut self, flow: FlowNumber, place: u32) {
-        // Most of those that are dropped stand inside, which spares looking the flow up.
-        if !self.links.is_at_end(place) {
-            return self.links.remove_inside(place);
+    fn remove(&mut self, flow: FlowNumber, slot: u32) {
+        // Most dropped packets are inner ones, which need no lookup of the flow.
+        if !self.lists.is_end(slot) {
+            return self.lists.remove_inner(slot);
         }
-        if let Entry::Occupied(mut chain) = self.flows.entry(flow) {
-            self.links.remove(chain.get_mut(), place);
-            if *chain.get() == Chain::EMPTY {
-                chain.remove();
+        if let Entry::Occupied(mut list) = self.flows.entry(flow) {
+            self.lists.remove(list.get_mut(), slot);
+            if *list.get() == List::EMPTY {
+                list.remove();
             }
         }
     }
@@ -162,35 +168,41 @@ mod tests {
     use crate::model::packet::{Format, Header, Kind};
 
     #[test]
-    fn few_become_many_and_few_again_in_the_same_order() {
+    fn linear_and_indexed_storage_agree_as_packets_come_and_go() {
         let format: Format = defaults();
         let packet = |sequence: u32| {
             let priority = Header::Priority(u64::from(sequence * 37 % 101));
             let control = format.control(Kind::Data, sequence % 7, Time::ZERO);
             Packet { sequence, ..control }.with_header(priority)
         };
-        for (in_order, most) in [(true, FEW), (true, 3 * FEW), (false, FEW), (false, 3 * FEW)] {
-            let mut ranked = PriorityStore::new(in_order);
+        for (in_order, count) in [
+            (true, LINEAR_SEARCH_LIMIT),
+            (true, 3 * LINEAR_SEARCH_LIMIT),
+            (false, LINEAR_SEARCH_LIMIT),
+            (false, 3 * LINEAR_SEARCH_LIMIT),
+        ] {
+            let mut store = PriorityStore::new(in_order);
             for _ in 0..2 {
-                let mut plain: Vec<Packet> = (0..most as u32).map(packet).collect();
-                for packet in &plain {
-                    ranked.push(*packet);
+                let mut expected: Vec<Packet> = (0..count as u32).map(packet).collect();
+                for packet in &expected {
+                    store.push(*packet);
                 }
-                let mut seen = 0;
-                ranked.for_each_packet(&mut |_| seen += 1);
-                assert_eq!(seen, most);
-                let worst = plain.iter().max_by_key(|packet| packet.priority()).copied();
-                assert_eq!(ranked.take_worst(), worst);
-                plain.retain(|packet| Some(*packet) != worst);
-                while let Some(best) = plain.iter().min_by_key(|packet| packet.priority()).copied()
+                let mut visited = 0;
+                store.for_each_packet(&mut |_| visited += 1);
+                assert_eq!(visited, count);
+                let worst = expected.iter().max_by_key(|packet| packet.priority()).copied();
+                assert_eq!(store.pop_worst(), worst);
+                expected.retain(|packet| Some(*packet) != worst);
+                while let Some(best) =
+                    expected.iter().min_by_key(|packet| packet.priority()).copied()
                 {
                     let is_next = |packet: &&Packet| packet.flow == best.flow;
-                    let first = plain.iter().find(is_next).filter(|_| in_order).copied();
+                    let first = expected.iter().find(is_next).filter(|_| in_order).copied();
                     let next = first.unwrap_or(best);
-                    assert_eq!(ranked.take_best(), Some(next));
-                    plain.retain(|packet| *packet != next);
+                    assert_eq!(store.pop_best(), Some(next));
+                    expected.retain(|packet| *packet != next);
                 }
-                assert_eq!((ranked.take_best(), ranked.take_worst()), (None, None));
+                assert_eq!((store.pop_best(), store.pop_worst()), (None, None));
             }
         }
     }

@@ -1,118 +1,118 @@
-//! Keys in numbered places, of which the least and the greatest are known at once.
+//! Winner tree: numbered slots with keys, and the slots of the minimum and the maximum key in
+//! constant time.
 //!
-//! A tournament: every node of a complete binary tree knows the least and the greatest key below it, so a
-//! change costs a walk from a leaf to the root, however many keys there are, and no memory.
+//! Every node of a complete binary tree stores the slots of the minimum and the maximum key below
+//! it. A change updates the path from the leaf to the root and allocates no memory.
 
-/// A rank among packets that wait: its priority, then when it came, as one number, which the processor
-/// compares without a jump to guess.
+/// Rank of a queued packet: priority, then order of arrival, in one integer, which is compared
+/// without a branch.
 pub type Key = u128;
 
-/// The key of what has this priority and came as the so many-th.
+/// Returns the key of a priority and an order of arrival.
 pub fn key(priority: u64, order: u64) -> Key {
     u128::from(priority) << 64 | u128::from(order)
 }
 
-/// The places of the least and of the greatest key below a node.
+/// Slots of the minimum and the maximum key below a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Winners {
-    least: u32,
-    greatest: u32,
+struct Extremes {
+    min: u32,
+    max: u32,
 }
 
-/// A place's key, as it stands among others for the least and for the greatest: an empty place wins
-/// neither.
+/// Key of a slot for both comparisons. An empty slot wins neither.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
-    least: Key,
-    greatest: Key,
+    min: Key,
+    max: Key,
 }
 
-const EMPTY: Leaf = Leaf { least: Key::MAX, greatest: 0 };
+const EMPTY: Leaf = Leaf { min: Key::MAX, max: 0 };
 
-/// The tree; places are numbered from 0, and keys lie above 0 and below the greatest number.
+/// Winner tree. Slots are numbered from 0. Keys are above 0 and below `Key::MAX`.
 #[derive(Debug)]
 pub struct WinnerTree {
-    /// By place.
+    /// Leaves by slot.
     leaves: Vec<Leaf>,
-    /// The root is 1; the children of a node are twice its number and the next, and those of the last
-    /// nodes are places.
-    nodes: Vec<Winners>,
+    /// Nodes; the root is 1. The children of node n are 2n and 2n + 1; the children of the last
+    /// nodes are slots.
+    nodes: Vec<Extremes>,
 }
 
 impl Default for WinnerTree {
-    /// Without keys, and with room for eight to begin with.
+    /// Creates an empty tree with eight slots.
     fn default() -> Self {
-        let mut tournament = Self { leaves: vec![EMPTY; 4], nodes: Vec::new() };
-        tournament.grow();
-        tournament
+        let mut tree = Self { leaves: vec![EMPTY; 4], nodes: Vec::new() };
+        tree.grow();
+        tree
     }
 }
 
 impl WinnerTree {
-    /// Puts a key at a place, which must be empty.
-    pub fn put(&mut self, place: u32, key: Key) {
-        while place as usize >= self.leaves.len() {
+    /// Stores a key in an empty slot.
+    pub fn insert(&mut self, slot: u32, key: Key) {
+        while slot as usize >= self.leaves.len() {
             self.grow();
         }
-        self.settle(place, Leaf { least: key, greatest: key });
+        self.update(slot, Leaf { min: key, max: key });
     }
 
-    /// Empties a place.
-    pub fn clear(&mut self, place: u32) {
-        self.settle(place, EMPTY);
+    /// Empties a slot.
+    pub fn remove(&mut self, slot: u32) {
+        self.update(slot, EMPTY);
     }
 
-    /// The place of the least key.
-    pub fn least(&self) -> Option<u32> {
-        let place = self.nodes[1].least;
-        (self.leaves[place as usize].least < Key::MAX).then_some(place)
+    /// Returns the slot of the minimum key.
+    pub fn min(&self) -> Option<u32> {
+        let slot = self.nodes[1].min;
+        (self.leaves[slot as usize].min < Key::MAX).then_some(slot)
     }
 
-    /// The place of the greatest key.
-    pub fn greatest(&self) -> Option<u32> {
-        let place = self.nodes[1].greatest;
-        (self.leaves[place as usize].greatest > 0).then_some(place)
+    /// Returns the slot of the maximum key.
+    pub fn max(&self) -> Option<u32> {
+        let slot = self.nodes[1].max;
+        (self.leaves[slot as usize].max > 0).then_some(slot)
     }
 
-    /// Sets a leaf and decides again what hangs on it, up to where it makes no difference.
-    fn settle(&mut self, place: u32, leaf: Leaf) {
-        self.leaves[place as usize] = leaf;
-        let mut node = place as usize + self.leaves.len();
+    /// Sets a leaf and updates its ancestors until they no longer change.
+    fn update(&mut self, slot: u32, leaf: Leaf) {
+        self.leaves[slot as usize] = leaf;
+        let mut node = slot as usize + self.leaves.len();
         while node > 1 {
             node /= 2;
-            let winners = self.decide(node);
-            let is_concerned = winners.least == place || winners.greatest == place;
-            if winners == self.nodes[node] && !is_concerned {
+            let extremes = self.extremes_of_children(node);
+            let includes_slot = extremes.min == slot || extremes.max == slot;
+            if extremes == self.nodes[node] && !includes_slot {
                 return;
             }
-            self.nodes[node] = winners;
+            self.nodes[node] = extremes;
         }
     }
 
-    /// Who wins at a node.
-    fn decide(&self, node: usize) -> Winners {
+    /// Returns the extremes of a node's children.
+    fn extremes_of_children(&self, node: usize) -> Extremes {
         let child = |child: usize| {
-            let place = child.wrapping_sub(self.leaves.len());
-            let alone = Winners { least: place as u32, greatest: place as u32 };
-            if child < self.leaves.len() { self.nodes[child] } else { alone }
+            let slot = child.wrapping_sub(self.leaves.len());
+            let leaf_extremes = Extremes { min: slot as u32, max: slot as u32 };
+            if child < self.leaves.len() { self.nodes[child] } else { leaf_extremes }
         };
         let (a, b) = (child(2 * node), child(2 * node + 1));
-        let leaf = |place: u32| self.leaves[place as usize];
-        let is_less = leaf(a.least).least <= leaf(b.least).least;
-        let is_greater = leaf(a.greatest).greatest >= leaf(b.greatest).greatest;
-        Winners {
-            least: if is_less { a.least } else { b.least },
-            greatest: if is_greater { a.greatest } else { b.greatest },
+        let leaf = |slot: u32| self.leaves[slot as usize];
+        let is_less = leaf(a.min).min <= leaf(b.min).min;
+        let is_greater = leaf(a.max).max >= leaf(b.max).max;
+        Extremes {
+            min: if is_less { a.min } else { b.min },
+            max: if is_greater { a.max } else { b.max },
         }
     }
 
-    /// Doubles the number of places.
+    /// Doubles the number of slots.
     fn grow(&mut self) {
-        let places = 2 * self.leaves.len();
-        self.leaves.resize(places, EMPTY);
-        self.nodes = vec![Winners { least: 0, greatest: 0 }; places];
-        for node in (1..places).rev() {
-            self.nodes[node] = self.decide(node);
+        let slots = 2 * self.leaves.len();
+        self.leaves.resize(slots, EMPTY);
+        self.nodes = vec![Extremes { min: 0, max: 0 }; slots];
+        for node in (1..slots).rev() {
+            self.nodes[node] = self.extremes_of_children(node);
         }
     }
 }
@@ -125,21 +125,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_least_and_the_greatest_are_those_of_a_plain_list(
+        fn min_and_max_equal_those_of_a_list(
             steps in prop::collection::vec((0_u32..40, 0_u64..20), 1..200),
         ) {
-            let mut tournament = WinnerTree::default();
-            let mut plain: BTreeMap<u32, Key> = BTreeMap::new();
-            for (order, (place, priority)) in (1..).zip(steps) {
-                if plain.remove(&place).is_some() {
-                    tournament.clear(place);
+            let mut tree = WinnerTree::default();
+            let mut expected: BTreeMap<u32, Key> = BTreeMap::new();
+            for (order, (slot, priority)) in (1..).zip(steps) {
+                if expected.remove(&slot).is_some() {
+                    tree.remove(slot);
                 } else {
-                    plain.insert(place, key(priority, order));
-                    tournament.put(place, key(priority, order));
+                    expected.insert(slot, key(priority, order));
+                    tree.insert(slot, key(priority, order));
                 }
-                let least = plain.iter().min_by_key(|entry| entry.1).map(|entry| *entry.0);
-                let greatest = plain.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0);
-                prop_assert_eq!((tournament.least(), tournament.greatest()), (least, greatest));
+                let min = expected.iter().min_by_key(|entry| entry.1).map(|entry| *entry.0);
+                let max = expected.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0);
+                prop_assert_eq!((tree.min(), tree.max()), (min, max));
             }
         }
     }

@@ -1,26 +1,26 @@
-//! DCQCN's RED: a profile on the instantaneous queue, without averaging, that marks and never
-//! drops.
+//! RED profile of DCQCN: marks by the instantaneous queue length, without averaging, and does not
+//! drop.
 
 use super::{Backlog, Capacity, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive, positive_fraction};
 use crate::base::units::{Bytes, Rate};
-use crate::queueing::blocks::marking::{self, MarkAt, Rule};
-use crate::queueing::blocks::tail_limit::Limit;
+use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
+use crate::queueing::blocks::tail_drop::TailDrop;
 
 crate::parameters! {
-    /// RED profile of DCQCN: marks with a probability that grows with the instantaneous queue
-    /// ([dcqcn15]), by default as packets depart, as [ecndelay16] explains it.
+    /// RED profile of DCQCN: the marking probability grows with the instantaneous queue length
+    /// ([dcqcn15]). By default packets are marked on departure, as explained in [ecndelay16].
     pub struct Config {
-        /// Up to this queue nothing is marked ([dcqcn15]: 5 KB).
+        /// Queue length up to which no packet is marked ([dcqcn15]: 5 KB).
         pub kmin: Bytes = Bytes(5_000);
-        /// Above this queue everything is marked ([dcqcn15]: 200 KB).
+        /// Queue length above which all packets are marked ([dcqcn15]: 200 KB).
         pub kmax: Bytes = Bytes(200_000), where positive;
-        /// Probability just below `kmax` ([dcqcn15]: 1 %).
+        /// Marking probability at `kmax` ([dcqcn15]: 1 %).
         pub pmax: f64 = 0.01, where positive_fraction;
-        /// The moment that decides.
+        /// Time of the marking decision.
         pub mark_at: MarkAt = MarkAt::Departure;
-        /// The most that waits, in bytes or packets; none for a queue without limit of its own.
+        /// Capacity in bytes or packets. `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
     check |red| {
@@ -34,8 +34,8 @@ crate::parameters! {
 
 impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
-        let profile = Profile { kmin: self.kmin.0, kmax: self.kmax.0, pmax: self.pmax };
-        marking::build(profile, self.mark_at, Limit(self.capacity))
+        let profile = MarkingProfile { kmin: self.kmin.0, kmax: self.kmax.0, pmax: self.pmax };
+        marking::build(profile, self.mark_at, TailDrop(self.capacity))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -43,14 +43,14 @@ impl QueueKind for Config {
     }
 }
 
-struct Profile {
+struct MarkingProfile {
     kmin: u64,
     kmax: u64,
     pmax: f64,
 }
 
-impl Profile {
-    /// Probability of a mark when `bytes` wait.
+impl MarkingProfile {
+    /// Returns the marking probability at a queue length of `bytes`.
     fn probability(&self, bytes: u64) -> f64 {
         if bytes <= self.kmin {
             0.0
@@ -62,12 +62,12 @@ impl Profile {
     }
 }
 
-impl Rule for Profile {
+impl MarkingRule for MarkingProfile {
     fn accepts_all_below(&self) -> u64 {
         self.kmin
     }
 
-    fn marks(&self, backlog: Backlog, random: &mut Random) -> bool {
+    fn should_mark(&self, backlog: Backlog, random: &mut Random) -> bool {
         let probability = self.probability(backlog.bytes);
         probability > 0.0 && random.uniform() < probability
     }
@@ -75,13 +75,13 @@ impl Rule for Profile {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+    #![expect(clippy::float_cmp, reason = "the profile yields exactly these numbers")]
 
     use super::*;
 
     #[test]
-    fn the_profile_is_flat_then_rises_then_jumps_to_one() {
-        let profile = Profile { kmin: 5_000, kmax: 200_000, pmax: 0.01 };
+    fn the_profile_is_zero_then_linear_then_one() {
+        let profile = MarkingProfile { kmin: 5_000, kmax: 200_000, pmax: 0.01 };
         let at = |bytes| (profile.probability(bytes) * 1e6).round();
         assert_eq!([at(0), at(5_000), at(102_500), at(200_000)], [0.0, 0.0, 5_000.0, 10_000.0]);
         assert_eq!(profile.probability(200_001), 1.0);

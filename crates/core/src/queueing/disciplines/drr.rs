@@ -1,28 +1,29 @@
-//! Deficit round robin: flows take turns, each for a quantum of bytes.
+//! Deficit round robin over flows.
 
 use super::{Capacity, PortQueue, QueueKind};
 use crate::base::schema::positive;
 use crate::base::units::{Bytes, Rate};
-use crate::queueing::blocks::deficit_round_robin::{ETHERNET, RoundRobin};
-use crate::queueing::blocks::flow_table::Buckets;
+use crate::queueing::blocks::deficit_round_robin::{DeficitRoundRobin, ETHERNET_FRAME};
+use crate::queueing::blocks::flow_queues::FlowClassifier;
 
 crate::parameters! {
-    /// Deficit round robin: a line for each flow, which take turns; a flow sends up to a quantum a turn,
-    /// and what it does not use is added to its next ([drr95]). What two flows with packets waiting
-    /// have sent differs by less than a quantum and two packets.
+    /// Deficit round robin: one queue per flow. Each flow sends up to a quantum of bytes per round,
+    /// and its unused deficit carries over ([drr95]). The service of two backlogged flows differs
+    /// by at most a quantum plus two packets.
     pub struct Config {
-        /// What a turn is worth, as bytes on the wire: at least a full packet, so that no turn is for
-        /// nothing ([drr95] §3; Linux: a full Ethernet frame, 1514 B).
-        pub quantum: Bytes = ETHERNET, where positive;
-        /// The most that waits, all flows together, in bytes or packets: when it is full the last packet
-        /// of the longest line is dropped ([drr95] §3); none for a queue without limit of its own.
+        /// Bytes that a flow may send per round, headers included; at least a full packet, so that
+        /// each round serves every backlogged flow ([drr95] §3; Linux: a full Ethernet frame, 1514
+        /// B).
+        pub quantum: Bytes = ETHERNET_FRAME, where positive;
+        /// Total capacity of all flows, in bytes or packets. When it is exceeded, the last packet
+        /// of the longest flow queue is dropped ([drr95] §3). `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
 }
 
 impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
-        let queue = RoundRobin::new(self.quantum, Buckets::new(None), self.capacity);
+        let queue = DeficitRoundRobin::new(self.quantum, FlowClassifier::new(None), self.capacity);
         PortQueue::OnDeparture(Box::new(queue))
     }
 

@@ -1,21 +1,22 @@
-//! The ECN threshold of DCTCP: mark every packet that finds, or leaves, more than K behind.
+//! DCTCP's ECN threshold: marks packets while the queue is longer than K.
 
 use super::{Backlog, Capacity, PortQueue, QueueKind};
 use crate::base::random::Random;
 use crate::base::units::Rate;
-use crate::queueing::blocks::marking::{self, MarkAt, Rule};
-use crate::queueing::blocks::tail_limit::Limit;
+use crate::queueing::blocks::marking::{self, MarkAt, MarkingRule};
+use crate::queueing::blocks::tail_drop::TailDrop;
 
 crate::parameters! {
-    /// ECN threshold: drop-tail that marks by the instantaneous queue ([dctcp10] §3.1).
+    /// ECN threshold: drop-tail queue that marks by the instantaneous queue length ([dctcp10]
+    /// §3.1).
     pub struct Config {
-        /// K: a packet is marked if more than this waits, itself and the packet on the wire not
-        /// counted. None scales with the link: 65 packets of 1500 B at 10 Gb/s ([dctcp10]), never
-        /// under 20.
+        /// K: packets are marked while the backlog exceeds this, without the packet itself and the
+        /// packet in transmission. `none`: scales with the link rate, 65 packets of 1500 B at 10
+        /// Gb/s ([dctcp10]), at least 20 packets.
         pub threshold: Option<Capacity> = None;
-        /// The moment that decides.
+        /// Time of the marking decision.
         pub mark_at: MarkAt = MarkAt::Arrival;
-        /// The most that waits, in bytes or packets; none for a queue without limit of its own.
+        /// Capacity in bytes or packets. `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
 }
@@ -30,7 +31,7 @@ impl Config {
 
 impl QueueKind for Config {
     fn build(&self, rate: Rate) -> PortQueue {
-        marking::build(Threshold(self.threshold(rate)), self.mark_at, Limit(self.capacity))
+        marking::build(StepMarking(self.threshold(rate)), self.mark_at, TailDrop(self.capacity))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -38,9 +39,9 @@ impl QueueKind for Config {
     }
 }
 
-struct Threshold(Capacity);
+struct StepMarking(Capacity);
 
-impl Rule for Threshold {
+impl MarkingRule for StepMarking {
     fn accepts_all_below(&self) -> u64 {
         match self.0 {
             Capacity::Bytes(threshold) => threshold,
@@ -48,7 +49,7 @@ impl Rule for Threshold {
         }
     }
 
-    fn marks(&self, backlog: Backlog, _random: &mut Random) -> bool {
+    fn should_mark(&self, backlog: Backlog, _random: &mut Random) -> bool {
         self.0.exceeded_by(backlog)
     }
 }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_threshold_follows_the_link_rate() {
+    fn the_default_threshold_scales_with_the_link_rate() {
         let config = Config { threshold: None, mark_at: MarkAt::Arrival, capacity: None };
         assert_eq!(config.threshold(Rate::from_gbps(10)), Capacity::Bytes(65 * 1500));
         assert_eq!(config.threshold(Rate::from_gbps(40)), Capacity::Bytes(260 * 1500));

@@ -1,35 +1,37 @@
-//! `FQ-CoDel`: round robin in which flows that come anew go first, and `CoDel` in each line.
+//! FQ-CoDel: deficit round robin with priority for new flows, and CoDel in each flow queue.
 //!
-//! Source: RFC 8290 §4; where it leaves a choice, Linux. `CoDel`'s exception for the last packets looks at
-//! the flow's own line, as RFC 8289 has it; Deviation: Linux looks at the whole queue.
+//! Source: RFC 8290 §4, and Linux where the RFC leaves a choice. CoDel's exception for the last
+//! packets uses the backlog of the flow queue, as in RFC 8289. Deviation: Linux uses the backlog of
+//! the whole queue.
 
 use std::collections::VecDeque;
 
-use super::codel::{Controlled, Law};
+use super::codel::{CodelQueue, ControlLaw};
 use super::{Backlog, Capacity, Context, PortQueue, Queue, QueueKind};
 use crate::base::schema::{defaults, positive, positive_if_given};
 use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Packet;
-use crate::queueing::blocks::deficit_round_robin::ETHERNET;
-use crate::queueing::blocks::flow_table::{Buckets, Flows, Limit};
+use crate::queueing::blocks::deficit_round_robin::ETHERNET_FRAME;
+use crate::queueing::blocks::flow_queues::{FlowClassifier, FlowQueues, LongestQueueDrop};
 
 crate::parameters! {
-    /// `FQ-CoDel`: lines take turns of a quantum, those that have just come to have packets first, and
-    /// `CoDel` drops or marks in each by itself (RFC 8290). So a flow that sends less than a quantum a round
-    /// hardly waits.
+    /// `FQ-CoDel`: deficit round robin over flow queues, with new flows first and `CoDel` in each
+    /// flow queue (RFC 8290). A flow that sends less than a quantum per round has a short queueing
+    /// delay.
     pub struct Config {
-        /// `CoDel`'s law, for each line (RFC 8290 §5.2; with ECN: §5.2.6).
-        pub law: Law = Law { ecn: true, ..defaults() };
-        /// How many lines there are, into which flows are put by a hash, another at each port and under
-        /// each seed (RFC 8290 §5.2.4: 1024); none for one a flow.
+        /// `CoDel`'s control law in each flow queue (RFC 8290 §5.2; with ECN: §5.2.6).
+        pub law: ControlLaw = ControlLaw { ecn: true, ..defaults() };
+        /// Number of flow queues. A hash, different for each port and seed, assigns flows to them
+        /// (RFC 8290 §5.2.4: 1024). `none`: one queue per flow.
         pub queues: Option<u32> = Some(1024), where positive_if_given;
-        /// What a turn is worth, as bytes on the wire: at least a full packet (RFC 8290 §5.2.3: 1514 B).
-        pub quantum: Bytes = ETHERNET, where positive;
-        /// The most that waits, all lines together, in bytes or packets (RFC 8290 §5.2.5: 10240 packets);
-        /// none for a queue without limit of its own.
+        /// Bytes that a flow queue may send per round, headers included; at least a full packet
+        /// (RFC 8290 §5.2.3: 1514 B).
+        pub quantum: Bytes = ETHERNET_FRAME, where positive;
+        /// Total capacity of all flow queues, in bytes or packets (RFC 8290 §5.2.5: 10240 packets).
+        /// `none`: no limit of its own.
         pub capacity: Option<Capacity> = Some(Capacity::Packets(10_240));
-        /// When it is full, the first packets of the line with most bytes are dropped, half of its bytes,
-        /// but at most so many packets at once (Linux: 64).
+        /// Largest number of packets dropped at once from the head of the longest flow queue when
+        /// the capacity is exceeded. At most half of its bytes are dropped (Linux: 64).
         pub drop_batch: u32 = 64, where positive;
     }
 }
@@ -38,11 +40,11 @@ impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
         PortQueue::OnDeparture(Box::new(FqCoDel {
             config: self.clone(),
-            buckets: Buckets::new(self.queues),
-            flows: Flows::default(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            limit: Limit::new(self.capacity),
+            classifier: FlowClassifier::new(self.queues),
+            flows: FlowQueues::default(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+            limit: LongestQueueDrop::new(self.capacity),
             backlog: Backlog::default(),
         }))
     }
@@ -57,73 +59,75 @@ impl QueueKind for Config {
 }
 
 #[derive(Debug, Default)]
-struct Flow {
-    line: Controlled,
-    /// What it may still send of its turn; below zero by what its last packet was over.
-    credit: i64,
-    /// Whether it is in one of the two lists. If not, nothing of it waits.
+struct FlowQueue {
+    packets: CodelQueue,
+    /// Remaining credits in bytes. Negative after a packet that exceeded them.
+    credits: i64,
+    /// True if the queue is in one of the two lists. Otherwise it is empty.
     is_listed: bool,
 }
 
 struct FqCoDel {
     config: Config,
-    buckets: Buckets,
-    flows: Flows<Flow>,
-    /// Lines that have come to have packets, and have not had their turn.
-    new: VecDeque<u32>,
-    /// The other lines, in the order of their turns.
-    old: VecDeque<u32>,
-    limit: Limit,
+    classifier: FlowClassifier,
+    flows: FlowQueues<FlowQueue>,
+    /// Queues that became backlogged and have not used up their first quantum.
+    new_flows: VecDeque<u32>,
+    /// Other queues, in order of service.
+    old_flows: VecDeque<u32>,
+    limit: LongestQueueDrop,
     backlog: Backlog,
 }
 
 impl Queue for FqCoDel {
     fn enqueue(&mut self, packet: Packet, context: &mut Context<'_>) {
-        let (number, _) = self.flows.join(self.buckets.key(packet.flow, context.random));
-        let flow = self.flows.state_mut(number);
-        flow.line.push(packet, context.now);
+        let (index, _) =
+            self.flows.get_or_insert(self.classifier.classify(packet.flow, context.random));
+        let flow = self.flows.get_mut(index);
+        flow.packets.push(packet, context.now);
         self.backlog.add(packet.bytes);
-        self.limit.note(number, flow.line.backlog().bytes);
+        self.limit.set_length(index, flow.packets.backlog().bytes);
         if !flow.is_listed {
             flow.is_listed = true;
-            flow.credit = self.config.quantum.0.cast_signed();
-            self.new.push_back(number);
+            flow.credits = self.config.quantum.0.cast_signed();
+            self.new_flows.push_back(index);
         }
-        while let Some(longest) = self.limit.longest(self.backlog) {
-            self.overflow(longest, context);
+        while let Some(victim) = self.limit.victim(self.backlog) {
+            self.drop_batch(victim, context);
         }
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let number = *list.front()?;
-            let flow = self.flows.state_mut(number);
-            if flow.credit <= 0 {
-                flow.credit += self.config.quantum.0.cast_signed();
+            let is_new = !self.new_flows.is_empty();
+            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let index = *list.front()?;
+            let flow = self.flows.get_mut(index);
+            if flow.credits <= 0 {
+                flow.credits += self.config.quantum.0.cast_signed();
                 list.pop_front();
-                self.old.push_back(number);
+                self.old_flows.push_back(index);
                 continue;
             }
-            let before = flow.line.backlog();
-            let packet = flow.line.pop(&self.config.law, context);
-            let after = flow.line.backlog();
+            let before = flow.packets.backlog();
+            let packet = flow.packets.pop(&self.config.law, context);
+            let after = flow.packets.backlog();
             self.backlog.bytes -= before.bytes - after.bytes;
             self.backlog.packets -= before.packets - after.packets;
             if before != after {
-                self.limit.note(number, after.bytes);
+                self.limit.set_length(index, after.bytes);
             }
             if let Some(packet) = packet {
-                flow.credit -= i64::from(packet.bytes);
+                flow.credits -= i64::from(packet.bytes);
                 return Some(packet);
             }
             list.pop_front();
-            if is_new && !self.old.is_empty() {
-                // Or a flow that sends a packet whenever its last has left would be new for ever.
-                self.old.push_back(number);
+            if is_new && !self.old_flows.is_empty() {
+                // RFC 8290 §4.2: prevents starvation by a flow that sends its next packet whenever its
+                // queue is empty.
+                self.old_flows.push_back(index);
             } else {
-                self.leave(number);
+                self.deactivate(index);
             }
         }
     }
@@ -133,33 +137,33 @@ impl Queue for FqCoDel {
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.flows.states().for_each(|flow| flow.line.for_each_packet(visit));
+        self.flows.states().for_each(|flow| flow.packets.for_each_packet(visit));
     }
 }
 
 impl FqCoDel {
-    /// Drops from the longest line.
-    fn overflow(&mut self, longest: u32, context: &mut Context<'_>) {
-        let line = &mut self.flows.state_mut(longest).line;
-        let half = line.backlog().bytes / 2;
+    /// Drops from the head of the longest queue.
+    fn drop_batch(&mut self, victim: u32, context: &mut Context<'_>) {
+        let packets = &mut self.flows.get_mut(victim).packets;
+        let half = packets.backlog().bytes / 2;
         for _ in 0..self.config.drop_batch {
-            let Some(packet) = line.overflow() else { break };
+            let Some(packet) = packets.drop_head() else { break };
             self.backlog.remove(packet.bytes);
             context.dropped.push(packet);
-            if line.backlog().bytes <= half {
+            if packets.backlog().bytes <= half {
                 break;
             }
         }
-        self.limit.note(longest, line.backlog().bytes);
+        self.limit.set_length(victim, packets.backlog().bytes);
     }
 
-    /// A line without packets leaves the lists. Its number is let go unless its law remembers something,
-    /// which it does for whoever comes under the same key next.
-    fn leave(&mut self, number: u32) {
-        let flow = self.flows.state_mut(number);
+    /// Removes an empty queue from the lists. Its index is released unless its CoDel state affects
+    /// later flows of the same key.
+    fn deactivate(&mut self, index: u32) {
+        let flow = self.flows.get_mut(index);
         flow.is_listed = false;
-        if flow.line.forgets() {
-            self.flows.release(number);
+        if flow.packets.try_reset() {
+            self.flows.release(index);
         }
     }
 }
@@ -169,71 +173,72 @@ mod tests {
     use super::*;
     use crate::base::units::{Duration, Time};
     use crate::model::packet::FlowNumber;
-    use crate::queueing::blocks::fixture::{Bench, bench, packet};
+    use crate::queueing::blocks::fixture::{QueueFixture, fixture, packet};
 
-    fn queue(capacity: u32) -> Bench<dyn Queue> {
+    fn queue(capacity: u32) -> QueueFixture<dyn Queue> {
         let capacity = Some(Capacity::Packets(capacity));
-        bench(&Config { capacity, queues: None, ..defaults() })
+        fixture(&Config { capacity, queues: None, ..defaults() })
     }
 
-    fn fill(bench: &mut Bench<dyn Queue>, flow: FlowNumber, packets: u32) {
-        (0..packets).for_each(|i| drop(bench.push(packet(flow, i, 1500))));
+    fn fill(fixture: &mut QueueFixture<dyn Queue>, flow: FlowNumber, packets: u32) {
+        (0..packets).for_each(|i| drop(fixture.enqueue(packet(flow, i, 1500))));
     }
 
     #[test]
-    fn a_flow_that_comes_goes_before_those_that_stay() {
-        let mut bench = queue(100);
-        fill(&mut bench, 0, 5);
-        fill(&mut bench, 1, 5);
-        // A quantum is 14 B more than a packet: each begins with two, and then they take turns.
-        let order: Vec<_> = (0..6).map(|_| bench.pop().0.unwrap().flow).collect();
+    fn new_flows_precede_old_flows() {
+        let mut fixture = queue(100);
+        fill(&mut fixture, 0, 5);
+        fill(&mut fixture, 1, 5);
+        // The quantum exceeds a packet by 14 B: each flow starts with two packets, and then they
+        // alternate.
+        let order: Vec<_> = (0..6).map(|_| fixture.dequeue().0.unwrap().flow).collect();
         assert_eq!(order, [0, 0, 1, 1, 0, 1]);
-        fill(&mut bench, 2, 1);
-        assert_eq!(bench.empty(), [(2, 0), (0, 3), (1, 3), (0, 4), (1, 4)]);
+        fill(&mut fixture, 2, 1);
+        assert_eq!(fixture.drain(), [(2, 0), (0, 3), (1, 3), (0, 4), (1, 4)]);
     }
 
     #[test]
-    fn who_comes_again_whenever_he_has_gone_starves_nobody() {
-        let mut bench = queue(100);
-        fill(&mut bench, 0, 50);
-        bench.pop();
+    fn a_flow_that_returns_after_each_packet_does_not_starve_others() {
+        let mut fixture = queue(100);
+        fill(&mut fixture, 0, 50);
+        fixture.dequeue();
         let mut sent = [0; 2];
         for _ in 0..40 {
-            fill(&mut bench, 1, 1);
-            sent[bench.pop().0.unwrap().flow as usize] += 1;
+            fill(&mut fixture, 1, 1);
+            sent[fixture.dequeue().0.unwrap().flow as usize] += 1;
         }
         assert!(sent[0] >= 18, "{sent:?}");
     }
 
     #[test]
-    fn a_full_queue_drops_the_first_half_of_the_fattest_line_and_no_more_than_a_batch() {
-        for (capacity, fat, dropped) in [(20, 12, 6), (300, 292, 64)] {
-            let mut bench = queue(capacity);
-            fill(&mut bench, 0, fat);
-            fill(&mut bench, 1, 8);
-            let gone = bench.push(packet(1, 8, 1500));
-            let gone: Vec<_> = gone.iter().map(|packet| (packet.flow, packet.sequence)).collect();
-            assert_eq!(gone, (0..dropped).map(|i| (0, i)).collect::<Vec<_>>());
-            assert_eq!(bench.queue.backlog().packets, capacity + 1 - dropped);
+    fn a_full_queue_drops_half_of_the_longest_queue_but_at_most_a_batch() {
+        for (capacity, long, dropped) in [(20, 12, 6), (300, 292, 64)] {
+            let mut fixture = queue(capacity);
+            fill(&mut fixture, 0, long);
+            fill(&mut fixture, 1, 8);
+            let drops = fixture.enqueue(packet(1, 8, 1500));
+            let drops: Vec<_> = drops.iter().map(|packet| (packet.flow, packet.sequence)).collect();
+            assert_eq!(drops, (0..dropped).map(|i| (0, i)).collect::<Vec<_>>());
+            assert_eq!(fixture.queue.backlog().packets, capacity + 1 - dropped);
         }
     }
 
     #[test]
-    fn each_line_is_controlled_by_itself() {
-        let law = Law { ecn: true, ..defaults() };
-        let mut bench = bench(&Config { law, queues: None, ..defaults() });
+    fn each_flow_queue_has_its_own_codel_state() {
+        let law = ControlLaw { ecn: true, ..defaults() };
+        let mut fixture = fixture(&Config { law, queues: None, ..defaults() });
         let (mut marked, mut sequence) = ([0; 2], 0);
-        // Flow 0 has a queue of fifty packets, and flow 1 one packet at a time, for a second.
+        // For one second, flow 0 has a queue of fifty packets and flow 1 has one packet at a time.
         for i in 0..1_000 {
-            bench.now = Time::ZERO + Duration::from_millis(i);
-            while bench.queue.backlog().packets < 50 {
-                bench.push(packet(0, sequence, 1500));
+            fixture.now = Time::ZERO + Duration::from_millis(i);
+            while fixture.queue.backlog().packets < 50 {
+                fixture.enqueue(packet(0, sequence, 1500));
                 sequence += 1;
             }
             if i % 4 == 0 {
-                bench.push(packet(1, i as u32, 1500));
+                fixture.enqueue(packet(1, i as u32, 1500));
             }
-            let popped = bench.pop().0.unwrap();
+            let popped = fixture.dequeue().0.unwrap();
             marked[popped.flow as usize] += u32::from(popped.is_marked());
         }
         assert!(marked[0] > 5, "{marked:?}");

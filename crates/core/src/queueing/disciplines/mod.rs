@@ -1,4 +1,5 @@
-//! Queue disciplines: which packets wait, which are marked, which are dropped, which goes next.
+//! Queue disciplines: which packets are enqueued, marked and dropped, and in which order they
+//! depart.
 
 pub mod codel;
 pub mod dcqcn_red;
@@ -19,7 +20,7 @@ pub use crate::queueing::{
 };
 
 crate::family! {
-    /// Every queue discipline, by the name a scenario gives it.
+    /// Queue discipline, by its name in scenarios.
     pub enum Config as dyn QueueKind {
         codel, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric, red, sfq,
         strict_priority,

@@ -1,7 +1,7 @@
-//! pFabric's queue: drops the worst packet, and sends the best flow's earliest.
+//! pFabric's queue: drops the worst packet and transmits the earliest packet of the best flow.
 //!
-//! Source: [pfabric13] §4.2; ties and the byte limit as in the authors' ns-2 module. The smaller number is
-//! the better priority. Packets without priority (ACKs) have number 0.
+//! Source: [pfabric13] §4.2; ties and the limit in bytes as in the authors' ns-2 module. The
+//! smaller number is the better priority. Packets without a priority (ACKs) have priority 0.
 
 use super::{Backlog, Capacity, Context, PortQueue, PriorityCounts, Queue, QueueKind};
 use crate::base::units::{Bytes, Rate};
@@ -9,18 +9,19 @@ use crate::model::packet::Packet;
 use crate::queueing::blocks::priority_store::PriorityStore;
 
 crate::parameters! {
-    /// pFabric's queue: when it is full the packet with the worst priority is dropped, and the best flow
-    /// is served first ([pfabric13] §4.2).
+    /// pFabric's queue: when it is full, the packet of the worst priority is dropped. The flow of
+    /// the best priority is served first ([pfabric13] §4.2).
     pub struct Config {
-        /// The most that waits ([pfabric13] §5.4.3: two bandwidth-delay products, 36 KB); none for a queue
-        /// without limit of its own.
+        /// Capacity ([pfabric13] §5.4.3: two bandwidth-delay products, 36 KB). `none`: no limit of
+        /// its own.
         pub capacity: Option<Capacity> = Some(Capacity::Bytes(36_000));
-        /// Whether the earliest packet of the best flow goes instead of its best packet. Otherwise a flow
-        /// whose priority improves as it shrinks would send its newest packets first; with fixed
-        /// priorities it makes no difference.
+        /// If true, the earliest packet of the best flow is transmitted instead of its best packet.
+        /// Otherwise a flow whose priority improves as it shrinks would transmit its newest packets
+        /// first. Without effect if the priority of a flow is constant.
         pub starvation_prevention: bool = true;
-        /// Bounds of priority, as payload, between which the summary counts arrivals and drops of data
-        /// and probes apart (in the authors' module probes are data of one byte); none counts nothing.
+        /// Upper bounds of priority ranges, as payload. The summary counts arrivals and drops of
+        /// data packets and probes by range (in the authors' module probes are data packets of one
+        /// byte). Empty: no counts.
         pub priority_counts: Vec<Bytes> = Vec::new();
     }
 }
@@ -29,7 +30,7 @@ impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
         PortQueue::OnDeparture(Box::new(PFabric {
             capacity: self.capacity,
-            waiting: PriorityStore::new(self.starvation_prevention),
+            packets: PriorityStore::new(self.starvation_prevention),
             backlog: Backlog::default(),
             priority_counts: PriorityCounts::new(&self.priority_counts),
         }))
@@ -40,10 +41,10 @@ impl QueueKind for Config {
     }
 }
 
-/// The state of a queue.
+/// State of a queue.
 struct PFabric {
     capacity: Option<Capacity>,
-    waiting: PriorityStore,
+    packets: PriorityStore,
     backlog: Backlog,
     priority_counts: Option<PriorityCounts>,
 }
@@ -54,9 +55,9 @@ impl Queue for PFabric {
             priority_counts.count_arrival(&packet);
         }
         self.backlog.add(packet.bytes);
-        self.waiting.push(packet);
-        while self.is_over_full()
-            && let Some(dropped) = self.waiting.take_worst()
+        self.packets.push(packet);
+        while self.is_over_capacity()
+            && let Some(dropped) = self.packets.pop_worst()
         {
             self.backlog.remove(dropped.bytes);
             if let Some(priority_counts) = &mut self.priority_counts {
@@ -67,7 +68,7 @@ impl Queue for PFabric {
     }
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
-        let best = self.waiting.take_best()?;
+        let best = self.packets.pop_best()?;
         self.backlog.remove(best.bytes);
         Some(best)
     }
@@ -77,7 +78,7 @@ impl Queue for PFabric {
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.waiting.for_each_packet(visit);
+        self.packets.for_each_packet(visit);
     }
 
     fn allows_lazy_service(&self) -> bool {
@@ -96,8 +97,8 @@ impl Queue for PFabric {
 }
 
 impl PFabric {
-    fn is_over_full(&self) -> bool {
-        self.capacity.is_some_and(|most| most.exceeded_by(self.backlog))
+    fn is_over_capacity(&self) -> bool {
+        self.capacity.is_some_and(|capacity| capacity.exceeded_by(self.backlog))
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
     fn queue(config: &serde_json::Value) -> Box<dyn Queue> {
         match Config::read(config).unwrap().build(Rate::from_gbps(10)) {
             PortQueue::OnDeparture(queue) => queue,
-            PortQueue::OnArrival(_) => panic!("it decides on departure"),
+            PortQueue::OnArrival(_) => panic!("expected a queue that decides on departure"),
         }
     }
 
@@ -125,7 +126,7 @@ mod tests {
         packet.with_header(Header::Priority(priority))
     }
 
-    /// Pushes a packet, or pops one; gives what left and what was dropped.
+    /// Enqueues a packet, or dequeues one. Returns the departed and the dropped packets.
     fn step(queue: &mut dyn Queue, packet: Option<Packet>) -> (Option<Packet>, Vec<Packet>) {
         let (mut random, mut dropped, mut marks) = (Random::new(1, "test"), Vec::new(), 0);
         let mut context = Context {
@@ -144,50 +145,51 @@ mod tests {
         (popped, dropped)
     }
 
-    fn all(queue: &mut dyn Queue) -> Vec<(FlowNumber, u32)> {
+    fn drain(queue: &mut dyn Queue) -> Vec<(FlowNumber, u32)> {
         std::iter::from_fn(|| step(queue, None).0).map(|p| (p.flow, p.sequence)).collect()
     }
 
     #[test]
-    fn the_best_flow_goes_first_and_in_order() {
-        let kept = [(1, 0), (1, 1), (1, 2), (0, 0)];
+    fn the_best_flow_is_served_first_and_in_order() {
+        let in_order = [(1, 0), (1, 1), (1, 2), (0, 0)];
         let best_first = [(1, 2), (1, 1), (0, 0), (1, 0)];
-        for (prevents, expected) in [(true, kept), (false, best_first)] {
-            let mut queue = queue(&json!({ "starvation_prevention": prevents }));
-            // Flow 1 has less left with each packet, and its oldest is worse than flow 0's.
+        for (is_enabled, expected) in [(true, in_order), (false, best_first)] {
+            let mut queue = queue(&json!({ "starvation_prevention": is_enabled }));
+            // The priority of flow 1 improves with each packet, and its earliest packet is worse
+            // than that of flow 0.
             for packet in [packet(0, 0, 50), packet(1, 0, 60), packet(1, 1, 40), packet(1, 2, 20)] {
                 step(&mut *queue, Some(packet));
             }
-            assert_eq!(all(&mut *queue), expected);
+            assert_eq!(drain(&mut *queue), expected);
         }
     }
 
     #[test]
-    fn the_worst_is_dropped_and_of_equals_the_latest() {
+    fn the_worst_packet_is_dropped_and_the_latest_of_equals() {
         let mut queue = queue(&json!({ "capacity": "3000 B" }));
         for (flow, priority) in [(0, 5), (1, 9), (2, 9)] {
             assert!(step(&mut *queue, Some(packet(flow, 0, priority))).1.is_empty());
         }
         let dropped = |queue: &mut dyn Queue, packet| step(queue, Some(packet)).1[0].flow;
         assert_eq!(dropped(&mut *queue, packet(3, 0, 7)), 2);
-        assert_eq!(dropped(&mut *queue, packet(4, 0, 9)), 4, "no better than the worst");
+        assert_eq!(dropped(&mut *queue, packet(4, 0, 9)), 4, "not better than the worst");
         assert_eq!(dropped(&mut *queue, packet(5, 0, 1)), 1);
-        assert_eq!(all(&mut *queue), [(5, 0), (0, 0), (3, 0)]);
+        assert_eq!(drain(&mut *queue), [(5, 0), (0, 0), (3, 0)]);
     }
 
     #[test]
-    fn as_many_are_dropped_as_it_takes() {
+    fn packets_are_dropped_until_the_queue_fits() {
         let mut queue = queue(&json!({ "capacity": "1500 B" }));
         let format: Format = defaults();
         for _ in 0..37 {
             step(&mut *queue, Some(format.control(Kind::Ack, 0, Time::ZERO)));
         }
         let (_, dropped) = step(&mut *queue, Some(packet(1, 0, 3)));
-        assert_eq!((dropped.len(), dropped[0].flow), (1, 1), "ACKs are better than any data");
+        assert_eq!((dropped.len(), dropped[0].flow), (1, 1), "ACKs precede all data");
     }
 
     #[test]
-    fn data_and_probes_are_counted_by_priority_and_answers_are_not() {
+    fn only_data_and_probes_are_counted_by_priority() {
         let mut queue =
             queue(&json!({ "capacity": "2500 B", "priority_counts": ["10 B", "20 B"] }));
         let probe = Packet { kind: Kind::Probe, ..packet(1, 0, 15) };
@@ -203,11 +205,11 @@ mod tests {
         );
     }
 
-    /// The queue as its authors describe it: a list that is searched.
+    /// Queue as described by its authors: a linear search of all packets.
     #[derive(Default)]
-    struct Plain(Vec<Packet>);
+    struct LinearSearch(Vec<Packet>);
 
-    impl Plain {
+    impl LinearSearch {
         fn push(&mut self, packet: Packet, capacity: usize) -> Option<Packet> {
             self.0.push(packet);
             let worst = (0..self.0.len()).max_by_key(|i| self.0[*i].priority())?;
@@ -223,22 +225,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_does_as_a_list_that_is_searched(
+        fn it_equals_a_linear_search(
             capacity in 1_usize..90,
             steps in prop::collection::vec(prop::option::weighted(0.7, (0_u32..9, 0_u64..12)), 1..400),
         ) {
             let mut queue = queue(&json!({ "capacity": format!("{} B", 1000 * capacity) }));
-            let mut plain = Plain::default();
-            for (sequence, drawn) in (0..).zip(steps) {
-                if let Some((flow, priority)) = drawn {
+            let mut expected = LinearSearch::default();
+            for (sequence, arrival) in (0..).zip(steps) {
+                if let Some((flow, priority)) = arrival {
                     let packet = packet(flow, sequence, priority);
                     let (_, dropped) = step(&mut *queue, Some(packet));
-                    prop_assert_eq!(dropped.first().copied(), plain.push(packet, capacity));
+                    prop_assert_eq!(dropped.first().copied(), expected.push(packet, capacity));
                 } else {
-                    prop_assert_eq!(step(&mut *queue, None).0, plain.pop());
+                    prop_assert_eq!(step(&mut *queue, None).0, expected.pop());
                 }
-                prop_assert_eq!(queue.backlog().packets as usize, plain.0.len());
-                prop_assert_eq!(queue.backlog().bytes as usize, 1000 * plain.0.len());
+                prop_assert_eq!(queue.backlog().packets as usize, expected.0.len());
+                prop_assert_eq!(queue.backlog().bytes as usize, 1000 * expected.0.len());
             }
         }
     }

@@ -1,7 +1,8 @@
-//! RED, random early detection: it marks or drops at random, by an average of the queue.
+//! RED, random early detection: marks or drops packets at random by the average queue length.
 //!
-//! Sources: [floyd93], [floyd01] (adaptive RED, automatic parameters), RFC 3168 §7 (drops above marks),
-//! and ns-2.35 where they leave a choice. All queues and thresholds here are in packets of mean size.
+//! Sources: [floyd93], [floyd01] (Adaptive RED, automatic parameters), RFC 3168 §7 (drops at high
+//! probabilities), and ns-2.35 for open choices. Queue lengths and thresholds are in packets of
+//! mean size.
 
 use serde_json::Value;
 
@@ -15,59 +16,62 @@ use crate::base::units::{Bytes, DATA_UNITS, Duration, Rate, Time, parse_quantity
 use crate::model::packet::{Flags, Packet};
 
 crate::parameters! {
-    /// RED: marks or drops what arrives, with a probability that grows with the average queue
-    /// ([floyd93]); by itself it finds its parameters and adapts them ([floyd01]).
+    /// RED: marks or drops arriving packets with a probability that grows with the average queue
+    /// length ([floyd93]). Parameters can be automatic and adaptive ([floyd01]).
     ///
-    /// As in ns-2.35, the packet on the wire is not in the queue, and nothing is marked or dropped early
-    /// that finds less than two packets waiting. Deviation: the average forgets an idle time in
-    /// proportion to its length, as [floyd93] has it, where ns-2 counts whole packets; and the gentle
-    /// part begins at the adapted probability, where ns-2 keeps the slope of the first.
+    /// As in ns-2.35, the packet in transmission is not in the queue, and a packet that finds fewer
+    /// than two packets is neither marked nor dropped early. Deviations: idle time decays the
+    /// average in proportion to its length, as in [floyd93], where ns-2 counts whole packets; and
+    /// the gentle part starts at the adapted probability, where ns-2 keeps the slope of the first
+    /// part.
     pub struct Config {
-        /// Average queue below which nothing is marked; none takes a third of `max_threshold` or, if that
-        /// is none too, half of what passes in `target_delay`, at least 5 packets ([floyd01]).
+        /// Average queue length below which no packet is marked. `none`: a third of `max_threshold`
+        /// or, without it, half of the data sent in `target_delay`, at least 5 packets ([floyd01]).
         pub min_threshold: Option<Threshold> = None;
-        /// Average queue at which packets are marked with `max_p`; none takes three times
-        /// `min_threshold` ([floyd01]).
+        /// Average queue length at which packets are marked with probability `max_p`. `none`: three
+        /// times `min_threshold` ([floyd01]).
         pub max_threshold: Option<Threshold> = None;
-        /// Queueing delay to aim at where thresholds are automatic (ns-2: 5 ms).
+        /// Target queueing delay of automatic thresholds (ns-2: 5 ms).
         pub target_delay: Duration = Duration::from_millis(5);
-        /// Weight of each arrival in the average (`w_q`); none averages over ten times `rtt`: 1 - exp(-1 /
-        /// n), where n is what the link carries in that time ([floyd01]).
+        /// Weight of each arrival in the average (`w_q`). `none`: averages over ten times `rtt`, 1
+        /// - exp(-1 / n), where n is the number of packets that the link carries in this time
+        /// ([floyd01]).
         pub weight: Option<f64> = None, where |weight| {
             weight.as_ref().map_or(Ok(()), positive_fraction)
         };
-        /// Round-trip time behind an automatic weight ([floyd01]: 100 ms). ns-2 takes three times the
-        /// link's delay and a packet's transmission where that is more.
+        /// RTT for the automatic weight ([floyd01]: 100 ms). ns-2 uses three times the delay of the
+        /// link plus the transmission time of a packet, if that is longer.
         pub rtt: Duration = Duration::from_millis(100), where positive;
-        /// Size of a packet, headers and all, that converts bytes and idle time into packets ([rcp06]'s
-        /// are 1000 B; ns-2: 500 B).
+        /// Mean packet size, headers included, which converts bytes and idle time into packets
+        /// ([rcp06]: 1000 B; ns-2: 500 B).
         pub mean_packet: Bytes = Bytes(1000), where positive;
-        /// What the average counts ([floyd93] has both; ns-2: bytes).
+        /// Unit of the average queue length ([floyd93] has both; ns-2: bytes).
         pub count_in: CountIn = CountIn::Packets;
-        /// Probability of a mark at `max_threshold` (ns-2: 0.1); the first one if it adapts.
+        /// Marking probability at `max_threshold` (ns-2: 0.1); the initial value if `adaptive`.
         pub max_p: f64 = 0.1, where positive_fraction;
-        /// Whether the probability rises on from `max_p` to 1 at twice `max_threshold` ([floyd01], ns-2),
-        /// instead of being 1 from `max_threshold` on ([floyd93]).
+        /// If true, the probability rises from `max_p` at `max_threshold` to 1 at twice
+        /// `max_threshold` ([floyd01], ns-2). Otherwise it is 1 from `max_threshold` on
+        /// ([floyd93]).
         pub gentle: bool = true;
-        /// Whether `max_p` adapts, to keep the average half-way between the thresholds ([floyd01]; ns-2:
-        /// false).
+        /// If true, `max_p` adapts to keep the average halfway between the thresholds ([floyd01];
+        /// ns-2: false).
         pub adaptive: bool = false;
-        /// How often it adapts at most, when packets come ([floyd01]: 0.5 s).
+        /// Minimum time between adaptations, which take place on arrivals ([floyd01]: 0.5 s).
         pub interval: Duration = Duration::from_millis(500), where positive;
-        /// Least `max_p` that it adapts to; none takes 0.01 ([floyd01]) or, on fast links, one packet of
-        /// 1000 B in 100 ms (ns-2).
+        /// Lower bound of the adapted `max_p`. `none`: 0.01 ([floyd01]) or, on fast links, one
+        /// packet of 1000 B in 100 ms (ns-2).
         pub bottom: Option<f64> = None, where fraction_if_given;
-        /// Most `max_p` that it adapts to ([floyd01]: 0.5).
+        /// Upper bound of the adapted `max_p` ([floyd01]: 0.5).
         pub top: f64 = 0.5, where positive_fraction;
-        /// Whether marks keep their distance: from one to the next it is uniform between 1/p and 2/p
-        /// packets (ns-2), instead of between 1 and 1/p ([floyd93] §7).
+        /// If true, the distance between marks is uniform between 1/p and 2/p packets (ns-2).
+        /// Otherwise it is uniform between 1 and 1/p packets ([floyd93] §7).
         pub wait: bool = true;
-        /// Whether packets that can be are marked instead of dropped (RFC 3168 §5).
+        /// If true, ECN-capable packets are marked instead of dropped (RFC 3168 §5).
         pub ecn: bool = true;
-        /// From this probability on, before it is spaced, they are dropped all the same (RFC 3168 §7). At
-        /// 1 only what exceeds the whole profile is; ns-2.35 has 0.1.
+        /// Probability, before spacing, from which ECN-capable packets are dropped as well (RFC
+        /// 3168 §7). At 1 only packets beyond the whole profile are dropped; ns-2.35 has 0.1.
         pub mark_up_to: f64 = 1.0, where fraction;
-        /// The most that waits, in bytes or packets; none for a queue without limit of its own.
+        /// Capacity in bytes or packets. `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
     check |red| {
@@ -90,26 +94,26 @@ crate::parameters! {
 }
 
 crate::choices! {
-    /// What the average counts.
+    /// Unit of the average queue length.
     pub enum CountIn {
-        /// Packets of whatever size.
+        /// Packets of any size.
         Packets = "packets",
-        /// Bytes; larger packets are then marked more often, in proportion.
+        /// Bytes. The marking probability is then proportional to the packet size.
         Bytes = "bytes",
     }
 }
 
-/// A level of the average queue.
+/// Threshold of the average queue length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// Bytes on the wire.
+    /// Bytes, headers included.
     Bytes(Bytes),
-    /// Packets, or parts of one.
+    /// Packets; fractions are allowed.
     Packets(f64),
 }
 
 impl Threshold {
-    /// The level in packets of `mean` size.
+    /// Returns the threshold in packets of `mean` size.
     fn packets(self, mean: Bytes) -> f64 {
         match self {
             Self::Bytes(bytes) => bytes.bits() / mean.bits(),
@@ -136,8 +140,8 @@ impl Parameter for Threshold {
             Some(number) => number.trim().parse().ok().map(Self::Packets),
             None => parse_quantity(text, DATA_UNITS).map(|bytes| Self::Bytes(Bytes(bytes))),
         };
-        let is_queue = |read: &Self| (f64::MIN_POSITIVE..1e18).contains(&read.packets(Bytes(1)));
-        value.as_str().and_then(read).filter(is_queue).ok_or_else(|| wrong::<Self>(value))
+        let is_valid = |read: &Self| (f64::MIN_POSITIVE..1e18).contains(&read.packets(Bytes(1)));
+        value.as_str().and_then(read).filter(is_valid).ok_or_else(|| wrong::<Self>(value))
     }
     fn show(&self) -> Value {
         self.to_string().into()
@@ -150,7 +154,7 @@ impl Parameter for Threshold {
 
 impl QueueKind for Config {
     fn build(&self, rate: Rate) -> PortQueue {
-        PortQueue::OnArrival(Box::new(self.red(rate)))
+        PortQueue::OnArrival(Box::new(self.build_red(rate)))
     }
 
     fn capacity(&self) -> Option<Capacity> {
@@ -159,7 +163,7 @@ impl QueueKind for Config {
 }
 
 impl Config {
-    fn red(&self, rate: Rate) -> Red {
+    fn build_red(&self, rate: Rate) -> Red {
         let mean_packet = self.mean_packet.0 as f64;
         let packets_per_second = rate.bps() / self.mean_packet.bits();
         let weight = self.weight.unwrap_or_else(|| {
@@ -179,38 +183,38 @@ impl Config {
             weight,
             rate,
             decay_per_second: -(-weight).ln_1p() * packets_per_second,
-            last: Bytes::ZERO,
+            last_size: Bytes::ZERO,
             mean_packet,
             count_in: self.count_in,
-            since_mark: 0.0,
-            waits: if self.wait { 1.0 } else { 0.0 },
+            count: 0.0,
+            spacing: if self.wait { 1.0 } else { 0.0 },
             marks_below: if self.ecn { self.mark_up_to } else { 0.0 },
             capacity: self.capacity,
         }
     }
 
-    /// The profile on a link that carries so many packets a second.
-    fn profile(&self, packets_per_second: f64) -> Profile {
+    /// Returns the profile for a link that carries `packets_per_second`.
+    fn profile(&self, packets_per_second: f64) -> RedProfile {
         let packets = |threshold: Option<Threshold>| Some(threshold?.packets(self.mean_packet));
         let (min, max) = (packets(self.min_threshold), packets(self.max_threshold));
         let target = self.target_delay.seconds() * packets_per_second;
         let min = min.or(max.map(|max| max / 3.0)).unwrap_or((target / 2.0).max(5.0));
         let max = max.unwrap_or(3.0 * min);
-        Profile { min, max, max_p: self.max_p, gentle: self.gentle }
+        RedProfile { min, max, max_p: self.max_p, gentle: self.gentle }
     }
 }
 
-/// How likely a mark is, by the average queue.
+/// Marking probability by average queue length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Profile {
+struct RedProfile {
     min: f64,
     max: f64,
     max_p: f64,
     gentle: bool,
 }
 
-impl Profile {
-    /// Probability of a mark (`p_b`).
+impl RedProfile {
+    /// Returns the marking probability `p_b`.
     fn probability(&self, average: f64) -> f64 {
         let Self { min, max, max_p, gentle } = *self;
         if average < min {
@@ -225,23 +229,23 @@ impl Profile {
     }
 }
 
-/// How `max_p` follows the average queue.
+/// Adaptation of `max_p` to the average queue length.
 #[derive(Clone, Copy, Debug)]
 struct Adaptation {
     bottom: f64,
     top: f64,
     interval: Duration,
-    /// No step before this.
+    /// Earliest time of the next step.
     next: Time,
 }
 
 impl Adaptation {
-    /// Steps `max_p` if it is time and the average is not near the target ([floyd01]).
-    fn step(&mut self, profile: &mut Profile, average: f64, now: Time) {
+    /// Adapts `max_p` if a step is due and the average is outside the target range ([floyd01]).
+    fn step(&mut self, profile: &mut RedProfile, average: f64, now: Time) {
         if now < self.next {
             return;
         }
-        let Profile { min, max, max_p, .. } = *profile;
+        let RedProfile { min, max, max_p, .. } = *profile;
         let margin = 0.4 * (max - min);
         profile.max_p = if average < min + margin && max_p > self.bottom {
             (0.9 * max_p).max(self.bottom)
@@ -254,75 +258,76 @@ impl Adaptation {
     }
 }
 
-/// The state of one queue.
+/// State of one queue.
 struct Red {
-    profile: Profile,
+    profile: RedProfile,
     adaptation: Option<Adaptation>,
     average: f64,
     weight: f64,
     rate: Rate,
-    /// How fast the logarithm of the average falls while the link is idle.
+    /// Decay rate of the average while the link is idle.
     decay_per_second: f64,
-    /// Size of the last packet that went in; in an empty queue, of the last that left.
-    last: Bytes,
+    /// Size of the last enqueued packet. If the queue is empty, this packet departed last.
+    last_size: Bytes,
     mean_packet: f64,
     count_in: CountIn,
-    /// Packets since the last mark, or since the average came above the lower threshold.
-    since_mark: f64,
-    /// Distances of 1/p that always pass between marks.
-    waits: f64,
-    /// Below this probability packets are marked, if they can be, and not dropped.
+    /// Packets since the last mark, or since the average exceeded `min` (`count` in [floyd93]).
+    count: f64,
+    /// Minimum distance between marks, in units of 1/p.
+    spacing: f64,
+    /// Probability below which ECN-capable packets are marked instead of dropped.
     marks_below: f64,
     capacity: Option<Capacity>,
 }
 
 impl Red {
-    /// What arrives, in packets of mean size.
-    fn amount(&self, packets: u32, bytes: u64) -> f64 {
+    /// Returns a size in packets of mean size.
+    fn size_in_packets(&self, packets: u32, bytes: u64) -> f64 {
         match self.count_in {
             CountIn::Packets => f64::from(packets),
             CountIn::Bytes => bytes as f64 / self.mean_packet,
         }
     }
 
-    /// Brings the average up to date: idle time counts as so many samples of an empty queue as packets
-    /// could have passed.
+    /// Updates the average. Idle time counts as samples of an empty queue, one per packet that
+    /// could have been transmitted.
     fn sample(&mut self, state: &QueueState) {
         if state.backlog.packets == 0 {
-            let idle = state.now.since(state.last_departure + self.rate.transmit(self.last));
+            let idle = state.now.since(state.last_departure + self.rate.transmit(self.last_size));
             if idle > Duration::ZERO {
                 self.average *= (-self.decay_per_second * idle.seconds()).exp();
             }
         }
-        let waiting = self.amount(state.backlog.packets, state.backlog.bytes);
-        self.average += self.weight * (waiting - self.average);
+        let queue = self.size_in_packets(state.backlog.packets, state.backlog.bytes);
+        self.average += self.weight * (queue - self.average);
     }
 
-    /// Whether a packet of so many mean sizes is the next to be marked, if one in 1 / `probability` is.
-    fn is_chosen(&mut self, probability: f64, amount: f64, random: &mut Random) -> bool {
-        self.since_mark += amount;
-        // What is left of the distance within which the next mark falls, in units of 1 / probability.
-        let left = 1.0 + self.waits - self.since_mark * probability;
+    /// Returns true if a packet of `size` mean sizes is selected for marking, at one in 1 /
+    /// `probability` packets.
+    fn is_selected(&mut self, probability: f64, size: f64, random: &mut Random) -> bool {
+        self.count += size;
+        // Rest of the interval in which the next mark is placed, in units of 1 / probability.
+        let left = 1.0 + self.spacing - self.count * probability;
         let is_due = left <= 0.0 || probability >= 1.0;
-        let may_be = left <= 1.0;
-        is_due || (may_be && random.uniform() < probability / left * amount)
+        let may_mark = left <= 1.0;
+        is_due || (may_mark && random.uniform() < probability / left * size)
     }
 
     fn decide(&mut self, packet: &Packet, state: &QueueState, random: &mut Random) -> Verdict {
-        if self.capacity.is_some_and(|most| !most.fits(state.backlog, packet.bytes)) {
-            self.since_mark = 0.0;
+        if self.capacity.is_some_and(|capacity| !capacity.fits(state.backlog, packet.bytes)) {
+            self.count = 0.0;
             return Verdict::Drop;
         }
         if self.average < self.profile.min || state.backlog.packets < 2 {
-            self.since_mark = 0.0;
+            self.count = 0.0;
             return Verdict::Accept;
         }
         let probability = self.profile.probability(self.average);
-        let amount = self.amount(1, u64::from(packet.bytes));
-        if !self.is_chosen(probability, amount, random) {
+        let size = self.size_in_packets(1, u64::from(packet.bytes));
+        if !self.is_selected(probability, size, random) {
             return Verdict::Accept;
         }
-        self.since_mark = 0.0;
+        self.count = 0.0;
         if probability < self.marks_below && packet.flags.has(Flags::ECN_CAPABLE) {
             Verdict::Mark
         } else {
@@ -339,7 +344,7 @@ impl Admission for Red {
         }
         let verdict = self.decide(packet, state, random);
         if verdict != Verdict::Drop {
-            self.last = Bytes(u64::from(packet.bytes));
+            self.last_size = Bytes(u64::from(packet.bytes));
         }
         verdict
     }
@@ -355,11 +360,11 @@ mod tests {
     use crate::queueing::disciplines::Backlog;
 
     const RATE: Rate = Rate::from_mbps(200);
-    /// What a packet of mean size takes at this rate.
-    const TURN: Duration = Duration::from_micros(40);
+    /// Transmission time of a packet of mean size at this rate.
+    const PACKET_TIME: Duration = Duration::from_micros(40);
 
     fn red(change: &Value) -> Red {
-        Config::read(change).unwrap().red(RATE)
+        Config::read(change).unwrap().build_red(RATE)
     }
 
     fn packet(bytes: u16) -> Packet {
@@ -367,24 +372,25 @@ mod tests {
         Packet { bytes, flags: Flags::ECN_CAPABLE, ..packet }
     }
 
-    /// What a packet finds while the queue is never empty.
-    fn waiting(packets: u32, now: Time) -> QueueState {
+    /// State that a packet finds while the queue does not become empty.
+    fn backlogged(packets: u32, now: Time) -> QueueState {
         let bytes = 1000 * u64::from(packets);
         QueueState { now, backlog: Backlog { bytes, packets }, last_departure: now }
     }
 
-    /// The next verdict at time zero, with so many packets waiting on average and now.
-    fn held(red: &mut Red, packets: u32, bytes: u16, random: &mut Random) -> Verdict {
+    /// Returns the next verdict at time zero with `packets` as average and instantaneous queue
+    /// length.
+    fn verdict_at(red: &mut Red, packets: u32, bytes: u16, random: &mut Random) -> Verdict {
         red.average = f64::from(packets);
-        red.admit(&packet(bytes), &waiting(packets, Time::ZERO), random)
+        red.admit(&packet(bytes), &backlogged(packets, Time::ZERO), random)
     }
 
-    /// How many packets it is from one mark to the next, many times.
+    /// Returns many distances between marks, in packets.
     fn gaps(change: &Value, packets: u32) -> Vec<f64> {
         let (mut red, mut random) = (red(change), Random::new(1, "gaps"));
         let mut gap = || {
             let mut distance = 1.0;
-            while held(&mut red, packets, 1000, &mut random) == Verdict::Accept {
+            while verdict_at(&mut red, packets, 1000, &mut random) == Verdict::Accept {
                 distance += 1.0;
             }
             distance
@@ -399,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_as_frequent_as_the_average_says_and_evenly_spaced() {
+    fn marks_have_the_configured_probability_and_uniform_spacing() {
         for wait in [false, true] {
             let change = json!({
                 "min_threshold": "50 packets", "max_threshold": "150 packets", "wait": wait,
@@ -426,20 +432,23 @@ mod tests {
     }
 
     #[test]
-    fn below_the_lower_threshold_nothing_is_marked_and_beyond_the_profile_all_is_dropped() {
+    fn nothing_is_marked_below_min_threshold_and_everything_is_dropped_beyond_the_profile() {
         let (mut red, mut random) = (red(&json!({ "count_in": "bytes" })), Random::new(1, "ends"));
         for _ in 0..1000 {
-            assert_eq!(held(&mut red, 62, 1000, &mut random), Verdict::Accept);
-            assert_eq!(held(&mut red, 376, 40, &mut random), Verdict::Drop);
+            assert_eq!(verdict_at(&mut red, 62, 1000, &mut random), Verdict::Accept);
+            assert_eq!(verdict_at(&mut red, 376, 40, &mut random), Verdict::Drop);
         }
-        // Nothing early for one who finds the queue short.
+        // No early drop while fewer than two packets are queued.
         red.average = 400.0;
-        assert_eq!(red.admit(&packet(40), &waiting(1, Time::ZERO), &mut random), Verdict::Accept);
+        assert_eq!(
+            red.admit(&packet(40), &backlogged(1, Time::ZERO), &mut random),
+            Verdict::Accept
+        );
     }
 
     #[test]
-    fn the_gentle_profile_rises_on_to_twice_the_upper_threshold() {
-        let profile = |gentle| Profile { min: 50.0, max: 150.0, max_p: 0.1, gentle };
+    fn the_gentle_profile_rises_to_one_at_twice_max_threshold() {
+        let profile = |gentle| RedProfile { min: 50.0, max: 150.0, max_p: 0.1, gentle };
         let at = |gentle, average| (1e6 * profile(gentle).probability(average)).round() / 1e6;
         let averages = [49.9, 50.0, 100.0, 149.999, 150.0, 225.0, 300.0];
         let rising = averages.map(|average| at(true, average).to_string());
@@ -453,17 +462,18 @@ mod tests {
         let change = json!({ "weight": 0.002 });
         let (mut idle, mut sampled) = (red(&change), red(&change));
         let mut random = Random::new(1, "idle");
-        let left = Time::ZERO + TURN * 10;
+        let left = Time::ZERO + PACKET_TIME * 10;
         for red in [&mut idle, &mut sampled] {
             red.average = 50.0;
-            red.admit(&packet(500), &waiting(3, left), &mut random);
+            red.admit(&packet(500), &backlogged(3, left), &mut random);
         }
         let before = idle.average;
         assert!((before - (50.0 - 0.002 * 47.0)).abs() < 1e-12);
-        // The last packet, of half a turn, is on the wire until then; afterwards it is idle for 70 turns.
-        let ends = left + TURN / 2;
+        // The last packet is in transmission for half a packet time. The link is then idle for 70
+        // packet times.
+        let ends = left + PACKET_TIME / 2;
         let empty = |now| QueueState { now, backlog: Backlog::default(), last_departure: left };
-        idle.admit(&packet(1000), &empty(ends + TURN * 70), &mut random);
+        idle.admit(&packet(1000), &empty(ends + PACKET_TIME * 70), &mut random);
         for _ in 0..=70 {
             sampled.admit(&packet(500), &empty(ends), &mut random);
         }
@@ -472,8 +482,8 @@ mod tests {
     }
 
     #[test]
-    fn automatic_parameters_are_those_of_ns_2() {
-        // ns-2.35 itself, at 200 Mb/s, 50 ms of propagation and packets of 1000 B.
+    fn automatic_parameters_equal_those_of_ns_2() {
+        // Values of ns-2.35 at 200 Mb/s, 50 ms of propagation delay and packets of 1000 B.
         let change = json!({ "adaptive": true, "rtt": "150.12 ms" });
         let Red { profile, weight, adaptation, .. } = red(&change);
         assert_eq!(
@@ -482,17 +492,17 @@ mod tests {
         );
         assert_eq!(format!("{weight:.2e}"), "2.66e-5");
         assert_eq!(adaptation.unwrap().bottom.to_string(), "0.0004");
-        // A slow link: at least five packets, and not below one mark in a hundred.
-        let slow = Config::read(&change).unwrap().red(Rate::from_mbps(1));
+        // On a slow link min is at least five packets, and bottom at most 0.01.
+        let slow = Config::read(&change).unwrap().build_red(Rate::from_mbps(1));
         assert_eq!((slow.profile.min, slow.profile.max), (5.0, 15.0));
         assert_eq!(slow.adaptation.unwrap().bottom.to_string(), "0.01");
-        // One threshold gives the other.
+        // One threshold determines the other.
         let upper = red(&json!({ "max_threshold": "30 KB" })).profile;
         assert_eq!((upper.min, upper.max), (10.0, 30.0));
     }
 
     #[test]
-    fn max_p_follows_the_average_twice_a_second_within_its_bounds() {
+    fn max_p_adapts_twice_a_second_within_its_bounds() {
         let change = json!({
             "min_threshold": "50 packets", "max_threshold": "150 packets", "weight": 1.0,
             "adaptive": true, "bottom": 0.085, "top": 0.13,
@@ -500,10 +510,10 @@ mod tests {
         let (mut red, mut random) = (red(&change), Random::new(1, "adapts"));
         let mut after = |packets, milliseconds| {
             let now = Time::ZERO + Duration::from_millis(milliseconds);
-            red.admit(&packet(1000), &waiting(packets, now), &mut random);
+            red.admit(&packet(1000), &backlogged(packets, now), &mut random);
             format!("{:.6}", red.profile.max_p)
         };
-        // The target is 90 to 110 packets.
+        // The target range is 90 to 110 packets.
         let expected = [
             (111, 499, "0.100000"),
             (111, 500, "0.110000"),
@@ -527,8 +537,8 @@ mod tests {
     }
 
     #[test]
-    fn a_small_max_p_rises_by_a_quarter() {
-        let mut profile = Profile { min: 50.0, max: 150.0, max_p: 0.02, gentle: true };
+    fn a_small_max_p_increases_by_a_quarter() {
+        let mut profile = RedProfile { min: 50.0, max: 150.0, max_p: 0.02, gentle: true };
         let interval = Duration::from_millis(500);
         let mut adaptation = Adaptation { bottom: 0.01, top: 0.5, interval, next: Time::ZERO };
         adaptation.step(&mut profile, 120.0, Time::ZERO);
@@ -536,8 +546,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_chosen_is_marked_if_it_may_be_and_dropped_if_not() {
-        let chosen = |change: &Value, packets, flags| {
+    fn selected_packets_are_marked_if_allowed_and_otherwise_dropped() {
+        let verdict_of = |change: &Value, packets, flags| {
             let mut change = change.clone();
             change["min_threshold"] = json!("50 packets");
             change["max_threshold"] = json!("150 packets");
@@ -545,12 +555,12 @@ mod tests {
             let packet = Packet { flags, ..packet(1000) };
             let mut verdict = || {
                 red.average = f64::from(packets);
-                red.admit(&packet, &waiting(packets, Time::ZERO), &mut random)
+                red.admit(&packet, &backlogged(packets, Time::ZERO), &mut random)
             };
             std::iter::repeat_with(&mut verdict).find(|v| *v != Verdict::Accept).unwrap()
         };
         let ns_2 = json!({ "mark_up_to": 0.1 });
-        // 149 packets mean 0.099, 151 mean 0.106, 299 mean 0.994.
+        // The probability is 0.099 at 149 packets, 0.106 at 151 and 0.994 at 299.
         for (change, packets, expected) in [
             (json!({}), 299, Verdict::Mark),
             (json!({}), 300, Verdict::Drop),
@@ -559,50 +569,54 @@ mod tests {
             (ns_2, 151, Verdict::Drop),
         ] {
             assert_eq!(
-                chosen(&change, packets, Flags::ECN_CAPABLE),
+                verdict_of(&change, packets, Flags::ECN_CAPABLE),
                 expected,
                 "{change} {packets}"
             );
-            assert_eq!(chosen(&change, packets, Flags::NONE), Verdict::Drop, "{change} {packets}");
+            assert_eq!(
+                verdict_of(&change, packets, Flags::NONE),
+                Verdict::Drop,
+                "{change} {packets}"
+            );
         }
     }
 
     #[test]
-    fn counted_in_bytes_larger_packets_are_marked_more_often() {
+    fn with_bytes_as_unit_larger_packets_are_marked_more_often() {
         let change = json!({
             "min_threshold": "50 KB", "max_threshold": "150 KB", "count_in": "bytes", "wait": false,
         });
         let (mut red, mut random) = (red(&change), Random::new(1, "bytes"));
         let mut marks = [0.0, 0.0];
         for i in 0..2_000_000 {
-            // Mixed at random: turns would fall in step with the spacing.
+            // Sizes are random, since alternating sizes would synchronise with the spacing.
             let is_large = usize::from(random.below(2) == 0);
             let bytes = [500, 1500][is_large];
             let backlog = Backlog { bytes: 55_000, packets: 7 + i % 2 };
-            let found = QueueState { backlog, ..waiting(0, Time::ZERO) };
+            let found = QueueState { backlog, ..backlogged(0, Time::ZERO) };
             red.average = 55.0;
             let verdict = red.admit(&packet(bytes), &found, &mut random);
             marks[is_large] += f64::from(u8::from(verdict != Verdict::Accept));
             assert!((red.average - 55.0).abs() < 1e-9, "{}", red.average);
         }
         close(marks[1] / marks[0], 3.0, 0.05);
-        // As many per mean packet as in packets, about.
+        // The probability per mean packet is about that of counting in packets.
         close((marks[0] + marks[1]) / 2_000_000.0, 2.0 * 0.005, 0.05);
     }
 
     #[test]
-    fn a_full_queue_drops_whatever_the_average() {
+    fn a_full_queue_drops_at_any_average() {
         let (mut red, mut random) =
             (red(&json!({ "capacity": "4 packets" })), Random::new(1, "full"));
         let verdict = |red: &mut Red, packets, random: &mut Random| {
-            red.admit(&packet(1000), &waiting(packets, Time::ZERO), random)
+            red.admit(&packet(1000), &backlogged(packets, Time::ZERO), random)
         };
         assert_eq!(verdict(&mut red, 3, &mut random), Verdict::Accept);
         assert_eq!(verdict(&mut red, 4, &mut random), Verdict::Drop);
     }
 
     #[test]
-    fn thresholds_may_be_parts_of_packets() {
+    fn thresholds_may_be_fractions_of_packets() {
         for (text, packets) in [("62.5 packets", 62.5), ("1 packet", 1.0), ("20.5 KB", 20.5)] {
             let threshold = Threshold::read(&json!(text)).unwrap();
             assert_eq!(

@@ -1,34 +1,38 @@
-//! Stochastic fair queueing: round robin over buckets, into which flows are put by chance.
+//! Stochastic fair queueing: deficit round robin over buckets to which a hash assigns the flows.
 
 use super::{Capacity, PortQueue, QueueKind};
 use crate::base::schema::positive;
 use crate::base::units::{Bytes, Rate};
-use crate::queueing::blocks::deficit_round_robin::{ETHERNET, RoundRobin};
-use crate::queueing::blocks::flow_table::Buckets;
+use crate::queueing::blocks::deficit_round_robin::{DeficitRoundRobin, ETHERNET_FRAME};
+use crate::queueing::blocks::flow_queues::FlowClassifier;
 
 crate::parameters! {
-    /// Stochastic fair queueing: so many buckets take turns, and a hash puts each flow into one of them
-    /// ([sfq90]). The hash is another at each port and under each seed. One of n + 1 flows shares its
+    /// Stochastic fair queueing: a hash assigns flows to buckets, which are served by deficit round
+    /// robin ([sfq90]). The hash differs for each port and seed. One of n + 1 flows shares its
     /// bucket with probability 1 - (1 - 1 / buckets)^n.
     ///
-    /// Deviation: the hash stays the same throughout a run, where [sfq90] changes it now and then; flows
-    /// that share a bucket are another sample under each seed, and packets keep their order.
+    /// Deviation: the hash is fixed during a run, whereas [sfq90] perturbs it periodically. Packets
+    /// of a flow stay in order, and different seeds sample different collisions.
     pub struct Config {
-        /// How many buckets there are (Linux: 1024).
+        /// Number of buckets (Linux: 1024).
         pub buckets: u32 = 1024, where positive;
-        /// What a turn is worth, as bytes on the wire: at least a full packet (Linux: a full Ethernet
-        /// frame, 1514 B).
-        pub quantum: Bytes = ETHERNET, where positive;
-        /// The most that waits, all buckets together, in bytes or packets: when it is full the last packet
-        /// of the longest is dropped ([sfq90]); none for a queue without limit of its own.
+        /// Bytes that a bucket may send per round, headers included; at least a full packet (Linux:
+        /// a full Ethernet frame, 1514 B).
+        pub quantum: Bytes = ETHERNET_FRAME, where positive;
+        /// Total capacity of all buckets, in bytes or packets. When it is exceeded, the last packet
+        /// of the longest bucket is dropped ([sfq90]). `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
     }
 }
 
 impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
-        let buckets = Buckets::new(Some(self.buckets));
-        PortQueue::OnDeparture(Box::new(RoundRobin::new(self.quantum, buckets, self.capacity)))
+        let classifier = FlowClassifier::new(Some(self.buckets));
+        PortQueue::OnDeparture(Box::new(DeficitRoundRobin::new(
+            self.quantum,
+            classifier,
+            self.capacity,
+        )))
     }
 
     fn capacity(&self) -> Option<Capacity> {

@@ -1,37 +1,38 @@
-//! Strict priority: a line for each class, and nothing leaves while something more urgent waits.
+//! Strict priority: one FIFO per class. A class is served only while all lower-numbered classes are
+//! empty.
 
 use super::{Backlog, Capacity, Context, PacketFifo, PortQueue, Queue, QueueKind};
 use crate::base::units::Rate;
 use crate::model::packet::Packet;
 
 crate::choices! {
-    /// Which backlog marks.
+    /// Backlog that is compared with the marking threshold.
     pub enum MarkBy {
-        /// That of the whole port, so that all classes together keep it short.
+        /// Backlog of the port, so that all classes together keep the queue short.
         Port = "port",
-        /// That of the packet's own class.
+        /// Backlog of the packet's class.
         Class = "class",
     }
 }
 
-/// Most classes: one bit each.
-const MOST: u32 = u64::BITS;
+/// Largest number of classes: one bit each.
+const MAX_CLASSES: u32 = u64::BITS;
 
 crate::parameters! {
-    /// Strict priority: a line for each class of packets, the lowest number first. What is being sent is
-    /// not interrupted.
+    /// Strict priority: one FIFO per class of packets, the lowest number first. Packets in
+    /// transmission are not preempted.
     pub struct Config {
-        /// How many classes there are, counted from 0. Packets say theirs; what says none is of class 0
-        /// (common switches: 8).
+        /// Number of classes, numbered from 0. Packets without a priority belong to class 0 (common
+        /// switches: 8).
         pub classes: u32 = 8, where |classes| {
-            if (1..=MOST).contains(classes) { Ok(()) } else { Err("from 1 to 64") }
+            if (1..=MAX_CLASSES).contains(classes) { Ok(()) } else { Err("from 1 to 64") }
         };
-        /// The most that waits, all classes together, in bytes or packets: what does not fit is dropped as
-        /// it comes; none for a queue without limit of its own.
+        /// Total capacity of all classes, in bytes or packets. Arriving packets that do not fit are
+        /// dropped. `none`: no limit of its own.
         pub capacity: Option<Capacity> = None;
-        /// K: a packet is marked if it finds more than this waiting; none never marks.
+        /// K: packets that find a longer backlog are marked. `none`: no marking.
         pub threshold: Option<Capacity> = None;
-        /// Which backlog is held against K ([pias15]: the port's).
+        /// Backlog that is compared with `threshold` ([pias15]: that of the port).
         pub mark_by: MarkBy = MarkBy::Port;
     }
 }
@@ -40,7 +41,7 @@ impl QueueKind for Config {
     fn build(&self, _rate: Rate) -> PortQueue {
         PortQueue::OnDeparture(Box::new(StrictPriority {
             config: self.clone(),
-            lines: (0..self.classes).map(|_| PacketFifo::default()).collect(),
+            queues: (0..self.classes).map(|_| PacketFifo::default()).collect(),
             occupied: 0,
             backlog: Backlog::default(),
         }))
@@ -57,9 +58,9 @@ impl QueueKind for Config {
 
 struct StrictPriority {
     config: Config,
-    /// By class.
-    lines: Vec<PacketFifo>,
-    /// In which of them something waits: a bit for each.
+    /// FIFOs by class.
+    queues: Vec<PacketFifo>,
+    /// One bit per class, set if its FIFO is not empty.
     occupied: u64,
     backlog: Backlog,
 }
@@ -72,24 +73,24 @@ impl Queue for StrictPriority {
             return;
         }
         let class = packet.priority() as usize;
-        assert!(class < self.lines.len(), "priority {class} of {} classes", self.lines.len());
-        let found = match mark_by {
+        assert!(class < self.queues.len(), "priority {class} of {} classes", self.queues.len());
+        let backlog = match mark_by {
             MarkBy::Port => self.backlog,
-            MarkBy::Class => self.lines[class].backlog(),
+            MarkBy::Class => self.queues[class].backlog(),
         };
-        if threshold.is_some_and(|threshold| threshold.exceeded_by(found)) {
+        if threshold.is_some_and(|threshold| threshold.exceeded_by(backlog)) {
             context.mark(&mut packet);
         }
-        self.lines[class].push(packet);
+        self.queues[class].push(packet);
         self.occupied |= 1 << class;
         self.backlog.add(packet.bytes);
     }
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         let class = self.occupied.trailing_zeros() as usize;
-        let line = self.lines.get_mut(class)?;
-        let packet = line.pop()?;
-        if line.backlog().packets == 0 {
+        let queue = self.queues.get_mut(class)?;
+        let packet = queue.pop()?;
+        if queue.backlog().packets == 0 {
             self.occupied &= !(1 << class);
         }
         self.backlog.remove(packet.bytes);
@@ -101,7 +102,7 @@ impl Queue for StrictPriority {
     }
 
     fn for_each_packet(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.lines.iter().for_each(|line| line.for_each_packet(visit));
+        self.queues.iter().for_each(|queue| queue.for_each_packet(visit));
     }
 
     fn allows_lazy_service(&self) -> bool {
@@ -126,96 +127,96 @@ mod tests {
         Packet { sequence, bytes, flags, ..plain }.with_header(Header::Priority(class))
     }
 
-    /// A queue with all that it may use.
-    struct Bench {
+    /// Queue and its context.
+    struct Fixture {
         queue: Box<dyn Queue>,
         random: Random,
         dropped: Vec<Packet>,
         marks: u64,
     }
 
-    fn bench(config: &serde_json::Value) -> Bench {
+    fn fixture(config: &serde_json::Value) -> Fixture {
         let config = Config::read(config).unwrap();
         let PortQueue::OnDeparture(queue) = config.build(Rate::from_gbps(10)) else {
-            panic!("served as it departs");
+            panic!("expected a queue that decides on departure");
         };
-        Bench { queue, random: Random::new(1, "queue"), dropped: Vec::new(), marks: 0 }
+        Fixture { queue, random: Random::new(1, "queue"), dropped: Vec::new(), marks: 0 }
     }
 
-    impl Bench {
+    impl Fixture {
         fn context(&mut self) -> (&mut dyn Queue, Context<'_>) {
             let Self { queue, random, dropped, marks } = self;
             (&mut **queue, Context { now: Time::ZERO, random, dropped, marks })
         }
 
-        /// Says whether the packet was taken in.
-        fn push(&mut self, packet: Packet) -> bool {
+        /// Returns true if the packet is enqueued.
+        fn enqueue(&mut self, packet: Packet) -> bool {
             let (queue, mut context) = self.context();
             queue.enqueue(packet, &mut context);
             self.dropped.pop().is_none()
         }
 
-        fn pop(&mut self) -> Option<Packet> {
+        fn dequeue(&mut self) -> Option<Packet> {
             let (queue, mut context) = self.context();
             queue.dequeue(&mut context)
         }
     }
 
     #[test]
-    fn the_port_or_the_class_decides_which_packets_are_marked() {
+    fn mark_by_selects_the_backlog_that_is_compared() {
         for (mark_by, marked) in [("port", [false, false, true, true]), ("class", [false; 4])] {
-            let mut bench = bench(&json!({ "threshold": "1 packet", "mark_by": mark_by }));
+            let mut fixture = fixture(&json!({ "threshold": "1 packet", "mark_by": mark_by }));
             for class in [7, 6, 5, 0] {
-                assert!(bench.push(packet(0, 1000, class)));
+                assert!(fixture.enqueue(packet(0, 1000, class)));
             }
-            let found: Vec<bool> = (0..4).map(|_| bench.pop().unwrap().is_marked()).collect();
-            // Class 0 came last and leaves first.
-            assert_eq!(found, [marked[3], marked[2], marked[1], marked[0]], "{mark_by}");
-            assert_eq!(bench.marks, marked.iter().filter(|marked| **marked).count() as u64);
+            let marks: Vec<bool> = (0..4).map(|_| fixture.dequeue().unwrap().is_marked()).collect();
+            // Class 0 arrived last and departs first.
+            assert_eq!(marks, [marked[3], marked[2], marked[1], marked[0]], "{mark_by}");
+            assert_eq!(fixture.marks, marked.iter().filter(|marked| **marked).count() as u64);
         }
-        let mut bench = bench(&json!({ "threshold": "1 packet", "mark_by": "class" }));
+        let mut fixture = fixture(&json!({ "threshold": "1 packet", "mark_by": "class" }));
         for sequence in 0..3 {
-            bench.push(packet(sequence, 1000, 3));
+            fixture.enqueue(packet(sequence, 1000, 3));
         }
-        let found: Vec<bool> = (0..3).map(|_| bench.pop().unwrap().is_marked()).collect();
-        assert_eq!(found, [false, false, true]);
+        let marks: Vec<bool> = (0..3).map(|_| fixture.dequeue().unwrap().is_marked()).collect();
+        assert_eq!(marks, [false, false, true]);
     }
 
     #[test]
     #[should_panic(expected = "priority 8 of 8 classes")]
-    fn a_priority_beyond_the_classes_is_refused() {
-        bench(&json!({})).push(packet(0, 1000, 8));
+    fn an_out_of_range_priority_panics() {
+        fixture(&json!({})).enqueue(packet(0, 1000, 8));
     }
 
     proptest! {
         #[test]
-        fn the_first_of_the_lowest_class_leaves_and_nothing_is_lost_or_too_much(
+        fn the_first_packet_of_the_lowest_class_departs_and_packets_are_conserved(
             classes in 1_u32..=64,
             visits in prop::collection::vec((any::<bool>(), 40_u16..1500, 0_u64..64), 0..300),
         ) {
             let capacity = Capacity::Bytes(9_000);
-            let mut bench = bench(&json!({ "classes": classes, "capacity": "9 KB" }));
-            let mut waiting: Vec<Packet> = Vec::new();
+            let mut fixture = fixture(&json!({ "classes": classes, "capacity": "9 KB" }));
+            let mut expected: Vec<Packet> = Vec::new();
             let empty = std::iter::repeat_n((false, 0, 0), visits.len());
-            for (sequence, (comes, bytes, class)) in (0..).zip(visits.iter().copied().chain(empty)) {
-                if comes {
+            for (sequence, (arrives, bytes, class)) in (0..).zip(visits.iter().copied().chain(empty)) {
+                if arrives {
                     let packet = packet(sequence, bytes, class % u64::from(classes));
-                    let fits = capacity.fits(bench.queue.backlog(), bytes);
-                    prop_assert_eq!(bench.push(packet), fits);
+                    let fits = capacity.fits(fixture.queue.backlog(), bytes);
+                    prop_assert_eq!(fixture.enqueue(packet), fits);
                     if fits {
-                        waiting.push(packet);
+                        expected.push(packet);
                     }
                 } else {
-                    let order = |i: &usize| (waiting[*i].priority(), waiting[*i].sequence);
-                    let first = (0..waiting.len()).min_by_key(order);
-                    prop_assert_eq!(bench.pop(), first.map(|first| waiting.remove(first)));
+                    let order = |i: &usize| (expected[*i].priority(), expected[*i].sequence);
+                    let first = (0..expected.len()).min_by_key(order);
+                    prop_assert_eq!(fixture.dequeue(), first.map(|first| expected.remove(first)));
                 }
-                let bytes: u64 = waiting.iter().map(|packet| u64::from(packet.bytes)).sum();
-                let packets = waiting.len() as u32;
-                prop_assert_eq!(bench.queue.backlog(), Backlog { bytes, packets });
+                let bytes: u64 = expected.iter().map(|packet| u64::from(packet.bytes)).sum();
+                let packets = expected.len() as u32;
+                prop_assert_eq!(fixture.queue.backlog(), Backlog { bytes, packets });
                 prop_assert!(bytes <= 9_000);
             }
-            prop_assert!(waiting.is_empty());
+            prop_assert!(expected.is_empty());
         }
     }
 }

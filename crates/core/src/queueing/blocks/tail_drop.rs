@@ -1,18 +1,18 @@
-//! The plainest rule: what does not fit is dropped.
+//! Tail drop: a packet that does not fit is dropped.
 
 use crate::base::random::Random;
 use crate::model::packet::Packet;
 use crate::queueing::{Admission, Capacity, QueueState, Verdict};
 
-/// The most that waits, if there is such a limit.
+/// Capacity of the queue; `None` for no limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit(pub Option<Capacity>);
+pub struct TailDrop(pub Option<Capacity>);
 
-impl Admission for Limit {
+impl Admission for TailDrop {
     fn accepts_all_below(&self) -> u64 {
         match self.0 {
             None => u64::MAX,
-            Some(Capacity::Bytes(most)) => most,
+            Some(Capacity::Bytes(limit)) => limit,
             Some(Capacity::Packets(_)) => 0,
         }
     }
