@@ -34,7 +34,9 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "undoc-members": False}
 autoclass_content = "class"
 
-KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/papers.bib").read_text(encoding="utf-8"), re.M))
+KEYS = set(
+    re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/papers.bib").read_text(encoding="utf-8"), re.M)
+)
 CITATION = re.compile(r"(?<![`\w\]])\[([a-z]+\d{2})\](?![(\[:])")
 
 

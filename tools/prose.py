@@ -144,9 +144,7 @@ def tracked() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
     ).stdout.split("\0")
-    return [
-        ROOT / name for name in listed if Path(name).suffix in READERS and name not in SKIPPED
-    ]
+    return [ROOT / name for name in listed if Path(name).suffix in READERS and name not in SKIPPED]
 
 
 def main(arguments: list[str]) -> int:
