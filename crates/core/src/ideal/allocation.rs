@@ -1,21 +1,23 @@
-//! Fluid service: at every arrival and departure all active flows get new rates.
+//! Fluid scheduling by rate allocation: every arrival and departure changes the rates of all active
+//! flows.
 
-use super::{Flow, Links, Service};
+use super::{FluidFlow, FluidLinks, FluidScheduler};
 
-/// A rule by which the active flows share the links.
+/// A rate allocation policy.
 pub trait Allocation {
-    /// Sets the rate of every active flow; none above its bottleneck's. May sort the flows.
-    fn allocate(&mut self, flows: &mut [Flow], links: &Links);
+    /// Sets the rate of every active flow, at most the rate of its bottleneck. May reorder the
+    /// flows.
+    fn allocate(&mut self, flows: &mut [FluidFlow], links: &FluidLinks);
 }
 
-/// Flows that are served as an allocation says.
+/// Serves flows at the rates of an allocation.
 #[derive(Debug)]
-pub(crate) struct Fluid<A> {
+pub(crate) struct AllocationScheduler<A> {
     allocation: A,
-    active: Vec<Flow>,
+    active: Vec<FluidFlow>,
 }
 
-impl<A: Allocation> Fluid<A> {
+impl<A: Allocation> AllocationScheduler<A> {
     pub(crate) fn new(allocation: A) -> Self {
         Self { allocation, active: Vec::new() }
     }
@@ -27,12 +29,12 @@ impl<A: Allocation> Fluid<A> {
     }
 }
 
-impl<A: Allocation> Service for Fluid<A> {
-    fn admit(&mut self, flow: Flow, _now: f64) {
+impl<A: Allocation> FluidScheduler for AllocationScheduler<A> {
+    fn admit(&mut self, flow: FluidFlow, _now: f64) {
         self.active.push(flow);
     }
 
-    fn serve(&mut self, links: &Links, now: f64, until: f64) -> Option<(Flow, f64)> {
+    fn serve(&mut self, links: &FluidLinks, now: f64, until: f64) -> Option<(FluidFlow, f64)> {
         self.allocation.allocate(&mut self.active, links);
         let times = self.active.iter().map(|flow| flow.time_left(now)).enumerate();
         let first = times.min_by(|a, b| a.1.total_cmp(&b.1));
@@ -41,14 +43,14 @@ impl<A: Allocation> Service for Fluid<A> {
             self.advance(span);
             return Some((self.active.remove(index), now + span));
         }
-        // Without an end only flows that never stop are left.
+        // If `until` is infinite, only flows that never stop are left.
         if until.is_finite() {
             self.advance(until - now);
         }
         None
     }
 
-    fn close(&mut self, _now: f64) -> Vec<Flow> {
+    fn close(&mut self, _now: f64) -> Vec<FluidFlow> {
         std::mem::take(&mut self.active)
     }
 }

@@ -1,46 +1,46 @@
-//! The state of an ideal's run: flows as fluid, from their start to their record.
+//! State of a run of an ideal: fluid flows from their start to their record.
 
-use super::{Outcome, Service, Setting};
+use super::{FluidScheduler, IdealOutcome, IdealSetup};
 use crate::base::run_control::Progress;
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{self, FlowRecord, FlowSpec};
 use crate::model::graph::LinkId;
 use crate::model::ideal_fct::ideal_fct;
 
-/// The instant as a float, which is exact for two and a half hours.
+/// Converts a time to a float, which is exact up to two and a half hours.
 pub(crate) fn picoseconds(time: Time) -> f64 {
     if time == Time::NEVER { f64::INFINITY } else { time.0 as f64 }
 }
 
-/// The links as an allocation sees them, by [`LinkId`].
+/// Link state for an allocation, by [`LinkId`].
 #[derive(Debug)]
-pub struct Links {
-    /// Line rates in bits a second.
+pub struct FluidLinks {
+    /// Link rates in bits per second.
     pub capacity: Vec<f64>,
-    /// How many active flows cross each link.
+    /// Number of active flows that cross each link.
     pub flows: Vec<u32>,
 }
 
-impl Links {
+impl FluidLinks {
     /// Links of the given rates, without flows.
     pub(crate) fn new(rates: impl IntoIterator<Item = Rate>) -> Self {
         let capacity: Vec<f64> = rates.into_iter().map(Rate::bps).collect();
         Self { flows: vec![0; capacity.len()], capacity }
     }
 
-    /// Adds a flow over the links of `route` that has sent nothing and never ends.
-    pub(crate) fn join(&mut self, route: Vec<LinkId>) -> Flow {
+    /// Adds a flow over the links of `route`. It has sent nothing and never ends.
+    pub(crate) fn add_flow(&mut self, route: Vec<LinkId>) -> FluidFlow {
         let mut bottleneck = f64::INFINITY;
         for link in &route {
             self.flows[*link as usize] += 1;
             bottleneck = bottleneck.min(self.capacity[*link as usize]);
         }
-        Flow {
+        FluidFlow {
             links: route,
             rate: 0.0,
             bottleneck,
             record: 0,
-            wire: f64::INFINITY,
+            total: f64::INFINITY,
             sent: 0.0,
             stop: f64::INFINITY,
             lag: 0.0,
@@ -51,160 +51,162 @@ impl Links {
 
 /// An active flow.
 ///
-/// With rates in bits a second and times in picoseconds, amounts are in picobits: rates and bytes
+/// With rates in bits per second and times in picoseconds, amounts are in picobits. Rates and bytes
 /// are then whole numbers, which floats add and subtract exactly.
 #[derive(Debug)]
-pub struct Flow {
-    /// The links it crosses.
+pub struct FluidFlow {
+    /// Links of the path.
     pub links: Vec<LinkId>,
-    /// What the allocation gives it, in bits a second.
+    /// Allocated rate in bits per second.
     pub rate: f64,
-    /// Rate of its slowest link.
+    /// Rate of the slowest link of the path.
     pub bottleneck: f64,
-    /// Index of its record.
+    /// Index of the flow record.
     pub(crate) record: usize,
-    /// All it has to send, headers included; infinite for a long-lived flow.
-    pub(crate) wire: f64,
+    /// Total to send, headers included; infinite for a long-lived flow.
+    pub(crate) total: f64,
     sent: f64,
-    /// When a long-lived flow leaves; never, for others.
+    /// Time at which a long-lived flow stops; infinite for other flows.
     stop: f64,
-    /// How far it is behind itself alone.
+    /// Time lost so far against service at the bottleneck rate.
     lag: f64,
-    /// Alone, how long the last of it is under way after the bottleneck could have sent everything.
+    /// Ideal FCT minus the transmission time at the bottleneck: propagation, and store-and-forward
+    /// of the last packet.
     latency: f64,
 }
 
-/// Picobits in a byte.
+/// Picobits per byte.
 const BYTE: f64 = 8e12;
 
-impl Flow {
-    /// What it has left to send, headers included, in picobits; infinite if it is long-lived.
+impl FluidFlow {
+    /// Returns the amount left to send, headers included, in picobits; infinite for a long-lived
+    /// flow.
     pub fn remaining(&self) -> f64 {
-        self.wire - self.sent
+        self.total - self.sent
     }
 
-    /// Its number in order of start.
+    /// Returns the flow number, in order of start.
     pub fn number(&self) -> usize {
         self.record
     }
 
-    /// The time until it leaves at its present rate.
+    /// Returns the time until the flow departs at its current rate.
     pub(crate) fn time_left(&self, now: f64) -> f64 {
         (self.remaining() / self.rate).min((self.stop - now).max(0.0))
     }
 
-    /// What it will have left after a while at its present rate.
+    /// Returns the amount left to send after `span` at the current rate.
     pub(crate) fn remaining_after(&self, span: f64) -> f64 {
-        self.wire - self.sent_after(span)
+        self.total - self.sent_after(span)
     }
 
     fn sent_after(&self, span: f64) -> f64 {
-        // Rounding may carry it past its end.
-        (self.sent + self.rate * span).min(self.wire)
+        // Rounding could exceed the total.
+        (self.sent + self.rate * span).min(self.total)
     }
 
-    /// Serves it for a while at its present rate.
+    /// Serves the flow for `span` at its current rate.
     pub(crate) fn advance(&mut self, span: f64) {
         let rate = self.rate;
         assert!(
             (0.0..=self.bottleneck).contains(&rate),
-            "flow {} cannot be served at {rate} b/s",
+            "flow {}: invalid rate {rate} b/s",
             self.record
         );
         self.sent = self.sent_after(span);
-        // What it sends over its bottleneck's rate is the time it would have taken alone. The sum
-        // never decreases and is exactly zero for an undisturbed flow, so that no slowdown is below
-        // one.
+        // The amount sent over the bottleneck rate is the time that the ideal FCT contains. The sum
+        // never decreases and is exactly zero for an undisturbed flow, so no slowdown is below one.
         self.lag += span * (1.0 - self.rate / self.bottleneck);
     }
 
-    /// What has reached the receiver `age` after the start, given that it is served no more then.
+    /// Returns the amount that has reached the receiver `age` after the start, if the flow is not
+    /// served after that time.
     ///
-    /// The receiver sees what was sent a latency ago. Time that the flow lost since then counts as
-    /// lost before, so this is at most what the receiver has; at the completion time it is
-    /// everything.
+    /// The receiver sees data one `latency` after it was sent. Time lost since then counts as lost
+    /// before, so the result is a lower bound; at the completion time it is the whole flow.
     fn received(&self, age: f64) -> f64 {
         ((age - self.latency - self.lag) * self.bottleneck).clamp(0.0, self.sent)
     }
 }
 
-/// The state of a run.
-pub(crate) struct State<'a> {
-    setting: Setting<'a>,
+/// State of a run.
+pub(crate) struct FluidRun<'a> {
+    setup: IdealSetup<'a>,
     now: f64,
-    links: Links,
-    service: Box<dyn Service>,
-    /// How many flows are active.
+    links: FluidLinks,
+    scheduler: Box<dyn FluidScheduler>,
+    /// Number of active flows.
     active: usize,
-    /// Routes of flows that left, to be used again.
+    /// Route buffers of departed flows, for reuse.
     spare: Vec<Vec<LinkId>>,
-    outcome: Outcome,
+    outcome: IdealOutcome,
 }
 
-impl<'a> State<'a> {
-    pub(crate) fn new(setting: Setting<'a>, service: Box<dyn Service>) -> Self {
-        let links = Links::new(setting.graph.links.iter().map(|link| link.rate));
+impl<'a> FluidRun<'a> {
+    pub(crate) fn new(setup: IdealSetup<'a>, scheduler: Box<dyn FluidScheduler>) -> Self {
+        let links = FluidLinks::new(setup.graph.links.iter().map(|link| link.rate));
         let link_bytes = vec![0.0; links.capacity.len()];
-        let outcome = Outcome { records: Vec::new(), link_bytes, end: Time::ZERO };
-        Self { setting, now: 0.0, links, service, active: 0, spare: Vec::new(), outcome }
+        let outcome = IdealOutcome { records: Vec::new(), link_bytes, end: Time::ZERO };
+        Self { setup, now: 0.0, links, scheduler, active: 0, spare: Vec::new(), outcome }
     }
 
-    /// Serves the active flows, of which some may leave, until a flow comes or the run ends.
+    /// Serves the active flows, some of which may depart, until the next arrival or the end of the
+    /// run.
     pub(crate) fn serve_until(&mut self, until: f64) {
-        while self.now < until && self.active > 0 && self.goes_on() {
-            let Some((mut flow, now)) = self.service.serve(&self.links, self.now, until) else {
+        while self.now < until && self.active > 0 && self.should_continue() {
+            let Some((mut flow, now)) = self.scheduler.serve(&self.links, self.now, until) else {
                 break;
             };
             self.now = now;
-            // Rounding may have left a little.
-            if flow.wire.is_finite() {
-                flow.sent = flow.wire;
+            // Rounding may leave a small remainder.
+            if flow.total.is_finite() {
+                flow.sent = flow.total;
             }
-            self.settle(flow);
+            self.complete_record(flow);
         }
         if until.is_finite() {
             self.now = self.now.max(until);
         }
     }
 
-    /// Tells how far the run is, if that is asked for; says whether to go on.
-    fn goes_on(&self) -> bool {
-        let tell = || Progress {
+    /// Reports the progress if requested; returns false if the run must stop.
+    fn should_continue(&self) -> bool {
+        let progress = || Progress {
             now: Time(self.now as u64),
             flows: (self.outcome.records.len() - self.active) as u64,
             hops: 0,
         };
-        self.setting.watch.poll(tell).is_ok()
+        self.setup.watch.poll(progress).is_ok()
     }
 
-    /// Lets a flow start, over the links that `route` appends for it.
+    /// Starts a flow over the links that `route` appends.
     pub(crate) fn admit(
         &mut self,
         spec: FlowSpec,
         mut route: impl FnMut(&FlowSpec, &mut Vec<LinkId>),
     ) {
-        let Setting { graph, format, .. } = self.setting;
+        let IdealSetup { graph, format, .. } = self.setup;
         assert!(self.now <= picoseconds(spec.start), "flow {} starts in the past", spec.id);
         let mut links = self.spare.pop().unwrap_or_default();
         route(&spec, &mut links);
         assert!(!links.is_empty(), "flow {} has no route", spec.id);
         let hops = links.iter().map(|link| &graph.links[*link as usize]);
         let hops = hops.map(|link| (link.rate, link.delay));
-        // The first packet of a long-lived flow is under way as long as any other.
+        // The latency of a long-lived flow is that of a full packet.
         let size = spec.size.unwrap_or(format.payload);
-        let (fct, wire) =
+        let (fct, total) =
             (ideal_fct(hops, format, size).total(), format.on_wire(size).0 as f64 * BYTE);
 
         let is_sized = spec.size.is_some();
-        let mut flow = self.links.join(links);
+        let mut flow = self.links.add_flow(links);
         flow.record = self.outcome.records.len();
-        flow.latency = fct.0 as f64 - wire / flow.bottleneck;
+        flow.latency = fct.0 as f64 - total / flow.bottleneck;
         if is_sized {
-            flow.wire = wire;
+            flow.total = total;
         } else {
             flow.stop = spec.stop.map_or(f64::INFINITY, picoseconds);
         }
-        self.service.admit(flow, self.now);
+        self.scheduler.admit(flow, self.now);
         self.active += 1;
         self.outcome.records.push(FlowRecord {
             outcome: if is_sized { flow::Outcome::Unfinished } else { flow::Outcome::LongLived },
@@ -218,24 +220,24 @@ impl<'a> State<'a> {
         });
     }
 
-    /// Completes the record of a flow that is served no more.
-    fn settle(&mut self, mut flow: Flow) {
+    /// Completes the record of a flow that has departed.
+    fn complete_record(&mut self, mut flow: FluidFlow) {
         self.active -= 1;
         for link in &flow.links {
             self.links.flows[*link as usize] -= 1;
             self.outcome.link_bytes[*link as usize] += flow.sent / BYTE;
         }
-        let Setting { format, limit, .. } = self.setting;
+        let IdealSetup { format, limit, .. } = self.setup;
         let record = &mut self.outcome.records[flow.record];
         let received = flow.received(picoseconds(limit) - picoseconds(record.spec.start));
         let end = if let Some(size) = record.spec.size {
             let fct = record.ideal_fct + Duration(flow.lag.round() as u64);
-            if flow.sent >= flow.wire && record.spec.start + fct <= limit {
+            if flow.sent >= flow.total && record.spec.start + fct <= limit {
                 (record.outcome, record.fct) = (flow::Outcome::Finished, Some(fct));
                 record.delivered = size;
                 record.spec.start + fct
             } else {
-                record.delivered = Bytes((received / flow.wire * size.0 as f64) as u64);
+                record.delivered = Bytes((received / flow.total * size.0 as f64) as u64);
                 limit
             }
         } else {
@@ -249,9 +251,9 @@ impl<'a> State<'a> {
     }
 
     /// Ends the run.
-    pub(crate) fn close(mut self) -> Outcome {
-        for flow in self.service.close(self.now) {
-            self.settle(flow);
+    pub(crate) fn close(mut self) -> IdealOutcome {
+        for flow in self.scheduler.close(self.now) {
+            self.complete_record(flow);
         }
         self.outcome
     }

@@ -14,7 +14,7 @@ use crate::model::graph::{Graph, Link, NodeId, Paths};
 use crate::model::packet::FlowNumber;
 use crate::run::scenario::{Model, Scenario};
 use crate::simulation::Simulation;
-use crate::traffic::{Context, WorkloadEstimate};
+use crate::traffic::{WorkloadContext, WorkloadEstimate};
 
 /// A node and a link of the graph, with their names, and a port with its queue.
 const NODE: f64 = 150.0;
@@ -112,13 +112,13 @@ impl Scenario {
     }
 
     fn estimate_on(&self, graph: &Graph, threads: u32) -> Result<Estimate, Problem> {
-        let context = Context { graph, format: &self.packet, seed: self.seed };
-        let offer = self.workload.offer(&context).map_err(|problem| problem.within("workload"))?;
-        let offer = offer.until(self.time_limit);
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let offer = self.workload.estimate(&context).map_err(|problem| problem.within("workload"))?;
+        let offer = offer.truncated(self.time_limit);
         // What the links of all hosts carry together.
         let rate = graph.access_rate().bps() / 8.0;
-        let live_flows = offer.live(rate, graph.hosts.len() as f64);
-        let ends = offer.ends(rate).min(self.time_limit);
+        let live_flows = offer.live_flows(rate, graph.hosts.len() as f64);
+        let ends = offer.end_time(rate).min(self.time_limit);
         let samples = self.samples_until(ends, &offer);
         let (nodes, links) = (graph.nodes.len() as f64, graph.links.len() as f64);
         let targets = offer.flows.min(graph.hosts.len() as f64);
@@ -139,7 +139,7 @@ impl Scenario {
         let flows = count(offer.flows);
         Ok(Estimate {
             flows: offer.flows,
-            is_counted: offer.is_counted,
+            is_counted: offer.is_fixed,
             live_flows,
             packet_hops,
             samples,
@@ -147,7 +147,7 @@ impl Scenario {
             limit: self.time_limit,
             parts: [
                 ("topology", format!("{links} links"), network * f64::from(threads)),
-                ("workload", format!("{flows} flows"), records + offer.listed),
+                ("workload", format!("{flows} flows"), records + offer.stored_bytes),
                 ("workload", format!("{} flows at a time", count(live_flows)), live),
                 ("samples.interval", format!("{} samples", count(samples)), of_samples),
             ],
@@ -157,7 +157,7 @@ impl Scenario {
 
     /// How many packets of payload there will be: what is offered, and what flows without end fill.
     fn packets_until(&self, ends: Time, offer: &WorkloadEstimate, graph: &Graph) -> f64 {
-        let lasts = offer.together > 0.0 && offer.payload == 0.0;
+        let lasts = offer.concurrent > 0.0 && offer.payload == 0.0;
         let filled = if lasts { most_carried(graph) / 8.0 * ends.seconds() } else { 0.0 };
         (offer.payload + filled) / self.packet.payload.0 as f64
     }

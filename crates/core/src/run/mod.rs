@@ -11,7 +11,7 @@ use crate::base::random::Random;
 use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::{Parameter, Problem, did_you_mean};
 use crate::base::units::{Bytes, Duration, Time};
-use crate::ideal::models::{self, Ideal, Setting};
+use crate::ideal::{self, Ideal, IdealSetup};
 use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
 use crate::model::graph::{Change, Graph, Link, LinkId};
 use crate::model::host_clock::Stamps;
@@ -30,7 +30,7 @@ use crate::router::PortInfo;
 use crate::run::scenario::{Engine, Model, Scenario};
 use crate::schedule::{Partition, WindowPlan};
 use crate::simulation::{self, Simulation, Transports, run_on_threads};
-use crate::traffic::{Context, Flows};
+use crate::traffic::{FlowStream, WorkloadContext};
 use crate::transport::controllers;
 
 /// What a run gives.
@@ -89,9 +89,9 @@ impl Scenario {
     }
 
     /// Opens the workload.
-    fn flows(&self, graph: &Graph) -> Result<Flows, Problem> {
-        let context = Context { graph, format: &self.packet, seed: self.seed };
-        let flows = self.workload.open(&context).map_err(|problem| problem.within("workload"))?;
+    fn flows(&self, graph: &Graph) -> Result<FlowStream, Problem> {
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let flows = self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
         if matches!(self.model, Model::Ideal(_)) {
             refuse_sequel(&flows, "an ideal takes")?;
         }
@@ -420,16 +420,16 @@ impl Scenario {
         ideal: &dyn Ideal,
         watch: &RunControl,
     ) -> Result<Results, Problem> {
-        let Flows { flows, load, classes, .. } = self.flows(graph)?;
+        let FlowStream { flows, load, classes, .. } = self.flows(graph)?;
         let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
-        let setting = Setting { graph, format: &self.packet, limit: self.time_limit, watch };
+        let setting = IdealSetup { graph, format: &self.packet, limit: self.time_limit, watch };
         let route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
             let there = routes.way(spec.source, spec.target, spec.id);
             links.extend(routes.links(there).next().unwrap_or_default());
             routes.release(there);
         };
         let flows = flows.take_while(|_| !watch.is_stopped());
-        let outcome = models::run(ideal, setting, flows, route);
+        let outcome = ideal::run(ideal, setting, flows, route);
         watch.poll(Progress::default)?;
         let flows = columns(&outcome.records);
         let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
@@ -485,8 +485,8 @@ impl Scenario {
 }
 
 /// Ideals and traces need to know all flows beforehand.
-fn refuse_sequel(flows: &Flows, who: &str) -> Result<(), Problem> {
-    if flows.sequel.is_some() {
+fn refuse_sequel(flows: &FlowStream, who: &str) -> Result<(), Problem> {
+    if flows.dependencies.is_some() {
         let message =
             format!("{who} only flows that start by themselves, but here some follow others");
         return Err(Problem::new("workload", message));

@@ -32,7 +32,7 @@ use crate::network::routes::Route;
 use crate::network::switch::pause_watchdog::Deadlock;
 use crate::record::{FlowColumns, Recorder};
 use crate::schedule::{Event, Partition, Scheduler, WindowPlan};
-use crate::traffic::Flows;
+use crate::traffic::FlowStream;
 use crate::transport::CachedPathState;
 
 /// What a run counts.
@@ -123,7 +123,7 @@ impl<'a> Simulation<'a> {
     pub fn new(
         setting: SimulationSetup<'a>,
         mut network: Network,
-        workload: Flows,
+        workload: FlowStream,
         recorder: Recorder,
     ) -> Self {
         let SimulationSetup { graph, cut, part, changes, stacks, host, format, seed } = setting;

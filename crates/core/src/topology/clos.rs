@@ -1,57 +1,57 @@
-//! Three tiers of switches, with as many of each and as fast as one likes.
+//! Three-tier Clos network.
 
-use super::{Graph, LoadReference, MOST_HOSTS, Topology, some};
+use super::{Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
     /// A three-tier Clos network: pods of edge and aggregation switches, joined by core switches.
     ///
-    /// Within a pod every edge switch is wired to every aggregation switch. The core switches are
-    /// shared out evenly: aggregation switch i of every pod is wired to the i-th group of them. Hosts
-    /// `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`, `aggregation<pod>_<i>` and
-    /// `core<i>`. A load of 1 is the rate of all hosts' access links together. The defaults give 256
-    /// hosts that can all send at full rate at once.
+    /// Within a pod every edge switch has a link to every aggregation switch. The core switches are
+    /// divided into equal groups: aggregation switch i of every pod has links to group i. Hosts
+    /// `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`, `aggregation<pod>_<i>`
+    /// and `core<i>`. A load of 1 is the total rate of the access links. The defaults give 256
+    /// hosts without oversubscription.
     pub struct Config {
         /// Number of pods.
-        pub pods: u32 = 4, where some;
-        /// Number of edge switches in each pod.
-        pub edges_per_pod: u32 = 4, where some;
-        /// Number of hosts on each edge switch.
-        pub hosts_per_edge: u32 = 16, where some;
-        /// Number of aggregation switches in each pod.
-        pub aggregations_per_pod: u32 = 4, where some;
+        pub pods: u32 = 4, where positive_count;
+        /// Number of edge switches per pod.
+        pub edges_per_pod: u32 = 4, where positive_count;
+        /// Number of hosts per edge switch.
+        pub hosts_per_edge: u32 = 16, where positive_count;
+        /// Number of aggregation switches per pod.
+        pub aggregations_per_pod: u32 = 4, where positive_count;
         /// Number of core switches, a multiple of `aggregations_per_pod`.
-        pub cores: u32 = 16, where some;
-        /// Rate of the hosts' cables.
+        pub cores: u32 = 16, where positive_count;
+        /// Rate of the access links.
         pub host_rate: Rate = Rate::from_gbps(10), where positive;
-        /// Rate of the cables within pods.
+        /// Rate of the links within pods.
         pub fabric_rate: Rate = Rate::from_gbps(40), where positive;
-        /// Rate of the cables between pods and core switches.
+        /// Rate of the links between pods and core switches.
         pub core_rate: Rate = Rate::from_gbps(40), where positive;
-        /// Propagation delay of the hosts' cables, with what the host itself adds.
+        /// Propagation delay of the access links, including delay in the host.
         pub host_delay: Duration = Duration::from_micros(1);
-        /// Propagation delay of the cables within pods.
+        /// Propagation delay of the links within pods.
         pub fabric_delay: Duration = Duration::from_micros(1);
-        /// Propagation delay of the cables between pods and core switches.
+        /// Propagation delay of the links between pods and core switches.
         pub core_delay: Duration = Duration::from_micros(1);
     }
     check |config| {
-        let of = |numbers: [u32; 3]| numbers.into_iter().map(u64::from).product::<u64>();
+        let product = |numbers: [u32; 3]| numbers.into_iter().map(u64::from).product::<u64>();
         let Config { pods, edges_per_pod, hosts_per_edge, aggregations_per_pod, cores, .. } = *config;
-        let most = u64::from(MOST_HOSTS);
-        for (field, cables) in [
-            ("hosts_per_edge", of([pods, edges_per_pod, hosts_per_edge])),
-            ("aggregations_per_pod", of([pods, edges_per_pod, aggregations_per_pod])),
-            ("cores", of([pods, cores, 1])),
+        let most = u64::from(MAX_HOSTS);
+        for (field, links) in [
+            ("hosts_per_edge", product([pods, edges_per_pod, hosts_per_edge])),
+            ("aggregations_per_pod", product([pods, edges_per_pod, aggregations_per_pod])),
+            ("cores", product([pods, cores, 1])),
         ] {
-            if cables > most {
-                let message = format!("makes {cables} cables with {pods} pods; at most {most}");
+            if links > most {
+                let message = format!("gives {links} links with {pods} pods; at most {most}");
                 return Err(Problem::new(field, message));
             }
         }
         if pods * edges_per_pod * hosts_per_edge < 2 {
-            return Err(Problem::new("hosts_per_edge", "makes one host; there must be two or more"));
+            return Err(Problem::new("hosts_per_edge", "gives one host; at least two are required"));
         }
         if !cores.is_multiple_of(aggregations_per_pod) {
             let number = aggregations_per_pod;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_has_256_hosts_and_no_tier_is_slower_than_the_one_below() {
+    fn default_has_256_hosts_without_oversubscription() {
         let graph = defaults::<Config>().graph(1).unwrap();
         assert_eq!(graph.hosts.len(), 256);
         assert_eq!(graph.nodes.len(), 256 + 4 * (4 + 4) + 16);
@@ -122,10 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_paths_as_aggregation_switches_within_a_pod_and_core_switches_beyond() {
+    fn paths_use_every_aggregation_switch_within_a_pod_and_every_core_switch_between_pods() {
         let graph = defaults::<Config>().graph(1).unwrap();
         let mut paths = Paths::new(&graph);
-        // The same edge, the same pod, another pod.
+        // Same edge switch, same pod, another pod.
         assert_eq!([1, 16, 64].map(|target| paths.count(0, target)), [1, 4, 16]);
         assert_eq!([1, 16, 64].map(|target| path(&graph, target, 0).len()), [2, 4, 6]);
         assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_delays_are_those_of_the_tiers() {
+    fn tiers_have_their_own_rates_and_delays() {
         let table = json!({
             "host_rate": "1 Gbps", "fabric_rate": "2 Gbps", "core_rate": "3 Gbps",
             "host_delay": "1 us", "fabric_delay": "2 us", "core_delay": "3 us",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_refused() {
+    fn invalid_sizes_are_rejected() {
         let error = |value| Config::read(&value).unwrap_err().to_string();
         insta::assert_snapshot!(
             [

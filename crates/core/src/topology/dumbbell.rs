@@ -1,50 +1,50 @@
-//! Senders and receivers on either side of one bottleneck.
+//! Dumbbell: senders and receivers on either side of one bottleneck link.
 
-use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, some};
+use super::{
+    Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology, positive_count,
+};
 use crate::base::random::Random;
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
-    /// Senders on one switch, receivers on another, and one cable between the switches: the
+    /// Senders on one switch, receivers on another, and one link between the switches: the
     /// bottleneck.
     ///
     /// Hosts are numbered senders first: `sender0` … then `receiver0` …; the switches are `left`
     /// and `right`. A load of 1 is the rate of the link `left->right`.
     pub struct Config {
         /// Number of hosts that send.
-        pub senders: u32 = 10, where some;
+        pub senders: u32 = 10, where positive_count;
         /// Number of hosts that receive.
-        pub receivers: u32 = 10, where some;
-        /// Rate of every cable.
+        pub receivers: u32 = 10, where positive_count;
+        /// Rate of every link.
         pub rate: Rate = Rate::from_gbps(10), where positive;
-        /// Propagation delay of every cable.
+        /// Propagation delay of every link, one way.
         pub delay: Duration = Duration::from_micros(1);
-        /// Each sender's cable has a delay of its own, drawn evenly between `delay` and this; none gives
-        /// all the same. Where flows run to the host opposite, that draws a round-trip time a pair.
+        /// If given, each sender's access link has its own delay, drawn uniformly between `delay`
+        /// and `longest_delay`. Between opposite hosts this gives each pair its own RTT.
         pub longest_delay: Option<Duration> = None;
-        /// Rate of the bottleneck, if it is not `rate`.
+        /// Rate of the bottleneck, if different from `rate`.
         pub bottleneck_rate: Option<Rate> = None, where positive_if_given;
-        /// Rate of the bottleneck from left to right over time, instead of `bottleneck_rate`; none
-        /// for no change. A file of one of the two forms that `rate_trace` of the topology `link`
-        /// has, with the same meaning.
+        /// Rate of the bottleneck from left to right over time, instead of `bottleneck_rate`. Same
+        /// file formats and meaning as `rate_trace` of the topology `link`.
         pub rate_trace: Option<File> = None;
-        /// Propagation delay of the bottleneck, if it is not `delay`.
+        /// Propagation delay of the bottleneck, if different from `delay`.
         pub bottleneck_delay: Option<Duration> = None;
-        /// Propagation delay of the bottleneck over time, both ways, instead of `bottleneck_delay`;
-        /// none for no change. A file as `delay_trace` of the topology `link` has, with the same
-        /// meaning.
+        /// Propagation delay of the bottleneck over time, in both directions, instead of
+        /// `bottleneck_delay`. Same file format and meaning as `delay_trace` of the topology
+        /// `link`.
         pub delay_trace: Option<File> = None;
         /// Probability that the bottleneck loses a packet from left to right.
         pub loss: f64 = 0.0, where fraction;
-        /// Losses of the bottleneck in bursts from left to right, instead of some at random; none for no
-        /// such losses.
+        /// Bursty losses of the bottleneck from left to right, instead of `loss`.
         pub bursts: Option<Bursts> = None;
-        /// A CSV file of the packets that the bottleneck loses from left to right, instead of some at
-        /// random. Columns: `flow` (its number, as in flow records), `segment` (counted from 1 in the
-        /// order of the flow's data; 0 is the SYN) and `time` (which of its copies that come to the
-        /// end of the link: 1 is the first, more were sent again). All others pass. None for no such
-        /// losses.
+        /// A CSV file of the packets that the bottleneck loses from left to right, instead of
+        /// `loss`. Columns: `flow` (number, as in flow records), `segment` (counted from 1 in the
+        /// order of the flow's data; 0 is the SYN) and `time` (which transmission of the segment to
+        /// reach the end of the link: 1 is the first, later ones are retransmissions). All other
+        /// packets pass.
         pub losses: Option<File> = None;
         /// Probability that the bottleneck loses a packet from right to left.
         pub ack_loss: f64 = 0.0, where fraction;

@@ -1,4 +1,4 @@
-//! Three tiers of equal switches with full bisection.
+//! Fat-tree: three tiers of equal switches with full bisection bandwidth.
 
 use super::{Graph, LoadReference, Topology};
 use crate::base::schema::{Problem, positive};
@@ -9,19 +9,18 @@ crate::parameters! {
     ///
     /// It has k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches and k³/4 hosts:
     /// 1024 for k = 16. Hosts `host0` … are numbered edge by edge; switches are `edge<pod>_<i>`,
-    /// `aggregation<pod>_<i>` and `core<i>`. A load of 1 is the rate of all hosts' access links
-    /// together.
+    /// `aggregation<pod>_<i>` and `core<i>`. A load of 1 is the total rate of the access links.
     pub struct Config {
-        /// Ports of a switch.
+        /// Number of ports per switch.
         pub k: u32 = 4, where even_ports;
-        /// Rate of every cable.
+        /// Rate of every link.
         pub rate: Rate = Rate::from_gbps(10), where positive;
-        /// Propagation delay of every cable.
+        /// Propagation delay of every link.
         pub delay: Duration = Duration::from_micros(1);
     }
 }
 
-/// Ports that split evenly into those that lead up and those that lead down.
+/// Checks that half of the ports can be uplinks and half downlinks.
 pub fn even_ports(k: &u32) -> Result<(), &'static str> {
     if (2..=64).contains(k) && k.is_multiple_of(2) {
         Ok(())
@@ -41,7 +40,7 @@ impl Topology for Config {
                 (0..half).map(|i| graph.add_switch(format!("{name}{pod}_{i}"))).collect()
             };
             let (edges, aggregations) = (tier("edge"), tier("aggregation"));
-            // Aggregation switch i of every pod reaches the i-th group of k/2 core switches.
+            // Aggregation switch i of every pod has links to the i-th group of k/2 core switches.
             for (&aggregation, group) in aggregations.iter().zip(cores.chunks(half as usize)) {
                 for &core in group {
                     graph.connect(aggregation, core, self.rate, self.delay);

@@ -1,4 +1,4 @@
-//! Any network, from a table of its cables.
+//! Arbitrary topology from a table of links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,30 @@ use crate::base::units::{Duration, Rate};
 use crate::model::flow::HostId;
 
 crate::parameters! {
-    /// Any network, from a CSV file with one row a cable.
+    /// An arbitrary topology from a CSV file with one row per full-duplex link.
     ///
-    /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and if wanted `loss`
-    /// (0 to 1), or instead, for losses in bursts, `enter`, `leave`, `loss_good` and `loss_bad`,
-    /// which mean what they do in `bursts` of a link. A cable is the same in both directions unless
-    /// columns of the same names after `reverse_`, such as `reverse_rate`, say otherwise for the
-    /// direction from `to` to `from`; what they say of losses is then all of its losses. Several
-    /// cables may join the same two nodes. Lines that start with `#` are comments.
+    /// Columns: `from`, `to` (names of nodes), `rate`, `delay` (with units), and optionally `loss`
+    /// (0 to 1), or instead, for bursty losses, `enter`, `leave`, `loss_good` and `loss_bad`, with
+    /// the same meaning as in `bursts` of the topology `link`. Both directions are equal, except
+    /// where columns with the prefix `reverse_`, such as `reverse_rate`, give values for the
+    /// direction from `to` to `from`; a loss column with the prefix replaces all loss values of
+    /// that direction. Nodes may have several parallel links. Lines that start with `#` are
+    /// comments.
     pub struct Config {
-        /// The table of cables.
+        /// The table of links.
         pub file: File;
-        /// Names of the hosts, in the order of their numbers; if not given, the nodes that have
-        /// exactly one cable, in the order in which the file first names them.
+        /// Names of the hosts, in the order of their numbers; if not given, all nodes with exactly
+        /// one link, in the order of their first use in the file.
         pub hosts: Option<Vec<String>> = None;
-        /// The first so many hosts send and the others receive; if not given, all hosts do both.
+        /// Number of senders: the first `senders` hosts send and the others receive; if not given,
+        /// all hosts do both.
         pub senders: Option<u32> = None;
-        /// What a load of 1 offers; if not given, the rate of all hosts' access links together.
+        /// Rate that a load of 1 offers; if not given, the total rate of the access links.
         pub load_reference: Option<Rate> = None, where positive_if_given;
     }
 }
 
-/// What a row may say, of the direction from `to` to `from` after `reverse_`.
+/// Optional columns. The prefix `reverse_` stands for the direction from `to` to `from`.
 const OPTIONAL: [&str; 12] = [
     "loss",
     "enter",
@@ -46,18 +48,18 @@ const OPTIONAL: [&str; 12] = [
     "reverse_loss_bad",
 ];
 
-/// More hops than this would not fit a path's length.
-const MOST_NODES: usize = 1 << 15;
+/// Limit of the hop count of a path.
+const MAX_NODES: usize = 1 << 15;
 
 impl Topology for Config {
     fn graph(&self, _seed: u64) -> Result<Graph, Problem> {
         let mut graph = Graph::new(LoadReference::pending());
         let mut ids = BTreeMap::new();
         Table::open(&self.file, &["from", "to", "rate", "delay"], &OPTIONAL)?
-            .rows(|row| add_cable(&mut graph, &mut ids, row))?;
+            .rows(|row| add_duplex_link(&mut graph, &mut ids, row))?;
         graph.hosts = match &self.hosts {
             Some(names) => named_hosts(names, &ids)?,
-            None => leaves(&graph),
+            None => degree_one_nodes(&graph),
         };
         for &host in &graph.hosts {
             graph.nodes[host as usize].is_host = true;
@@ -78,18 +80,18 @@ impl Config {
         let hosts = graph.host_count();
         if hosts < 2 {
             return Err(file(format!(
-                "{hosts} hosts; there must be two or more (nodes with exactly one cable, or those \
-                 that `hosts` names)"
+                "{hosts} hosts; at least two are required (nodes with exactly one link, or the \
+                 nodes in `hosts`)"
             )));
         }
-        if graph.nodes.len() > MOST_NODES {
-            return Err(file(format!("{} nodes; at most {MOST_NODES}", graph.nodes.len())));
+        if graph.nodes.len() > MAX_NODES {
+            return Err(file(format!("{} nodes; at most {MAX_NODES}", graph.nodes.len())));
         }
         if self.senders.is_some_and(|senders| senders == 0 || senders >= hosts) {
             let message = format!("must be from 1 to {}: there are {hosts} hosts", hosts - 1);
             return Err(Problem::new("senders", message));
         }
-        if meet(graph) {
+        if switches_join_all_hosts(graph) {
             return Ok(());
         }
         let mut paths = Paths::new(graph);
@@ -97,7 +99,7 @@ impl Config {
             if let Some(source) = (0..target).find(|&source| paths.count(source, target) == 0) {
                 let (from, to) = (graph.host_name(source), graph.host_name(target));
                 return Err(file(format!(
-                    "no path joins the hosts `{from}` and `{to}` (hosts do not forward)"
+                    "no path between the hosts `{from}` and `{to}` (hosts do not forward)"
                 )));
             }
         }
@@ -105,50 +107,53 @@ impl Config {
     }
 }
 
-/// Whether all hosts have cables to switches that are joined: then paths join all of them, and nobody needs
-/// to look at every two, of which there may be a billion.
-fn meet(graph: &Graph) -> bool {
-    let mut beside = vec![Vec::new(); graph.nodes.len()];
+/// Returns true if every host has a link to one connected set of switches. Then paths join all
+/// hosts, and a check of every pair, of which there may be a billion, is not needed.
+fn switches_join_all_hosts(graph: &Graph) -> bool {
+    let mut neighbours = vec![Vec::new(); graph.nodes.len()];
     for link in &graph.links {
-        beside[link.from as usize].push(link.to);
+        neighbours[link.from as usize].push(link.to);
     }
     let is_switch = |node: &NodeId| !graph.nodes[*node as usize].is_host;
-    let first = beside[graph.hosts[0] as usize].iter().copied().find(is_switch);
+    let first = neighbours[graph.hosts[0] as usize].iter().copied().find(is_switch);
     let mut joined = vec![false; graph.nodes.len()];
-    let mut ahead: Vec<NodeId> = first.into_iter().collect();
-    while let Some(node) = ahead.pop() {
+    let mut frontier: Vec<NodeId> = first.into_iter().collect();
+    while let Some(node) = frontier.pop() {
         if !std::mem::replace(&mut joined[node as usize], true) {
-            ahead.extend(beside[node as usize].iter().copied().filter(is_switch));
+            frontier.extend(neighbours[node as usize].iter().copied().filter(is_switch));
         }
     }
     let has_joined =
-        |host: &NodeId| beside[*host as usize].iter().any(|node| joined[*node as usize]);
+        |host: &NodeId| neighbours[*host as usize].iter().any(|node| joined[*node as usize]);
     graph.hosts.iter().all(has_joined)
 }
 
-fn add_cable(
+fn add_duplex_link(
     graph: &mut Graph,
     ids: &mut BTreeMap<String, NodeId>,
     row: &Row<'_>,
 ) -> Result<(), Problem> {
     let (from, to) = (row.text("from")?, row.text("to")?);
     if from == to {
-        return Err(row.problem("to", &format!("a cable joins two nodes, not `{to}` to itself")));
+        return Err(row.problem(
+            "to",
+            &format!("a link must join two different nodes, not `{to}` to itself"),
+        ));
     }
     let mut id = |name: &str| *ids.entry(name.to_owned()).or_insert_with(|| graph.add_switch(name));
     let (from, to) = (id(from), id(to));
-    let moving = |column, rate: Rate| match positive(&rate) {
+    let positive_rate = |column, rate: Rate| match positive(&rate) {
         Ok(()) => Ok(rate),
         Err(must) => Err(row.problem(column, &format!("must be {must}, not {rate}"))),
     };
-    let rate = moving("rate", row.required("rate")?)?;
+    let rate = positive_rate("rate", row.required("rate")?)?;
     let delay: Duration = row.required("delay")?;
     let loss = loss(row, "")?.unwrap_or(Loss::None);
     graph.links.push(Link { from, to, rate, trace: None, delay, delays: None, loss: loss.clone() });
     graph.links.push(Link {
         from: to,
         to: from,
-        rate: moving("reverse_rate", row.value("reverse_rate")?.unwrap_or(rate))?,
+        rate: positive_rate("reverse_rate", row.value("reverse_rate")?.unwrap_or(rate))?,
         trace: None,
         delay: row.value("reverse_delay")?.unwrap_or(delay),
         delays: None,
@@ -157,7 +162,7 @@ fn add_cable(
     Ok(())
 }
 
-/// What a row says of the losses of a direction, in columns whose names begin with `prefix`.
+/// Parses the losses of one direction, in columns with this prefix.
 fn loss(row: &Row<'_>, prefix: &str) -> Result<Option<Loss>, Problem> {
     let [loss, enter] = ["loss", "enter"].map(|name| format!("{prefix}{name}"));
     let probability = row.value(&loss)?;
@@ -170,36 +175,36 @@ fn loss(row: &Row<'_>, prefix: &str) -> Result<Option<Loss>, Problem> {
     if probability.is_none() && bursts.is_none() {
         return Ok(None);
     }
-    let said = Loss::one_of([
+    let model = Loss::one_of([
         (&*loss, probability.map_or(Loss::None, Loss::random)),
         (&*enter, bursts.map_or(Loss::None, Loss::Bursts)),
     ]);
-    said.map(Some).map_err(|problem| row.problem(&problem.field, &problem.message))
+    model.map(Some).map_err(|problem| row.problem(&problem.field, &problem.message))
 }
 
 fn named_hosts(names: &[String], ids: &BTreeMap<String, NodeId>) -> Result<Vec<NodeId>, Problem> {
-    let (mut hosts, mut known): (Vec<NodeId>, _) = (Vec::new(), BTreeSet::new());
+    let (mut hosts, mut seen): (Vec<NodeId>, _) = (Vec::new(), BTreeSet::new());
     for (i, name) in names.iter().enumerate() {
         let field = format!("hosts[{i}]");
         let Some(&node) = ids.get(name) else {
             let hint = did_you_mean(name, ids.keys().map(String::as_str));
-            return Err(Problem::new(field, format!("no cable leads to `{name}`{hint}")));
+            return Err(Problem::new(field, format!("no link leads to `{name}`{hint}")));
         };
-        if !known.insert(node) {
-            return Err(Problem::new(field, format!("`{name}` is named twice")));
+        if !seen.insert(node) {
+            return Err(Problem::new(field, format!("`{name}` is listed twice")));
         }
         hosts.push(node);
     }
     Ok(hosts)
 }
 
-/// The nodes with exactly one cable.
-fn leaves(graph: &Graph) -> Vec<NodeId> {
-    let mut cables = vec![0; graph.nodes.len()];
+/// Returns the nodes with exactly one link.
+fn degree_one_nodes(graph: &Graph) -> Vec<NodeId> {
+    let mut degree = vec![0; graph.nodes.len()];
     for link in &graph.links {
-        cables[link.from as usize] += 1;
+        degree[link.from as usize] += 1;
     }
-    (0..graph.nodes.len() as HostId).filter(|&node| cables[node as usize] == 1).collect()
+    (0..graph.nodes.len() as HostId).filter(|&node| degree[node as usize] == 1).collect()
 }
 
 #[cfg(test)]
@@ -220,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_is_symmetric_where_nothing_else_is_said() {
+    fn links_are_symmetric_by_default() {
         let graph = graph(TWO, &json!({})).unwrap();
         assert_eq!((graph.host_name(0), graph.host_name(1)), ("a", "b"));
         assert_eq!(graph.links[1].rate, Rate::from_gbps(1));
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_in_bursts_are_said_of_either_direction() {
+    fn bursty_losses_can_differ_by_direction() {
         let text = "from,to,rate,delay,loss,enter,leave,loss_bad,reverse_loss,reverse_enter,\
                     reverse_leave\n\
                     a,s,1 Gbps,1 us,,0.1,0.5,0.9,,,\nb,s,1 Gbps,1 us,0.2,,,,,0.3,1\n\
@@ -242,13 +247,13 @@ mod tests {
         let losses: Vec<_> = graph.links.iter().map(|link| link.loss.clone()).collect();
         let one = bursts(0.1, 0.5, 0.9);
         let other = bursts(0.3, 1.0, 1.0);
-        let back = Loss::None;
-        let there = bursts(1.0, 1.0, 1.0);
-        assert_eq!(losses, [one.clone(), one, Loss::Random(0.2), other, there, back]);
+        let reverse = Loss::None;
+        let forward = bursts(1.0, 1.0, 1.0);
+        assert_eq!(losses, [one.clone(), one, Loss::Random(0.2), other, forward, reverse]);
     }
 
     #[test]
-    fn hosts_can_be_named_and_may_then_have_two_cables() {
+    fn listed_hosts_may_have_several_links() {
         let text =
             format!("{TWO}b, t, 1 Gbps, 1 us,,\nc, t, 1 Gbps, 1 us,,\na, t, 1 Gbps, 1 us,,\n");
         let hosts = graph(&text, &json!({"hosts": ["c", "b", "a"]})).unwrap().hosts;
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_line_column_and_what_is_allowed() {
+    fn errors_name_line_column_and_allowed_values() {
         let error = |text: &str, rest| graph(text, &rest).unwrap_err().to_string();
         let none = json!({});
         let row = |row| format!("from,to,rate,delay,loss\na,s,1 Gbps,1 us,\n{row}\n");

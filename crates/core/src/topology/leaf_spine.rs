@@ -1,42 +1,42 @@
-//! Two tiers of switches, every leaf wired to every spine.
+//! Leaf-spine: two tiers of switches, with a link from every leaf to every spine.
 
-use super::{Graph, LoadReference, MOST_HOSTS, Topology, some};
+use super::{Graph, LoadReference, MAX_HOSTS, Topology, positive_count};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
-    /// Leaf switches with hosts, each leaf wired to every spine switch.
+    /// Leaf switches with hosts; every leaf has a link to every spine switch.
     ///
     /// Hosts `host0` … are numbered leaf by leaf; switches are `leaf0` … and `spine0` …. A load of
-    /// 1 is the rate of all hosts' access links together. The defaults have the shape and rates of
-    /// the fabric in [pfabric13]; its delays are `host_delay = "2.7 us"` (0.2 us of cable and 2.5
-    /// us in the host) and `fabric_delay = "200 ns"`.
+    /// 1 is the total rate of the access links. The default sizes and rates are those of the fabric
+    /// in [pfabric13]; its delays are `host_delay = "2.7 us"` (0.2 us propagation and 2.5 us in the
+    /// host) and `fabric_delay = "200 ns"`.
     pub struct Config {
         /// Number of leaf switches.
-        pub leaves: u32 = 9, where some;
-        /// Number of hosts on each leaf.
-        pub hosts_per_leaf: u32 = 16, where some;
+        pub leaves: u32 = 9, where positive_count;
+        /// Number of hosts per leaf.
+        pub hosts_per_leaf: u32 = 16, where positive_count;
         /// Number of spine switches.
-        pub spines: u32 = 4, where some;
-        /// Rate of the hosts' cables.
+        pub spines: u32 = 4, where positive_count;
+        /// Rate of the access links.
         pub host_rate: Rate = Rate::from_gbps(10), where positive;
-        /// Rate of the cables between leaves and spines.
+        /// Rate of the fabric links between leaves and spines.
         pub fabric_rate: Rate = Rate::from_gbps(40), where positive;
-        /// Propagation delay of the hosts' cables, with what the host itself adds.
+        /// Propagation delay of the access links, including delay in the host.
         pub host_delay: Duration = Duration::from_micros(1);
-        /// Propagation delay of the cables between leaves and spines.
+        /// Propagation delay of the fabric links between leaves and spines.
         pub fabric_delay: Duration = Duration::from_micros(1);
     }
     check |config| {
-        let (leaves, most) = (u64::from(config.leaves), u64::from(MOST_HOSTS));
-        let within = |field, cables: u64| {
-            let message = format!("makes {cables} cables with {leaves} leaves; at most {most}");
-            if cables <= most { Ok(()) } else { Err(Problem::new(field, message)) }
+        let (leaves, most) = (u64::from(config.leaves), u64::from(MAX_HOSTS));
+        let check = |field, links: u64| {
+            let message = format!("gives {links} links with {leaves} leaves; at most {most}");
+            if links <= most { Ok(()) } else { Err(Problem::new(field, message)) }
         };
-        within("hosts_per_leaf", leaves * u64::from(config.hosts_per_leaf))?;
-        within("spines", leaves * u64::from(config.spines))?;
+        check("hosts_per_leaf", leaves * u64::from(config.hosts_per_leaf))?;
+        check("spines", leaves * u64::from(config.spines))?;
         if config.leaves * config.hosts_per_leaf < 2 {
-            return Err(Problem::new("hosts_per_leaf", "makes one host; there must be two or more"));
+            return Err(Problem::new("hosts_per_leaf", "gives one host; at least two are required"));
         }
         Ok(())
     }
@@ -70,12 +70,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_pieces_of_pfabrics_round_trip_add_up() {
+    fn pfabric_delays_give_its_rtt() {
         let delays = json!({"host_delay": "2.7 us", "fabric_delay": "200 ns"});
         let graph = Config::read(&delays).unwrap().graph(1).unwrap();
         assert_eq!(graph.load.rate, Rate::from_gbps(1440));
         let mut paths = Paths::new(&graph);
-        // One packet of 1500 bytes stored and forwarded: 8.8 us between racks, 7.8 us within one.
+        // One packet of 1500 bytes with store-and-forward: 8.8 us between racks, 7.8 us within a
+        // rack.
         let mut one_way = |target, bytes| {
             let mut links = Vec::new();
             paths.append(0, target, 0, &mut links);

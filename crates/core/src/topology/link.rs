@@ -1,56 +1,54 @@
-//! One link and nothing else: the network of textbooks, and of the ns-2 scripts of the Internet's
-//! protocols.
+//! A single link, as in textbook models and in ns-2 scripts of Internet protocols.
 
 use super::{Bursts, DelayTrace, Graph, LinkId, LoadReference, Loss, RateTrace, Topology};
 use crate::base::schema::{File, Problem, fraction, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
-    /// One cable between two routers, and the flows' ends on the routers themselves.
+    /// One link between two routers. The flows' endpoints are on the routers.
     ///
     /// There are no access links: a burst enters the bottleneck's queue at once, as in the ns-2
-    /// scripts of [rcp06]. The routers are `left`, which sends, and `right`. A load of 1 is the rate
-    /// of the link `left->right`.
+    /// scripts of [rcp06]. The routers are `left`, which sends, and `right`. A load of 1 is the
+    /// rate of the link `left->right`.
     pub struct Config {
-        /// Rate of the cable.
+        /// Rate of the link.
         pub rate: Rate = Rate::from_gbps(10), where positive;
-        /// Rate from left to right over time, instead of `rate`; none for no change.
+        /// Rate from left to right over time, instead of `rate`.
         ///
-        /// A CSV file with the columns `time_s` (from 0 on) and `rate_bps`: each rate holds until
-        /// the next, and the last for ever. At a rate of 0 the link is down, and what waits stays.
-        /// Or a trace of Mahimahi's [mahimahi15], with a whole number a line: the millisecond at
-        /// which one packet of 1500 B may be delivered, in order, equal ones for several packets;
-        /// the last ends the trace, which then begins again. Here an opportunity is the rate that
-        /// carries those 1500 B in the millisecond that ends with it: so it serves packets of any
-        /// size, those of 1500 B that wait at most 1 ms earlier than there and never later, and
-        /// what is not used is gone, as there.
+        /// The file is either a CSV table with the columns `time_s` (from 0 on) and `rate_bps`:
+        /// each rate holds until the next row, the last until the end. At a rate of 0 the link is
+        /// down and keeps its queue. Or it is a trace of Mahimahi [mahimahi15], with an integer per
+        /// line, in ascending order: the millisecond of one delivery opportunity of 1500 B; equal
+        /// lines are several opportunities; the trace repeats after its last line. Here an
+        /// opportunity is the rate that carries 1500 B in the millisecond that ends with it.
+        /// Packets may have any size. Waiting packets of 1500 B depart at most 1 ms earlier than in
+        /// Mahimahi, never later, and unused opportunities are lost, as in Mahimahi.
         ///
-        /// A load of 1 is then the mean rate over the trace (of a table, until its last row). Hosts,
-        /// queues, routers and computed headrooms take the largest rate for the link's, and so does
-        /// the time that a flow takes alone, which none can beat.
+        /// A load of 1 is the mean rate of the trace (of a table, until its last row). Hosts,
+        /// queues, routers, computed headrooms and the ideal FCT use the maximum rate.
         pub rate_trace: Option<File> = None;
-        /// Propagation delay of the cable, one way.
+        /// Propagation delay of the link, one way.
         pub delay: Duration = Duration::from_micros(1);
-        /// Propagation delay over time, both ways, instead of `delay`; none for no change.
+        /// Propagation delay over time, in both directions, instead of `delay`.
         ///
-        /// A CSV file with the columns `time_s` (from 0 on) and `delay_s`: each delay holds until the
-        /// next, and the last for ever, for the packets whose transmission ends then. Where it falls,
-        /// packets do not overtake those before them, but come with the last of these. The time that
-        /// a flow takes alone is that with the shortest delay, and computed headrooms are for the
-        /// longest.
+        /// A CSV file with the columns `time_s` (from 0 on) and `delay_s`: each delay holds until
+        /// the next row, the last until the end, for packets whose transmission ends in that time.
+        /// If the delay falls, packets are not reordered: they arrive no earlier than the packets
+        /// before them. The ideal FCT uses the minimum delay, and computed headrooms use the
+        /// maximum.
         pub delay_trace: Option<File> = None;
         /// Probability that a packet is lost from left to right.
         pub loss: f64 = 0.0, where fraction;
-        /// Every so many-th packet from left to right is lost, instead of some at random; none for
-        /// no such losses. One packet is lost in each period of a TCP's window, as its laws assume.
+        /// Every n-th packet from left to right is lost, instead of `loss`. This gives one loss per
+        /// window cycle of TCP, as the models of its throughput assume.
         pub loss_every: Option<u64> = None, where positive_if_given;
-        /// Losses in bursts from left to right, instead of some at random; none for no such losses.
+        /// Bursty losses from left to right, instead of `loss`.
         pub bursts: Option<Bursts> = None;
-        /// A CSV file of the packets that are lost from left to right, instead of some at random.
-        /// Columns: `flow` (its number, as in flow records), `segment` (counted from 1 in the order
-        /// of the flow's data; 0 is the SYN) and `time` (which of its copies that come to the end
-        /// of the link: 1 is the first, more were sent again). All others pass. None for no such
-        /// losses.
+        /// A CSV file of the packets that are lost from left to right, instead of `loss`. Columns:
+        /// `flow` (number, as in flow records), `segment` (counted from 1 in the order of the
+        /// flow's data; 0 is the SYN) and `time` (which transmission of the segment to reach the
+        /// end of the link: 1 is the first, later ones are retransmissions). All other packets
+        /// pass.
         pub losses: Option<File> = None;
         /// Probability that a packet is lost from right to left.
         pub ack_loss: f64 = 0.0, where fraction;

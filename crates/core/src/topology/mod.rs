@@ -1,4 +1,4 @@
-//! Topologies: the networks that a scenario may name.
+//! The topologies, one file each.
 
 pub mod clos;
 pub mod dumbbell;
@@ -15,10 +15,10 @@ pub use crate::model::graph::{
 
 use crate::base::schema::Problem;
 
-/// A kind of network.
+/// Parameters of a topology.
 pub trait Topology {
-    /// The network, in which every host reaches every other; what is drawn of it comes from the run's
-    /// seed.
+    /// Returns the network, in which every host can reach every other host. Random values are drawn
+    /// from `seed`.
     fn graph(&self, seed: u64) -> Result<Graph, Problem>;
 }
 
@@ -29,13 +29,13 @@ crate::family! {
     }
 }
 
-/// Some nodes of a kind, but not so many that the network could not be held.
-pub fn some(number: &u32) -> Result<(), &'static str> {
-    if (1..=MOST_HOSTS).contains(number) { Ok(()) } else { Err("from 1 to 65536") }
+/// Checks a number of nodes: at least one, and few enough for the memory.
+pub fn positive_count(number: &u32) -> Result<(), &'static str> {
+    if (1..=MAX_HOSTS).contains(number) { Ok(()) } else { Err("from 1 to 65536") }
 }
 
-/// As many hosts as a fat-tree of 64-port switches has.
-const MOST_HOSTS: u32 = 1 << 16;
+/// Number of hosts in a fat-tree of 64-port switches.
+const MAX_HOSTS: u32 = 1 << 16;
 
 #[cfg(test)]
 mod tests;

@@ -1,28 +1,28 @@
-//! Several bottlenecks in a row, shared by one long path and many short ones.
+//! Parking lot: several bottlenecks in a row, shared by one long path and many short paths.
 
 use super::{Graph, LoadReference, Topology};
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
-    /// A row of switches; a pair of hosts sends along the whole row, and one pair across each cable
-    /// of it.
+    /// A chain of switches. One pair of hosts communicates over the whole chain, and one pair over
+    /// each link of it.
     ///
     /// Hosts are numbered sources first. Host 0 is `long_source` at the first switch; host 1 + i is
-    /// `source<i>` at switch i. With k bottlenecks host k + 1 is `long_target` at the last switch;
-    /// host k + 2 + i is `target<i>` at switch i + 1. So each source is opposite its own target,
-    /// and the direct load is from source to target. A load of 1 is the rate of one bottleneck.
+    /// `source<i>` at switch i. With k bottlenecks, host k + 1 is `long_target` at the last switch;
+    /// host k + 2 + i is `target<i>` at switch i + 1. Each source is opposite its own target. A
+    /// load of 1 is the rate of one bottleneck.
     pub struct Config {
-        /// Number of cables in the row.
+        /// Number of bottleneck links in the chain.
         pub bottlenecks: u32 = 3,
             where |k| if (1..=1000).contains(k) { Ok(()) } else { Err("from 1 to 1000") };
         /// Rate of the bottlenecks.
         pub rate: Rate = Rate::from_gbps(10), where positive;
         /// Propagation delay of the bottlenecks.
         pub delay: Duration = Duration::from_micros(1);
-        /// Rate of the hosts' cables, if it is not `rate`.
+        /// Rate of the access links, if different from `rate`.
         pub access_rate: Option<Rate> = None, where positive_if_given;
-        /// Propagation delay of the hosts' cables, if it is not `delay`.
+        /// Propagation delay of the access links, if different from `delay`.
         pub access_delay: Option<Duration> = None;
     }
 }

@@ -1,24 +1,24 @@
-//! Hosts around one switch.
+//! Star: hosts around one switch.
 
-use super::{Graph, LoadReference, MOST_HOSTS, Topology};
+use super::{Graph, LoadReference, MAX_HOSTS, Topology};
 use crate::base::schema::{Problem, positive};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
-    /// Hosts `host0` … on one switch. A load of 1 is the rate of all hosts' access links together.
+    /// Hosts `host0` … on one switch. A load of 1 is the total rate of the access links.
     pub struct Config {
         /// Number of hosts.
         pub hosts: u32 = 16, where two_or_more;
-        /// Rate of every cable.
+        /// Rate of every link.
         pub rate: Rate = Rate::from_gbps(10), where positive;
-        /// Propagation delay of every cable.
+        /// Propagation delay of every link.
         pub delay: Duration = Duration::from_micros(1);
     }
 }
 
-/// Enough hosts for a flow, but not so many that the network could not be held.
+/// Checks a number of hosts: at least two, and few enough for the memory.
 pub fn two_or_more(hosts: &u32) -> Result<(), &'static str> {
-    if (2..=MOST_HOSTS).contains(hosts) { Ok(()) } else { Err("from 2 to 65536") }
+    if (2..=MAX_HOSTS).contains(hosts) { Ok(()) } else { Err("from 2 to 65536") }
 }
 
 impl Topology for Config {

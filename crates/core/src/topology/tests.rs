@@ -8,7 +8,7 @@ use crate::base::schema::Parameter;
 use crate::base::units::Duration;
 use crate::model::flow::HostId;
 
-/// Small networks of one kind, of many shapes.
+/// Small networks of one topology, in different sizes.
 fn example(kind: &str, a: u32, b: u32) -> Graph {
     let rest = match kind {
         "link" => json!({}),
@@ -21,7 +21,7 @@ fn example(kind: &str, a: u32, b: u32) -> Graph {
             "pods": b, "edges_per_pod": 2, "hosts_per_edge": a, "aggregations_per_pod": a,
             "cores": a * b,
         }),
-        "graph" => json!({"file": {"name": "random.csv", "text": cables(a, b)}}),
+        "graph" => json!({"file": {"name": "random.csv", "text": ring(a, b)}}),
         other => panic!("no example of `{other}`"),
     };
     let mut table = rest;
@@ -29,8 +29,8 @@ fn example(kind: &str, a: u32, b: u32) -> Graph {
     Config::read(&table).unwrap().graph(1).unwrap()
 }
 
-/// A ring of switches with chords, parallel cables, and hosts hanging off it.
-fn cables(a: u32, b: u32) -> String {
+/// A ring of switches with chords, parallel links and hosts.
+fn ring(a: u32, b: u32) -> String {
     use std::fmt::Write;
     let mut text = "from,to,rate,delay\n".to_owned();
     let switches = a + 2;
@@ -44,15 +44,15 @@ fn cables(a: u32, b: u32) -> String {
     text
 }
 
-/// Hops of a shortest path and the number of such paths, by trying every path.
-fn enumerated(graph: &Graph, source: HostId, target: HostId) -> (usize, u64) {
+/// Hop count and number of the shortest paths, by exhaustive search.
+fn shortest_paths(graph: &Graph, source: HostId, target: HostId) -> (usize, u64) {
     let (start, end) = (graph.hosts[source as usize], graph.hosts[target as usize]);
-    let mut ends = vec![start];
+    let mut frontier = vec![start];
     for hops in 1..=graph.nodes.len() {
         let step = |&node: &u32| graph.links.iter().filter(move |link| link.from == node);
-        ends = ends.iter().flat_map(step).map(|link| link.to).collect();
-        ends.retain(|&node| node == end || !graph.nodes[node as usize].is_host);
-        let found = ends.iter().filter(|&&node| node == end).count();
+        frontier = frontier.iter().flat_map(step).map(|link| link.to).collect();
+        frontier.retain(|&node| node == end || !graph.nodes[node as usize].is_host);
+        let found = frontier.iter().filter(|&&node| node == end).count();
         if found > 0 {
             return (hops, found as u64);
         }
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn paths_join_are_minimal_distinct_and_as_many_as_counted(
+    fn paths_are_joined_shortest_distinct_and_complete(
         kind in prop::sample::select(Config::NAMES), a in 1_u32..4, b in 1_u32..4, pick: [u16; 2],
     ) {
         let graph = example(kind, a, b);
@@ -82,7 +82,7 @@ proptest! {
         let source = u32::from(pick[0]) % hosts;
         let target = (source + 1 + u32::from(pick[1]) % (hosts - 1)) % hosts;
         let mut paths = Paths::new(&graph);
-        let (hops, number) = enumerated(&graph, source, target);
+        let (hops, number) = shortest_paths(&graph, source, target);
         prop_assert_eq!(paths.count(source, target), number);
         prop_assert_eq!(paths.count(target, source), number);
         let path = |paths: &mut Paths, source, target, choice| {
@@ -90,23 +90,23 @@ proptest! {
             paths.append(source, target, choice, &mut links);
             links
         };
-        let there: Vec<_> = (0..number).map(|i| path(&mut paths, source, target, i)).collect();
-        let mut back: Vec<_> = (0..number).map(|i| path(&mut paths, target, source, i)).collect();
+        let forward: Vec<_> = (0..number).map(|i| path(&mut paths, source, target, i)).collect();
+        let mut reverse: Vec<_> = (0..number).map(|i| path(&mut paths, target, source, i)).collect();
         let mut reversed = Vec::new();
-        for links in &there {
+        for links in &forward {
             prop_assert_eq!(links.len(), hops);
             assert_joined(&graph, source, target, links);
             reversed.push(links.iter().rev().map(|link| link ^ 1).collect::<Vec<_>>());
         }
-        // As sets, the paths back are the paths there reversed; a path that came twice would show.
+        // As sets, the reverse paths are the forward paths reversed, without duplicates.
         reversed.sort();
-        back.sort();
-        prop_assert!(back.windows(2).all(|pair| pair[0] != pair[1]));
-        prop_assert_eq!(reversed, back);
+        reverse.sort();
+        prop_assert!(reverse.windows(2).all(|pair| pair[0] != pair[1]));
+        prop_assert_eq!(reversed, reverse);
     }
 
     #[test]
-    fn links_pair_up_and_names_are_unique(
+    fn links_are_full_duplex_and_names_are_unique(
         kind in prop::sample::select(Config::NAMES), a in 1_u32..4, b in 1_u32..4,
     ) {
         let graph = example(kind, a, b);
@@ -125,20 +125,20 @@ proptest! {
 }
 
 #[test]
-fn every_default_but_the_file_makes_a_network() {
+fn defaults_give_a_network() {
     for kind in Config::NAMES.iter().filter(|kind| **kind != "graph") {
         assert!(Config::read(&json!(kind)).unwrap().graph(1).is_ok(), "{kind}");
     }
 }
 
 #[test]
-fn senders_delays_are_drawn_for_each_and_from_the_seed() {
+fn sender_delays_are_random_and_depend_on_the_seed() {
     let table =
         json!({"kind": "dumbbell", "senders": 400, "delay": "5 ms", "longest_delay": "15 ms"});
     let dumbbell = Config::read(&table).unwrap();
     let delays = |seed| -> Vec<Duration> {
         let links = dumbbell.graph(seed).unwrap().links;
-        // Senders' cables come after the bottleneck, in both directions alike.
+        // Access links of senders follow the bottleneck; both directions have the same delay.
         assert!(links.chunks(2).all(|cable| cable[0].delay == cable[1].delay));
         links[2..802].iter().step_by(2).map(|link| link.delay).collect()
     };
@@ -151,28 +151,28 @@ fn senders_delays_are_drawn_for_each_and_from_the_seed() {
 }
 
 #[test]
-fn a_fat_tree_of_1024_hosts_has_64_paths_between_pods() {
+fn fat_tree_of_1024_hosts_has_64_paths_between_pods() {
     let graph = Config::read(&json!({"kind": "fat_tree", "k": 16})).unwrap().graph(1).unwrap();
     let mut paths = Paths::new(&graph);
     assert_eq!((graph.hosts.len(), graph.nodes.len(), graph.links.len()), (1024, 1344, 6144));
-    // The same edge, the same pod, another pod.
+    // Same edge switch, same pod, another pod.
     assert_eq!([1, 8, 1023].map(|target| paths.count(0, target)), [1, 8, 64]);
     let total: u64 = (1..1024).map(|target| paths.count(0, target)).sum();
     assert_eq!(total, 7 + 56 * 8 + 960 * 64);
 }
 
 #[test]
-fn no_path_leads_through_a_host() {
+fn no_path_crosses_a_host() {
     let text = "from,to,rate,delay\na,b,1 Gbps,1 us\nb,c,1 Gbps,1 us\n";
     let file = json!({"name": "row.csv", "text": text});
     let table = json!({"kind": "graph", "file": file, "hosts": ["a", "b", "c"]});
     let problem = Config::read(&table).unwrap().graph(1).unwrap_err();
-    assert!(problem.message.contains("no path joins the hosts `a` and `c`"), "{problem}");
+    assert!(problem.message.contains("no path between the hosts `a` and `c`"), "{problem}");
 }
 
 #[test]
-fn a_path_goes_round_a_host_that_lies_just_as_near() {
-    // From `a` to `b` it is four hops through the host `h` as well as through the switch `s3`.
+fn paths_avoid_hosts_at_equal_distance() {
+    // From `a` to `b` both paths, through host `h` and through switch `s3`, have four hops.
     let text = "from,to,rate,delay\ns1,h,1 Gbps,1 us\nh,s2,1 Gbps,1 us\ns1,s3,1 Gbps,1 us\n\
                 s3,s2,1 Gbps,1 us\na,s1,1 Gbps,1 us\nb,s2,1 Gbps,1 us\n";
     let file = json!({"name": "round.csv", "text": text});
@@ -187,7 +187,7 @@ fn a_path_goes_round_a_host_that_lies_just_as_near() {
 }
 
 #[test]
-fn impossible_sizes_are_refused() {
+fn invalid_sizes_are_rejected() {
     let error = |value| Config::read(&value).unwrap_err().to_string();
     insta::assert_snapshot!(
         [

@@ -1,4 +1,4 @@
-//! Between whom flows run.
+//! Selection of the source and target of each flow.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,32 +9,32 @@ use crate::model::flow::HostId;
 use crate::model::graph::{Graph, Paths};
 
 crate::choices! {
-    /// How the two ends of a flow are chosen.
-    pub enum Pairs {
-        /// A random sender and a random receiver where the topology tells them apart, else any two
-        /// hosts.
+    /// Rule that selects the source and target of a flow.
+    pub enum HostPairs {
+        /// A random sender and a random receiver if the topology distinguishes senders from
+        /// receivers, else any two hosts.
         Topology = "topology",
-        /// Any two hosts, whatever the topology says.
+        /// Any two hosts, whatever their roles in the topology.
         Any = "any",
-        /// A random sender and the host opposite it: receiver i for sender i; where the topology
-        /// has no senders, the host half way round.
+        /// A random sender i and the host opposite it: receiver i, or host i + n/2 (mod n) if all n
+        /// hosts of the topology send and receive.
         Opposite = "opposite",
-        /// A random sender, and a random one of the receivers that are as far from it as any, in hops:
-        /// flows then cross the whole network.
+        /// A random sender and a random one of the receivers with the largest hop count from it, so
+        /// that flows cross the round_up network.
         Longest = "longest",
     }
 }
 
-/// The hosts that send and those that receive: apart, or all of them both.
+/// Hosts that send and hosts that receive: two disjoint ranges, or all hosts in both.
 #[derive(Clone, Debug)]
-pub(crate) struct Sides {
+pub(crate) struct HostRoles {
     pub(crate) sources: Range<HostId>,
     pub(crate) targets: Range<HostId>,
 }
 
-impl Sides {
-    /// As the topology has them.
-    pub(crate) fn of(graph: &Graph) -> Result<Self, Problem> {
+impl HostRoles {
+    /// Returns the roles that the topology defines.
+    pub(crate) fn from_graph(graph: &Graph) -> Result<Self, Problem> {
         let hosts = graph.host_count();
         match graph.senders {
             None if hosts >= 2 => Ok(Self { sources: 0..hosts, targets: 0..hosts }),
@@ -45,29 +45,29 @@ impl Sides {
         }
     }
 
-    /// All hosts on both sides.
-    fn merged(self) -> Self {
+    /// Gives all hosts both roles.
+    fn all_hosts(self) -> Self {
         let all = self.sources.start..self.targets.end;
         Self { sources: all.clone(), targets: all }
     }
 
-    fn are_apart(&self) -> bool {
+    fn are_disjoint(&self) -> bool {
         self.sources != self.targets
     }
 
-    /// The host opposite a source.
+    /// Returns the host opposite a source.
     pub(crate) fn opposite(&self, source: HostId) -> HostId {
         let targets = self.targets.len() as HostId;
-        if self.are_apart() {
+        if self.are_disjoint() {
             self.targets.start + source % targets
         } else {
             (source + targets / 2) % targets
         }
     }
 
-    /// A random target other than `source`.
-    fn target(&self, source: HostId, random: &mut Random) -> HostId {
-        if self.are_apart() {
+    /// Returns a random target other than `source`.
+    fn sample_target(&self, source: HostId, random: &mut Random) -> HostId {
+        if self.are_disjoint() {
             return pick(&self.targets, random);
         }
         let others = self.targets.start..self.targets.end - 1;
@@ -80,102 +80,104 @@ fn pick(range: &Range<HostId>, random: &mut Random) -> HostId {
     range.start + random.below(range.len() as u64) as HostId
 }
 
-/// Draws the ends of one flow after another.
+/// Samples the source and target of flows.
 #[derive(Clone, Debug)]
-pub(crate) struct Ends {
-    pub(crate) sides: Sides,
-    choice: Choice,
-    /// None if a source may have any.
-    peers: Option<Peers>,
+pub(crate) struct PairSampler {
+    pub(crate) roles: HostRoles,
+    rule: TargetRule,
+    /// Limited target sets, or none if a source may send to any target.
+    peers: Option<PeerSets>,
 }
 
-/// The few targets of each source.
+/// A limited set of targets for each source.
 #[derive(Clone, Debug)]
-struct Peers {
+struct PeerSets {
     number: u32,
-    /// Of sources that have asked.
-    known: BTreeMap<HostId, Vec<HostId>>,
+    /// Target sets of the sources that have sent so far.
+    by_source: BTreeMap<HostId, Vec<HostId>>,
     random: Random,
 }
 
-/// How the target of a source is chosen.
+/// Rule that selects the target of a source.
 #[derive(Clone, Debug)]
-enum Choice {
+enum TargetRule {
     Any,
     Opposite,
-    /// The targets that are farthest from each source, found when they are first asked for.
+    /// The farthest targets of each source, computed when first needed.
     Longest(Box<Paths>, BTreeMap<HostId, Vec<HostId>>),
 }
 
-impl Ends {
-    pub(crate) fn new(pairs: Pairs, graph: &Graph) -> Result<Self, Problem> {
-        let sides = Sides::of(graph)?;
-        let (sides, choice) = match pairs {
-            Pairs::Topology => (sides, Choice::Any),
-            Pairs::Any => (sides.merged(), Choice::Any),
-            Pairs::Opposite => (sides, Choice::Opposite),
-            Pairs::Longest => {
-                (sides, Choice::Longest(Box::new(Paths::new(graph)), BTreeMap::new()))
+impl PairSampler {
+    pub(crate) fn new(pairs: HostPairs, graph: &Graph) -> Result<Self, Problem> {
+        let roles = HostRoles::from_graph(graph)?;
+        let (roles, rule) = match pairs {
+            HostPairs::Topology => (roles, TargetRule::Any),
+            HostPairs::Any => (roles.all_hosts(), TargetRule::Any),
+            HostPairs::Opposite => (roles, TargetRule::Opposite),
+            HostPairs::Longest => {
+                (roles, TargetRule::Longest(Box::new(Paths::new(graph)), BTreeMap::new()))
             }
         };
-        Ok(Self { sides, choice, peers: None })
+        Ok(Self { roles, rule, peers: None })
     }
 
-    /// Lets every source have only so many targets, drawn from `random`; or all, if there are fewer.
+    /// Limits every source to `number` targets, drawn from `random`; fewer if the rule allows
+    /// fewer.
     pub(crate) fn with_peers(self, number: Option<u32>, random: Random) -> Self {
-        let peers = number.map(|number| Peers { number, known: BTreeMap::new(), random });
+        let peers = number.map(|number| PeerSets { number, by_source: BTreeMap::new(), random });
         Self { peers, ..self }
     }
 
-    /// A random source and its target.
-    pub(crate) fn draw(&mut self, random: &mut Random) -> (HostId, HostId) {
-        let source = pick(&self.sides.sources, random);
-        (source, self.target(source, random))
+    /// Samples a source and its target.
+    pub(crate) fn sample(&mut self, random: &mut Random) -> (HostId, HostId) {
+        let source = pick(&self.roles.sources, random);
+        (source, self.sample_target(source, random))
     }
 
-    /// The target of a source. Drawn even if there is no choice, so that no other draw depends on it.
-    pub(crate) fn target(&mut self, source: HostId, random: &mut Random) -> HostId {
-        let Self { sides, choice, peers } = self;
+    /// Samples the target of a source. Draws a random number even if the target is fixed, so that
+    /// later draws do not depend on the rule.
+    pub(crate) fn sample_target(&mut self, source: HostId, random: &mut Random) -> HostId {
+        let Self { roles, rule, peers } = self;
         match peers {
-            None => choice.target(sides, source, random),
+            None => rule.sample_target(roles, source, random),
             Some(peers) => {
-                let own = peers.of(source, || choice.targets(sides, source));
-                own[random.below(own.len() as u64) as usize]
+                let targets = peers.targets_of(source, || rule.all_targets(roles, source));
+                targets[random.below(targets.len() as u64) as usize]
             }
         }
     }
 }
 
-impl Choice {
-    fn target(&mut self, sides: &Sides, source: HostId, random: &mut Random) -> HostId {
+impl TargetRule {
+    fn sample_target(&mut self, roles: &HostRoles, source: HostId, random: &mut Random) -> HostId {
         match self {
-            Self::Any => sides.target(source, random),
+            Self::Any => roles.sample_target(source, random),
             Self::Opposite => {
-                sides.target(source, random);
-                sides.opposite(source)
+                roles.sample_target(source, random);
+                roles.opposite(source)
             }
-            Self::Longest(paths, known) => {
-                let far = known.entry(source).or_insert_with(|| farthest(paths, source, sides));
+            Self::Longest(paths, by_source) => {
+                let far = by_source.entry(source).or_insert_with(|| farthest(paths, source, roles));
                 far[random.below(far.len() as u64) as usize]
             }
         }
     }
 
-    /// All targets that a source may have.
-    fn targets(&mut self, sides: &Sides, source: HostId) -> Vec<HostId> {
+    /// Returns all targets that the rule allows for a source.
+    fn all_targets(&mut self, roles: &HostRoles, source: HostId) -> Vec<HostId> {
         match self {
-            Self::Any => sides.targets.clone().filter(|target| *target != source).collect(),
-            Self::Opposite => vec![sides.opposite(source)],
-            Self::Longest(paths, _) => farthest(paths, source, sides),
+            Self::Any => roles.targets.clone().filter(|target| *target != source).collect(),
+            Self::Opposite => vec![roles.opposite(source)],
+            Self::Longest(paths, _) => farthest(paths, source, roles),
         }
     }
 }
 
-impl Peers {
-    /// The peers of a source, drawn from all that it may have when it first asks.
-    fn of(&mut self, source: HostId, all: impl FnOnce() -> Vec<HostId>) -> &[HostId] {
-        let Self { number, known, random } = self;
-        known.entry(source).or_insert_with(|| {
+impl PeerSets {
+    /// Returns the target set of a source, drawn from `all` at its first use.
+    fn targets_of(&mut self, source: HostId, all: impl FnOnce() -> Vec<HostId>) -> &[HostId] {
+        let Self { number, by_source, random } = self;
+        by_source.entry(source).or_insert_with(|| {
             let mut all = all();
             random.shuffle(&mut all);
             all.truncate(*number as usize);
@@ -184,9 +186,9 @@ impl Peers {
     }
 }
 
-/// Those targets that are as far from `source` as any.
-fn farthest(paths: &mut Paths, source: HostId, sides: &Sides) -> Vec<HostId> {
-    let others = sides.targets.clone().filter(|target| *target != source);
+/// Returns the targets with the largest hop count from `source`.
+fn farthest(paths: &mut Paths, source: HostId, roles: &HostRoles) -> Vec<HostId> {
+    let others = roles.targets.clone().filter(|target| *target != source);
     let hops: Vec<_> = others.map(|target| (paths.hops(source, target), target)).collect();
     let most = hops.iter().map(|(hops, _)| *hops).max().flatten();
     hops.into_iter().filter(|(hops, _)| *hops == most).map(|(_, target)| target).collect()

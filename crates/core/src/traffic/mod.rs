@@ -1,4 +1,5 @@
-//! What workloads are made of: when flows start, between whom, how large they are, and what follows them.
+//! Workload generation: arrival processes, host pairs, flow size distributions and dependencies
+//! between flows.
 
 pub(crate) mod arrivals;
 pub(crate) mod estimate;
@@ -9,7 +10,7 @@ pub mod sizes;
 
 pub use self::arrivals::LoadCounts;
 pub use self::estimate::WorkloadEstimate;
-pub use self::host_pairs::Pairs;
+pub use self::host_pairs::HostPairs;
 
 use std::collections::BTreeMap;
 
@@ -20,53 +21,63 @@ use crate::model::flow::{FlowSpec, HostId};
 use crate::model::graph::Graph;
 use crate::model::packet::Format;
 
-/// What a workload may know of the run.
+/// Inputs of a workload generator.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct WorkloadContext<'a> {
     /// The network.
     pub graph: &'a Graph,
-    /// Sizes of packets, for loads that count headers and sizes given in packets.
+    /// Packet sizes, for loads that count headers and for flow sizes given in packets.
     pub format: &'a Format,
     /// Seed of the run.
     pub seed: u64,
 }
 
 /// The flows of a workload, in order of start.
-pub struct Flows {
-    /// Names of the classes that flows refer to; at least one.
+pub struct FlowStream {
+    /// Names of the flow classes, by class index; at least one.
     pub classes: Vec<String>,
-    /// What load this is, for people: the rate offered, where it is counted; empty if it has none.
+    /// Description of the offered load; empty if the workload has none.
     pub load: String,
-    /// Whether flows may have deadlines.
+    /// True if flows may have deadlines.
     pub has_deadlines: bool,
-    /// The flows, with starts that never go back; their ids are 0, 1, 2 …, but where others follow them.
+    /// The flows, in order of start. Flow IDs are 0, 1, 2 …, except in workloads with dependencies.
     pub flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
-    /// What follows flows that have been delivered; none if nothing does.
-    pub sequel: Option<Box<dyn Dependencies>>,
+    /// Flows that start when other flows are delivered, if any.
+    pub dependencies: Option<Box<dyn Dependencies>>,
 }
 
-/// Flows that follow others: responses, and the next requests of those who wait for them.
+/// Flows that depend on other flows: RPC responses, and the next requests of a closed loop.
 pub trait Dependencies: Send {
-    /// The flow that follows one which has just been delivered; it starts now or later. Its id is no
-    /// other's, and depends on the workload alone.
-    fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec>;
+    /// Returns the flow that follows `delivered`, which has just been delivered. The new flow
+    /// starts at `now` or later. Its source is the target of `delivered`. Its ID is unique and
+    /// depends on the workload alone.
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time) -> Option<FlowSpec>;
 }
 
-impl Context<'_> {
-    /// The stream for one purpose; every purpose has its own, so that changing one leaves the
-    /// others.
+/// Parameters of a workload generator.
+pub trait Workload {
+    /// Generates the flows.
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem>;
+
+    /// Estimates the size of the workload without generating it.
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem>;
+}
+
+impl WorkloadContext<'_> {
+    /// Returns the random stream for one purpose. Each purpose has its own stream, so that a change
+    /// to one does not affect the others.
     pub(crate) fn random(&self, purpose: &str) -> Random {
         Random::new(self.seed, &format!("workload/{purpose}"))
     }
 
-    /// The hosts' number of a flow, if there are such hosts and they differ.
-    pub(crate) fn check_ends(&self, source: HostId, target: HostId) -> Result<(), Problem> {
-        check_ends(self.graph.host_count(), source, target)
+    /// Checks that the source and target of a flow exist and differ.
+    pub(crate) fn check_hosts(&self, source: HostId, target: HostId) -> Result<(), Problem> {
+        check_hosts(self.graph.host_count(), source, target)
     }
 }
 
-/// Whether there are such hosts, of so many, and they differ.
-pub(crate) fn check_ends(hosts: HostId, source: HostId, target: HostId) -> Result<(), Problem> {
+/// Checks that the source and target are below `hosts` and differ.
+pub(crate) fn check_hosts(hosts: HostId, source: HostId, target: HostId) -> Result<(), Problem> {
     for (field, host) in [("source", source), ("target", target)] {
         if host >= hosts {
             let message = format!("there is no host {host}; hosts are 0 to {}", hosts - 1);
@@ -80,16 +91,16 @@ pub(crate) fn check_ends(hosts: HostId, source: HostId, target: HostId) -> Resul
     Ok(())
 }
 
-impl Flows {
-    /// A finite set of flows without a load, put in order and numbered.
-    pub(crate) fn of(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
+impl FlowStream {
+    /// A finite set of flows without a load, sorted by start and numbered.
+    pub(crate) fn sorted(classes: Vec<String>, mut flows: Vec<FlowSpec>) -> Self {
         flows.sort_by_key(|flow| flow.start);
         let has_deadlines = flows.iter().any(|flow| flow.deadline.is_some());
-        Self { has_deadlines, ..Self::in_order(classes, flows.into_iter()) }
+        Self { has_deadlines, ..Self::numbered(classes, flows.into_iter()) }
     }
 
-    /// Flows without a load and without deadlines in order of start, to be numbered.
-    pub(crate) fn in_order(
+    /// Numbers flows that are already in order of start, without a load and without deadlines.
+    pub(crate) fn numbered(
         classes: Vec<String>,
         flows: impl Iterator<Item = FlowSpec> + Send + 'static,
     ) -> Self {
@@ -99,13 +110,13 @@ impl Flows {
             load: String::new(),
             has_deadlines: false,
             flows: Box::new(numbered),
-            sequel: None,
+            dependencies: None,
         }
     }
 }
 
-/// A long-lived flow of the first class, with nothing else said about it.
-pub(crate) fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
+/// Returns a long-lived flow of the first class, with default values for all other fields.
+pub(crate) fn flow_between(source: HostId, target: HostId, start: Time) -> FlowSpec {
     FlowSpec {
         id: 0,
         source,
@@ -121,29 +132,29 @@ pub(crate) fn plain(source: HostId, target: HostId, start: Time) -> FlowSpec {
     }
 }
 
-/// The most classes that flows may have: what is told of each is for people.
-pub const MOST_CLASSES: usize = 1024;
+/// Maximum number of flow classes. Summaries list every class, so more would not be readable.
+pub const MAX_CLASSES: usize = 1024;
 
-/// The classes of flows, numbered in the order in which they are first named.
+/// Flow classes, numbered in order of first use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Classes {
+pub(crate) struct FlowClasses {
     pub(crate) names: Vec<String>,
-    known: BTreeMap<String, u16>,
+    indices: BTreeMap<String, u16>,
 }
 
-impl Classes {
-    /// The index of a class, which is added if it is new.
+impl FlowClasses {
+    /// Returns the index of a class; adds the class if it is new.
     pub(crate) fn index(&mut self, name: &str) -> Result<u16, Problem> {
-        if let Some(index) = self.known.get(name) {
+        if let Some(index) = self.indices.get(name) {
             return Ok(*index);
         }
         let index = self.names.len();
-        if index >= MOST_CLASSES {
-            let message = format!("`{name}` is one class too many: there may be {MOST_CLASSES}");
+        if index >= MAX_CLASSES {
+            let message = format!("`{name}` exceeds the limit of {MAX_CLASSES} classes");
             return Err(Problem::new("class", message));
         }
         self.names.push(name.to_owned());
-        self.known.insert(name.to_owned(), index as u16);
+        self.indices.insert(name.to_owned(), index as u16);
         Ok(index as u16)
     }
 }

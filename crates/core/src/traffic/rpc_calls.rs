@@ -1,12 +1,12 @@
-//! Remote procedure calls: a request, and a response once the request has been served.
+//! Remote procedure calls: a request, and a response once the server has processed the request.
 //!
-//! Call k is the flows 2k, its request, and 2k + 1, its response. All that is drawn of a call is drawn when
-//! its request is, and in a closed loop every caller draws from a stream of its own: so every transport sees
-//! the same calls, whatever it makes of their times.
+//! Call k consists of flow 2k, the request, and flow 2k + 1, the response. All random values of a
+//! call are drawn when its request is drawn, and in a closed loop each caller has its own random
+//! stream. Every transport therefore sees the same calls, whatever their completion times.
 
-use super::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use super::host_pairs::{Ends, Pairs, Sides};
-use super::{Context, Dependencies, Flows, WorkloadEstimate, plain};
+use super::arrivals::{ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals};
+use super::host_pairs::{HostPairs, HostRoles, PairSampler};
+use super::{Dependencies, FlowStream, WorkloadContext, WorkloadEstimate, flow_between};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -14,32 +14,33 @@ use crate::model::flow::{FlowSpec, HostId, Reply};
 use crate::model::graph::Paths;
 
 crate::parameters! {
-    /// Who calls whom, and when: either calls come at random and offer a load, or every client has some
-    /// in progress and makes the next when one is answered.
-    pub struct Pattern {
-        /// Offered rate of requests and responses together, as a share of `load_reference`: calls then
-        /// come as a Poisson process.
+    /// Call pattern: either an open loop, in which calls arrive as a Poisson process that offers a
+    /// load, or a closed loop, in which each client keeps a number of calls outstanding.
+    pub struct CallPattern {
+        /// Open loop: offered rate of requests and responses together, as a fraction of
+        /// `load_reference`. Calls arrive as a Poisson process.
         pub load: Option<f64> = None, where positive_if_given;
-        /// What a load of 1 offers; if not given, the topology's own reference.
+        /// Rate that a load of 1 offers; if not given, the reference rate of the topology.
         pub load_reference: Option<Rate> = None, where positive_if_given;
-        /// Which bytes the load counts.
+        /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// Whether more may be offered than the topology's reference carries.
+        /// If true, the offered load may exceed the reference rate of the topology.
         pub allow_overload: bool = false;
-        /// How many calls every client has in progress, instead of a load.
+        /// Closed loop: number of outstanding calls per client. Replaces `load`.
         pub outstanding: Option<u32> = None, where positive_if_given;
-        /// Mean of the exponential time from a response to the next request, with `outstanding`.
+        /// Closed loop: mean of the exponential think time between a response and the next request.
         pub think: Duration = Duration::ZERO;
-        /// Who calls whom.
-        pub pairs: Pairs = Pairs::Topology;
-        /// How many servers each client has, drawn from those that `pairs` allows, of which it calls one as
-        /// often as another; none for all of them.
+        /// Rule that selects the client and server of a call.
+        pub pairs: HostPairs = HostPairs::Topology;
+        /// Number of servers per client, drawn from the servers that `pairs` allows; each call goes
+        /// to a uniformly random one of them. If not given, all of them.
         pub peers: Option<u32> = None, where positive_if_given;
-        /// When calls begin.
+        /// Time of the first arrival.
         pub start: Time = Time::ZERO;
-        /// When they stop; if neither this nor `calls` is given, one second after `start`.
+        /// Time after which no call starts; if neither `stop` nor `calls` is given, one second
+        /// after `start`.
         pub stop: Option<Time> = None;
-        /// How many calls there are at most.
+        /// Maximum number of calls.
         pub calls: Option<u64> = None, where positive_if_given;
     }
     check |pattern| {
@@ -55,242 +56,246 @@ crate::parameters! {
     }
 }
 
-/// What is drawn of a call: its request and what answers it.
+/// Random values of a call: its request and its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// Payload of the request.
     pub(crate) request: Bytes,
-    /// Index of the request's class.
+    /// Class index of the request.
     pub(crate) class: u16,
     pub(crate) reply: Reply,
 }
 
-/// A kind of calls.
-pub(crate) trait Kind: Send {
-    /// Draws one.
-    fn draw(&self, random: &mut Random) -> Call;
+/// Distribution of calls.
+pub(crate) trait CallDistribution: Send {
+    /// Draws a call.
+    fn sample(&self, random: &mut Random) -> Call;
 
     /// Mean payload of request and response together, in bytes.
     fn mean(&self) -> f64;
 
-    /// Mean number of packets of both.
+    /// Mean number of packets of request and response together.
     fn mean_packets(&self, payload: Bytes) -> f64;
 
-    /// How long a server takes for a request, on average.
-    fn service(&self) -> Duration;
+    /// Mean service time of a request at the server.
+    fn mean_service_time(&self) -> Duration;
 
-    /// Whether a server serves one request at a time, in the order in which they come.
-    fn has_queue(&self) -> bool;
+    /// True if a server processes one request at a time, in FIFO order.
+    fn has_server_queue(&self) -> bool;
 }
 
-impl Pattern {
-    /// Opens the stream of calls of a kind.
-    pub(crate) fn open(
+impl CallPattern {
+    /// Generates calls that are drawn from a distribution.
+    pub(crate) fn generate(
         &self,
-        context: &Context<'_>,
-        kind: Box<dyn Kind>,
+        context: &WorkloadContext<'_>,
+        calls: Box<dyn CallDistribution>,
         classes: Vec<String>,
-    ) -> Result<Flows, Problem> {
-        let ends = Ends::new(self.pairs, context.graph)?;
-        let ends = ends.with_peers(self.peers, context.random("peers"));
-        let servers = Servers::new(kind.has_queue(), context);
-        let (load, flows, sequel): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
-            if let Some(share) = self.load {
-                let (arrivals, load) = self.arrivals(context, share, &*kind)?;
-                let requests = self.open_loop(context, ends, kind, 1.0 / arrivals);
-                (load, Box::new(requests), Calls { servers, callers: None })
+    ) -> Result<FlowStream, Problem> {
+        let pairs = PairSampler::new(self.pairs, context.graph)?;
+        let pairs = pairs.with_peers(self.peers, context.random("peers"));
+        let servers = Servers::new(calls.has_server_queue(), context);
+        let (load, flows, dependencies): (_, Box<dyn Iterator<Item = FlowSpec> + Send>, _) =
+            if let Some(fraction) = self.load {
+                let (rate, load) = self.call_rate(context, fraction, &*calls)?;
+                let requests = self.open_loop(context, pairs, calls, 1.0 / rate);
+                (load, Box::new(requests), CallDependencies { servers, closed_loop: None })
             } else {
-                let (callers, requests) = self.closed_loop(context, ends, kind);
-                let sequel = Calls { servers, callers: Some(callers) };
-                (String::new(), Box::new(requests.into_iter()), sequel)
+                let (closed_loop, requests) = self.closed_loop(context, pairs, calls);
+                let dependencies = CallDependencies { servers, closed_loop: Some(closed_loop) };
+                (String::new(), Box::new(requests.into_iter()), dependencies)
             };
-        let sequel: Option<Box<dyn Dependencies>> = Some(Box::new(sequel));
-        Ok(Flows { classes, load, has_deadlines: false, flows, sequel })
+        let dependencies: Option<Box<dyn Dependencies>> = Some(Box::new(dependencies));
+        Ok(FlowStream { classes, load, has_deadlines: false, flows, dependencies })
     }
 
-    /// What will be asked for, roughly. In a closed loop that is as many calls as the network and the servers
-    /// can take, if nobody waits in a queue.
-    pub(crate) fn offer(
+    /// Estimates the size of the workload. For a closed loop, the estimate is the number of calls
+    /// that the network and the servers can process without queueing.
+    pub(crate) fn estimate(
         &self,
-        context: &Context<'_>,
-        kind: &dyn Kind,
+        context: &WorkloadContext<'_>,
+        calls: &dyn CallDistribution,
     ) -> Result<WorkloadEstimate, Problem> {
-        let call = (2.0, kind.mean());
-        if let Some(share) = self.load {
-            let (rate, _) = self.arrivals(context, share, kind)?;
-            return Ok(WorkloadEstimate::arriving(rate, call, self.start, self.stop, self.calls));
+        let call = (2.0, calls.mean());
+        if let Some(fraction) = self.load {
+            let (rate, _) = self.call_rate(context, fraction, calls)?;
+            return Ok(WorkloadEstimate::from_rate(rate, call, self.start, self.stop, self.calls));
         }
-        let sides = Ends::new(self.pairs, context.graph)?.sides;
-        let callers = f64::from(self.outstanding.unwrap_or(1)) * sides.sources.len() as f64;
-        let service = kind.service().seconds();
-        let turn = self.think.seconds() + service + round_trip(context, &sides).seconds();
-        let mut rate = (callers / turn).min(context.graph.load.rate.bps() / 8.0 / kind.mean());
-        if kind.has_queue() {
-            rate = rate.min(sides.targets.len() as f64 / service);
+        let roles = PairSampler::new(self.pairs, context.graph)?.roles;
+        let callers = f64::from(self.outstanding.unwrap_or(1)) * roles.sources.len() as f64;
+        let service = calls.mean_service_time().seconds();
+        let cycle = self.think.seconds() + service + round_trip(context, &roles).seconds();
+        let mut rate = (callers / cycle).min(context.graph.load.rate.bps() / 8.0 / calls.mean());
+        if calls.has_server_queue() {
+            rate = rate.min(roles.targets.len() as f64 / service);
         }
-        let offer = WorkloadEstimate::arriving(rate, call, self.start, self.stop, self.calls);
-        let each = size_of::<(HostId, Random)>() + size_of::<FlowSpec>();
-        let is_counted = self.calls.is_some() && self.stop.is_none();
-        let flows = offer.flows.max(callers);
+        let estimate = WorkloadEstimate::from_rate(rate, call, self.start, self.stop, self.calls);
+        let bytes_per_caller = size_of::<(HostId, Random)>() + size_of::<FlowSpec>();
+        let is_fixed = self.calls.is_some() && self.stop.is_none();
+        let flows = estimate.flows.max(callers);
         Ok(WorkloadEstimate {
             flows,
-            is_counted,
-            together: callers,
-            listed: callers * each as f64,
-            ..offer
+            is_fixed,
+            concurrent: callers,
+            stored_bytes: callers * bytes_per_caller as f64,
+            ..estimate
         })
     }
 
-    fn arrivals(
+    fn call_rate(
         &self,
-        context: &Context<'_>,
-        share: f64,
-        kind: &dyn Kind,
+        context: &WorkloadContext<'_>,
+        fraction: f64,
+        calls: &dyn CallDistribution,
     ) -> Result<(f64, String), Problem> {
-        let load = Load {
-            share,
+        let load = OfferedLoad {
+            fraction,
             reference: self.load_reference,
             counts: self.load_counts,
             allow_overload: self.allow_overload,
-            payload: kind.mean(),
-            packets: kind.mean_packets(context.format.payload),
+            mean_payload: calls.mean(),
+            mean_packets: calls.mean_packets(context.format.payload),
         };
-        load.arrivals(context, "calls")
+        load.arrival_rate(context, "calls")
     }
 
-    /// Requests that come at random.
+    /// Returns the requests of an open loop.
     fn open_loop(
         &self,
-        context: &Context<'_>,
-        mut ends: Ends,
-        kind: Box<dyn Kind>,
-        mean_gap: f64,
+        context: &WorkloadContext<'_>,
+        mut pairs: PairSampler,
+        calls: Box<dyn CallDistribution>,
+        mean_inter_arrival: f64,
     ) -> impl Iterator<Item = FlowSpec> + Send + use<> {
-        let gap = Gap::Poisson(mean_gap, context.random("arrivals"));
-        let instants = Instants { now: self.start, gap };
-        let mut pairs = context.random("pairs");
-        let mut calls = context.random("calls");
-        (0..).zip(bounded(instants, self.start, self.stop, self.calls)).map(move |(number, at)| {
-            let (source, target) = ends.draw(&mut pairs);
-            request(number, kind.draw(&mut calls), plain(source, target, at))
-        })
+        let inter_arrival =
+            InterArrival::Exponential(mean_inter_arrival, context.random("arrivals"));
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
+        let mut pair_stream = context.random("pairs");
+        let mut call_stream = context.random("calls");
+        (0..).zip(limit_arrivals(arrivals, self.start, self.stop, self.calls)).map(
+            move |(number, start)| {
+                let (source, target) = pairs.sample(&mut pair_stream);
+                request(number, calls.sample(&mut call_stream), flow_between(source, target, start))
+            },
+        )
     }
 
-    /// Those who call again when they are answered, and their first requests.
+    /// Returns a closed loop and the first requests of its callers.
     fn closed_loop(
         &self,
-        context: &Context<'_>,
-        ends: Ends,
-        kind: Box<dyn Kind>,
-    ) -> (Callers, Vec<FlowSpec>) {
-        let each = self.outstanding.unwrap_or(1);
-        let clients = ends.sides.sources.clone();
-        let sources = clients.flat_map(|client| (0..each).map(move |_| client));
-        let streams = sources.enumerate().map(|(i, source)| {
+        context: &WorkloadContext<'_>,
+        pairs: PairSampler,
+        calls: Box<dyn CallDistribution>,
+    ) -> (ClosedLoop, Vec<FlowSpec>) {
+        let outstanding = self.outstanding.unwrap_or(1);
+        let clients = pairs.roles.sources.clone();
+        let sources = clients.flat_map(|client| (0..outstanding).map(move |_| client));
+        let callers = sources.enumerate().map(|(i, source)| {
             let random = context.random(&format!("caller/{i}"));
             (source, random)
         });
-        let mut callers = Callers {
-            streams: streams.collect(),
-            ends,
-            kind,
+        let mut closed_loop = ClosedLoop {
+            callers: callers.collect(),
+            pairs,
+            calls,
             think: self.think,
             stop: match (self.stop, self.calls) {
                 (Some(stop), _) => stop,
                 (None, Some(_)) => Time::NEVER,
                 (None, None) => self.start + Duration::from_millis(1000),
             },
-            most: self.calls.unwrap_or(u64::MAX),
+            max_calls: self.calls.unwrap_or(u64::MAX),
         };
-        let first = 0..callers.streams.len() as u64;
+        let first = 0..closed_loop.callers.len() as u64;
         let mut requests: Vec<_> =
-            first.filter_map(|number| callers.call(number, self.start)).collect();
+            first.filter_map(|number| closed_loop.next_request(number, self.start)).collect();
         requests.sort_by_key(|request| request.start);
-        (callers, requests)
+        (closed_loop, requests)
     }
 }
 
-/// Propagation there and back between the first host and the one opposite it.
-fn round_trip(context: &Context<'_>, sides: &Sides) -> Duration {
-    let (source, mut links) = (sides.sources.start, Vec::new());
-    Paths::new(context.graph).append(source, sides.opposite(source), 0, &mut links);
+/// Round-trip propagation delay between the first host and the host opposite it.
+fn round_trip(context: &WorkloadContext<'_>, roles: &HostRoles) -> Duration {
+    let (source, mut links) = (roles.sources.start, Vec::new());
+    Paths::new(context.graph).append(source, roles.opposite(source), 0, &mut links);
     let delays = links.iter().map(|link| context.graph.links[*link as usize].delay.0);
-    // Without delays it is not nothing: packets need time too.
+    // The minimum stands for transmission times, which are not counted here.
     Duration(2 * delays.sum::<u64>()).max(Duration::from_nanos(100))
 }
 
-/// The request of a call.
-fn request(number: u64, call: Call, plain: FlowSpec) -> FlowSpec {
+/// Returns the request of a call.
+fn request(number: u64, call: Call, flow: FlowSpec) -> FlowSpec {
     let Call { request, class, reply } = call;
-    FlowSpec { id: 2 * number, size: Some(request), class, reply: Some(reply), ..plain }
+    FlowSpec { id: 2 * number, size: Some(request), class, reply: Some(reply), ..flow }
 }
 
-/// Those who call again when they are answered.
-struct Callers {
-    /// The host of each caller and its random stream. The calls of one are as many numbers apart as there
-    /// are callers.
-    streams: Vec<(HostId, Random)>,
-    ends: Ends,
-    kind: Box<dyn Kind>,
+/// Callers that send their next request when the response arrives.
+struct ClosedLoop {
+    /// Host and random stream of each caller. Call k belongs to caller k mod n.
+    callers: Vec<(HostId, Random)>,
+    pairs: PairSampler,
+    calls: Box<dyn CallDistribution>,
     think: Duration,
     stop: Time,
-    most: u64,
+    max_calls: u64,
 }
 
-impl Callers {
-    /// The request of call `number`, whose caller may call from `now` on.
-    fn call(&mut self, number: u64, now: Time) -> Option<FlowSpec> {
-        let caller = (number % self.streams.len() as u64) as usize;
-        let (source, random) = &mut self.streams[caller];
+impl ClosedLoop {
+    /// Returns the request of call `number`, or none if the loop has delivered. The think time of its
+    /// caller begins at `now`.
+    fn next_request(&mut self, number: u64, now: Time) -> Option<FlowSpec> {
+        let caller = (number % self.callers.len() as u64) as usize;
+        let (source, random) = &mut self.callers[caller];
         let think = Duration::from_seconds(random.exponential(self.think.seconds()));
         let start = now + think;
-        if number >= self.most || start >= self.stop {
+        if number >= self.max_calls || start >= self.stop {
             return None;
         }
-        let target = self.ends.target(*source, random);
-        Some(request(number, self.kind.draw(random), plain(*source, target, start)))
+        let target = self.pairs.sample_target(*source, random);
+        Some(request(number, self.calls.sample(random), flow_between(*source, target, start)))
     }
 }
 
-/// When servers have served what they are asked.
+/// Service times at the servers.
 struct Servers {
-    /// When each is free; none if they serve everything at once.
-    free: Option<Vec<Time>>,
+    /// Time at which each server becomes idle; none if servers process all requests in parallel.
+    idle_from: Option<Vec<Time>>,
 }
 
 impl Servers {
-    fn new(has_queue: bool, context: &Context<'_>) -> Self {
-        Self { free: has_queue.then(|| vec![Time::ZERO; context.graph.hosts.len()]) }
+    fn new(has_queue: bool, context: &WorkloadContext<'_>) -> Self {
+        Self { idle_from: has_queue.then(|| vec![Time::ZERO; context.graph.hosts.len()]) }
     }
 
-    fn serve(&mut self, server: HostId, service: Duration, now: Time) -> Time {
-        let Some(free) = &mut self.free else { return now + service };
-        let free = &mut free[server as usize];
-        *free = (*free).max(now) + service;
-        *free
+    fn completion_time(&mut self, server: HostId, service: Duration, now: Time) -> Time {
+        let Some(idle_from) = &mut self.idle_from else { return now + service };
+        let idle_from = &mut idle_from[server as usize];
+        *idle_from = (*idle_from).max(now) + service;
+        *idle_from
     }
 }
 
-/// What follows a request: its response. What follows a response: the caller's next request, if its callers
-/// wait for responses.
-struct Calls {
+/// A request is followed by its response; in a closed loop, a response is followed by the next
+/// request of the caller.
+struct CallDependencies {
     servers: Servers,
-    callers: Option<Callers>,
+    closed_loop: Option<ClosedLoop>,
 }
 
-impl Dependencies for Calls {
-    fn after(&mut self, ended: &FlowSpec, now: Time) -> Option<FlowSpec> {
-        let Some(Reply { size, service, class }) = ended.reply else {
-            let callers = self.callers.as_mut()?;
-            return callers.call(ended.id / 2 + callers.streams.len() as u64, now);
+impl Dependencies for CallDependencies {
+    fn on_delivery(&mut self, delivered: &FlowSpec, now: Time) -> Option<FlowSpec> {
+        let Some(Reply { size, service, class }) = delivered.reply else {
+            let closed_loop = self.closed_loop.as_mut()?;
+            return closed_loop
+                .next_request(delivered.id / 2 + closed_loop.callers.len() as u64, now);
         };
-        let start = self.servers.serve(ended.target, service, now);
+        let start = self.servers.completion_time(delivered.target, service, now);
         Some(FlowSpec {
-            id: ended.id + 1,
+            id: delivered.id + 1,
             size: Some(size),
             class,
-            called: Some(ended.start),
-            ..plain(ended.target, ended.source, start)
+            called: Some(delivered.start),
+            ..flow_between(delivered.target, delivered.source, start)
         })
     }
 }

@@ -1,17 +1,17 @@
-//! Every flow by itself.
+//! Ideal FCT: every flow has the network to itself.
 
-use super::{Allocation, Flow, Ideal, Links, Service};
-use crate::ideal::allocation::Fluid;
+use crate::ideal::allocation::AllocationScheduler;
+use crate::ideal::{Allocation, FluidFlow, FluidLinks, FluidScheduler, Ideal};
 
 crate::parameters! {
-    /// Every flow has the network to itself: a lower bound on any flow's completion time, at
-    /// whatever load. Links may carry more than their rate.
+    /// Every flow has the network to itself: a lower bound on the completion time of each flow, at
+    /// any load. Links may carry more than their rate.
     pub struct Config {}
 }
 
 impl Ideal for Config {
-    fn open(&self, _links: usize) -> Box<dyn Service> {
-        Box::new(Fluid::new(Alone))
+    fn scheduler(&self, _links: usize) -> Box<dyn FluidScheduler> {
+        Box::new(AllocationScheduler::new(Alone))
     }
 }
 
@@ -19,7 +19,7 @@ impl Ideal for Config {
 struct Alone;
 
 impl Allocation for Alone {
-    fn allocate(&mut self, flows: &mut [Flow], _links: &Links) {
+    fn allocate(&mut self, flows: &mut [FluidFlow], _links: &FluidLinks) {
         for flow in flows {
             flow.rate = flow.bottleneck;
         }

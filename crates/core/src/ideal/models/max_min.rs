@@ -1,39 +1,40 @@
-//! Max-min fairness: nobody's rate can grow but at the cost of somebody who has no more.
+//! Max-min fairness.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Allocation, Flow, Ideal, Links, Service};
-use crate::ideal::allocation::Fluid;
+use crate::ideal::allocation::AllocationScheduler;
+use crate::ideal::{Allocation, FluidFlow, FluidLinks, FluidScheduler, Ideal};
 use crate::model::graph::LinkId;
 
 crate::parameters! {
-    /// The max-min fair rates over the whole network, found by progressive filling (Bertsekas and
-    /// Gallager, Data Networks, section 6.5): what perfect fair queueing at every link would give
-    /// to flows that always have something to send.
+    /// Max-min fair rates over the whole network, computed by progressive filling (Bertsekas and
+    /// Gallager, Data Networks, section 6.5): the rates that ideal fair queueing at every link
+    /// gives to backlogged flows.
     pub struct Config {}
 }
 
 impl Ideal for Config {
-    fn open(&self, links: usize) -> Box<dyn Service> {
-        Box::new(Fluid::new(MaxMin::new(links)))
+    fn scheduler(&self, links: usize) -> Box<dyn FluidScheduler> {
+        Box::new(AllocationScheduler::new(MaxMin::new(links)))
     }
 }
 
-/// Working storage, by link where not said otherwise.
+/// Working storage, indexed by link unless noted.
 #[derive(Debug)]
 struct MaxMin {
-    /// What is left of the link's rate.
+    /// Remaining rate of the link.
     left: Vec<f64>,
-    /// Flows on the link that have no rate yet.
+    /// Number of flows on the link without a rate.
     unfixed: Vec<u32>,
-    /// Where the link's flows begin in `crossing`.
+    /// Index of the link's first flow in `crossing`.
     first: Vec<usize>,
-    /// Indices of flows, link by link.
+    /// Flow indices, grouped by link.
     crossing: Vec<u32>,
-    /// The links that may have unfixed flows, the least share first: what the link offered each of
-    /// them when last looked at, as the bits of a positive float, which sort as it does.
+    /// Links that may have flows without a rate, smallest fair share first. The share is a lower
+    /// bound, computed when the link was last updated, and is stored as the bits of a positive
+    /// float, which sort in the same order.
     open: BinaryHeap<Reverse<(u64, LinkId)>>,
 }
 
@@ -48,8 +49,8 @@ impl MaxMin {
         }
     }
 
-    /// Lists the flows of every link, none of which has a rate.
-    fn index(&mut self, flows: &mut [Flow], links: &Links) {
+    /// Lists the flows of every link and clears their rates.
+    fn index(&mut self, flows: &mut [FluidFlow], links: &FluidLinks) {
         self.crossing.clear();
         for (i, flow) in (0..).zip(flows) {
             flow.rate = f64::INFINITY;
@@ -68,18 +69,19 @@ impl MaxMin {
         }
     }
 
-    /// The link that offers its unfixed flows the least, and how much.
+    /// Returns the link with the smallest fair share, and the share.
     fn tightest(&mut self) -> Option<(usize, f64)> {
         while let Some(mut top) = self.open.peek_mut() {
-            let Reverse((known, id)) = *top;
+            let Reverse((bound, id)) = *top;
             let link = id as usize;
             if self.unfixed[link] == 0 {
                 PeekMut::pop(top);
                 continue;
             }
-            // Shares only grow as flows are fixed, so the least is the first that is up to date.
+            // Shares only grow as flows get their rates, so the first link with an up-to-date share
+            // has the smallest.
             let share = self.left[link] / f64::from(self.unfixed[link]);
-            if share.to_bits() <= known {
+            if share.to_bits() <= bound {
                 return Some((link, share));
             }
             *top = Reverse((share.to_bits(), id));
@@ -89,7 +91,7 @@ impl MaxMin {
 }
 
 impl Allocation for MaxMin {
-    fn allocate(&mut self, flows: &mut [Flow], links: &Links) {
+    fn allocate(&mut self, flows: &mut [FluidFlow], links: &FluidLinks) {
         self.index(flows, links);
         while let Some((link, share)) = self.tightest() {
             let first = self.first[link];
@@ -115,17 +117,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn rates(capacities: &[u64], routes: &[Vec<LinkId>]) -> Vec<f64> {
-        let mut links = Links::new(capacities.iter().map(|rate| Rate(*rate)));
-        let mut flows: Vec<_> = routes.iter().map(|route| links.join(route.clone())).collect();
+        let mut links = FluidLinks::new(capacities.iter().map(|rate| Rate(*rate)));
+        let mut flows: Vec<_> = routes.iter().map(|route| links.add_flow(route.clone())).collect();
         let mut allocation = MaxMin::new(capacities.len());
-        // Twice, for nothing may be left over from one time to the next.
+        // The second call checks that the first leaves no state behind.
         allocation.allocate(&mut flows, &links);
         allocation.allocate(&mut flows, &links);
         flows.iter().map(|flow| flow.rate).collect()
     }
 
     #[test]
-    fn a_parking_lot_gives_everybody_half() {
+    fn parking_lot_gives_every_flow_half() {
         let routes = [vec![0, 1, 2, 3], vec![0], vec![1], vec![2], vec![3]];
         for rate in rates(&[10_000; 4], &routes) {
             assert!((rate - 5_000.0).abs() < 1e-9, "{rate}");
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_flow_cannot_use_goes_to_the_others() {
+    fn unused_rate_is_redistributed() {
         let routes = [vec![0, 1], vec![1], vec![1]];
         assert_eq!(
             rates(&[10, 100], &routes).iter().map(|r| *r as u64).collect::<Vec<_>>(),
@@ -151,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_fit_and_every_flow_has_a_bottleneck((capacities, routes) in network()) {
+        fn rates_are_feasible_and_every_flow_has_a_bottleneck((capacities, routes) in network()) {
             let rates = rates(&capacities, &routes);
             let on = |link| {
                 let crossing = routes.iter().zip(&rates).filter(move |(r, _)| r.contains(&link));
@@ -166,7 +168,7 @@ mod tests {
                     let largest = on(**link).fold(0.0, f64::max);
                     full(**link) > 1.0 - 1e-9 && largest <= rate * (1.0 + 1e-9)
                 });
-                prop_assert!(bottleneck.is_some(), "a flow over {:?} at {} has none", route, rate);
+                prop_assert!(bottleneck.is_some(), "no bottleneck for a flow over {:?} at {}", route, rate);
             }
         }
     }

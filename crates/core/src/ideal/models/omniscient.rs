@@ -1,85 +1,86 @@
-//! The omniscient scheduler: the shortest flows first, each over two ports that it has to itself.
+//! Omniscient scheduler: SRPT over host ports, each used by one flow at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Flow, Ideal, Links, Service};
+use crate::ideal::{FluidFlow, FluidLinks, FluidScheduler, Ideal};
 
 crate::parameters! {
-    /// The greedy scheduler that [pfabric13] holds itself against, which knows everything at once:
-    /// the network is one big switch, of which only the hosts' own ports limit what flows get. At
-    /// every arrival and departure, flows in order of what they have left on the wire, ties by
-    /// number, each take both their ports whole, if none before them has; the others wait.
+    /// The omniscient greedy scheduler that [pfabric13] uses as its baseline. The network is one
+    /// big switch, and only the host ports limit throughput. At every arrival and departure, flows
+    /// are considered in order of remaining size on the wire, ties by flow number. A flow takes its
+    /// source and destination port exclusively if no earlier flow has either of them; otherwise it
+    /// waits.
     ///
-    /// The fabric between the hosts' ports is taken never to limit how many flows run at once,
-    /// though a flow's own slowest link limits how fast it goes: over a dumbbell's bottleneck flows
-    /// may pass side by side, and links may carry more than their rate (`srpt` shares every link). On
-    /// a topology without access links the cable is both ports, and this is SRPT. Flows without end
-    /// come last. It bounds no flow from below; its mean completion time is at most about twice the
-    /// least one possible.
+    /// The fabric between the host ports never limits how many flows are active at once, but the
+    /// slowest link of a path limits the rate of the flow. Flows may cross a dumbbell's bottleneck
+    /// in parallel, and links may carry more than their rate (`srpt` shares every link). In a
+    /// topology without access links, the link is both ports, and this is SRPT. Long-lived flows
+    /// come last. This is not a lower bound on the completion time of individual flows; its mean
+    /// completion time is at most about twice the optimum.
     pub struct Config {}
 }
 
 impl Ideal for Config {
-    fn open(&self, links: usize) -> Box<dyn Service> {
+    fn scheduler(&self, links: usize) -> Box<dyn FluidScheduler> {
         Box::new(Omniscient::new(links))
     }
 }
 
-/// A matching of ports by flows.
+/// A matching of flows to ports.
 ///
-/// What is wanted is the matching in which every flow that waits finds at one of its ports a flow
-/// before it: greedy choice gives one, and there is no other, as the order is total. As time passes
-/// only flows that are served get shorter, so it stays what is wanted until a flow comes or leaves.
-/// Then only the ports that lose a flow have to be looked at, and those that the flows taken instead
-/// leave in turn: a chain, of which each link makes the matching better, so it ends. To look at a
-/// port is to look at the first flow to or from each other port at most, however many wait.
+/// The scheduler needs the matching in which every waiting flow finds a flow with a higher priority
+/// at one of its ports. The greedy choice gives this matching, and it is unique, because the order
+/// is total. Over time only served flows get shorter, so the matching stays valid until a flow
+/// arrives or departs. Then only the ports that lose a flow have to be checked, and the ports that
+/// preempted flows release: a chain in which each step improves the matching, so it ends. A check
+/// of a port considers at most the first waiting flow per opposite port, however many flows wait.
 #[derive(Debug)]
 struct Omniscient {
-    /// By the link by which flows leave or reach a host.
+    /// Indexed by access link (first or last link of a path).
     ports: Vec<Port>,
-    /// By number.
-    flows: BTreeMap<usize, Timed>,
-    /// Flows that wait, by their two ports.
-    waiting: BTreeMap<[usize; 2], BTreeSet<Rank>>,
-    /// When flows leave, if nothing comes between, and their numbers; instants as in [`Rank`].
+    /// Active flows by flow number.
+    flows: BTreeMap<usize, ScheduledFlow>,
+    /// Waiting flows, by their two ports.
+    waiting: BTreeMap<[usize; 2], BTreeSet<SrptKey>>,
+    /// Departure times at current rates, and flow numbers. Times are encoded as in [`SrptKey`].
     departures: BTreeSet<(u64, usize)>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Port {
     served: Option<usize>,
-    /// The first flow that waits for this port and another, for each other.
-    first: BTreeSet<Rank>,
+    /// First waiting flow for this port and each other port.
+    first: BTreeSet<SrptKey>,
 }
 
-/// A flow's place in the order: what it has left, as the bits of a positive float, which sort as it
-/// does, and its number.
-type Rank = (u64, usize);
+/// Priority of a flow: remaining size as the bits of a positive float, which sort in the same
+/// order, and flow number.
+type SrptKey = (u64, usize);
 
-/// After every flow.
-const LAST: Rank = (u64::MAX, usize::MAX);
+/// Lower than the priority of any flow.
+const LOWEST_PRIORITY: SrptKey = (u64::MAX, usize::MAX);
 
-/// A flow as it was at an instant.
+/// A flow with its state at `updated_at`.
 #[derive(Debug)]
-struct Timed {
-    flow: Flow,
-    at: f64,
+struct ScheduledFlow {
+    flow: FluidFlow,
+    updated_at: f64,
 }
 
-impl Timed {
-    fn rank(&self, now: f64) -> Rank {
-        (self.flow.remaining_after(now - self.at).to_bits(), self.flow.number())
+impl ScheduledFlow {
+    fn srpt_key(&self, now: f64) -> SrptKey {
+        (self.flow.remaining_after(now - self.updated_at).to_bits(), self.flow.number())
     }
 
-    /// The ports it needs: the first and the last link of its way, which may be one.
+    /// Returns the first and the last link of the path, which may be the same.
     fn ports(&self) -> [usize; 2] {
         let links = &self.flow.links;
         [links[0] as usize, links[links.len() - 1] as usize]
     }
 
-    /// When it leaves if it goes on like this, and its number.
+    /// Returns the departure time at the current rate, and the flow number.
     fn departure(&self) -> (u64, usize) {
-        ((self.at + self.flow.time_left(self.at)).to_bits(), self.flow.number())
+        ((self.updated_at + self.flow.time_left(self.updated_at)).to_bits(), self.flow.number())
     }
 }
 
@@ -93,78 +94,85 @@ impl Omniscient {
         }
     }
 
-    /// What a flow must come before to be served at a port.
-    fn bar(&self, port: usize, now: f64) -> Rank {
-        self.ports[port].served.map_or(LAST, |number| self.flows[&number].rank(now))
+    /// Returns the key of the flow that a port serves. A flow needs a smaller key to preempt it.
+    fn served_key(&self, port: usize, now: f64) -> SrptKey {
+        self.ports[port].served.map_or(LOWEST_PRIORITY, |number| self.flows[&number].srpt_key(now))
     }
 
-    /// Gives ports that lost their flow, and those that lose theirs by that, to the flows that come
-    /// first.
+    /// Assigns ports that lost their flow, and ports released by preempted flows, to the waiting
+    /// flows of highest priority.
     fn rematch(&mut self, ports: impl IntoIterator<Item = usize>, now: f64) {
         let mut lost: Vec<usize> = ports.into_iter().collect();
         while let Some(port) = lost.pop() {
-            let Some(number) = self.claimant(port, now) else { continue };
-            for claimed in self.flows[&number].ports() {
-                if let Some(displaced) = self.ports[claimed].served {
-                    lost.extend(
-                        self.flows[&displaced].ports().into_iter().filter(|p| *p != claimed),
-                    );
-                    self.change(displaced, 0.0, now);
+            let Some(number) = self.preempting_flow(port, now) else { continue };
+            for port in self.flows[&number].ports() {
+                if let Some(displaced) = self.ports[port].served {
+                    lost.extend(self.flows[&displaced].ports().into_iter().filter(|p| *p != port));
+                    self.set_rate(displaced, 0.0, now);
                 }
             }
-            self.change(number, self.flows[&number].flow.bottleneck, now);
+            self.set_rate(number, self.flows[&number].flow.bottleneck, now);
         }
     }
 
-    /// The first flow waiting for a port that comes before those served at both its ports.
-    fn claimant(&self, port: usize, now: f64) -> Option<usize> {
-        let mut waiting = self.ports[port].first.range(..self.bar(port, now));
-        let may_go = |rank: &&Rank| {
-            self.flows[&rank.1].ports().into_iter().all(|port| **rank < self.bar(port, now))
+    /// Returns the first flow waiting for a port that has priority over the flows served at both
+    /// its ports.
+    fn preempting_flow(&self, port: usize, now: f64) -> Option<usize> {
+        let mut waiting = self.ports[port].first.range(..self.served_key(port, now));
+        let may_go = |srpt_key: &&SrptKey| {
+            self.flows[&srpt_key.1]
+                .ports()
+                .into_iter()
+                .all(|port| **srpt_key < self.served_key(port, now))
         };
         waiting.find(may_go).map(|(_, number)| *number)
     }
 
-    /// Serves a flow at another rate from now on.
-    fn change(&mut self, number: usize, rate: f64, now: f64) {
-        let mut timed = self.take(number, now);
-        timed.flow.rate = rate;
-        self.put(timed, now);
+    /// Changes the rate of a flow.
+    fn set_rate(&mut self, number: usize, rate: f64, now: f64) {
+        let mut scheduled = self.remove(number, now);
+        scheduled.flow.rate = rate;
+        self.insert(scheduled, now);
     }
 
     /// Adds a flow that waits or is served.
-    fn put(&mut self, timed: Timed, now: f64) {
-        let (number, ports, rank) = (timed.flow.number(), timed.ports(), timed.rank(now));
-        if timed.flow.rate > 0.0 {
+    fn insert(&mut self, scheduled: ScheduledFlow, now: f64) {
+        let (number, ports, srpt_key) =
+            (scheduled.flow.number(), scheduled.ports(), scheduled.srpt_key(now));
+        if scheduled.flow.rate > 0.0 {
             for port in ports {
                 self.ports[port].served = Some(number);
             }
         } else {
-            self.queue(ports, |queue| queue.insert(rank));
+            self.update_waiting(ports, |queue| queue.insert(srpt_key));
         }
-        self.departures.insert(timed.departure());
-        self.flows.insert(number, timed);
+        self.departures.insert(scheduled.departure());
+        self.flows.insert(number, scheduled);
     }
 
-    /// Removes a flow, brought up to date.
-    fn take(&mut self, number: usize, now: f64) -> Timed {
-        let mut timed = self.flows.remove(&number).expect("a number of a flow");
-        let (ports, rank) = (timed.ports(), timed.rank(now));
-        self.departures.remove(&timed.departure());
-        if timed.flow.rate > 0.0 {
+    /// Removes a flow and updates its state to `now`.
+    fn remove(&mut self, number: usize, now: f64) -> ScheduledFlow {
+        let mut scheduled = self.flows.remove(&number).expect("unknown flow number");
+        let (ports, srpt_key) = (scheduled.ports(), scheduled.srpt_key(now));
+        self.departures.remove(&scheduled.departure());
+        if scheduled.flow.rate > 0.0 {
             for port in ports {
                 self.ports[port].served = None;
             }
         } else {
-            self.queue(ports, |queue| queue.remove(&rank));
+            self.update_waiting(ports, |queue| queue.remove(&srpt_key));
         }
-        timed.flow.advance(now - timed.at);
-        timed.at = now;
-        timed
+        scheduled.flow.advance(now - scheduled.updated_at);
+        scheduled.updated_at = now;
+        scheduled
     }
 
-    /// Changes who waits for two ports, and tells both who is first then.
-    fn queue(&mut self, ports: [usize; 2], change: impl FnOnce(&mut BTreeSet<Rank>) -> bool) {
+    /// Changes the waiting flows of two ports and updates the first waiting flow at both.
+    fn update_waiting(
+        &mut self,
+        ports: [usize; 2],
+        change: impl FnOnce(&mut BTreeSet<SrptKey>) -> bool,
+    ) {
         let queue = self.waiting.entry(ports).or_default();
         let before = queue.first().copied();
         change(queue);
@@ -172,37 +180,37 @@ impl Omniscient {
         if before != after {
             for port in ports {
                 let first = &mut self.ports[port].first;
-                before.map(|rank| first.remove(&rank));
+                before.map(|srpt_key| first.remove(&srpt_key));
                 first.extend(after);
             }
         }
     }
 }
 
-impl Service for Omniscient {
-    fn admit(&mut self, flow: Flow, now: f64) {
-        let timed = Timed { flow, at: now };
-        let [port, _] = timed.ports();
-        self.put(timed, now);
+impl FluidScheduler for Omniscient {
+    fn admit(&mut self, flow: FluidFlow, now: f64) {
+        let scheduled = ScheduledFlow { flow, updated_at: now };
+        let [port, _] = scheduled.ports();
+        self.insert(scheduled, now);
         self.rematch([port], now);
     }
 
-    fn serve(&mut self, _links: &Links, _now: f64, until: f64) -> Option<(Flow, f64)> {
+    fn serve(&mut self, _links: &FluidLinks, _now: f64, until: f64) -> Option<(FluidFlow, f64)> {
         let (bits, number) = *self.departures.first()?;
-        let then = f64::from_bits(bits);
-        if !then.is_finite() || then > until {
+        let departure = f64::from_bits(bits);
+        if !departure.is_finite() || departure > until {
             return None;
         }
-        let timed = self.take(number, then);
-        self.rematch(timed.ports(), then);
-        Some((timed.flow, then))
+        let scheduled = self.remove(number, departure);
+        self.rematch(scheduled.ports(), departure);
+        Some((scheduled.flow, departure))
     }
 
-    fn close(&mut self, now: f64) -> Vec<Flow> {
+    fn close(&mut self, now: f64) -> Vec<FluidFlow> {
         let flows = std::mem::take(&mut self.flows).into_values();
-        let current = |mut timed: Timed| {
-            timed.flow.advance(now - timed.at);
-            timed.flow
+        let current = |mut scheduled: ScheduledFlow| {
+            scheduled.flow.advance(now - scheduled.updated_at);
+            scheduled.flow
         };
         flows.map(current).collect()
     }
@@ -213,24 +221,27 @@ mod tests {
     use super::*;
     use crate::base::run_control::RunControl;
     use crate::base::units::{Duration, Rate, Time};
-    use crate::ideal::allocation::Fluid;
-    use crate::ideal::fixture::{BARE, completions, no_network, one_link, poisson, sized};
-    use crate::ideal::models::{Allocation, Outcome, Setting, run, srpt};
+    use crate::ideal::allocation::AllocationScheduler;
+    use crate::ideal::fixture::{
+        NO_HEADERS, empty_graph, fcts_on_link, one_link, poisson, sized_flow,
+    };
+    use crate::ideal::models::srpt;
+    use crate::ideal::{Allocation, IdealOutcome, IdealSetup, run};
     use crate::model::flow::{self, FlowSpec};
     use crate::model::graph::Graph;
     use proptest::prelude::*;
 
-    /// The definition at its word: walks all flows, in order, at every event.
-    struct Greedy;
+    /// Reference implementation: considers all flows, in order, at every event.
+    struct GreedyReference;
 
-    impl Ideal for Greedy {
-        fn open(&self, _links: usize) -> Box<dyn Service> {
-            Box::new(Fluid::new(Greedy))
+    impl Ideal for GreedyReference {
+        fn scheduler(&self, _links: usize) -> Box<dyn FluidScheduler> {
+            Box::new(AllocationScheduler::new(GreedyReference))
         }
     }
 
-    impl Allocation for Greedy {
-        fn allocate(&mut self, flows: &mut [Flow], _links: &Links) {
+    impl Allocation for GreedyReference {
+        fn allocate(&mut self, flows: &mut [FluidFlow], _links: &FluidLinks) {
             flows.sort_by(|a, b| {
                 a.remaining().total_cmp(&b.remaining()).then(a.number().cmp(&b.number()))
             });
@@ -246,9 +257,9 @@ mod tests {
         }
     }
 
-    /// Hosts of these rates around a switch; a byte lasts a nanosecond at 8 Gb/s.
+    /// Hosts with these rates around a switch; at 8 Gb/s a byte takes one nanosecond.
     fn star(gbps: &[u64]) -> Graph {
-        let mut graph = no_network();
+        let mut graph = empty_graph();
         let switch = graph.add_switch("switch");
         for (i, rate) in gbps.iter().enumerate() {
             let host = graph.add_host(i.to_string());
@@ -259,32 +270,37 @@ mod tests {
 
     /// A flow of `size` bytes that starts at `start` nanoseconds.
     fn between(ends: (u32, u32), id: u64, start: u64, size: u64) -> FlowSpec {
-        FlowSpec { source: ends.0, target: ends.1, ..sized(id, start * 1000, size) }
+        FlowSpec { source: ends.0, target: ends.1, ..sized_flow(id, start * 1000, size) }
     }
 
-    fn run_on_star(ideal: &dyn Ideal, graph: &Graph, flows: &[FlowSpec], limit: Time) -> Outcome {
-        let setting = Setting { graph, format: &BARE, limit, watch: &RunControl::default() };
-        run(ideal, setting, flows.iter().copied(), |spec, links| {
+    fn run_on_star(
+        ideal: &dyn Ideal,
+        graph: &Graph,
+        flows: &[FlowSpec],
+        limit: Time,
+    ) -> IdealOutcome {
+        let setup = IdealSetup { graph, format: &NO_HEADERS, limit, watch: &RunControl::default() };
+        run(ideal, setup, flows.iter().copied(), |spec, links| {
             links.extend([2 * spec.source, 2 * spec.target + 1]);
         })
     }
 
-    /// What flows wait for others, in nanoseconds.
-    fn waits(graph: &Graph, flows: &[FlowSpec]) -> Vec<f64> {
+    /// Waiting times of the flows, in nanoseconds.
+    fn waiting_times(graph: &Graph, flows: &[FlowSpec]) -> Vec<f64> {
         let outcome = run_on_star(&Config {}, graph, flows, Time::NEVER);
         let wait = |r: &flow::FlowRecord| r.fct.unwrap().0.abs_diff(r.ideal_fct.0) as f64 / 1e3;
         outcome.records.iter().map(wait).collect()
     }
 
     #[test]
-    fn a_flow_waits_while_a_shorter_one_has_either_of_its_ports() {
+    fn flows_wait_while_a_shorter_flow_uses_one_of_their_ports() {
         let graph = star(&[8; 4]);
-        // The second shares its source with the first, the third its target with the second, which
-        // does not run: the third need not wait.
+        // Flow 1 has the same source as flow 0, flow 2 the same target as flow 1. Flow 1 waits, so
+        // flow 2 can start.
         let flows =
             [between((0, 1), 0, 0, 1000), between((0, 2), 1, 0, 2000), between((3, 2), 2, 0, 3000)];
-        // At 1 us the second has 2000 B left and the third as many, but a larger number.
-        assert_eq!(waits(&graph, &flows), [0.0, 1000.0, 2000.0]);
+        // At 1 us flows 1 and 2 both have 2000 B left, and flow 1 has the smaller number.
+        assert_eq!(waiting_times(&graph, &flows), [0.0, 1000.0, 2000.0]);
     }
 
     #[test]
@@ -295,14 +311,14 @@ mod tests {
             between((2, 3), 1, 0, 5000),
             between((4, 1), 2, 0, 6000),
             between((2, 5), 3, 0, 6000),
-            // Interrupts the first two. The others' ports 1 and 2 are free of them then; of 1 the
-            // third takes hold, of 2 nobody, since this one sends from it.
+            // Preempts flows 0 and 1. Their other ports, 1 and 2, are then free. Flow 2 takes port
+            // 1, but no flow takes source port 2, because this flow sends from it.
             between((2, 1), 4, 1000, 500),
             between((0, 3), 5, 1000, 100),
         ];
-        // The fifth is served for 500 ns, the sixth for 100. Then the first two go on; the third
-        // and the fourth follow them, until 5.5 us, and take 6 us.
-        assert_eq!(waits(&graph, &flows), [500.0, 500.0, 5500.0, 5500.0, 0.0, 0.0]);
+        // Flow 4 is served for 500 ns, flow 5 for 100 ns. Then flows 0 and 1 resume; flows 2 and 3
+        // follow at 5.5 us and take 6 us.
+        assert_eq!(waiting_times(&graph, &flows), [500.0, 500.0, 5500.0, 5500.0, 0.0, 0.0]);
     }
 
     #[test]
@@ -314,40 +330,41 @@ mod tests {
             between((2, 3), 2, 0, 4000),
             between((0, 4), 3, 1000, 500),
         ];
-        // At first the second waits for target 1, and the third sends from 2. The fourth interrupts
-        // the first for 500 ns; the second gets its target, and interrupts the third for as long.
-        // Then the first interrupts the second, and the third goes on, which with 2000 B left at
-        // 2.5 us comes before the second with 2500 B.
-        assert_eq!(waits(&graph, &flows), [500.0, 4000.0, 500.0, 0.0]);
+        // At first flow 1 waits for target 1, and flow 2 sends from 2. Flow 3 preempts flow 0 for
+        // 500 ns; flow 1 gets its target and preempts flow 2 for 500 ns. Then flow 0 preempts flow
+        // 1, and flow 2 resumes, because its 2000 B left at 2.5 us are less than the 2500 B of flow
+        // 1.
+        assert_eq!(waiting_times(&graph, &flows), [500.0, 4000.0, 500.0, 0.0]);
     }
 
     #[test]
-    fn a_slow_port_holds_a_fast_one() {
-        // 4000 B to the slow host last 4 us and keep the fast source from sending anything else.
+    fn slow_port_blocks_a_fast_port() {
+        // 4000 B to the slow host take 4 us and block the fast source for that time.
         let graph = star(&[16, 8, 16]);
         let flows = [between((0, 1), 0, 0, 4000), between((0, 2), 1, 1000, 8000)];
-        assert_eq!(waits(&graph, &flows), [0.0, 3000.0]);
+        assert_eq!(waiting_times(&graph, &flows), [0.0, 3000.0]);
     }
 
     #[test]
-    fn flows_without_end_come_last_and_may_stop_while_they_wait() {
-        let endless = |id, ends, stop| FlowSpec { size: None, stop, ..between(ends, id, 0, 0) };
+    fn long_lived_flows_come_last_and_may_stop_while_waiting() {
+        let long_lived = |id, ends, stop| FlowSpec { size: None, stop, ..between(ends, id, 0, 0) };
         let flows = [
-            endless(0, (0, 1), None),
-            endless(1, (0, 2), Some(Time(2_000_000))),
+            long_lived(0, (0, 1), None),
+            long_lived(1, (0, 2), Some(Time(2_000_000))),
             between((0, 1), 2, 1000, 3000),
         ];
         let outcome = run_on_star(&Config {}, &star(&[8; 3]), &flows, Time(10_000_000));
         let delivered: Vec<_> = outcome.records.iter().map(|r| r.delivered.0).collect();
-        // The first sends but for 3 us, and 1 us of it is still under way to a second switch port.
+        // Flow 0 sends except for 3 us, and 1 us of its data is still in flight to a second switch
+        // port.
         assert_eq!(delivered, [6000, 0, 3000]);
         assert_eq!(outcome.records[2].fct, Some(outcome.records[2].ideal_fct));
         assert_eq!(outcome.link_bytes[0] as u64, 10_000);
     }
 
     #[test]
-    fn a_backlog_of_a_hundred_thousand_flows_is_served() {
-        // Were all flows looked at each time, this would be as many times as many steps.
+    fn serves_a_backlog_of_100_000_flows() {
+        // A scan of all flows at every event would take quadratic time.
         let graph = star(&[8; 4]);
         let flows: Vec<_> = (0..100_000)
             .map(|id| {
@@ -359,18 +376,18 @@ mod tests {
         let outcome = run_on_star(&Config {}, &graph, &flows, Time::NEVER);
         assert!(outcome.records.iter().all(|record| record.fct.is_some()));
         let busiest = (0..4).map(|port| outcome.link_bytes[2 * port]).fold(0.0, f64::max);
-        // A byte a nanosecond, and nothing idles for long.
+        // The port sends a byte per nanosecond and is rarely idle.
         assert!(outcome.end.0 as f64 / 1e3 / busiest < 1.5, "{:?}", outcome.end);
     }
 
-    type Drawn = (u64, u64, u32, u32);
+    type RandomFlow = (u64, u64, u32, u32);
 
-    /// Gaps in nanoseconds, sizes in bytes and two different hosts of six.
-    fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+    /// Inter-arrival times in nanoseconds, sizes in bytes and two different hosts of six.
+    fn random_flows() -> impl Strategy<Value = Vec<RandomFlow>> {
         prop::collection::vec((0_u64..3000, 0_u64..6000, 0_u32..6, 0_u32..5), 1..60)
     }
 
-    fn flows(drawn: &[Drawn]) -> Vec<FlowSpec> {
+    fn flows(drawn: &[RandomFlow]) -> Vec<FlowSpec> {
         let mut start = 0;
         (0..)
             .zip(drawn)
@@ -384,55 +401,55 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_greedy_choice_among_all_flows(
+        fn matches_the_greedy_reference(
             rates in prop::collection::vec(prop::sample::select(vec![2_u64, 4, 8]), 6),
-            drawn in drawn(),
+            drawn in random_flows(),
             limit in 1_u64..200_000,
         ) {
-            // With such rates every instant is a whole number of picoseconds: nothing is rounded.
+            // With these rates every time is a whole number of picoseconds, so nothing is rounded.
             let (graph, flows) = (star(&rates), flows(&drawn));
             for limit in [Time(limit * 1000), Time::NEVER] {
                 let ours = run_on_star(&Config {}, &graph, &flows, limit);
-                prop_assert_eq!(ours, run_on_star(&Greedy, &graph, &flows, limit));
+                prop_assert_eq!(ours, run_on_star(&GreedyReference, &graph, &flows, limit));
             }
         }
 
         #[test]
-        fn who_waits_finds_a_flow_before_it_at_one_of_its_ports(
+        fn waiting_flows_find_higher_priority_at_a_port(
             rates in prop::collection::vec(1_u64..20, 12),
-            drawn in drawn(),
+            drawn in random_flows(),
         ) {
-            let mut links = Links::new(rates.into_iter().map(Rate::from_gbps));
-            let (mut service, mut now) = (Omniscient::new(12), 0.0);
+            let mut links = FluidLinks::new(rates.into_iter().map(Rate::from_gbps));
+            let (mut scheduler, mut now) = (Omniscient::new(12), 0.0);
             for spec in flows(&drawn) {
-                while let Some((_, left)) = service.serve(&links, now, spec.start.0 as f64) {
+                while let Some((_, left)) = scheduler.serve(&links, now, spec.start.0 as f64) {
                     now = left;
-                    prop_assert_eq!(in_vain(&service, now), None);
+                    prop_assert_eq!(blocked_without_cause(&scheduler, now), None);
                 }
                 now = spec.start.0 as f64;
-                let mut flow = links.join(vec![spec.source, 6 + spec.target]);
-                (flow.record, flow.wire) = (spec.id as usize, spec.size.unwrap().0 as f64 * 8e12);
-                service.admit(flow, now);
-                prop_assert_eq!(in_vain(&service, now), None);
+                let mut flow = links.add_flow(vec![spec.source, 6 + spec.target]);
+                (flow.record, flow.total) = (spec.id as usize, spec.size.unwrap().0 as f64 * 8e12);
+                scheduler.admit(flow, now);
+                prop_assert_eq!(blocked_without_cause(&scheduler, now), None);
             }
         }
 
         #[test]
-        fn on_one_link_it_is_srpt(seed: u64, load in 0.2..1.2) {
+        fn is_srpt_on_one_link(seed: u64, load in 0.2..1.2) {
             let flows = poisson(seed, load, 300);
-            let ours = completions(&Config {}, &one_link(), &flows);
-            for (one, other) in ours.iter().zip(completions(&srpt::Config {}, &one_link(), &flows)) {
+            let ours = fcts_on_link(&Config {}, &one_link(), &flows);
+            for (one, other) in ours.iter().zip(fcts_on_link(&srpt::Config {}, &one_link(), &flows)) {
                 prop_assert!(one.0.abs_diff(other.0) <= 1, "{one:?} {other:?}");
             }
         }
     }
 
-    /// A flow that waits though at neither port a flow before it is served.
-    fn in_vain(service: &Omniscient, now: f64) -> Option<usize> {
-        let could_go = |timed: &&Timed| {
-            let is_first = |port| timed.rank(now) < service.bar(port, now);
-            timed.flow.rate == 0.0 && timed.ports().into_iter().all(is_first)
+    /// Returns a waiting flow without a flow of higher priority at either port.
+    fn blocked_without_cause(scheduler: &Omniscient, now: f64) -> Option<usize> {
+        let could_go = |scheduled: &&ScheduledFlow| {
+            let is_first = |port| scheduled.srpt_key(now) < scheduler.served_key(port, now);
+            scheduled.flow.rate == 0.0 && scheduled.ports().into_iter().all(is_first)
         };
-        service.flows.values().find(could_go).map(|timed| timed.flow.number())
+        scheduler.flows.values().find(could_go).map(|scheduled| scheduled.flow.number())
     }
 }

@@ -14,7 +14,7 @@ use crate::router::FlowInfo;
 use crate::schedule::{Event, Partition, Scheduler};
 use crate::simulation::Simulation;
 use crate::simulation::partitions::messages::FlowOpened;
-use crate::traffic::{Dependencies, Flows};
+use crate::traffic::{Dependencies, FlowStream};
 use crate::transport::Path;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
@@ -38,8 +38,8 @@ pub(in crate::simulation) struct PendingFlows {
 
 impl PendingFlows {
     /// Those of a workload that start at the hosts of a part of the run.
-    pub(in crate::simulation) fn new(workload: Flows, part: &Partition, graph: &Graph) -> Self {
-        let Flows { classes, load, flows, sequel, .. } = workload;
+    pub(in crate::simulation) fn new(workload: FlowStream, part: &Partition, graph: &Graph) -> Self {
+        let FlowStream { classes, load, flows, dependencies: sequel, .. } = workload;
         let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
         let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
         let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
@@ -123,7 +123,7 @@ impl PendingFlows {
         ended: &FlowSpec,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let next = self.sequel.as_mut().and_then(|sequel| sequel.after(ended, scheduler.now()));
+        let next = self.sequel.as_mut().and_then(|sequel| sequel.on_delivery(ended, scheduler.now()));
         next.map_or(Ok(()), |spec| self.announce(spec, scheduler))
     }
 }

@@ -1,9 +1,12 @@
-//! Flows written down one by one.
+//! An explicit list of flows.
 
-use super::{Classes, Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
+use crate::traffic::estimate::payload;
+use crate::traffic::{
+    FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between,
+};
 
 crate::parameters! {
     /// One flow.
@@ -12,17 +15,17 @@ crate::parameters! {
         pub source: u32;
         /// Host that receives.
         pub target: u32;
-        /// Payload; if not given, the flow is long-lived and sends until it stops.
+        /// Payload; if not given, the flow is long-lived and sends until `stop`.
         pub size: Option<Bytes> = None, where positive_if_given;
-        /// When it starts.
+        /// Start time.
         pub start: Time = Time::ZERO;
-        /// When it stops sending.
+        /// Time at which the flow stops sending.
         pub stop: Option<Time> = None;
-        /// Deadline, counted from the start.
+        /// Deadline, relative to the start.
         pub deadline: Option<Duration> = None, where positive_if_given;
-        /// Rate at which a rate-based transport starts, instead of its own choice.
+        /// Initial rate of a rate-based transport; if not given, the default of the transport.
         pub initial_rate: Option<Rate> = None, where positive_if_given;
-        /// Name of the flow's class.
+        /// Name of the flow class.
         pub class: String = "flows".to_owned();
     }
     check |flow| {
@@ -34,7 +37,7 @@ crate::parameters! {
 }
 
 crate::parameters! {
-    /// Flows written down one by one, in any order; of at most 1024 classes.
+    /// An explicit list of flows, in any order, with at most 1024 classes.
     pub struct Config {
         /// The flows.
         pub flows: Vec<Flow>,
@@ -43,33 +46,34 @@ crate::parameters! {
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let mut classes = Classes::default();
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let mut classes = FlowClasses::default();
         let mut flows = Vec::new();
         for (i, flow) in self.flows.iter().enumerate() {
             let Flow { source, target, size, start, stop, deadline, initial_rate, .. } = *flow;
             context
-                .check_ends(source, target)
+                .check_hosts(source, target)
                 .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
             let class = classes
                 .index(&flow.class)
                 .map_err(|problem| problem.within(&format!("flows[{i}]")))?;
-            let plain = plain(source, target, start);
-            flows.push(FlowSpec { size, stop, class, deadline, initial_rate, ..plain });
+            let flow_between = flow_between(source, target, start);
+            flows.push(FlowSpec { size, stop, class, deadline, initial_rate, ..flow_between });
         }
-        Ok(Flows::of(classes.names, flows))
+        Ok(FlowStream::sorted(classes.names, flows))
     }
 
-    fn offer(&self, _context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
+    fn estimate(&self, _context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let starts = || self.flows.iter().map(|flow| flow.start);
         let first = starts().min().unwrap_or_default();
         let sizes = self.flows.iter().map(|flow| payload(1.0, flow.size));
         let last = starts().max().unwrap_or_default();
-        let offer = WorkloadEstimate::listed(self.flows.len() as f64, sizes.sum(), first, last);
+        let estimate =
+            WorkloadEstimate::from_list(self.flows.len() as f64, sizes.sum(), first, last);
         let lasting = || self.flows.iter().filter(|flow| flow.size.is_none());
-        // Of several that stop the last counts, and one that does not stop is later than all.
+        // A long-lived flow without a stop time counts as the last.
         let stop = lasting().map(|flow| flow.stop.unwrap_or(Time::NEVER)).max();
         let count = lasting().count() as f64;
-        Ok(stop.map_or(offer, |stop| offer.lasting(count, Some(stop))))
+        Ok(stop.map_or(estimate, |stop| estimate.with_long_lived(count, Some(stop))))
     }
 }

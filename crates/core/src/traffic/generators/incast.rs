@@ -1,40 +1,44 @@
-//! Many hosts that answer one at the same instant.
+//! Incast: many hosts send to one host at the same time.
 
-use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::{FlowSpec, HostId};
-use crate::traffic::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use crate::traffic::host_pairs::Sides;
+use crate::traffic::arrivals::{
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals,
+};
+use crate::traffic::estimate::payload;
+use crate::traffic::host_pairs::HostRoles;
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
-    /// Events in which random distinct hosts all send to one at the same instant: at a fixed
-    /// interval, or as a Poisson process that offers a load.
+    /// Incast events: in each event, `fan_in` random distinct hosts send to one receiver at the
+    /// same time. Events are periodic, or arrive as a Poisson process that offers a load.
     pub struct Config {
-        /// How many hosts send in an event.
+        /// Number of senders per event (fan-in).
         pub fan_in: u32, where positive;
-        /// Payload that each of them sends.
+        /// Payload per sender.
         pub size: Bytes, where positive;
-        /// Host that receives; if not given, a random one in each event.
+        /// Host that receives; if not given, a random host in each event.
         pub target: Option<u32> = None;
-        /// Time from one event to the next.
+        /// Time between events.
         pub interval: Option<Duration> = None, where positive_if_given;
-        /// Offered rate, as a share of `load_reference`; instead of `interval`.
+        /// Offered rate, as a fraction of `load_reference`; instead of `interval`.
         pub load: Option<f64> = None, where positive_if_given;
-        /// What a load of 1 offers; if not given, the topology's own reference.
+        /// Rate that a load of 1 offers; if not given, the reference rate of the topology.
         pub load_reference: Option<Rate> = None, where positive_if_given;
-        /// Which bytes the load counts.
+        /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// Whether more may be offered than the topology's reference carries.
+        /// If true, the offered load may exceed the reference rate of the topology.
         pub allow_overload: bool = false;
-        /// When events begin.
+        /// Start of the event process.
         pub start: Time = Time::ZERO;
-        /// When events stop; if neither this nor `events` is given, one second after `start`.
+        /// Time after which no event starts; if neither `stop` nor `events` is given, one second
+        /// after `start`.
         pub stop: Option<Time> = None;
-        /// How many events there are at most.
+        /// Maximum number of events.
         pub events: Option<u64> = None, where positive_if_given;
-        /// Name of the flows' class.
+        /// Name of the flow class.
         pub class: String = "incast".to_owned();
     }
     check |config| {
@@ -46,94 +50,99 @@ crate::parameters! {
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let event = Event::new(self, context)?;
-        let (gap, load) = self.gap(context)?;
-        let instants = Instants { now: self.start, gap };
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let events = IncastEvents::new(self, context)?;
+        let (inter_arrival, load) = self.inter_arrival(context)?;
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
         let mut pairs = context.random("pairs");
-        let flows = bounded(instants, self.start, self.stop, self.events)
-            .flat_map(move |start| event.flows(start, &mut pairs));
+        let flows = limit_arrivals(arrivals, self.start, self.stop, self.events)
+            .flat_map(move |start| events.flows(start, &mut pairs));
         let size = Some(self.size);
         let flows = (0..).zip(flows).map(move |(id, flow)| FlowSpec { id, size, ..flow });
-        Ok(Flows {
+        Ok(FlowStream {
             classes: vec![self.class.clone()],
             load,
             has_deadlines: false,
             flows: Box::new(flows),
-            sequel: None,
+            dependencies: None,
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let gap = match self.gap(context)?.0 {
-            Gap::Regular(gap) => gap.seconds(),
-            Gap::Poisson(mean, _) | Gap::Pareto(mean, ..) => mean,
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let gap = match self.inter_arrival(context)?.0 {
+            InterArrival::Constant(gap) => gap.seconds(),
+            InterArrival::Exponential(mean, _) | InterArrival::Pareto(mean, ..) => mean,
         };
         let flows = f64::from(self.fan_in);
         let batch = (flows, payload(flows, Some(self.size)));
-        Ok(WorkloadEstimate::arriving(1.0 / gap, batch, self.start, self.stop, self.events))
+        Ok(WorkloadEstimate::from_rate(1.0 / gap, batch, self.start, self.stop, self.events))
     }
 }
 
 impl Config {
-    fn gap(&self, context: &Context<'_>) -> Result<(Gap, String), Problem> {
+    fn inter_arrival(
+        &self,
+        context: &WorkloadContext<'_>,
+    ) -> Result<(InterArrival, String), Problem> {
         let responses = f64::from(self.fan_in);
         match (self.interval, self.load) {
-            (Some(interval), _) => Ok((Gap::Regular(interval), String::new())),
+            (Some(interval), _) => Ok((InterArrival::Constant(interval), String::new())),
             (None, Some(load)) => {
-                let load = Load {
-                    share: load,
+                let load = OfferedLoad {
+                    fraction: load,
                     reference: self.load_reference,
                     counts: self.load_counts,
                     allow_overload: self.allow_overload,
-                    payload: responses * self.size.0 as f64,
-                    packets: responses * context.format.packets(self.size) as f64,
+                    mean_payload: responses * self.size.0 as f64,
+                    mean_packets: responses * context.format.packets(self.size) as f64,
                 };
-                let (events, load) = load.arrivals(context, "events")?;
-                Ok((Gap::Poisson(1.0 / events, context.random("arrivals")), load))
+                let (events, load) = load.arrival_rate(context, "events")?;
+                Ok((InterArrival::Exponential(1.0 / events, context.random("arrivals")), load))
             }
-            (None, None) => unreachable!("checked when it is read"),
+            (None, None) => unreachable!("checked when the scenario is read"),
         }
     }
 }
 
-/// Who takes part in an event.
-struct Event {
-    sides: Sides,
+/// Generates the flows of incast events.
+struct IncastEvents {
+    roles: HostRoles,
     target: Option<HostId>,
     fan_in: usize,
 }
 
-impl Event {
-    fn new(config: &Config, context: &Context<'_>) -> Result<Self, Problem> {
-        let sides = Sides::of(context.graph)?;
-        if let Some(target) = config.target.filter(|target| !sides.targets.contains(target)) {
-            let (first, last) = (sides.targets.start, sides.targets.end - 1);
-            let message = format!("no host {target} receives; those are {first} to {last}");
+impl IncastEvents {
+    fn new(config: &Config, context: &WorkloadContext<'_>) -> Result<Self, Problem> {
+        let roles = HostRoles::from_graph(context.graph)?;
+        if let Some(target) = config.target.filter(|target| !roles.targets.contains(target)) {
+            let (first, last) = (roles.targets.start, roles.targets.end - 1);
+            let message =
+                format!("host {target} is not a receiver; receivers are hosts {first} to {last}");
             return Err(Problem::new("target", message));
         }
         let fan_in = config.fan_in as usize;
-        let target_may_send = sides.sources.contains(&sides.targets.start);
-        let most = sides.sources.len() - usize::from(target_may_send);
+        let target_may_send = roles.sources.contains(&roles.targets.start);
+        let most = roles.sources.len() - usize::from(target_may_send);
         if fan_in > most {
-            let message = format!("must be at most {most}, the hosts that can send, not {fan_in}");
+            let message =
+                format!("must be at most {most}, the number of possible senders, not {fan_in}");
             return Err(Problem::new("fan_in", message));
         }
-        Ok(Self { sides, target: config.target, fan_in })
+        Ok(Self { roles, target: config.target, fan_in })
     }
 
     fn flows(&self, start: Time, random: &mut Random) -> Vec<FlowSpec> {
-        let targets = &self.sides.targets;
-        // Drawn even if it is fixed, so that fixing it leaves the senders as they are.
-        let drawn = targets.start + random.below(targets.len() as u64) as HostId;
-        let target = self.target.unwrap_or(drawn);
+        let targets = &self.roles.targets;
+        // Drawn even if the target is fixed, so that the senders do not depend on `target`.
+        let random_target = targets.start + random.below(targets.len() as u64) as HostId;
+        let target = self.target.unwrap_or(random_target);
         let mut sources: Vec<_> =
-            self.sides.sources.clone().filter(|source| *source != target).collect();
+            self.roles.sources.clone().filter(|source| *source != target).collect();
         for i in 0..self.fan_in {
             let other = i + random.below((sources.len() - i) as u64) as usize;
             sources.swap(i, other);
         }
         sources.truncate(self.fan_in);
-        sources.into_iter().map(|source| plain(source, target, start)).collect()
+        sources.into_iter().map(|source| flow_between(source, target, start)).collect()
     }
 }

@@ -1,31 +1,32 @@
-//! Flows between opposite hosts, started one after another.
+//! Long-lived flows between opposite hosts, with staggered starts.
 
-use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::flow::FlowSpec;
-use crate::traffic::host_pairs::Sides;
+use crate::traffic::estimate::payload;
+use crate::traffic::host_pairs::HostRoles;
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
-    /// One flow from each of the first hosts to the host opposite: sender i to receiver i, or half
-    /// way round where the topology has no senders. Without a size the flows never finish.
+    /// Flow i runs from host i to the opposite host: receiver i, or host i + n/2 (mod n) if all n
+    /// hosts of the topology send and receive. Flows without a size never finish.
     pub struct Config {
-        /// How many flows; they go round the hosts again if there are more. If not given, one a
-        /// sender.
+        /// Number of flows; if it exceeds the number of senders, senders have several flows. If not
+        /// given, one per sender.
         pub flows: Option<u32> = None, where positive_if_given;
-        /// When the first starts.
+        /// Start of the first flow.
         pub start: Time = Time::ZERO;
-        /// How much later each starts than the one before.
+        /// Time between the starts of consecutive flows.
         pub stagger: Duration = Duration::ZERO;
-        /// Each starts at a random moment within this time after that, lest packets fall into step.
+        /// Maximum of a uniform random delay added to each start, to avoid synchronised packets.
         pub jitter: Duration = Duration::ZERO;
-        /// When they all stop sending.
+        /// Time at which all flows stop sending.
         pub stop: Option<Time> = None;
-        /// Payload of each; if not given, they send until they stop.
+        /// Payload per flow; if not given, flows send until `stop`.
         pub size: Option<Bytes> = None, where positive_if_given;
-        /// Rate at which a rate-based transport starts, instead of its own choice.
+        /// Initial rate of a rate-based transport; if not given, the default of the transport.
         pub initial_rate: Option<Rate> = None, where positive_if_given;
-        /// Name of the flows' class.
+        /// Name of the flow class.
         pub class: String = "long_lived".to_owned();
     }
     check |config| {
@@ -37,15 +38,15 @@ crate::parameters! {
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let sides = Sides::of(context.graph)?;
-        let senders = sides.sources.len() as u32;
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let roles = HostRoles::from_graph(context.graph)?;
+        let senders = roles.sources.len() as u32;
         let mut arrivals = context.random("arrivals");
         let start = |i: u32| {
             let jitter = Duration(arrivals.below(self.jitter.0.saturating_add(1)));
             (self.start + self.stagger * u64::from(i) + jitter, i)
         };
-        // Starts and nothing else: there may be millions.
+        // Only starts are stored, since there may be millions of flows.
         let mut starts: Vec<_> = (0..self.flows.unwrap_or(senders)).map(start).collect();
         starts.sort_unstable();
         if let (Some(stop), Some((last, _))) = (self.stop, starts.last())
@@ -57,19 +58,26 @@ impl Workload for Config {
         let (size, stop, initial_rate) = (self.size, self.stop, self.initial_rate);
         let flows = starts.into_iter().map(move |(start, i)| {
             let source = i % senders;
-            FlowSpec { size, stop, initial_rate, ..plain(source, sides.opposite(source), start) }
+            FlowSpec {
+                size,
+                stop,
+                initial_rate,
+                ..flow_between(source, roles.opposite(source), start)
+            }
         });
-        Ok(Flows::in_order(vec![self.class.clone()], flows))
+        Ok(FlowStream::numbered(vec![self.class.clone()], flows))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let flows = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let flows =
+            self.flows.unwrap_or(HostRoles::from_graph(context.graph)?.sources.len() as u32);
         let last = self.start + self.stagger * u64::from(flows) + self.jitter;
         let flows = f64::from(flows);
-        // Of what is drawn beforehand, only starts are written down.
-        let listed = flows * size_of::<(Time, u32)>() as f64;
-        let offer = WorkloadEstimate::listed(flows, payload(flows, self.size), self.start, last);
-        let offer = WorkloadEstimate { listed, ..offer };
-        Ok(if self.size.is_some() { offer } else { offer.lasting(flows, self.stop) })
+        // Only starts are stored before the run.
+        let stored_bytes = flows * size_of::<(Time, u32)>() as f64;
+        let estimate =
+            WorkloadEstimate::from_list(flows, payload(flows, self.size), self.start, last);
+        let estimate = WorkloadEstimate { stored_bytes, ..estimate };
+        Ok(if self.size.is_some() { estimate } else { estimate.with_long_lived(flows, self.stop) })
     }
 }

@@ -1,4 +1,4 @@
-//! Workloads: which flows start when, between whom, and how large they are.
+//! The workload generators, one file each.
 
 pub mod flows;
 pub mod incast;
@@ -11,20 +11,7 @@ pub mod storage;
 pub mod synchronised;
 pub mod trace;
 
-pub use crate::traffic::{Context, Dependencies, Flows, WorkloadEstimate};
-
-use crate::base::schema::Problem;
-use crate::traffic::estimate::payload;
-use crate::traffic::{Classes, plain};
-
-/// A kind of workload.
-pub trait Workload {
-    /// Opens the stream of its flows.
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem>;
-
-    /// What that will be, roughly, without opening it.
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem>;
-}
+use crate::traffic::Workload;
 
 crate::family! {
     /// Every workload, by the name a scenario gives it.

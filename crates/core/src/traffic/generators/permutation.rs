@@ -1,36 +1,37 @@
-//! Every host sends to another, and receives from another.
+//! Permutation traffic.
 
-use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
-use crate::traffic::host_pairs::Sides;
+use crate::traffic::estimate::payload;
+use crate::traffic::host_pairs::HostRoles;
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
-    /// A random permutation: every host sends one flow to another host, and receives one.
+    /// A random permutation: every host sends one flow to another host and receives one flow.
     ///
-    /// Where the topology tells senders from receivers, each sender has a random receiver, shared
-    /// evenly.
+    /// If the topology distinguishes senders from receivers, each sender has a random receiver, and
+    /// the receivers have equally many senders (±1).
     pub struct Config {
-        /// Payload of each flow; if not given, they never finish.
+        /// Payload per flow; if not given, flows never finish.
         pub size: Option<Bytes> = None, where positive_if_given;
-        /// When they may start.
+        /// Earliest start.
         pub start: Time = Time::ZERO;
-        /// Each starts at a random moment within this time, lest packets fall into step.
+        /// Maximum of a uniform random delay added to each start, to avoid synchronised packets.
         pub jitter: Duration = Duration::ZERO;
-        /// Name of the flows' class.
+        /// Name of the flow class.
         pub class: String = "permutation".to_owned();
     }
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let Sides { sources, targets } = Sides::of(context.graph)?;
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let HostRoles { sources, targets } = HostRoles::from_graph(context.graph)?;
         let mut pairs = context.random("pairs");
         let mut arrivals = context.random("arrivals");
         let mut shuffled: Vec<HostId> = targets.collect();
-        // About one permutation in e leaves no host in its place; drawing again keeps all equally
-        // likely.
+        // Rejection sampling keeps all derangements equally likely; about one permutation in e is a
+        // derangement.
         loop {
             pairs.shuffle(&mut shuffled);
             if sources.clone().zip(&shuffled).all(|(source, target)| source != *target) {
@@ -39,16 +40,17 @@ impl Workload for Config {
         }
         let flow = |(source, target)| {
             let jitter = Duration(arrivals.below(self.jitter.0.saturating_add(1)));
-            FlowSpec { size: self.size, ..plain(source, target, self.start + jitter) }
+            FlowSpec { size: self.size, ..flow_between(source, target, self.start + jitter) }
         };
         let flows = sources.zip(shuffled.into_iter().cycle()).map(flow).collect();
-        Ok(Flows::of(vec![self.class.clone()], flows))
+        Ok(FlowStream::sorted(vec![self.class.clone()], flows))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let flows = Sides::of(context.graph)?.sources.len() as f64;
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let flows = HostRoles::from_graph(context.graph)?.sources.len() as f64;
         let last = self.start + self.jitter;
-        let offer = WorkloadEstimate::listed(flows, payload(flows, self.size), self.start, last);
-        Ok(if self.size.is_some() { offer } else { offer.lasting(flows, None) })
+        let estimate =
+            WorkloadEstimate::from_list(flows, payload(flows, self.size), self.start, last);
+        Ok(if self.size.is_some() { estimate } else { estimate.with_long_lived(flows, None) })
     }
 }

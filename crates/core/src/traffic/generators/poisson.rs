@@ -1,6 +1,5 @@
-//! Flows that arrive at random and know nothing of each other.
+//! Poisson flow arrivals.
 
-use super::{Context, Flows, Workload, WorkloadEstimate, plain};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, has_mean_if_given, not_negative, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -8,94 +7,101 @@ use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, Paths};
 use crate::model::ideal_fct::ideal_fct;
 use crate::model::packet::Format;
-use crate::traffic::arrivals::{Gap, Instants, Load, LoadCounts, bounded};
-use crate::traffic::host_pairs::{Ends, Pairs};
+use crate::traffic::arrivals::{
+    ArrivalProcess, InterArrival, LoadCounts, OfferedLoad, limit_arrivals,
+};
+use crate::traffic::host_pairs::{HostPairs, PairSampler};
 use crate::traffic::sizes;
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
-    /// Deadlines drawn from an exponential distribution, as in [d311] and [pdq12].
+    /// Exponentially distributed deadlines, as in [d311] and [pdq12].
     pub struct Deadlines {
-        /// Mean, before anything that is drawn too short is made longer.
+        /// Mean of the exponential distribution, before the minimum is applied.
         pub mean: Duration, where positive;
-        /// Shortest deadline: what is drawn below becomes this.
+        /// Minimum deadline; shorter deadlines are raised to it.
         pub minimum: Duration = Duration::ZERO;
-        /// Shortest deadline as a multiple of what the flow takes alone in the network, on the first
-        /// of its paths; 1.25 in [pfabric13].
+        /// Minimum deadline as a multiple of the ideal FCT of the flow on its first path; 1.25 in
+        /// [pfabric13].
         pub minimum_slowdown: f64 = 0.0, where not_negative;
-        /// Only flows smaller than this have a deadline; if not given, all have.
+        /// Only flows smaller than this have a deadline; if not given, all flows.
         pub below: Option<Bytes> = None;
     }
 }
 
 crate::parameters! {
-    /// Flows arrive as a Poisson process that offers a load, or in bursts if `gap_shape` says so.
+    /// Flows that arrive as a Poisson process with an offered load, or in bursts if `gap_shape` is
+    /// given.
     ///
-    /// Arrivals, sizes, pairs and deadlines come from random streams of their own: under one seed a
-    /// changed load moves the same flows closer together, and every scheme sees the same flows.
+    /// Arrivals, sizes, host pairs and deadlines have separate random streams. With the same seed,
+    /// a different load changes only the inter-arrival times, and every transport sees the same
+    /// flows.
     pub struct Config {
-        /// Offered rate, as a share of `load_reference`.
+        /// Offered rate, as a fraction of `load_reference`.
         pub load: f64, where positive;
-        /// What a load of 1 offers; if not given, the topology's own reference.
+        /// Rate that a load of 1 offers; if not given, the reference rate of the topology.
         pub load_reference: Option<Rate> = None, where positive_if_given;
-        /// Which bytes the load counts.
+        /// Bytes that the load counts.
         pub load_counts: LoadCounts = LoadCounts::Wire;
-        /// Whether more may be offered than the topology's reference carries.
+        /// If true, the offered load may exceed the reference rate of the topology.
         pub allow_overload: bool = false;
-        /// Shape of the Pareto distribution of the gaps between arrivals, whose mean is that of the load; if
-        /// not given, gaps are exponential. Below 2 their variance is infinite, and what a run realises
-        /// of the load (`realised_load` of the summary) differs from what was asked for.
+        /// Shape of Pareto inter-arrival times, with the mean that the load requires; if not given,
+        /// inter-arrival times are exponential. Below 2 the variance is infinite, and the load of a
+        /// run (`realised_load` in the summary) differs from `load`.
         pub gap_shape: Option<f64> = None, where has_mean_if_given;
-        /// How large flows are.
+        /// Flow size distribution.
         pub sizes: sizes::Config;
-        /// Between whom they run.
-        pub pairs: Pairs = Pairs::Topology;
-        /// When arrivals begin.
+        /// Rule that selects the source and target of a flow.
+        pub pairs: HostPairs = HostPairs::Topology;
+        /// Start of the arrival process.
         pub start: Time = Time::ZERO;
-        /// When arrivals stop; if neither this nor `flows` is given, one second after `start`.
+        /// Time after which no flow arrives; if neither `stop` nor `flows` is given, one second
+        /// after `start`.
         pub stop: Option<Time> = None;
-        /// How many flows there are at most.
+        /// Maximum number of flows.
         pub flows: Option<u64> = None, where positive_if_given;
-        /// Deadlines of the flows, if they have any.
+        /// Deadlines of the flows, if any.
         pub deadlines: Option<Deadlines> = None;
-        /// Name of the flows' class.
+        /// Name of the flow class.
         pub class: String = "poisson".to_owned();
     }
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let (sizes, load) = self.sizes_and_load(context)?;
-        let (arrivals, load) = load.arrivals(context, "flows")?;
-        let mut ends = Ends::new(self.pairs, context.graph)?;
+        let (rate, load) = load.arrival_rate(context, "flows")?;
+        let mut pairs = PairSampler::new(self.pairs, context.graph)?;
         let mut pair_stream = context.random("pairs");
         let mut size_stream = context.random("sizes");
         let mut deadlines =
-            self.deadlines.as_ref().map(|deadlines| DrawnDeadlines::new(deadlines, context));
-        let gap = Gap::random(1.0 / arrivals, self.gap_shape, context.random("arrivals"));
-        let instants = Instants { now: self.start, gap };
-        let flows = (0..).zip(bounded(instants, self.start, self.stop, self.flows));
+            self.deadlines.as_ref().map(|deadlines| DeadlineSampler::new(deadlines, context));
+        let inter_arrival =
+            InterArrival::with_mean(1.0 / rate, self.gap_shape, context.random("arrivals"));
+        let arrivals = ArrivalProcess { now: self.start, inter_arrival };
+        let flows = (0..).zip(limit_arrivals(arrivals, self.start, self.stop, self.flows));
         let flows = flows.map(move |(id, start)| {
-            let (source, target) = ends.draw(&mut pair_stream);
+            let (source, target) = pairs.sample(&mut pair_stream);
             let size = sizes.sample(&mut size_stream);
-            let mut spec = FlowSpec { id, size: Some(size), ..plain(source, target, start) };
-            spec.deadline = deadlines.as_mut().and_then(|deadlines| deadlines.draw(&spec, size));
+            let mut spec = FlowSpec { id, size: Some(size), ..flow_between(source, target, start) };
+            spec.deadline = deadlines.as_mut().and_then(|deadlines| deadlines.sample(&spec, size));
             spec
         });
-        Ok(Flows {
+        Ok(FlowStream {
             classes: vec![self.class.clone()],
             load,
             has_deadlines: self.deadlines.is_some(),
             flows: Box::new(flows),
-            sequel: None,
+            dependencies: None,
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let (_, load) = self.sizes_and_load(context)?;
-        let (arrivals, _) = load.arrivals(context, "flows")?;
-        Ok(WorkloadEstimate::arriving(
-            arrivals,
-            (1.0, load.payload),
+        let (rate, _) = load.arrival_rate(context, "flows")?;
+        Ok(WorkloadEstimate::from_rate(
+            rate,
+            (1.0, load.mean_payload),
             self.start,
             self.stop,
             self.flows,
@@ -106,23 +112,24 @@ impl Workload for Config {
 impl Config {
     fn sizes_and_load(
         &self,
-        context: &Context<'_>,
-    ) -> Result<(Box<dyn sizes::Distribution>, Load), Problem> {
-        let sizes = self.sizes.open(context.format).map_err(|problem| problem.within("sizes"))?;
-        let load = Load {
-            share: self.load,
+        context: &WorkloadContext<'_>,
+    ) -> Result<(Box<dyn sizes::SizeDistribution>, OfferedLoad), Problem> {
+        let sizes =
+            self.sizes.distribution(context.format).map_err(|problem| problem.within("sizes"))?;
+        let load = OfferedLoad {
+            fraction: self.load,
             reference: self.load_reference,
             counts: self.load_counts,
             allow_overload: self.allow_overload,
-            payload: sizes.mean(),
-            packets: sizes.mean_packets(context.format.payload),
+            mean_payload: sizes.mean(),
+            mean_packets: sizes.mean_packets(context.format.payload),
         };
         Ok((sizes, load))
     }
 }
 
-/// Draws one deadline after another.
-struct DrawnDeadlines {
+/// Draws the deadlines of flows.
+struct DeadlineSampler {
     deadlines: Deadlines,
     random: Random,
     paths: Paths,
@@ -130,8 +137,8 @@ struct DrawnDeadlines {
     format: Format,
 }
 
-impl DrawnDeadlines {
-    fn new(deadlines: &Deadlines, context: &Context<'_>) -> Self {
+impl DeadlineSampler {
+    fn new(deadlines: &Deadlines, context: &WorkloadContext<'_>) -> Self {
         Self {
             deadlines: deadlines.clone(),
             random: context.random("deadlines"),
@@ -141,14 +148,14 @@ impl DrawnDeadlines {
         }
     }
 
-    fn draw(&mut self, flow: &FlowSpec, size: Bytes) -> Option<Duration> {
-        // Drawn for every flow, so that who has a deadline does not move the others'.
-        let drawn = self.random.exponential(self.deadlines.mean.seconds());
+    fn sample(&mut self, flow: &FlowSpec, size: Bytes) -> Option<Duration> {
+        // Drawn for every flow, so that `below` does not change the deadlines of other flows.
+        let sampled = self.random.exponential(self.deadlines.mean.seconds());
         let Deadlines { minimum, minimum_slowdown, below, .. } = self.deadlines;
         if below.is_some_and(|below| size >= below) {
             return None;
         }
-        let mut deadline = Duration::from_seconds(drawn).max(minimum);
+        let mut deadline = Duration::from_seconds(sampled).max(minimum);
         if minimum_slowdown > 0.0 {
             let ideal_s = self.ideal_fct(flow, size).seconds();
             deadline = deadline.max(Duration::from_seconds(minimum_slowdown * ideal_s));
@@ -156,7 +163,7 @@ impl DrawnDeadlines {
         Some(deadline)
     }
 
-    /// What the flow takes if it meets nobody.
+    /// Returns the ideal FCT of the flow.
     fn ideal_fct(&mut self, flow: &FlowSpec, size: Bytes) -> Duration {
         let mut path = Vec::new();
         self.paths.append(flow.source, flow.target, 0, &mut path);

@@ -1,49 +1,50 @@
-//! Remote procedure calls of one kind.
+//! Remote procedure calls with one request and one response size distribution.
 
-use super::{Context, Flows, Workload, WorkloadEstimate};
 use crate::base::random::Random;
 use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::Reply;
-use crate::traffic::rpc_calls::{self, Call, Pattern};
-use crate::traffic::sizes::{self, Distribution};
+use crate::traffic::rpc_calls::{self, Call, CallPattern};
+use crate::traffic::sizes::{self, SizeDistribution};
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate};
 
 crate::parameters! {
-    /// Remote procedure calls: a request, and a response once the request has been served. The time that
-    /// counts is the caller's, `latency_s`: from the start of the request to the last byte of the response.
+    /// Remote procedure calls: a request, and a response once the server has processed the request.
+    /// The metric is the latency of the call, `latency_s`: from the start of the request to the
+    /// last byte of the response.
     pub struct Config {
-        /// How large requests are.
+        /// Request size distribution.
         pub request: sizes::Config;
-        /// How large responses are.
+        /// Response size distribution.
         pub response: sizes::Config;
-        /// How long it takes to serve a request; any number is served at once.
+        /// Service time of a request; servers process any number of requests in parallel.
         pub service: Duration = Duration::ZERO;
-        /// Who calls whom, and when.
-        pub pattern: Pattern;
-        /// Name of the flows' classes, before `request` and `response`.
+        /// Clients, servers and times of the calls.
+        pub pattern: CallPattern;
+        /// Prefix of the class names, before `request` and `response`.
         pub class: String = "rpc".to_owned();
     }
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let kind = self.calls(context)?;
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let calls = self.call_distribution(context)?;
         let classes = ["request", "response"].map(|part| format!("{} {part}", self.class));
         self.pattern
-            .open(context, Box::new(kind), classes.to_vec())
+            .generate(context, Box::new(calls), classes.to_vec())
             .map_err(|problem| problem.within("pattern"))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let kind = self.calls(context)?;
-        self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let calls = self.call_distribution(context)?;
+        self.pattern.estimate(context, &calls).map_err(|problem| problem.within("pattern"))
     }
 }
 
 impl Config {
-    fn calls(&self, context: &Context<'_>) -> Result<Rpc, Problem> {
+    fn call_distribution(&self, context: &WorkloadContext<'_>) -> Result<Rpc, Problem> {
         let open = |field: &str, sizes: &sizes::Config| {
-            sizes.open(context.format).map_err(|problem| problem.within(field))
+            sizes.distribution(context.format).map_err(|problem| problem.within(field))
         };
         Ok(Rpc {
             request: open("request", &self.request)?,
@@ -54,13 +55,13 @@ impl Config {
 }
 
 struct Rpc {
-    request: Box<dyn Distribution>,
-    response: Box<dyn Distribution>,
+    request: Box<dyn SizeDistribution>,
+    response: Box<dyn SizeDistribution>,
     service: Duration,
 }
 
-impl rpc_calls::Kind for Rpc {
-    fn draw(&self, random: &mut Random) -> Call {
+impl rpc_calls::CallDistribution for Rpc {
+    fn sample(&self, random: &mut Random) -> Call {
         let request = self.request.sample(random);
         let size = self.response.sample(random);
         Call { request, class: 0, reply: Reply { size, service: self.service, class: 1 } }
@@ -74,11 +75,11 @@ impl rpc_calls::Kind for Rpc {
         self.request.mean_packets(payload) + self.response.mean_packets(payload)
     }
 
-    fn service(&self) -> Duration {
+    fn mean_service_time(&self) -> Duration {
         self.service
     }
 
-    fn has_queue(&self) -> bool {
+    fn has_server_queue(&self) -> bool {
         false
     }
 }

@@ -1,66 +1,67 @@
-//! Reads and writes of blocks that servers keep on devices.
+//! Block storage: reads and writes on servers with one device each.
 
-use super::{Context, Flows, Workload, WorkloadEstimate};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, fraction, positive};
 use crate::base::units::{Bytes, Duration};
 use crate::model::flow::Reply;
-use crate::traffic::rpc_calls::{self, Call, Pattern};
-use crate::traffic::sizes::{self, Distribution};
+use crate::traffic::rpc_calls::{self, Call, CallPattern};
+use crate::traffic::sizes::{self, SizeDistribution};
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate};
 
 crate::parameters! {
-    /// Storage: clients read and write blocks. A read is a small request and a block in return; a write
-    /// is a block and a small acknowledgement. Every server has one device, which serves one block after
-    /// another. The time that counts is the client's, `latency_s`.
+    /// Storage: clients read and write blocks. A read is a small request and a block in response; a
+    /// write is a block and a small acknowledgement. Every server has one device, which serves one
+    /// block at a time in FIFO order. The metric is the latency of the call, `latency_s`, as the
+    /// client sees it.
     pub struct Config {
-        /// Share of calls that read; the others write.
+        /// Fraction of calls that are reads; the others are writes.
         pub reads: f64 = 0.5, where fraction;
-        /// How large blocks are.
+        /// Block size distribution.
         pub blocks: sizes::Config;
-        /// Payload of a request to read.
+        /// Payload of a read request.
         pub read_request: Bytes = Bytes(256), where positive;
         /// Payload of the acknowledgement of a write.
         pub acknowledgement: Bytes = Bytes(64), where positive;
-        /// Mean of the exponential time that a device takes for a block.
+        /// Mean of the exponential service time of a block at the device.
         pub device_time: Duration = Duration::ZERO;
-        /// Which clients call which servers, and when.
-        pub pattern: Pattern;
+        /// Clients, servers and times of the calls.
+        pub pattern: CallPattern;
     }
 }
 
-/// The classes, in the order of their indices.
+/// Class names, by class index.
 const CLASSES: [&str; 4] = ["read request", "read response", "write request", "write response"];
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
         let classes = CLASSES.map(str::to_owned).to_vec();
-        let kind = self.calls(context)?;
+        let calls = self.call_distribution(context)?;
         self.pattern
-            .open(context, Box::new(kind), classes)
+            .generate(context, Box::new(calls), classes)
             .map_err(|problem| problem.within("pattern"))
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let kind = self.calls(context)?;
-        self.pattern.offer(context, &kind).map_err(|problem| problem.within("pattern"))
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let calls = self.call_distribution(context)?;
+        self.pattern.estimate(context, &calls).map_err(|problem| problem.within("pattern"))
     }
 }
 
 impl Config {
-    fn calls(&self, context: &Context<'_>) -> Result<Storage, Problem> {
+    fn call_distribution(&self, context: &WorkloadContext<'_>) -> Result<Storage, Problem> {
         let blocks =
-            self.blocks.open(context.format).map_err(|problem| problem.within("blocks"))?;
+            self.blocks.distribution(context.format).map_err(|problem| problem.within("blocks"))?;
         Ok(Storage { blocks, config: self.clone() })
     }
 }
 
 struct Storage {
-    blocks: Box<dyn Distribution>,
+    blocks: Box<dyn SizeDistribution>,
     config: Config,
 }
 
-impl rpc_calls::Kind for Storage {
-    fn draw(&self, random: &mut Random) -> Call {
+impl rpc_calls::CallDistribution for Storage {
+    fn sample(&self, random: &mut Random) -> Call {
         let Config { reads, read_request, acknowledgement, device_time, .. } = self.config;
         let is_read = random.uniform() < reads;
         let block = self.blocks.sample(random);
@@ -85,11 +86,11 @@ impl rpc_calls::Kind for Storage {
             + (1.0 - reads) * small(acknowledgement)
     }
 
-    fn service(&self) -> Duration {
+    fn mean_service_time(&self) -> Duration {
         self.config.device_time
     }
 
-    fn has_queue(&self) -> bool {
+    fn has_server_queue(&self) -> bool {
         true
     }
 }

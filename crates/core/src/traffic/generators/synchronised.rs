@@ -1,34 +1,35 @@
-//! Flows that start together, again and again.
+//! Groups of flows that start at the same time.
 
-use super::{Context, Flows, Workload, WorkloadEstimate, payload, plain};
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::FlowSpec;
-use crate::traffic::host_pairs::Sides;
+use crate::traffic::estimate::payload;
+use crate::traffic::host_pairs::HostRoles;
+use crate::traffic::{FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between};
 
 crate::parameters! {
-    /// Flows from distinct senders to the hosts opposite them, all started at the same instant, and
-    /// that repeated.
+    /// Rounds of flows from distinct senders to the opposite hosts. All flows of a round start at
+    /// the same time.
     pub struct Config {
-        /// How many flows start together; if not given, one a sender.
+        /// Number of flows per round; if not given, one per sender.
         pub flows: Option<u32> = None, where positive_if_given;
-        /// Payload of each.
+        /// Payload per flow.
         pub size: Bytes, where positive;
-        /// When the first start together.
+        /// Start of the first round.
         pub start: Time = Time::ZERO;
-        /// How long until the next do.
+        /// Time between rounds.
         pub interval: Duration = Duration::from_millis(10), where positive;
-        /// How many times they do.
+        /// Number of rounds.
         pub repeats: u32 = 1, where positive;
-        /// Name of the flows' class.
+        /// Name of the flow class.
         pub class: String = "synchronised".to_owned();
     }
 }
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        let sides = Sides::of(context.graph)?;
-        let senders = sides.sources.len() as u32;
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        let roles = HostRoles::from_graph(context.graph)?;
+        let senders = roles.sources.len() as u32;
         let count = self.flows.unwrap_or(senders);
         if count > senders {
             let message = format!("must be at most {senders}, the number of senders, not {count}");
@@ -37,25 +38,26 @@ impl Workload for Config {
         let Self { size, start, interval, repeats, .. } = *self;
         let starts = (0..repeats).map(move |round| start + interval * u64::from(round));
         let flows = starts.flat_map(move |start| {
-            let sides = sides.clone();
-            (0..count).map(move |source| plain(source, sides.opposite(source), start))
+            let roles = roles.clone();
+            (0..count).map(move |source| flow_between(source, roles.opposite(source), start))
         });
         let flows =
             (0..).zip(flows).map(move |(id, flow)| FlowSpec { id, size: Some(size), ..flow });
         let classes = vec![self.class.clone()];
-        Ok(Flows {
+        Ok(FlowStream {
             classes,
             load: String::new(),
             has_deadlines: false,
             flows: Box::new(flows),
-            sequel: None,
+            dependencies: None,
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
-        let count = self.flows.unwrap_or(Sides::of(context.graph)?.sources.len() as u32);
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
+        let count =
+            self.flows.unwrap_or(HostRoles::from_graph(context.graph)?.sources.len() as u32);
         let batch = (f64::from(count), payload(f64::from(count), Some(self.size)));
         let (rate, repeats) = (1.0 / self.interval.seconds(), u64::from(self.repeats));
-        Ok(WorkloadEstimate::arriving(rate, batch, self.start, None, Some(repeats)))
+        Ok(WorkloadEstimate::from_rate(rate, batch, self.start, None, Some(repeats)))
     }
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Config, Context};
+use super::Config;
 use crate::base::schema::{Parameter, Problem};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, Reply};
 use crate::model::graph::Graph;
 use crate::model::packet::Format;
 use crate::topology;
+use crate::traffic::{FlowStream, WorkloadContext};
 
 const FORMAT: Format =
     Format { payload: Bytes(1000), header: Bytes(40), ack: Bytes(40), syn: None, sack: false };
@@ -63,8 +64,8 @@ fn networks() -> [Graph; 3] {
     ]
 }
 
-fn open(workload: &Value, graph: &Graph, seed: u64) -> Result<super::Flows, Problem> {
-    Config::read(workload)?.open(&Context { graph, format: &FORMAT, seed })
+fn open(workload: &Value, graph: &Graph, seed: u64) -> Result<FlowStream, Problem> {
+    Config::read(workload)?.generate(&WorkloadContext { graph, format: &FORMAT, seed })
 }
 
 fn flows(workload: &Value, graph: &Graph, seed: u64) -> Vec<FlowSpec> {
@@ -75,17 +76,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn flows_are_in_order_numbered_between_two_hosts_and_the_same_again(
+    fn flows_are_ordered_numbered_valid_and_reproducible(
         kind in prop::sample::select(Config::NAMES), network in 0_usize..3, seed: u64,
     ) {
         let graph = &networks()[network];
-        let opened = open(&example(kind), graph, seed).unwrap();
-        let (classes, is_alone) = (opened.classes.len(), opened.sequel.is_none());
-        let drawn: Vec<_> = opened.flows.collect();
+        let stream = open(&example(kind), graph, seed).unwrap();
+        let (classes, is_independent) = (stream.classes.len(), stream.dependencies.is_none());
+        let drawn: Vec<_> = stream.flows.collect();
         prop_assert!(!drawn.is_empty());
         prop_assert!(drawn.windows(2).all(|pair| pair[0].start <= pair[1].start));
         for (id, flow) in (0..).zip(&drawn) {
-            prop_assert!(flow.id == id || !is_alone);
+            prop_assert!(flow.id == id || !is_independent);
             prop_assert!(flow.source != flow.target);
             prop_assert!(flow.source.max(flow.target) < graph.host_count());
             prop_assert!((flow.class as usize) < classes);
@@ -95,34 +96,36 @@ proptest! {
     }
 }
 
-/// All flows of a workload by number, if a flow of so many bytes takes so long.
-fn unrolled(
+/// All flows of a workload by ID, including dependent flows, if flows complete after `fct`.
+fn all_flows(
     workload: &Value,
     graph: &Graph,
-    takes: impl Fn(&FlowSpec) -> Duration,
+    fct: impl Fn(&FlowSpec) -> Duration,
 ) -> BTreeMap<u64, FlowSpec> {
-    let opened = open(workload, graph, 7).unwrap();
+    let stream = open(workload, graph, 7).unwrap();
     let (mut waiting, mut all) = (BTreeMap::new(), BTreeMap::new());
-    let mut sequel = opened.sequel;
-    let ends = |flow: &FlowSpec| (flow.start + takes(flow), flow.id);
-    waiting.extend(opened.flows.map(|flow| (ends(&flow), flow)));
+    let mut dependencies = stream.dependencies;
+    let ends = |flow: &FlowSpec| (flow.start + fct(flow), flow.id);
+    waiting.extend(stream.flows.map(|flow| (ends(&flow), flow)));
     while let Some(((now, id), flow)) = waiting.pop_first() {
-        if let Some(next) = sequel.as_mut().and_then(|sequel| sequel.after(&flow, now)) {
+        if let Some(next) =
+            dependencies.as_mut().and_then(|dependencies| dependencies.on_delivery(&flow, now))
+        {
             assert!(next.start >= now);
             waiting.insert(ends(&next), next);
         }
-        assert!(all.insert(id, flow).is_none(), "two flows of number {id}");
+        assert!(all.insert(id, flow).is_none(), "duplicate flow ID {id}");
     }
     all
 }
 
 #[test]
-fn the_same_calls_are_made_however_long_they_take() {
+fn calls_do_not_depend_on_completion_times() {
     let both = json!({"kind": "mixed", "parts": [example("storage"), example("rpc")]});
     for workload in [example("rpc"), example("storage"), both] {
         for graph in networks() {
-            let fast = unrolled(&workload, &graph, |_| Duration::from_micros(3));
-            let slow = unrolled(&workload, &graph, |flow| Duration(1_000 * flow.size.unwrap().0));
+            let fast = all_flows(&workload, &graph, |_| Duration::from_micros(3));
+            let slow = all_flows(&workload, &graph, |flow| Duration(1_000 * flow.size.unwrap().0));
             let ends =
                 |flow: &FlowSpec| (flow.source, flow.target, flow.size, flow.class, flow.reply);
             let (fast, slow): (Vec<_>, Vec<_>) =
@@ -134,9 +137,9 @@ fn the_same_calls_are_made_however_long_they_take() {
 }
 
 #[test]
-fn a_response_goes_back_when_its_server_has_served_the_request() {
-    let calls = unrolled(&example("rpc"), &networks()[1], |_| Duration::from_micros(100));
-    let served = unrolled(&example("storage"), &networks()[1], |_| Duration::from_micros(100));
+fn responses_start_when_the_server_has_processed_the_request() {
+    let calls = all_flows(&example("rpc"), &networks()[1], |_| Duration::from_micros(100));
+    let served = all_flows(&example("storage"), &networks()[1], |_| Duration::from_micros(100));
     for (id, response) in calls.iter().chain(&served).filter(|(id, _)| **id % 2 == 1) {
         let request = if calls.get(id) == Some(response) { &calls } else { &served };
         let request = &request[&(id - 1)];
@@ -144,26 +147,30 @@ fn a_response_goes_back_when_its_server_has_served_the_request() {
         assert_eq!(response.called, Some(request.start));
         let Reply { size, service, class } = request.reply.unwrap();
         assert_eq!((response.size, response.class), (Some(size), class));
-        // A device serves one block after another, so that it may take longer.
+        // A device serves one block at a time, so a response may start later.
         assert!(response.start >= request.start + Duration::from_micros(100) + service);
     }
     let waits = |(id, flow): (&u64, &FlowSpec)| {
         let request = &served[&(id - id % 2)];
         flow.start > request.start + Duration::from_micros(100) + request.reply.unwrap().service
     };
-    assert!(served.iter().filter(|(id, _)| **id % 2 == 1).any(waits), "a device is never busy");
+    assert!(
+        served.iter().filter(|(id, _)| **id % 2 == 1).any(waits),
+        "no request waited for a device"
+    );
 }
 
 #[test]
-fn callers_keep_so_many_calls_in_progress() {
+fn closed_loop_keeps_a_constant_number_of_outstanding_calls() {
     let graph = &networks()[1];
     let workload = json!({
         "kind": "rpc", "request": {"kind": "fixed", "size": "1 KB"},
         "response": {"kind": "fixed", "size": "1 KB"},
         "pattern": {"outstanding": 2, "stop": "1 ms"},
     });
-    let calls = unrolled(&workload, graph, |_| Duration::from_micros(50));
-    // Seven clients with two each, a call in 100 us, from 0 to 900 us.
+    let calls = all_flows(&workload, graph, |_| Duration::from_micros(50));
+    // Seven clients with two outstanding calls each; a call takes 100 us; calls start from 0 to 900
+    // us.
     assert_eq!(calls.len(), 2 * 7 * 2 * 10);
     for at in [10_u64, 440, 930] {
         let now = Time::ZERO + Duration::from_micros(at);
@@ -174,7 +181,7 @@ fn callers_keep_so_many_calls_in_progress() {
 }
 
 #[test]
-fn a_client_of_few_servers_calls_each_of_them_and_no_other() {
+fn clients_with_limited_peers_call_exactly_these_servers() {
     let [_, star, racks] = networks();
     for (graph, pairs, peers, expected) in [
         (&racks, "longest", 2, 2),
@@ -191,7 +198,7 @@ fn a_client_of_few_servers_calls_each_of_them_and_no_other() {
                 .unwrap()
                 .extend(calling.as_object().unwrap().clone());
             let mut servers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-            let all = unrolled(&workload, graph, |_| Duration::from_micros(10));
+            let all = all_flows(&workload, graph, |_| Duration::from_micros(10));
             for call in all.values().filter(|flow| flow.reply.is_some()) {
                 assert!(pairs == "topology" || call.source / 4 != call.target / 4);
                 servers.entry(call.source).or_default().insert(call.target);
@@ -199,13 +206,13 @@ fn a_client_of_few_servers_calls_each_of_them_and_no_other() {
             assert_eq!(servers.len(), graph.hosts.len());
             assert!(servers.values().all(|servers| servers.len() == expected), "{servers:?}");
             let chosen: BTreeSet<_> = servers.values().collect();
-            assert!(chosen.len() > 1, "each draws its own");
+            assert!(chosen.len() > 1, "clients should have different peers");
         }
     }
 }
 
 #[test]
-fn the_longest_pairs_cross_the_spine() {
+fn longest_pairs_cross_the_spine() {
     let graph = &networks()[2];
     for call in flows(&example("rpc"), graph, 1) {
         assert_ne!(call.source / 4, call.target / 4, "within a rack");
@@ -213,7 +220,7 @@ fn the_longest_pairs_cross_the_spine() {
 }
 
 #[test]
-fn another_seed_gives_other_flows() {
+fn different_seeds_give_different_flows() {
     for kind in ["poisson", "incast", "permutation", "mixed"] {
         let graph = &networks()[1];
         assert_ne!(flows(&example(kind), graph, 1), flows(&example(kind), graph, 2), "{kind}");
@@ -221,7 +228,7 @@ fn another_seed_gives_other_flows() {
 }
 
 #[test]
-fn the_load_offered_is_the_load_asked_for() {
+fn offered_load_equals_configured_load() {
     let graph = network(&json!("dumbbell"));
     for counts in ["payload", "wire"] {
         let sizes = json!({"kind": "empirical", "table": "web_search_packets"});
@@ -241,7 +248,7 @@ fn the_load_offered_is_the_load_asked_for() {
 }
 
 #[test]
-fn gaps_of_a_shape_have_the_mean_of_the_load_and_a_least() {
+fn pareto_inter_arrival_times_have_the_configured_mean_and_minimum() {
     let graph = network(&json!("dumbbell"));
     let workload = json!({
         "kind": "poisson", "load": 0.8, "sizes": {"kind": "fixed", "size": "1 MB"}, "flows": 200_000,
@@ -253,13 +260,13 @@ fn gaps_of_a_shape_have_the_mean_of_the_load_and_a_least() {
     assert!((starts.last().unwrap() / 200_000.0 / mean - 1.0).abs() < 0.01);
     let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) / mean).collect();
     gaps.sort_by(f64::total_cmp);
-    // The least is 1.5 / 2.5 of the mean, and half of all are below 2 ** (1 / 2.5) times the least.
+    // The minimum is 1.5 / 2.5 of the mean, and the median is 2 ** (1 / 2.5) times the minimum.
     assert!((gaps[0] - 0.6).abs() < 1e-4, "{}", gaps[0]);
     assert!((gaps[gaps.len() / 2] - 0.6 * 2_f64.powf(0.4)).abs() < 0.005);
 }
 
 #[test]
-fn a_load_is_explained_in_words() {
+fn load_description() {
     let graph = network(&json!("dumbbell"));
     let poisson = json!({
         "kind": "poisson", "load": 0.8, "load_reference": "8 Gbps", "load_counts": "payload",
@@ -271,7 +278,7 @@ fn a_load_is_explained_in_words() {
 }
 
 #[test]
-fn changing_the_load_or_the_sizes_leaves_the_rest_as_it_was() {
+fn load_and_sizes_use_separate_random_streams() {
     let graph = network(&json!("dumbbell"));
     let drawn = |load: f64, size: &str| {
         let sizes = json!({"kind": "exponential", "mean": size});
@@ -287,7 +294,7 @@ fn changing_the_load_or_the_sizes_leaves_the_rest_as_it_was() {
 }
 
 #[test]
-fn no_deadline_is_shorter_than_a_multiple_of_the_time_alone() {
+fn deadlines_respect_the_minimum_slowdown() {
     let graph = network(&json!({
         "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "host_rate": "10 Gbps",
         "fabric_rate": "40 Gbps", "host_delay": "2 us", "fabric_delay": "1 us",
@@ -304,12 +311,15 @@ fn no_deadline_is_shorter_than_a_multiple_of_the_time_alone() {
     for flow in drawn("1 ps", 1.25, "2 KB") {
         let near = 4.0 + 3.0 * 0.832;
         let far = 6.0 + 3.0 * 0.832 + 2.0 * 0.208;
-        let alone = if flow.source / 2 == flow.target / 2 { near } else { far };
+        let ideal = if flow.source / 2 == flow.target / 2 { near } else { far };
         let deadline = flow.deadline.unwrap().seconds();
-        assert!((deadline - 1.25e-6 * alone).abs() <= 1e-12, "{deadline}, alone {alone} us");
+        assert!(
+            (deadline - 1.25e-6 * ideal).abs() <= 1e-12,
+            "deadline {deadline} s, ideal FCT {ideal} us"
+        );
     }
     assert!(drawn("1 ps", 1.25, "5 KB").iter().all(|flow| flow.deadline.is_none()));
-    // What is drawn longer stays as it is.
+    // Deadlines above the minimum do not change.
     let (free, bounded) = (drawn("10 us", 0.0, "2 KB"), drawn("10 us", 1.25, "2 KB"));
     assert!(free.iter().zip(&bounded).all(|(free, bounded)| free.deadline <= bounded.deadline));
     let same = free.iter().zip(&bounded).filter(|(free, bounded)| free == bounded).count();
@@ -317,7 +327,7 @@ fn no_deadline_is_shorter_than_a_multiple_of_the_time_alone() {
 }
 
 #[test]
-fn pairs_follow_the_topology_unless_told_otherwise() {
+fn pairs_follow_the_topology_by_default() {
     let graph = network(&json!({"kind": "dumbbell", "senders": 3, "receivers": 3}));
     let drawn = |pairs: &str| {
         let sizes = json!({"kind": "fixed", "size": "1 MB"});
@@ -337,7 +347,7 @@ fn pairs_follow_the_topology_unless_told_otherwise() {
 }
 
 #[test]
-fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
+fn permutation_gives_every_host_one_outgoing_and_one_incoming_flow() {
     let graph = network(&json!({"kind": "star", "hosts": 9}));
     for seed in 0..20 {
         let drawn = flows(&json!({"kind": "permutation", "jitter": "5 us"}), &graph, seed);
@@ -353,7 +363,7 @@ fn a_permutation_gives_every_host_one_flow_out_and_one_in() {
 }
 
 #[test]
-fn long_lived_flows_may_start_at_random_moments() {
+fn long_lived_flows_can_start_with_jitter() {
     let graph = network(&json!({"kind": "star", "hosts": 8}));
     let starts = |seed| -> Vec<Time> {
         let config = json!({"kind": "long_lived", "start": "1 ms", "jitter": "5 us"});
@@ -367,7 +377,7 @@ fn long_lived_flows_may_start_at_random_moments() {
 }
 
 #[test]
-fn an_incast_has_distinct_senders_and_one_receiver() {
+fn incast_has_distinct_senders_and_one_receiver() {
     let graph = network(&json!({"kind": "star", "hosts": 6}));
     let workload = json!({
         "kind": "incast", "fan_in": 5, "size": "1 KB", "interval": "1 ms", "events": 40,
@@ -385,7 +395,7 @@ fn an_incast_has_distinct_senders_and_one_receiver() {
 }
 
 #[test]
-fn arrivals_stop_after_a_second_unless_told_otherwise() {
+fn arrivals_stop_after_one_second_by_default() {
     let graph = network(&json!("dumbbell"));
     let last = |bounds: Value| {
         let sizes = json!({"kind": "fixed", "size": "1 MB"});
@@ -405,7 +415,7 @@ fn arrivals_stop_after_a_second_unless_told_otherwise() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_workloads_are_rejected() {
     let graph = network(&json!({"kind": "dumbbell", "senders": 2, "receivers": 2}));
     let error = |value: Value| match open(&value, &graph, 1) {
         Ok(_) => panic!("{value} is accepted"),

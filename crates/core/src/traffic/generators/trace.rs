@@ -1,25 +1,27 @@
-//! Flows from a file.
+//! Flows from a trace file.
 
 use std::collections::BTreeMap;
 
-use super::{Classes, Context, Flows, Workload, WorkloadEstimate, plain};
 use crate::base::schema::table::{Row, Table};
 use crate::base::schema::{File, Problem};
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::flow::{FlowSpec, HostId};
-use crate::traffic::check_ends;
+use crate::traffic::check_hosts;
+use crate::traffic::{
+    FlowClasses, FlowStream, Workload, WorkloadContext, WorkloadEstimate, flow_between,
+};
 
 crate::parameters! {
-    /// Flows from a CSV file with one row a flow, in order of start.
+    /// Flows from a CSV file with one row per flow, in order of start.
     ///
-    /// Columns: `start_s` (seconds), `source`, `target` (a host's number or name), `size_bytes`,
-    /// and if wanted `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
+    /// Columns: `start_s` (seconds), `source`, `target` (number or name of a host), `size_bytes`,
+    /// and optionally `class` and `deadline_s` (seconds from the start). Times are decimal numbers,
     /// read exactly and rounded to the nearest picosecond. Lines that start with `#` are comments.
-    /// There may be 1024 classes, and any number of rows: they are read when they are due.
+    /// There may be up to 1024 classes and any number of rows; rows are read when the flow is due.
     pub struct Config {
         /// The table of flows.
         pub file: File;
-        /// Name of the class of flows for which the file gives none.
+        /// Class name of flows without a class in the file.
         pub class: String = "trace".to_owned();
     }
 }
@@ -28,10 +30,10 @@ const REQUIRED: [&str; 4] = ["start_s", "source", "target", "size_bytes"];
 const OPTIONAL: [&str; 2] = ["class", "deadline_s"];
 
 impl Workload for Config {
-    fn open(&self, context: &Context<'_>) -> Result<Flows, Problem> {
-        // A first reader sees whether all is well, a second one gives the flows when they are due: a file may
-        // have more rows than could be held.
-        let mut reader = Reader::new(self, context)?;
+    fn generate(&self, context: &WorkloadContext<'_>) -> Result<FlowStream, Problem> {
+        // The first pass validates the file, the second generates flows when they are due: the file
+        // may have more rows than fit in memory.
+        let mut reader = TraceReader::new(self, context)?;
         let (mut before, mut has_deadlines) = (None, false);
         while let Some(flow) = reader.next_flow(before)? {
             before = Some(flow.start);
@@ -40,59 +42,62 @@ impl Workload for Config {
         if before.is_none() {
             return Err(Problem::new("file", format!("{}: no flows", self.file.name)));
         }
-        let mut flows = Reader::new(self, context)?;
+        let mut flows = TraceReader::new(self, context)?;
         let next = move |id| {
-            let flow = flows.next_flow(None).unwrap_or_else(|_| unreachable!("it was well before"));
+            let flow = flows
+                .next_flow(None)
+                .unwrap_or_else(|_| unreachable!("validated in the first pass"));
             flow.map(|flow| FlowSpec { id, ..flow })
         };
-        Ok(Flows {
+        Ok(FlowStream {
             classes: reader.classes.names,
             load: String::new(),
             has_deadlines,
             flows: Box::new((0..).map_while(next)),
-            sequel: None,
+            dependencies: None,
         })
     }
 
-    fn offer(&self, context: &Context<'_>) -> Result<WorkloadEstimate, Problem> {
+    fn estimate(&self, context: &WorkloadContext<'_>) -> Result<WorkloadEstimate, Problem> {
         let text = &*self.file.text;
         let flows = text.bytes().filter(|byte| *byte == b'\n').count().max(1) as f64;
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let (header, last) = (lines.next().unwrap_or_default(), lines.next_back());
-        let ends = File::of(&self.file.name, format!("{header}\n{}\n", last.unwrap_or_default()));
-        // What is wrong with them is told when all is read.
-        let reader = Reader::new(&Self { file: ends, ..self.clone() }, context);
+        let first_and_last =
+            File::of(&self.file.name, format!("{header}\n{}\n", last.unwrap_or_default()));
+        // Errors in the first or last row are reported when the whole file is read.
+        let reader = TraceReader::new(&Self { file: first_and_last, ..self.clone() }, context);
         let last = reader.and_then(|mut reader| reader.next_flow(None)).ok().flatten();
         let last = last.map_or(Time::ZERO, |flow| flow.start);
-        // Sizes are not known, and no flow is held.
+        // Sizes are unknown here, and no flow is stored before the run.
         Ok(WorkloadEstimate {
-            listed: 0.0,
-            ..WorkloadEstimate::listed(flows, 0.0, Time::ZERO, last)
+            stored_bytes: 0.0,
+            ..WorkloadEstimate::from_list(flows, 0.0, Time::ZERO, last)
         })
     }
 }
 
-/// Reads one flow after another.
-struct Reader {
+/// Reads flows from the file.
+struct TraceReader {
     table: Table,
-    /// Numbers of hosts by name.
+    /// Host numbers by name.
     hosts: BTreeMap<String, HostId>,
     class: String,
-    classes: Classes,
+    classes: FlowClasses,
 }
 
-impl Reader {
-    fn new(config: &Config, context: &Context<'_>) -> Result<Self, Problem> {
+impl TraceReader {
+    fn new(config: &Config, context: &WorkloadContext<'_>) -> Result<Self, Problem> {
         let hosts = 0..context.graph.host_count();
         Ok(Self {
             table: Table::open(&config.file, &REQUIRED, &OPTIONAL)?,
             hosts: hosts.map(|host| (context.graph.host_name(host).to_owned(), host)).collect(),
             class: config.class.clone(),
-            classes: Classes::default(),
+            classes: FlowClasses::default(),
         })
     }
 
-    /// The next flow, which starts no earlier than the one `before`.
+    /// Returns the next flow, which must not start before `before`.
     fn next_flow(&mut self, before: Option<Time>) -> Result<Option<FlowSpec>, Problem> {
         let Self { table, hosts, class, classes } = self;
         let Some(row) = table.next_row()? else { return Ok(None) };
@@ -109,10 +114,10 @@ impl Reader {
 
 fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Problem> {
     let (source, target) = (host(row, "source", hosts)?, host(row, "target", hosts)?);
-    check_ends(hosts.len() as HostId, source, target)
+    check_hosts(hosts.len() as HostId, source, target)
         .map_err(|problem| row.problem(&problem.field, &problem.message))?;
     let text = row.text("size_bytes")?;
-    // What is no number is explained as in a scenario.
+    // Invalid numbers give the same error as in a scenario.
     let size = text.parse().map_or_else(|_| row.required("size_bytes"), Ok)?;
     let size = match size {
         0 => return Err(row.problem("size_bytes", "must be above zero")),
@@ -123,10 +128,14 @@ fn read(row: &Row<'_>, hosts: &BTreeMap<String, HostId>) -> Result<FlowSpec, Pro
         0 => Err(row.problem("deadline_s", "must be above zero")),
         deadline => Ok(Duration(deadline)),
     });
-    Ok(FlowSpec { size, deadline: deadline.transpose()?, ..plain(source, target, Time(start)) })
+    Ok(FlowSpec {
+        size,
+        deadline: deadline.transpose()?,
+        ..flow_between(source, target, Time(start))
+    })
 }
 
-/// A host by number or by name.
+/// Parses the number or name of a host.
 fn host(row: &Row<'_>, column: &str, hosts: &BTreeMap<String, HostId>) -> Result<HostId, Problem> {
     let text = row.text(column)?;
     text.parse().ok().or_else(|| hosts.get(text).copied()).ok_or_else(|| {
@@ -148,12 +157,12 @@ mod tests {
         let graph = star.graph(1).unwrap();
         let format = defaults::<Format>();
         let trace = Config::read(&json!({"file": {"name": "flows.csv", "text": text}})).unwrap();
-        let flows = trace.open(&Context { graph: &graph, format: &format, seed: 1 })?;
+        let flows = trace.generate(&WorkloadContext { graph: &graph, format: &format, seed: 1 })?;
         Ok(flows.flows.collect())
     }
 
     #[test]
-    fn rows_become_flows() {
+    fn rows_are_parsed_into_flows() {
         let flows = open(
             "size_bytes, start_s, source, target, class, deadline_s\n\
              1500, 0.000000000001, 0, host3, query, 1e-3\n1, 2.5E-6, 3, 1,,\n",

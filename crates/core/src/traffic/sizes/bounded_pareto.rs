@@ -1,19 +1,19 @@
-//! Heavy-tailed sizes between two bounds.
+//! Bounded Pareto flow sizes.
 
-use super::{Distribution, Sizes, power_sum, whole};
+use super::{FlowSizes, SizeDistribution, power_sum, round_up};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive};
 use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Pareto sizes cut off at a largest size, rounded up to whole bytes.
+    /// Bounded Pareto distribution, rounded up to round_up bytes.
     pub struct Config {
-        /// Smallest size.
+        /// Minimum size.
         pub min: Bytes, where positive;
-        /// Largest size.
+        /// Maximum size.
         pub max: Bytes;
-        /// Shape; the smaller, the heavier the tail.
+        /// Shape parameter; the smaller, the heavier the tail.
         pub shape: f64 = 1.2, where positive;
     }
     check |config| {
@@ -26,26 +26,27 @@ crate::parameters! {
 }
 
 impl Config {
-    /// The share of an unbounded Pareto distribution that lies beyond the largest size.
-    fn cut(&self) -> f64 {
+    /// Probability that an unbounded Pareto variable exceeds the maximum size.
+    fn mass_beyond_max(&self) -> f64 {
         (self.min.0 as f64 / self.max.0 as f64).powf(self.shape)
     }
 }
 
-impl Sizes for Config {
-    fn open(&self, _: &Format) -> Result<Box<dyn Distribution>, Problem> {
+impl FlowSizes for Config {
+    fn distribution(&self, _: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Distribution for Config {
+impl SizeDistribution for Config {
     fn sample(&self, random: &mut Random) -> Bytes {
-        let beyond = 1.0 - random.uniform() * (1.0 - self.cut());
-        whole(self.min.0 as f64 * beyond.powf(-1.0 / self.shape)).min(self.max)
+        let beyond = 1.0 - random.uniform() * (1.0 - self.mass_beyond_max());
+        round_up(self.min.0 as f64 * beyond.powf(-1.0 / self.shape)).min(self.max)
     }
 
     fn mean_packets(&self, payload: Bytes) -> f64 {
-        // The sum of the probabilities that more than n packets are needed, for n = 0, 1, …
+        // The mean is the sum over n = 0, 1, … of the probability that more than n packets are
+        // needed.
         let (low, high) =
             (self.min.0 as f64 / payload.0 as f64, self.max.0 as f64 / payload.0 as f64);
         let (certain, most) = (low.floor() + 1.0, high.ceil());
@@ -53,6 +54,7 @@ impl Distribution for Config {
             return certain;
         }
         let beyond = power_sum(self.shape, low, certain, most);
-        certain + (beyond - (most - certain) * self.cut()) / (1.0 - self.cut())
+        certain
+            + (beyond - (most - certain) * self.mass_beyond_max()) / (1.0 - self.mass_beyond_max())
     }
 }

@@ -1,6 +1,6 @@
-//! Sizes from a table of measured or published points.
+//! Flow sizes from an empirical cumulative distribution function (CDF).
 
-use super::{Distribution, Sizes, packets_of_steps};
+use super::{FlowSizes, SizeDistribution, sum_of_packets};
 use crate::base::random::Random;
 use crate::base::schema::table::at;
 use crate::base::schema::{File, Problem, positive_if_given};
@@ -8,39 +8,38 @@ use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::choices! {
-    /// The tables that come with the simulator; each file names its source.
-    pub enum Shipped {
-        /// Web search in bytes; mean 1.711 MB.
+    /// Published flow size distributions; each file names its source.
+    pub enum PublishedTable {
+        /// Web search, in bytes; mean 1.711 MB.
         WebSearch = "web_search",
-        /// Web search in packets; mean 1141.4 packets.
+        /// Web search, in packets; mean 1141.4 packets.
         WebSearchPackets = "web_search_packets",
-        /// Data mining in packets; mean 5116.9 packets.
+        /// Data mining, in packets; mean 5116.9 packets.
         DataMining = "data_mining",
-        /// Facebook's Hadoop cluster in bytes; mean 120.4 KB.
+        /// Facebook's Hadoop cluster, in bytes; mean 120.4 KB.
         FbHadoop = "fb_hadoop",
-        /// Alibaba's distributed storage in bytes; mean 40.9 KB.
+        /// Alibaba's distributed storage, in bytes; mean 40.9 KB.
         AliStorage = "ali_storage",
     }
 }
 
 crate::parameters! {
-    /// A cumulative distribution given by points, linear between them.
+    /// An empirical CDF, linear between its points.
     ///
-    /// A file has a row a point, separated by commas or white space: `size cumulative`, in bytes,
-    /// or ns-2's `packets 1 cumulative`. A first line `bytes,cumulative` or `packets,cumulative`
-    /// says which it is. The last cumulative value is 1, or 100 for percent. What lies at or below
-    /// the first point, and every vertical step, has exactly that size. Lines that start with `#`
-    /// are comments.
+    /// A file has one row per point, separated by commas or white space: `size cumulative`, in
+    /// bytes, or ns-2's `packets 1 cumulative`. An optional first line, `bytes,cumulative` or
+    /// `packets,cumulative`, selects the unit. The last cumulative value is 1, or 100 for percent.
+    /// The probability at or below the first point, and of each vertical step, belongs to exactly
+    /// that size. Lines that start with `#` are comments.
     pub struct Config {
-        /// A table that comes with the simulator.
-        pub table: Option<Shipped> = None;
-        /// A table of your own, instead.
+        /// Name of a published distribution.
+        pub table: Option<PublishedTable> = None;
+        /// A CDF file, instead of `table`.
         pub file: Option<File> = None;
-        /// Payload that a packet of the table stands for; if not given, that of the scenario's
+        /// Payload of one packet of a CDF in packets; if not given, the payload of the scenario's
         /// packets.
         pub packet: Option<Bytes> = None, where positive_if_given;
-        /// Whether sizes are rounded up to whole packets; if not given, those of tables in packets
-        /// are.
+        /// If true, sizes are rounded up to round_up packets; if not given, true for a CDF in packets.
         pub whole_packets: Option<bool> = None;
     }
     check |config| {
@@ -51,7 +50,7 @@ crate::parameters! {
     }
 }
 
-impl Shipped {
+impl PublishedTable {
     fn text(self) -> &'static str {
         match self {
             Self::WebSearch => include_str!("../cdf/web_search.csv"),
@@ -64,18 +63,18 @@ impl Shipped {
 }
 
 impl Config {
-    fn points(&self) -> Result<Points, Problem> {
+    fn points(&self) -> Result<CdfTable, Problem> {
         match (&self.table, &self.file) {
-            (_, Some(file)) => Points::parse(&file.name, &file.text),
-            (Some(table), None) => Points::parse("a table that comes along", table.text()),
-            (None, None) => unreachable!("checked when it is read"),
+            (_, Some(file)) => CdfTable::parse(&file.name, &file.text),
+            (Some(table), None) => CdfTable::parse("a published distribution", table.text()),
+            (None, None) => unreachable!("checked when the scenario is read"),
         }
     }
 }
 
-impl Sizes for Config {
-    fn open(&self, format: &Format) -> Result<Box<dyn Distribution>, Problem> {
-        let Points { mut points, in_packets } = self.points()?;
+impl FlowSizes for Config {
+    fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
+        let CdfTable { mut points, in_packets } = self.points()?;
         let packet = self.packet.unwrap_or(format.payload);
         let step = if self.whole_packets.unwrap_or(in_packets) { packet } else { Bytes(1) };
         let unit = if in_packets { packet } else { Bytes(1) };
@@ -86,22 +85,22 @@ impl Sizes for Config {
     }
 }
 
-/// A point of a cumulative distribution.
+/// A point of a CDF.
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct CdfPoint {
     size: f64,
     cumulative: f64,
 }
 
-/// A table as it is written, with cumulative values up to 1.
-struct Points {
-    points: Vec<Point>,
+/// A CDF file, with cumulative values normalised to 1.
+struct CdfTable {
+    points: Vec<CdfPoint>,
     in_packets: bool,
 }
 
-impl Points {
+impl CdfTable {
     fn parse(file: &str, text: &str) -> Result<Self, Problem> {
-        let mut points: Vec<Point> = Vec::new();
+        let mut points: Vec<CdfPoint> = Vec::new();
         let mut columns = 0;
         let mut in_packets = None;
         let mut last = 1;
@@ -134,10 +133,10 @@ impl Points {
                 return problem("sizes and cumulative values must not fall from row to row");
             }
             (columns, last) = (cells.len(), line);
-            points.push(Point { size, cumulative });
+            points.push(CdfPoint { size, cumulative });
         }
         let total = match points[..] {
-            [_, .., Point { size, cumulative }] if size > 0.0 => cumulative,
+            [_, .., CdfPoint { size, cumulative }] if size > 0.0 => cumulative,
             _ => return Err(at(file, last, "expected two points or more, the last above size 0")),
         };
         #[expect(clippy::float_cmp, reason = "both are written out in the file")]
@@ -152,13 +151,13 @@ impl Points {
     }
 }
 
-/// The distribution: sizes are counted in steps and rounded up to whole steps.
+/// The distribution. Sizes are counted in steps and rounded up to round_up steps.
 struct Empirical {
-    points: Vec<Point>,
+    points: Vec<CdfPoint>,
     step: Bytes,
 }
 
-impl Distribution for Empirical {
+impl SizeDistribution for Empirical {
     fn sample(&self, random: &mut Random) -> Bytes {
         let uniform = random.uniform();
         let above = self.points.partition_point(|point| point.cumulative <= uniform);
@@ -177,22 +176,22 @@ impl Distribution for Empirical {
         let first = self.points[0];
         let segments = self.points.windows(2).map(|pair| {
             let probability = pair[1].cumulative - pair[0].cumulative;
-            probability * self.mean_between(pair[0].size, pair[1].size, payload)
+            probability * self.mean_packets_between(pair[0].size, pair[1].size, payload)
         });
-        first.cumulative * self.mean_between(first.size, first.size, payload)
+        first.cumulative * self.mean_packets_between(first.size, first.size, payload)
             + segments.sum::<f64>()
     }
 }
 
 impl Empirical {
-    /// The mean number of packets of sizes that lie evenly between two numbers of steps.
-    fn mean_between(&self, low: f64, high: f64, payload: Bytes) -> f64 {
+    /// Mean number of packets of a size that is uniformly distributed between two numbers of steps.
+    fn mean_packets_between(&self, low: f64, high: f64, payload: Bytes) -> f64 {
         let packets = |steps: u64| (steps.max(1) * self.step.0).div_ceil(payload.0) as f64;
         if high <= low {
             return packets(low.ceil() as u64);
         }
         let (low_whole, high_whole) = (low.floor() as u64, high.floor() as u64);
-        let up_to = |steps| packets_of_steps(steps, self.step, payload);
+        let up_to = |steps| sum_of_packets(steps, self.step, payload);
         let whole = (up_to(high_whole) - up_to(low_whole)) as f64;
         let partial = |size: f64, whole: u64| (size - whole as f64) * packets(whole + 1);
         (whole + partial(high, high_whole) - partial(low, low_whole)) / (high - low)
@@ -205,16 +204,16 @@ mod tests {
     use crate::base::schema::{Parameter, defaults};
     use serde_json::json;
 
-    fn open(table: &str, packet: u64) -> Box<dyn Distribution> {
+    fn open(table: &str, packet: u64) -> Box<dyn SizeDistribution> {
         let config = Config::read(&json!({"table": table, "packet": format!("{packet} B")}));
         let format = defaults::<Format>();
-        config.unwrap().open(&format).unwrap()
+        config.unwrap().distribution(&format).unwrap()
     }
 
     #[test]
-    fn shipped_tables_have_the_means_they_are_known_for() {
-        let near = |value: f64, known: f64, digits: f64| {
-            assert!((value - known).abs() <= digits, "{value} is not {known}");
+    fn published_distributions_have_their_published_means() {
+        let near = |value: f64, published: f64, tolerance: f64| {
+            assert!((value - published).abs() <= tolerance, "{value}, published {published}");
         };
         near(open("web_search", 1000).mean(), 1.711e6, 500.0);
         near(open("web_search_packets", 1460).mean() / 1460.0, 1141.4, 0.05);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn atoms_and_whole_packets_are_kept() {
+    fn probability_atoms_and_whole_packets_are_preserved() {
         let sizes = open("web_search_packets", 1460);
         let mut random = Random::new(1, "atoms");
         let drawn: Vec<u64> = (0..100_000).map(|_| sizes.sample(&mut random).0).collect();
@@ -239,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn three_forms_of_a_file_mean_the_same() {
+    fn three_file_formats_give_the_same_distribution() {
         let format = Format { payload: Bytes(1), header: Bytes(0), ..defaults() };
         let forms =
             ["# bytes\n0 0\n10, 50\n\n20\t100", "0,0\n10,0.5\n20,1\n", "0 1 0\n10 1 .5\n20 1 1"];
         for text in forms {
-            let mean = parse(text).unwrap().open(&format).unwrap().mean();
+            let mean = parse(text).unwrap().distribution(&format).unwrap().mean();
             assert!((mean - 10.5).abs() < 1e-9, "{mean} of {text}");
         }
     }

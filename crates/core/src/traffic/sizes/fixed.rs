@@ -1,6 +1,6 @@
-//! Flows that are all alike.
+//! Constant flow size.
 
-use super::{Distribution, Sizes};
+use super::{FlowSizes, SizeDistribution};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive};
 use crate::base::units::Bytes;
@@ -14,13 +14,13 @@ crate::parameters! {
     }
 }
 
-impl Sizes for Config {
-    fn open(&self, _: &Format) -> Result<Box<dyn Distribution>, Problem> {
+impl FlowSizes for Config {
+    fn distribution(&self, _: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Distribution for Config {
+impl SizeDistribution for Config {
     fn sample(&self, _: &mut Random) -> Bytes {
         self.size
     }

@@ -1,4 +1,4 @@
-//! How large flows are.
+//! Flow size distributions.
 
 pub mod bounded_pareto;
 pub mod empirical;
@@ -12,46 +12,45 @@ use crate::base::schema::Problem;
 use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
-/// A kind of flow sizes.
-pub trait Sizes {
-    /// The distribution, where packets have the sizes in `format`.
-    fn open(&self, format: &Format) -> Result<Box<dyn Distribution>, Problem>;
+/// Parameters of a flow size distribution.
+pub trait FlowSizes {
+    /// Returns the distribution, for packets with the sizes in `format`.
+    fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem>;
 }
 
-/// A distribution of whole bytes, at least one.
-pub trait Distribution: Send {
+/// Distribution of a flow size in round_up bytes, at least one.
+pub trait SizeDistribution: Send {
     /// Draws a size.
     fn sample(&self, random: &mut Random) -> Bytes;
 
-    /// The mean number of packets that a size fills, if each carries `payload` bytes; exact.
+    /// Returns the exact mean number of packets per flow, with `payload` bytes in each packet.
     fn mean_packets(&self, payload: Bytes) -> f64;
 
-    /// The mean in bytes; exact.
+    /// Returns the exact mean in bytes.
     fn mean(&self) -> f64 {
         self.mean_packets(Bytes(1))
     }
 }
 
 crate::family! {
-    /// Every distribution of sizes, by the name a scenario gives it.
-    pub enum Config as dyn Sizes { fixed, uniform, exponential, pareto, bounded_pareto, empirical }
+    /// Every flow size distribution, by the name a scenario gives it.
+    pub enum Config as dyn FlowSizes { fixed, uniform, exponential, pareto, bounded_pareto, empirical }
 }
 
-/// A real number of bytes, above zero, as a size.
-fn whole(bytes: f64) -> Bytes {
+/// Rounds a positive number of bytes up to a size.
+fn round_up(bytes: f64) -> Bytes {
     Bytes((bytes.ceil() as u64).max(1))
 }
 
-/// The sum over n = 1 … `steps` of n · `step` / `payload`, each rounded up.
-fn packets_of_steps(steps: u64, step: Bytes, payload: Bytes) -> u128 {
+/// Returns the sum over n = 1 … `steps` of n · `step` / `payload`, each term rounded up.
+fn sum_of_packets(steps: u64, step: Bytes, payload: Bytes) -> u128 {
     let (step, payload) = (u128::from(step.0), u128::from(payload.0));
-    // Rounding n · step / payload up is rounding ((n - 1) · step + step + payload - 1) / payload
-    // down.
+    // ceil(n · step / payload) = floor(((n − 1) · step + step + payload − 1) / payload).
     floor_sum(u128::from(steps), payload, step, step + payload - 1)
 }
 
-/// The sum over i = 0 … n - 1 of (a · i + b) / m, each rounded down: counts the lattice points
-/// below a line, and turns the triangle that is left on its side as Euclid's algorithm does.
+/// Returns the sum over i = 0 … n − 1 of floor((a · i + b) / m): counts the lattice points below a
+/// line by a variant of Euclid's algorithm.
 fn floor_sum(n: u128, m: u128, a: u128, b: u128) -> u128 {
     if n == 0 {
         return 0;
@@ -62,10 +61,11 @@ fn floor_sum(n: u128, m: u128, a: u128, b: u128) -> u128 {
     if top < m { below } else { below + floor_sum(top / m, a, m, top % m) }
 }
 
-/// The sum of (n / `scale`)^-`shape` over n = `from` …, up to but without `to` (infinity is allowed
-/// if `shape` is above 1), by the Euler–Maclaurin formula.
+/// Returns the sum of (n / `scale`)^-`shape` over n = `from` … `to` − 1 (`to` may be infinite if
+/// `shape` is above 1), by the Euler–Maclaurin formula.
 fn power_sum(shape: f64, scale: f64, from: f64, to: f64) -> f64 {
-    /// Terms taken one by one; what the formula leaves out is then below 10⁻¹⁰ of the first.
+    /// Number of terms that are summed directly. The remainder of the formula is then below 10⁻¹⁰
+    /// of the first term.
     const TERMS: u32 = 64;
     let power = |x: f64| (x / scale).powf(-shape);
     let mut sum = 0.0;

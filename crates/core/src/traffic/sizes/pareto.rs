@@ -1,25 +1,25 @@
-//! Heavy-tailed sizes.
+//! Pareto flow sizes.
 
-use super::{Distribution, Sizes, power_sum, whole};
+use super::{FlowSizes, SizeDistribution, power_sum, round_up};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, has_mean, positive};
 use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Pareto sizes of a given mean, rounded up to whole bytes or packets.
+    /// Pareto distribution with a given mean, rounded up to round_up bytes or packets.
     pub struct Config {
-        /// Mean size, before rounding.
+        /// Mean size before rounding.
         pub mean: Bytes, where positive;
-        /// Shape; the smaller, the heavier the tail.
+        /// Shape parameter; the smaller, the heavier the tail.
         pub shape: f64 = 1.2, where has_mean;
-        /// Whether sizes are rounded up to full packets ([rcp06]) instead of bytes.
+        /// If true, sizes are rounded up to full packets ([rcp06]) instead of bytes.
         pub whole_packets: bool = false;
     }
 }
 
-impl Sizes for Config {
-    fn open(&self, format: &Format) -> Result<Box<dyn Distribution>, Problem> {
+impl FlowSizes for Config {
+    fn distribution(&self, format: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
         Ok(Box::new(Pareto {
             scale: self.mean.0 as f64 * (self.shape - 1.0) / self.shape,
             shape: self.shape,
@@ -29,27 +29,28 @@ impl Sizes for Config {
 }
 
 struct Pareto {
-    /// The smallest size in bytes, before rounding.
+    /// Minimum size in bytes before rounding.
     scale: f64,
     shape: f64,
-    /// Sizes are multiples of this.
+    /// Sizes are multiples of this unit.
     unit: Bytes,
 }
 
 impl Pareto {
-    /// The mean of a size in such units, rounded up.
+    /// Returns the mean size in units of `unit`, rounded up.
     fn mean_units(&self, unit: Bytes) -> f64 {
-        // The sum of the probabilities that more than n units are needed, for n = 0, 1, …
+        // The mean is the sum over n = 0, 1, … of the probability that more than n units are
+        // needed.
         let scale = self.scale / unit.0 as f64;
         let certain = scale.floor() + 1.0;
         certain + power_sum(self.shape, scale, certain, f64::INFINITY)
     }
 }
 
-impl Distribution for Pareto {
+impl SizeDistribution for Pareto {
     fn sample(&self, random: &mut Random) -> Bytes {
         let size = random.pareto(self.scale, self.shape);
-        Bytes(whole(size / self.unit.0 as f64).0 * self.unit.0)
+        Bytes(round_up(size / self.unit.0 as f64).0 * self.unit.0)
     }
 
     fn mean_packets(&self, payload: Bytes) -> f64 {

@@ -1,15 +1,15 @@
-//! Properties that hold for every distribution of sizes.
+//! Properties that hold for every flow size distribution.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Config, Distribution, floor_sum, power_sum};
+use super::{Config, SizeDistribution, floor_sum, power_sum};
 use crate::base::random::Random;
 use crate::base::schema::{Parameter, defaults};
 use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
-fn example(kind: &str) -> Box<dyn Distribution> {
+fn example(kind: &str) -> Box<dyn SizeDistribution> {
     let mut table = match kind {
         "fixed" => json!({"size": "2500 B"}),
         "uniform" => json!({"min": "2 KB", "max": "198 KB"}),
@@ -21,11 +21,11 @@ fn example(kind: &str) -> Box<dyn Distribution> {
     };
     table["kind"] = Value::from(kind);
     let format = defaults::<Format>();
-    Config::read(&table).unwrap().open(&format).unwrap()
+    Config::read(&table).unwrap().distribution(&format).unwrap()
 }
 
 #[test]
-fn sampled_means_agree_with_the_exact_ones() {
+fn sample_means_match_exact_means() {
     let n = 400_000;
     for kind in Config::NAMES {
         let sizes = example(kind);
@@ -41,42 +41,46 @@ fn sampled_means_agree_with_the_exact_ones() {
 }
 
 #[test]
-fn means_follow_from_the_parameters() {
+fn means_match_closed_forms() {
     let mean = |kind| example(kind).mean();
     assert!((mean("fixed") - 2500.0).abs() < 1e-9);
     assert!((mean("uniform") - 100_000.0).abs() < 1e-6);
     assert!((mean("exponential") - 3500.0).abs() < 1e-6);
-    // Rounding up to whole bytes adds half a byte.
+    // Rounding up to round_up bytes adds half a byte on average.
     assert!((mean("pareto") - 30_000.5).abs() < 0.01, "{}", mean("pareto"));
     let (low, high, shape) = (300_f64, 1e6_f64, 1.2_f64);
     let cut = (low / high).powf(shape);
-    let bounded = shape / (shape - 1.0) * (low - high * cut) / (1.0 - cut);
-    assert!((mean("bounded_pareto") - bounded - 0.5).abs() < 0.01, "{}", mean("bounded_pareto"));
+    let limit_arrivals = shape / (shape - 1.0) * (low - high * cut) / (1.0 - cut);
+    assert!(
+        (mean("bounded_pareto") - limit_arrivals - 0.5).abs() < 0.01,
+        "{}",
+        mean("bounded_pareto")
+    );
 }
 
 #[test]
-fn power_sums_reach_known_values() {
+fn power_sum_matches_known_values() {
     let basel = std::f64::consts::PI.powi(2) / 6.0;
     assert!((power_sum(2.0, 1.0, 1.0, f64::INFINITY) - basel).abs() < 1e-10);
     let harmonic: f64 = (1..100_000).map(|n| 1.0 / f64::from(n)).sum();
     assert!((power_sum(1.0, 1.0, 1.0, 100_000.0) - harmonic).abs() < 1e-9);
-    // A steep power of a large number stays a number.
+    // A large exponent and scale must not overflow.
     assert!((power_sum(200.0, 1000.0, 1000.0, f64::INFINITY) - 5.5418).abs() < 0.001);
 }
 
 proptest! {
     #[test]
-    fn floor_sums_are_right(n in 0_u128..60, m in 1_u128..50, a in 0_u128..200, b in 0_u128..200) {
+    fn floor_sum_matches_direct_summation(n in 0_u128..60, m in 1_u128..50, a in 0_u128..200, b in 0_u128..200) {
         let expected: u128 = (0..n).map(|i| (a * i + b) / m).sum();
         prop_assert_eq!(floor_sum(n, m, a, b), expected);
     }
 }
 
 #[test]
-fn pareto_sizes_can_be_whole_packets() {
+fn pareto_sizes_round_up_to_whole_packets() {
     let table = json!({"kind": "pareto", "mean": "30 KB", "shape": 1.4, "whole_packets": true});
     let format = Format { payload: Bytes(960), ..defaults() };
-    let sizes = Config::read(&table).unwrap().open(&format).unwrap();
+    let sizes = Config::read(&table).unwrap().distribution(&format).unwrap();
     let mut random = Random::new(1, "sizes");
     assert!((0..1000).all(|_| sizes.sample(&mut random).0.is_multiple_of(960)));
     let packets = sizes.mean_packets(Bytes(960));

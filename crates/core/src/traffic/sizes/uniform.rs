@@ -1,17 +1,17 @@
-//! Sizes between two bounds, all equally likely.
+//! Uniform flow sizes.
 
-use super::{Distribution, Sizes, packets_of_steps};
+use super::{FlowSizes, SizeDistribution, sum_of_packets};
 use crate::base::random::Random;
 use crate::base::schema::{Problem, positive};
 use crate::base::units::Bytes;
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Whole bytes between two bounds, all equally likely.
+    /// Uniform distribution over round_up bytes between two bounds.
     pub struct Config {
-        /// Smallest size.
+        /// Minimum size.
         pub min: Bytes, where positive;
-        /// Largest size.
+        /// Maximum size.
         pub max: Bytes;
     }
     check |config| {
@@ -23,19 +23,19 @@ crate::parameters! {
     }
 }
 
-impl Sizes for Config {
-    fn open(&self, _: &Format) -> Result<Box<dyn Distribution>, Problem> {
+impl FlowSizes for Config {
+    fn distribution(&self, _: &Format) -> Result<Box<dyn SizeDistribution>, Problem> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Distribution for Config {
+impl SizeDistribution for Config {
     fn sample(&self, random: &mut Random) -> Bytes {
         Bytes(self.min.0 + random.below(self.max.0 - self.min.0 + 1))
     }
 
     fn mean_packets(&self, payload: Bytes) -> f64 {
-        let up_to = |size| packets_of_steps(size, Bytes(1), payload);
+        let up_to = |size| sum_of_packets(size, Bytes(1), payload);
         let packets = up_to(self.max.0) - up_to(self.min.0 - 1);
         packets as f64 / (self.max.0 - self.min.0 + 1) as f64
     }
