@@ -1,10 +1,10 @@
-//! Fair-share router: tells each flow its max-min share of the link and what waits of it.
+//! Fair-share router: notifies each flow of its max-min fair share of the link and of its backlog.
 //!
-//! Source: [pcp06] §4.1, the "router-based control" that it takes for the best that can be had. The paper
-//! knows one link. On several, a router counts a flow that gets less elsewhere with what it gets there,
-//! and the others share the rest. What a flow gets at the routers before, packets say on their way there;
-//! what it gets at those behind, their answers say on the way back, where routers write the feedback, so
-//! that it is as new as it can be.
+//! Source: [pcp06] §4.1, "router-based control", which serves there as the best possible control.
+//! The paper has a single link. With several links, a router counts a flow that is limited
+//! elsewhere at its rate there, and the other flows share the rest. Packets carry the rates
+//! allocated upstream. Answers carry the rates allocated downstream; routers write the feedback on
+//! the reverse path, so that it is as recent as possible.
 
 use rustc_hash::FxBuildHasher;
 
@@ -15,25 +15,25 @@ use crate::base::units::{Duration, Time};
 use crate::model::packet::{FlowNumber, Header, Kind, Packet, Share};
 
 crate::parameters! {
-    /// Fair-share router: knows the flows in progress, and tells each its max-min share of the link and
-    /// what waits of it here ([pcp06] §4.1, "router-based control").
+    /// Fair-share router: tracks active flows, and notifies each of its max-min fair share of the
+    /// link and of its backlog at the port ([pcp06] §4.1, "router-based control").
     pub struct Config {
-        /// Share of the link's rate that flows divide among them.
+        /// Fraction of the link rate that is divided among flows.
         pub target_utilisation: f64 = 1.0, where positive_fraction;
-        /// A flow that has not been heard of for so long is forgotten: its last packets may be lost. To be
-        /// longer than round trips, in each of which a flow says something.
+        /// Time without packets after which a flow is removed, since its last packets may be lost.
+        /// Must exceed the RTT; each flow sends a request per RTT.
         pub forget_after: Duration = Duration::from_millis(1_000), where positive;
     }
 }
 
 impl Config {
-    /// The router of a link that carries so many bytes a second.
-    fn open(&self, line: f64) -> FairShare {
+    /// Builds the router of a link of `link_rate` in bytes per second.
+    fn build_for(&self, link_rate: f64) -> FairShare {
         FairShare {
-            capacity: self.target_utilisation * line,
+            capacity: self.target_utilisation * link_rate,
             forget_after: self.forget_after,
             flows: Flows::default(),
-            totals: Totals::default(),
+            sums: RateSums::default(),
             next_tick: Time::ZERO + self.forget_after,
         }
     }
@@ -41,152 +41,162 @@ impl Config {
 
 impl RouterKind for Config {
     fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
-        Box::new(self.open(port.rate.bps() / 8.0))
+        Box::new(self.build_for(port.rate.bps() / 8.0))
     }
 }
 
-/// How a flow counts where shares are made.
+/// State of a flow in the max-min allocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Claim {
-    /// Not at all: it is not in progress.
-    None,
-    /// With an equal share of what the limited leave.
-    Open,
-    /// With what it gets elsewhere, which is less than that.
+enum ShareState {
+    /// The flow has no share.
+    Inactive,
+    /// This link is the bottleneck: the flow has an equal share of the rate that limited flows
+    /// leave.
+    Bottlenecked,
+    /// The flow is limited elsewhere to this rate, which is below the equal share.
     Limited(f64),
 }
 
-/// A flow that is in progress or of which something waits; rates in bytes a second.
+/// Flow that is active or backlogged here. Rates are in bytes per second.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct FlowState {
     number: FlowNumber,
-    claim: Claim,
-    /// The least that it gets at the routers before this one, and at those behind.
-    before: f64,
-    behind: f64,
-    /// What waits of it.
+    share_state: ShareState,
+    /// Smallest rates allocated by upstream and by downstream routers.
+    upstream: f64,
+    downstream: f64,
+    /// Backlog in bytes.
     queued: u64,
-    heard: Time,
+    last_seen: Time,
 }
 
-/// The flows in no order, each found by its number. Nothing is allocated once as many were here as ever will
-/// be.
+/// Flows in unspecified order, found by number. No memory is allocated once the largest number of
+/// flows has been present.
 #[derive(Default)]
 struct Flows {
-    entries: Vec<Entry>,
-    /// Looked up, never walked, so that its order does not matter.
+    states: Vec<FlowState>,
+    /// Accessed by key only, so the iteration order does not matter.
     #[expect(clippy::disallowed_types, reason = "its hash is the same in every run")]
-    places: std::collections::HashMap<FlowNumber, u32, FxBuildHasher>,
+    indices: std::collections::HashMap<FlowNumber, u32, FxBuildHasher>,
 }
 
 impl Flows {
-    fn get_mut(&mut self, number: FlowNumber) -> Option<&mut Entry> {
-        let place = *self.places.get(&number)?;
-        Some(&mut self.entries[place as usize])
+    fn get_mut(&mut self, number: FlowNumber) -> Option<&mut FlowState> {
+        let index = *self.indices.get(&number)?;
+        Some(&mut self.states[index as usize])
     }
 
-    /// The flow of a number, which may be new.
-    fn join(&mut self, number: FlowNumber, now: Time) -> &mut Entry {
-        let place = *self.places.entry(number).or_insert_with(|| {
-            let (before, behind) = (f64::INFINITY, f64::INFINITY);
-            let claim = Claim::None;
-            self.entries.push(Entry { number, claim, before, behind, queued: 0, heard: now });
-            self.entries.len() as u32 - 1
+    /// Returns the state of a flow, which may be new.
+    fn get_or_insert(&mut self, number: FlowNumber, now: Time) -> &mut FlowState {
+        let index = *self.indices.entry(number).or_insert_with(|| {
+            let (upstream, downstream) = (f64::INFINITY, f64::INFINITY);
+            let share_state = ShareState::Inactive;
+            self.states.push(FlowState {
+                number,
+                share_state,
+                upstream,
+                downstream,
+                queued: 0,
+                last_seen: now,
+            });
+            self.states.len() as u32 - 1
         });
-        &mut self.entries[place as usize]
+        &mut self.states[index as usize]
     }
 
     fn remove(&mut self, number: FlowNumber) {
-        let Some(place) = self.places.remove(&number) else { return };
-        self.entries.swap_remove(place as usize);
-        if let Some(moved) = self.entries.get(place as usize) {
-            self.places.insert(moved.number, place);
+        let Some(index) = self.indices.remove(&number) else { return };
+        self.states.swap_remove(index as usize);
+        if let Some(moved) = self.states.get(index as usize) {
+            self.indices.insert(moved.number, index);
         }
     }
 }
 
-/// Sums over the flows in progress.
+/// Sums over active flows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    /// Those with an equal share.
-    open: u32,
-    /// What those have that are limited elsewhere, and how many they are.
-    taken: f64,
+struct RateSums {
+    /// Number of flows with an equal share.
+    bottlenecked: u32,
+    /// Total rate and number of the flows that are limited elsewhere.
+    limited_rate: f64,
     limited: u32,
 }
 
-impl Totals {
-    fn add(&mut self, claim: Claim) {
-        match claim {
-            Claim::None => {}
-            Claim::Open => self.open += 1,
-            Claim::Limited(rate) => {
-                self.taken += rate;
+impl RateSums {
+    fn add(&mut self, state: ShareState) {
+        match state {
+            ShareState::Inactive => {}
+            ShareState::Bottlenecked => self.bottlenecked += 1,
+            ShareState::Limited(rate) => {
+                self.limited_rate += rate;
                 self.limited += 1;
             }
         }
     }
 
-    fn take(&mut self, claim: Claim) {
-        match claim {
-            Claim::None => {}
-            Claim::Open => self.open -= 1,
-            Claim::Limited(rate) => {
+    fn remove(&mut self, state: ShareState) {
+        match state {
+            ShareState::Inactive => {}
+            ShareState::Bottlenecked => self.bottlenecked -= 1,
+            ShareState::Limited(rate) => {
                 self.limited -= 1;
-                // Without rounding once nobody is left.
-                self.taken = if self.limited > 0 { self.taken - rate } else { 0.0 };
+                // Removes rounding errors when no limited flow is left.
+                self.limited_rate = if self.limited > 0 { self.limited_rate - rate } else { 0.0 };
             }
         }
     }
 }
 
-/// The state of one port.
+/// State of one port.
 struct FairShare {
     capacity: f64,
     forget_after: Duration,
     flows: Flows,
-    totals: Totals,
+    sums: RateSums,
     next_tick: Time,
 }
 
 impl FairShare {
-    /// The share of one flow more with an equal share.
+    /// Returns the share of an additional flow with an equal share.
     fn share(&self) -> f64 {
-        (self.capacity - self.totals.taken).max(0.0) / (f64::from(self.totals.open) + 1.0)
+        (self.capacity - self.sums.limited_rate).max(0.0)
+            / (f64::from(self.sums.bottlenecked) + 1.0)
     }
 
-    /// Lets a flow count anew, by what it gets elsewhere; says what it would get here if that were without
-    /// limit.
+    /// Updates the state of a flow from its rates elsewhere. Returns its share without a limit
+    /// elsewhere.
     ///
-    /// Others are left as they were until they are heard of again. A flow that becomes limited, because it
-    /// gets less than the share, leaves more to the open ones, and so does a limited one that becomes open
-    /// because it gets more: shares only grow from here to those of the water-filling algorithm, and never
-    /// add up to more than there is.
-    fn claim(&mut self, number: FlowNumber, counts: bool) -> f64 {
-        let Some(entry) = self.flows.get_mut(number) else { return self.share() };
-        let (old, elsewhere) = (entry.claim, entry.before.min(entry.behind));
-        self.totals.take(old);
+    /// Other flows are updated when their next packets arrive. A flow that becomes limited gets
+    /// less than the equal share and leaves more to bottlenecked flows. So does a limited flow that
+    /// becomes bottlenecked, since its rate elsewhere exceeds the share. Shares therefore grow
+    /// monotonically to those of the water-filling algorithm and never add up to more than the
+    /// capacity.
+    fn update_share(&mut self, number: FlowNumber, is_active: bool) -> f64 {
+        let Some(state) = self.flows.get_mut(number) else { return self.share() };
+        let (old, elsewhere) = (state.share_state, state.upstream.min(state.downstream));
+        self.sums.remove(old);
         let share = self.share();
-        let claim = match counts {
-            false => Claim::None,
-            true if elsewhere < share => Claim::Limited(elsewhere),
-            true => Claim::Open,
+        let new = match is_active {
+            false => ShareState::Inactive,
+            true if elsewhere < share => ShareState::Limited(elsewhere),
+            true => ShareState::Bottlenecked,
         };
-        self.totals.add(claim);
-        if let Some(entry) = self.flows.get_mut(number) {
-            entry.claim = claim;
+        self.sums.add(new);
+        if let Some(state) = self.flows.get_mut(number) {
+            state.share_state = new;
         }
         share
     }
 
-    /// A packet that came has left in one way or another.
+    /// Removes a packet that departed or was dropped from the backlog of its flow.
     fn release(&mut self, packet: &Packet) {
         if packet.kind.is_answer() {
             return;
         }
-        let Some(entry) = self.flows.get_mut(packet.flow) else { return };
-        entry.queued -= u64::from(packet.bytes);
-        if entry.queued == 0 && entry.claim == Claim::None {
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        state.queued -= u64::from(packet.bytes);
+        if state.queued == 0 && state.share_state == ShareState::Inactive {
             self.flows.remove(packet.flow);
         }
     }
@@ -197,18 +207,18 @@ impl Router for FairShare {
         if packet.kind.is_answer() {
             return;
         }
-        let entry = self.flows.join(packet.flow, now);
-        entry.queued += u64::from(packet.bytes);
-        entry.heard = now;
+        let state = self.flows.get_or_insert(packet.flow, now);
+        state.queued += u64::from(packet.bytes);
+        state.last_seen = now;
         if packet.kind == Kind::Syn {
-            // Slots are used again.
-            entry.behind = f64::INFINITY;
+            // Flow numbers are reused.
+            state.downstream = f64::INFINITY;
         }
         if packet.kind == Kind::Fin {
-            self.claim(packet.flow, false);
+            self.update_share(packet.flow, false);
         } else if let Header::FairShare { limit, leaves } = packet.header() {
-            entry.before = f64::from(limit);
-            let share = self.claim(packet.flow, !leaves) as f32;
+            state.upstream = f64::from(limit);
+            let share = self.update_share(packet.flow, !leaves) as f32;
             *packet = packet.with_header(Header::FairShare { limit: limit.min(share), leaves });
         }
     }
@@ -230,31 +240,31 @@ impl Router for FairShare {
         if feedback == 0.0 {
             return;
         }
-        let told = Share::of(feedback);
-        let (mut counts, mut queued) = (false, 0);
-        if let Some(entry) = self.flows.get_mut(packet.flow) {
-            entry.behind = told.rate;
-            (counts, queued) = (entry.claim != Claim::None, entry.queued);
+        let downstream = Share::of(feedback);
+        let (mut is_active, mut queued) = (false, 0);
+        if let Some(state) = self.flows.get_mut(packet.flow) {
+            state.downstream = downstream.rate;
+            (is_active, queued) = (state.share_state != ShareState::Inactive, state.queued);
         }
-        let rate = self.claim(packet.flow, counts).min(told.rate);
-        packet.write_feedback(Share { rate, queued: told.queued + queued as f64 }.number());
+        let rate = self.update_share(packet.flow, is_active).min(downstream.rate);
+        packet.write_feedback(Share { rate, queued: downstream.queued + queued as f64 }.number());
     }
 
     fn next_tick(&self) -> Time {
         self.next_tick
     }
 
-    /// Forgets the flows that are silent, and adds up the others anew, lest rounding grow.
+    /// Removes silent flows, and recomputes the sums to remove rounding errors.
     fn on_tick(&mut self, view: PortView) {
-        self.totals = Totals::default();
-        for place in (0..self.flows.entries.len()).rev() {
-            let entry = &mut self.flows.entries[place];
-            if view.now.since(entry.heard) > self.forget_after {
-                entry.claim = Claim::None;
+        self.sums = RateSums::default();
+        for index in (0..self.flows.states.len()).rev() {
+            let state = &mut self.flows.states[index];
+            if view.now.since(state.last_seen) > self.forget_after {
+                state.share_state = ShareState::Inactive;
             }
-            self.totals.add(entry.claim);
-            if entry.claim == Claim::None && entry.queued == 0 {
-                let number = entry.number;
+            self.sums.add(state.share_state);
+            if state.share_state == ShareState::Inactive && state.queued == 0 {
+                let number = state.number;
                 self.flows.remove(number);
             }
         }
@@ -262,8 +272,8 @@ impl Router for FairShare {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let Totals { open, limited, .. } = self.totals;
-        vec![("share_bps", self.share() * 8.0), ("flows", f64::from(open + limited))]
+        let RateSums { bottlenecked, limited, .. } = self.sums;
+        vec![("share_bps", self.share() * 8.0), ("flows", f64::from(bottlenecked + limited))]
     }
 }
 
@@ -275,12 +285,12 @@ mod tests {
     use crate::router::tests::FLOW;
     use proptest::prelude::*;
 
-    /// What the tested link carries, in bytes a second.
-    const LINE: f64 = 1e6;
+    /// Rate of the tested link in bytes per second.
+    const LINK_RATE: f64 = 1e6;
 
     fn router() -> FairShare {
         let config: Config = defaults();
-        config.open(LINE)
+        config.build_for(LINK_RATE)
     }
 
     fn packet(kind: Kind, flow: FlowNumber) -> Packet {
@@ -288,25 +298,25 @@ mod tests {
         format.control(kind, flow, Time::ZERO)
     }
 
-    /// A flow that gets so much before this router and behind it asks and is answered; says what the answer
-    /// brings.
-    fn ask(router: &mut FairShare, flow: FlowNumber, before: f64, behind: f64) -> Share {
-        let header = Header::FairShare { limit: before as f32, leaves: false };
-        let mut question = packet(Kind::Probe, flow).with_header(header);
-        router.on_arrival(&mut question, &FLOW, Time::ZERO);
-        router.on_departure(&mut question, PortView { now: Time::ZERO, backlog: 0 });
-        let feedback = Share { rate: behind, queued: 0.0 }.number();
-        let mut answer =
+    /// Sends a probe of a flow with the given rates upstream and downstream. Returns the feedback
+    /// of its answer.
+    fn request(router: &mut FairShare, flow: FlowNumber, upstream: f64, downstream: f64) -> Share {
+        let header = Header::FairShare { limit: upstream as f32, leaves: false };
+        let mut probe = packet(Kind::Probe, flow).with_header(header);
+        router.on_arrival(&mut probe, &FLOW, Time::ZERO);
+        router.on_departure(&mut probe, PortView { now: Time::ZERO, backlog: 0 });
+        let feedback = Share { rate: downstream, queued: 0.0 }.number();
+        let mut ack =
             packet(Kind::ProbeAck, flow).with_header(Header::Ack { block: (0, 0), feedback });
-        router.on_ack_return(&mut answer, &FLOW, Time::ZERO);
-        Share::of(answer.header().feedback())
+        router.on_ack_return(&mut ack, &FLOW, Time::ZERO);
+        Share::of(ack.header().feedback())
     }
 
-    /// The level of water that fills the link: what those get who get no less elsewhere.
+    /// Returns the water-filling level: the rate of the flows that are not limited elsewhere.
     fn level(limits: &[f64]) -> f64 {
         let mut sorted = limits.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let mut left = LINE;
+        let mut left = LINK_RATE;
         for (number, limit) in sorted.iter().enumerate() {
             let level = left / (sorted.len() - number) as f64;
             if *limit >= level {
@@ -317,7 +327,7 @@ mod tests {
         f64::INFINITY
     }
 
-    fn near(found: f64, expected: f64) {
+    fn assert_near(found: f64, expected: f64) {
         assert!(
             found <= expected * 1.000_1 && found >= expected * 0.999,
             "{found}, not {expected}"
@@ -325,81 +335,81 @@ mod tests {
     }
 
     #[test]
-    fn who_gets_less_elsewhere_leaves_the_rest_to_the_others() {
+    fn flows_limited_elsewhere_leave_the_rest_to_others() {
         let mut router = router();
-        near(ask(&mut router, 0, 1e9, 1e9).rate, LINE);
-        near(ask(&mut router, 1, 1e9, 1e9).rate, LINE / 2.0);
-        // It is told less by the one before.
-        near(ask(&mut router, 2, 1e5, 1e9).rate, LINE / 3.0);
-        near(ask(&mut router, 0, 1e9, 1e9).rate, 0.45 * LINE);
-        near(ask(&mut router, 1, 1e9, 2e5).rate, 2e5);
-        near(ask(&mut router, 0, 1e9, 1e9).rate, 0.7 * LINE);
+        assert_near(request(&mut router, 0, 1e9, 1e9).rate, LINK_RATE);
+        assert_near(request(&mut router, 1, 1e9, 1e9).rate, LINK_RATE / 2.0);
+        // An upstream router limits the flow.
+        assert_near(request(&mut router, 2, 1e5, 1e9).rate, LINK_RATE / 3.0);
+        assert_near(request(&mut router, 0, 1e9, 1e9).rate, 0.45 * LINK_RATE);
+        assert_near(request(&mut router, 1, 1e9, 2e5).rate, 2e5);
+        assert_near(request(&mut router, 0, 1e9, 1e9).rate, 0.7 * LINK_RATE);
     }
 
     #[test]
-    fn a_flow_hears_of_its_own_queue_whatever_becomes_of_it() {
+    fn feedback_contains_the_backlog_of_the_flow() {
         let mut router = router();
-        ask(&mut router, 0, 1e9, 1e9);
+        request(&mut router, 0, 1e9, 1e9);
         for flow in [0, 0, 0, 1] {
             let mut data = Packet { bytes: 1000, ..packet(Kind::Data, flow) };
             router.on_arrival(&mut data, &FLOW, Time::ZERO);
         }
         let mut data = Packet { bytes: 1000, ..packet(Kind::Data, 0) };
         for expected in [3000.0, 2000.0, 1000.0] {
-            let told = ask(&mut router, 0, 1e9, 1e9);
-            assert!((told.queued / expected - 1.0).abs() < 1e-3, "{told:?}");
+            let share = request(&mut router, 0, 1e9, 1e9);
+            assert!((share.queued / expected - 1.0).abs() < 1e-3, "{share:?}");
             if expected > 2000.0 {
                 router.on_drop(&data);
             } else {
                 router.on_departure(&mut data, PortView { now: Time::ZERO, backlog: 0 });
             }
         }
-        // Its own ACKs and those of others do not count.
+        // ACKs do not count.
         let mut ack = packet(Kind::Ack, 0);
         router.on_arrival(&mut ack, &FLOW, Time::ZERO);
-        assert!(ask(&mut router, 0, 1e9, 1e9).queued < 1.0);
+        assert!(request(&mut router, 0, 1e9, 1e9).queued < 1.0);
     }
 
     #[test]
-    fn who_leaves_gives_up_its_share_and_is_forgotten_when_nothing_waits() {
+    fn a_leaving_flow_releases_its_share_and_is_removed_when_its_backlog_is_empty() {
         let mut router = router();
-        ask(&mut router, 0, 1e9, 1e9);
-        ask(&mut router, 1, 1e9, 1e9);
+        request(&mut router, 0, 1e9, 1e9);
+        request(&mut router, 1, 1e9, 1e9);
         let last = Header::FairShare { limit: 1e9, leaves: true };
         let mut last = packet(Kind::Data, 0).with_header(last);
         router.on_arrival(&mut last, &FLOW, Time::ZERO);
-        near(ask(&mut router, 1, 1e9, 1e9).rate, LINE);
-        assert_eq!(router.flows.entries.len(), 2, "its packet waits");
+        assert_near(request(&mut router, 1, 1e9, 1e9).rate, LINK_RATE);
+        assert_eq!(router.flows.states.len(), 2, "its packet is queued");
         router.on_departure(&mut last, PortView { now: Time::ZERO, backlog: 0 });
-        assert_eq!(router.flows.entries.len(), 1);
+        assert_eq!(router.flows.states.len(), 1);
         router.on_arrival(&mut packet(Kind::Fin, 1), &FLOW, Time::ZERO);
         router.on_drop(&packet(Kind::Fin, 1));
-        assert_eq!((router.flows.entries.len(), router.flows.places.len()), (0, 0));
-        near(router.share(), LINE);
+        assert_eq!((router.flows.states.len(), router.flows.indices.len()), (0, 0));
+        assert_near(router.share(), LINK_RATE);
     }
 
     #[test]
-    fn who_falls_silent_is_forgotten() {
+    fn silent_flows_are_removed() {
         let mut router = router();
-        ask(&mut router, 0, 1e9, 1e9);
+        request(&mut router, 0, 1e9, 1e9);
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut data =
             packet(Kind::Data, 1).with_header(Header::FairShare { limit: 1e5, leaves: false });
         router.on_arrival(&mut data, &FLOW, at(900));
         router.on_departure(&mut data, PortView { now: at(900), backlog: 0 });
         router.on_tick(PortView { now: at(1_000), backlog: 0 });
-        assert_eq!(router.totals.open, 1);
+        assert_eq!(router.sums.bottlenecked, 1);
         assert_eq!(router.next_tick(), at(2_000));
         router.on_tick(PortView { now: at(1_899), backlog: 0 });
-        assert_eq!((router.totals.open, router.totals.limited), (0, 1));
-        near(router.share(), LINE - 1e5);
+        assert_eq!((router.sums.bottlenecked, router.sums.limited), (0, 1));
+        assert_near(router.share(), LINK_RATE - 1e5);
         router.on_tick(PortView { now: at(2_000), backlog: 0 });
-        assert_eq!((router.totals.limited, router.flows.entries.len()), (0, 0));
+        assert_eq!((router.sums.limited, router.flows.states.len()), (0, 0));
     }
 
     proptest! {
         #[test]
-        fn shares_become_those_of_water_filling_and_are_no_more_before(
+        fn shares_converge_from_below_to_water_filling(
             limits in prop::collection::vec((1e3..2e6_f64, 1e3..2e6_f64), 1..12),
             changed in prop::collection::vec((1e3..2e6_f64, 1e3..2e6_f64), 1..12),
             gone in prop::collection::vec(any::<bool>(), 12),
@@ -410,38 +420,38 @@ mod tests {
                 if round == 15 {
                     limits = changed.clone();
                     (0..12).filter(|flow| gone[*flow]).for_each(|flow| {
-                        router.claim(flow as FlowNumber, false);
+                        router.update_share(flow as FlowNumber, false);
                     });
                     (changed.len()..12).for_each(|flow| {
-                        router.claim(flow as FlowNumber, false);
+                        router.update_share(flow as FlowNumber, false);
                     });
                 }
-                for (flow, (before, behind)) in limits.iter().enumerate() {
-                    ask(&mut router, flow as FlowNumber, *before, *behind);
-                    let Totals { open, taken, .. } = router.totals;
-                    let kept = router.flows.entries.iter().filter(|entry| entry.claim == Claim::Open);
-                    prop_assert_eq!(kept.count(), open as usize);
-                    let taken_of = |entry: &Entry| match entry.claim {
-                        Claim::Limited(rate) => rate,
-                        Claim::None | Claim::Open => 0.0,
+                for (flow, (upstream, downstream)) in limits.iter().enumerate() {
+                    request(&mut router, flow as FlowNumber, *upstream, *downstream);
+                    let RateSums { bottlenecked, limited_rate, .. } = router.sums;
+                    let bottlenecked_states = router.flows.states.iter().filter(|state| state.share_state == ShareState::Bottlenecked);
+                    prop_assert_eq!(bottlenecked_states.count(), bottlenecked as usize);
+                    let limited_rate_of = |state: &FlowState| match state.share_state {
+                        ShareState::Limited(rate) => rate,
+                        ShareState::Inactive | ShareState::Bottlenecked => 0.0,
                     };
-                    let sum: f64 = router.flows.entries.iter().map(taken_of).sum();
-                    prop_assert!((sum - taken).abs() < 1.0);
+                    let sum: f64 = router.flows.states.iter().map(limited_rate_of).sum();
+                    prop_assert!((sum - limited_rate).abs() < 1.0);
                 }
                 if round % 15 == 14 {
-                    // As they are told, rounded.
+                    // Rates as rounded in packets.
                     let rounded = |rate: f64| Share::of(Share { rate, queued: 0.0 }.number()).rate;
                     let least: Vec<f64> =
-                        limits.iter().map(|(before, behind)| before.min(rounded(*behind))).collect();
+                        limits.iter().map(|(upstream, downstream)| upstream.min(rounded(*downstream))).collect();
                     let level = level(&least);
                     for (flow, limit) in least.iter().enumerate() {
-                        let told = ask(&mut router, flow as FlowNumber, 1e9, limits[flow].1);
-                        let (before, behind) = limits[flow];
-                        ask(&mut router, flow as FlowNumber, before, behind);
+                        let share = request(&mut router, flow as FlowNumber, 1e9, limits[flow].1);
+                        let (upstream, downstream) = limits[flow];
+                        request(&mut router, flow as FlowNumber, upstream, downstream);
                         if *limit >= level {
-                            near(told.rate, level);
+                            assert_near(share.rate, level);
                         } else {
-                            prop_assert!(told.rate >= limit * 0.999, "{told:?} {limit}");
+                            prop_assert!(share.rate >= limit * 0.999, "{share:?} {limit}");
                         }
                     }
                 }

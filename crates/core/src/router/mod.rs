@@ -1,4 +1,4 @@
-//! Routers: controllers at ports that read what packets say and write what senders should know.
+//! Routers: controllers at ports that read the headers of packets and write feedback for senders.
 
 use crate::base::random::Random;
 use crate::base::units::{Rate, Time};
@@ -12,81 +12,82 @@ pub mod rcp;
 pub mod xcp;
 
 crate::family! {
-    /// Every router, by the name a scenario gives it.
+    /// Router, by its name in scenarios.
     pub enum Config as dyn RouterKind { d3, fair_share, pdq, quick_start, rcp, xcp }
 }
 
-/// A kind of router.
+/// Configuration of a router.
 pub trait RouterKind {
-    /// The router at one port, drawing from a stream of its own.
+    /// Builds the router of one port with its own random stream.
     fn build(&self, port: PortInfo, random: Random) -> Box<dyn Router>;
 
-    /// How many links a network may have at most.
+    /// Returns the largest number of links that a network may have.
     fn max_links(&self) -> usize {
         usize::MAX
     }
 
-    /// What a user should know of these parameters, although they are allowed.
+    /// Returns a warning about accepted but questionable parameters.
     fn warning(&self) -> Option<String> {
         None
     }
 }
 
-/// Where a router stands.
+/// Port of a router.
 #[derive(Clone, Copy, Debug)]
 pub struct PortInfo {
-    /// The number of the port's link.
+    /// Number of the port's link.
     pub link: u32,
     /// Rate of the link.
     pub rate: Rate,
 }
 
-/// What a router sees of its port.
+/// State of the port at an event.
 #[derive(Clone, Copy, Debug)]
 pub struct PortView {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// The bytes that wait; what is being sent waits no longer.
+    /// Queued bytes, without the packet in transmission.
     pub backlog: u64,
 }
 
-/// What all packets of a flow would say alike. It is kept once for a flow, so that packets stay small.
+/// Header fields that are equal in all packets of a flow. Stored once per flow to keep packets
+/// small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowInfo {
-    /// The number of the flow.
+    /// Number of the flow.
     pub flow: u64,
-    /// When it should be over; [`Time::NEVER`] if it has no deadline.
+    /// Deadline; [`Time::NEVER`] if there is none.
     pub deadline: Time,
-    /// Line rate of its sender.
+    /// Rate of the sender's link.
     pub line_rate: Rate,
 }
 
-/// A controller at a port. It may write the headers of packets, and nothing else.
+/// Controller at a port. It may write the headers of packets and nothing else.
 pub trait Router: Send {
-    /// A packet has come to the port, which the queue may yet drop.
+    /// Handles the arrival of a packet at the port. The queue may still drop it.
     fn on_arrival(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time);
 
-    /// The transmission of a packet starts.
+    /// Handles the start of a packet's transmission.
     fn on_departure(&mut self, _packet: &mut Packet, _view: PortView) {}
 
-    /// A packet that had come to the port was dropped and will not depart.
+    /// Handles the drop of a packet that had arrived.
     fn on_drop(&mut self, _packet: &Packet) {}
 
-    /// Whether [`on_ack_return`](Self::on_ack_return) is of interest.
+    /// Returns true if [`on_ack_return`](Self::on_ack_return) is to be called.
     fn reads_acks(&self) -> bool {
         false
     }
 
-    /// What answers a packet of this port has come back over the same cable.
+    /// Handles the answer to a packet of this port, which arrives over the same cable.
     fn on_ack_return(&mut self, _packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {}
 
-    /// When to call [`on_tick`](Self::on_tick).
+    /// Returns the time of the next [`on_tick`](Self::on_tick).
     fn next_tick(&self) -> Time;
 
-    /// The time that [`next_tick`](Self::next_tick) gave has come.
+    /// Handles the timer set by [`next_tick`](Self::next_tick).
     fn on_tick(&mut self, view: PortView);
 
-    /// Named numbers for traces over time; always the same names in the same order.
+    /// Returns named values for traces over time. The names and their order are constant.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }
 
@@ -95,10 +96,10 @@ mod tests {
     use super::{FlowInfo, PortInfo};
     use crate::base::units::{Rate, Time};
 
-    /// Where the tested routers stand.
+    /// Port of the tested routers.
     pub(super) const PORT: PortInfo = PortInfo { link: 7, rate: Rate(1_000_000_000) };
 
-    /// A flow without deadline.
+    /// Flow without a deadline.
     pub(super) const FLOW: FlowInfo =
         FlowInfo { flow: 0, deadline: Time::NEVER, line_rate: Rate(1_000_000_000) };
 }

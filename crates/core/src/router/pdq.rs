@@ -1,8 +1,9 @@
-//! PDQ's router: keeps the most critical flows in order, and lets them send one after the other.
+//! PDQ's router: keeps a list of flows in order of criticality and lets the most critical send one
+//! after the other.
 //!
-//! Source: [pdq12] §3, restated where the paper leaves things open. It reads and writes what
-//! packets say on their way there, and takes decisions over into its list when their ACKs come back, so
-//! that all routers of a way agree.
+//! Source: [pdq12] §3, with open details filled in. The router reads and writes headers on the
+//! forward path, and copies decisions into its list when ACKs return, so that all routers of a path
+//! agree.
 
 use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
@@ -11,40 +12,40 @@ use crate::base::units::{Duration, Time};
 use crate::model::packet::{FlowNumber, Grant, Header, Kind, Packet};
 
 crate::parameters! {
-    /// PDQ's router: lets the most critical flows send and pauses the others; the earlier deadline is the
-    /// more critical, then the shorter rest ([pdq12]).
+    /// PDQ's router: lets the most critical flows send and pauses the others. The flow with the
+    /// earlier deadline is more critical, then the one with less remaining data ([pdq12]).
     pub struct Config {
-        /// K: flows that are over within so many round trips no longer hold back the next ones, up to
-        /// that many round trips of them together ([pdq12] §3: 2); 0 for no early start.
+        /// K: flows that end within this many RTTs do not block the following flows, up to a total
+        /// of K RTTs of such flows ([pdq12] §3: 2). 0: no Early Start.
         pub early_start: f64 = 2.0, where not_negative;
-        /// Whether paused flows further down the list ask less often ([pdq12] §3).
+        /// If true, paused flows send fewer probes the lower they are in the list ([pdq12] §3).
         pub suppressed_probing: bool = true;
-        /// After it has let a paused flow go, a router lets no other go for this long ([pdq12] §3
-        /// says a small time).
+        /// Time after resuming a flow during which the router resumes no other flow ([pdq12] §3: a
+        /// small time).
         pub dampening: Duration = Duration::from_micros(10);
-        /// Round-trip time before a flow has told one.
+        /// RTT before a flow has reported one.
         pub initial_rtt: Duration = Duration::from_micros(100), where positive;
-        /// Most flows that it remembers; others share what these leave ([pdq12] §3).
+        /// Maximum length of the list. Other flows share the remaining capacity ([pdq12] §3).
         pub most_flows: u32 = 4096, where positive;
     }
 }
 
 impl RouterKind for Config {
-    /// Packets name a router in sixteen bits.
+    /// Headers identify a router by sixteen bits.
     fn max_links(&self) -> usize {
         1 << 16
     }
 
     fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
-        let line = port.rate.bps() / 8.0;
+        let link_rate = port.rate.bps() / 8.0;
         Box::new(Pdq {
             config: self.clone(),
-            me: port.link as u16,
-            line,
-            capacity: line,
+            router_id: port.link as u16,
+            link_rate,
+            capacity: link_rate,
             list: Vec::new(),
             rtt: self.initial_rtt.seconds(),
-            let_go: None,
+            last_resumed: None,
             unlisted: Vec::new(),
             share: 0.0,
             next_tick: Time::ZERO + self.initial_rtt * 2,
@@ -52,58 +53,58 @@ impl RouterKind for Config {
     }
 }
 
-/// Less than this share of the line is not worth a flow's while. Deviation: the paper knows no bound, but
-/// rates that differ by rounding would else let the next flow go with next to nothing.
-const LEAST_SHARE: f64 = 0.01;
+/// Smallest rate that is granted, as a fraction of the link rate. Deviation: the paper has no
+/// bound, but rates that differ by rounding would let the next flow start at a negligible rate.
+const MIN_SHARE: f64 = 0.01;
 
-/// A flow that has not been heard of for so many round trips is forgotten: its last packet may be lost.
-const SILENT_ROUND_TRIPS: f64 = 50.0;
+/// Number of RTTs without packets after which a flow is removed, since its last packet may be lost.
+const TIMEOUT_RTTS: f64 = 50.0;
 
-/// A paused flow's interval between probes grows by this many fifths of a round trip with each place in
-/// the list ([pdq12] §3: 0.2).
-const FIFTHS_A_PLACE: usize = 1;
+/// Increase of a paused flow's probing interval per position in the list, in fifths of an RTT
+/// ([pdq12] §3: 0.2).
+const PROBE_STEP_FIFTHS: usize = 1;
 
-/// A flow in the list.
+/// Flow in the list.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ListedFlow {
     flow: FlowNumber,
     deadline: Time,
-    /// What it has left to send, in seconds at its line rate.
+    /// Remaining transmission time at the sender's link rate, in seconds.
     remaining: f32,
-    /// Its round-trip time in seconds; 0 while unknown.
+    /// RTT in seconds; 0 if unknown.
     rtt: f32,
-    /// What it sends, as its last ACK said, in bytes a second.
+    /// Rate granted by its last ACK, in bytes per second.
     rate: f64,
-    /// The router that pauses it.
+    /// Router that pauses the flow.
     paused_by: Option<u16>,
-    heard: Time,
+    last_seen: Time,
 }
 
-impl Entry {
-    /// Whether it goes before `other`.
+impl ListedFlow {
+    /// Returns true if the flow is more critical than `other`.
     fn is_before(&self, other: &Self) -> bool {
-        let by_rest = || self.remaining.total_cmp(&other.remaining);
+        let by_remaining = || self.remaining.total_cmp(&other.remaining);
         let by_number = || self.flow.cmp(&other.flow);
-        self.deadline.cmp(&other.deadline).then_with(by_rest).then_with(by_number).is_lt()
+        self.deadline.cmp(&other.deadline).then_with(by_remaining).then_with(by_number).is_lt()
     }
 }
 
-/// The state of one port; rates in bytes a second.
+/// State of one port; rates in bytes per second.
 struct Pdq {
     config: Config,
-    me: u16,
-    line: f64,
-    /// C: what flows may send together.
+    router_id: u16,
+    link_rate: f64,
+    /// C: total rate that flows may send at.
     capacity: f64,
-    /// The flows it knows, the most critical first.
-    list: Vec<Entry>,
-    /// Mean round-trip time of the listed flows, in seconds.
+    /// Listed flows, the most critical first.
+    list: Vec<ListedFlow>,
+    /// Mean RTT of the listed flows, in seconds.
     rtt: f64,
-    /// The paused flow that was let go last, and when.
-    let_go: Option<(FlowNumber, Time)>,
-    /// Flows that found no place in the list since the last tick.
+    /// Flow that was resumed last, and the time.
+    last_resumed: Option<(FlowNumber, Time)>,
+    /// Flows that did not fit into the list since the last tick.
     unlisted: Vec<FlowNumber>,
-    /// What each of them may send.
+    /// Rate of each unlisted flow.
     share: f64,
     next_tick: Time,
 }
@@ -111,36 +112,36 @@ struct Pdq {
 impl Router for Pdq {
     fn on_arrival(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
         if packet.kind == Kind::Fin {
-            self.forget(packet.flow);
+            self.remove(packet.flow);
             return;
         }
         let Header::Pdq { grant, remaining, rtt } = packet.header() else { return };
-        let (wanted, paused_by) = match grant {
+        let (requested, paused_by) = match grant {
             Grant::Rate(rate) => (f64::from(rate), None),
-            Grant::Pause { by, .. } if by != self.me => {
-                self.forget(packet.flow);
+            Grant::Pause { by, .. } if by != self.router_id => {
+                self.remove(packet.flow);
                 return;
             }
             Grant::Pause { by, .. } => (flow_info.line_rate.bps() / 8.0, Some(by)),
         };
-        let known = self.place(packet.flow).map(|place| self.list.remove(place));
-        let entry = Entry {
+        let previous = self.position(packet.flow).map(|position| self.list.remove(position));
+        let entry = ListedFlow {
             flow: packet.flow,
             deadline: flow_info.deadline,
             remaining,
             rtt,
-            rate: known.map_or(0.0, |known| known.rate),
-            paused_by: known.map_or(paused_by, |known| known.paused_by),
-            heard: now,
+            rate: previous.map_or(0.0, |previous| previous.rate),
+            paused_by: previous.map_or(paused_by, |previous| previous.paused_by),
+            last_seen: now,
         };
-        let granted = match self.enter(entry, known.is_some()) {
-            Some(place) => self.judge(place, wanted, now),
-            None => self.share_with(packet.flow).min(wanted),
+        let granted = match self.insert(entry, previous.is_some()) {
+            Some(position) => self.allocate(position, requested, now),
+            None => self.unlisted_share(packet.flow).min(requested),
         };
         let grant = if granted > 0.0 {
             Grant::Rate(granted as f32)
         } else {
-            Grant::Pause { by: self.me, probe_after: 0 }
+            Grant::Pause { by: self.router_id, probe_after: 0 }
         };
         packet.write_feedback(grant.number());
     }
@@ -154,17 +155,17 @@ impl Router for Pdq {
             Header::Ack { feedback, .. } if feedback != 0.0 => Grant::of(feedback),
             _ => return,
         };
-        let Some(place) = self.place(packet.flow) else { return };
-        let entry = &mut self.list[place];
+        let Some(position) = self.position(packet.flow) else { return };
+        let entry = &mut self.list[position];
         match grant {
             Grant::Rate(rate) => (entry.rate, entry.paused_by) = (f64::from(rate), None),
-            Grant::Pause { by, .. } if by != self.me => {
-                self.list.remove(place);
+            Grant::Pause { by, .. } if by != self.router_id => {
+                self.list.remove(position);
             }
             Grant::Pause { by, probe_after } => {
                 (entry.rate, entry.paused_by) = (0.0, Some(by));
                 if self.config.suppressed_probing {
-                    let fifths = u8::try_from(FIFTHS_A_PLACE * place).unwrap_or(u8::MAX);
+                    let fifths = u8::try_from(PROBE_STEP_FIFTHS * position).unwrap_or(u8::MAX);
                     let probe_after = probe_after.max(fifths);
                     packet.write_feedback(Grant::Pause { by, probe_after }.number());
                 }
@@ -176,22 +177,22 @@ impl Router for Pdq {
         self.next_tick
     }
 
-    /// The rate controller ([pdq12] §3), every two round trips.
+    /// Rate controller ([pdq12] §3), every two RTTs.
     fn on_tick(&mut self, view: PortView) {
-        let silent = Duration::from_seconds(SILENT_ROUND_TRIPS * self.rtt);
-        self.list.retain(|entry| view.now.since(entry.heard) <= silent);
-        let told = self.list.iter().filter(|entry| entry.rtt > 0.0);
-        let (sum, count) =
-            told.fold((0.0, 0.0), |(sum, count), entry| (sum + f64::from(entry.rtt), count + 1.0));
+        let timeout = Duration::from_seconds(TIMEOUT_RTTS * self.rtt);
+        self.list.retain(|entry| view.now.since(entry.last_seen) <= timeout);
+        let with_rtt = self.list.iter().filter(|entry| entry.rtt > 0.0);
+        let (sum, count) = with_rtt
+            .fold((0.0, 0.0), |(sum, count), entry| (sum + f64::from(entry.rtt), count + 1.0));
         if count > 0.0 {
             self.rtt = sum / count;
         }
         let span = 2.0 * self.rtt;
-        self.capacity = (self.line - view.backlog as f64 / span).max(0.0);
+        self.capacity = (self.link_rate - view.backlog as f64 / span).max(0.0);
         self.unlisted.sort_unstable();
         self.unlisted.dedup();
         let left = self.capacity - self.list.iter().map(|entry| entry.rate).sum::<f64>();
-        self.share = self.worth(left / self.unlisted.len().max(1) as f64);
+        self.share = self.zero_if_small(left / self.unlisted.len().max(1) as f64);
         self.unlisted.clear();
         self.next_tick = view.now + Duration::from_seconds(span);
     }
@@ -207,63 +208,66 @@ impl Router for Pdq {
 }
 
 impl Pdq {
-    fn place(&self, flow: FlowNumber) -> Option<usize> {
+    fn position(&self, flow: FlowNumber) -> Option<usize> {
         self.list.iter().position(|entry| entry.flow == flow)
     }
 
-    fn forget(&mut self, flow: FlowNumber) {
-        if let Some(place) = self.place(flow) {
-            self.list.remove(place);
+    fn remove(&mut self, flow: FlowNumber) {
+        if let Some(position) = self.position(flow) {
+            self.list.remove(position);
         }
     }
 
-    /// The rate, or nothing if that is not worth having.
-    fn worth(&self, rate: f64) -> f64 {
-        if rate < LEAST_SHARE * self.line { 0.0 } else { rate }
+    /// Returns the rate, or 0 if it is too small to be granted.
+    fn zero_if_small(&self, rate: f64) -> f64 {
+        if rate < MIN_SHARE * self.link_rate { 0.0 } else { rate }
     }
 
-    /// Puts a flow in its place; none if the list is full of more critical ones. It holds twice as many
-    /// as are sending ([pdq12] §3).
-    fn enter(&mut self, entry: Entry, was_listed: bool) -> Option<usize> {
+    /// Inserts a flow by criticality. Returns its position, or `None` if the list is full of more
+    /// critical flows. The list holds twice the number of sending flows ([pdq12] §3).
+    fn insert(&mut self, entry: ListedFlow, was_listed: bool) -> Option<usize> {
         let sending = self.list.iter().filter(|other| other.rate > 0.0).count();
-        let room = (2 * sending.max(1)).min(self.config.most_flows as usize);
-        let place = self.list.partition_point(|other| other.is_before(&entry));
-        if !was_listed && place >= room {
+        let limit = (2 * sending.max(1)).min(self.config.most_flows as usize);
+        let position = self.list.partition_point(|other| other.is_before(&entry));
+        if !was_listed && position >= limit {
             return None;
         }
-        self.list.insert(place, entry);
+        self.list.insert(position, entry);
         if !was_listed {
-            self.list.truncate(room);
+            self.list.truncate(limit);
         }
-        Some(place)
+        Some(position)
     }
 
-    /// What the flow at a place may send; 0 pauses it.
-    fn judge(&mut self, place: usize, wanted: f64, now: Time) -> f64 {
-        let rate = self.worth(self.available(place)).min(wanted);
-        let Entry { flow, paused_by, .. } = self.list[place];
-        let window = self.config.dampening;
+    /// Returns the rate of the flow at a position; 0 pauses it.
+    fn allocate(&mut self, position: usize, requested: f64, now: Time) -> f64 {
+        let rate = self.zero_if_small(self.available_bandwidth(position)).min(requested);
+        let ListedFlow { flow, paused_by, .. } = self.list[position];
+        let dampening = self.config.dampening;
         let is_dampened = paused_by.is_some()
-            && self.let_go.is_some_and(|(other, when)| other != flow && now.since(when) < window);
+            && self
+                .last_resumed
+                .is_some_and(|(other, when)| other != flow && now.since(when) < dampening);
         if rate > 0.0 && !is_dampened {
             if paused_by.is_some() {
-                self.let_go = Some((flow, now));
+                self.last_resumed = Some((flow, now));
             }
             return rate;
         }
-        self.list[place].paused_by = Some(self.me);
+        self.list[position].paused_by = Some(self.router_id);
         0.0
     }
 
-    /// What the flows before a place leave, but for those that are about to end ([pdq12] algorithm 2).
-    fn available(&self, place: usize) -> f64 {
-        let most = self.config.early_start;
-        let (mut ending, mut taken) = (0.0, 0.0);
-        for entry in &self.list[..place] {
+    /// Returns the bandwidth left by the more critical flows, except those that are about to end
+    /// ([pdq12] algorithm 2).
+    fn available_bandwidth(&self, position: usize) -> f64 {
+        let early_start = self.config.early_start;
+        let (mut ending_rtts, mut taken) = (0.0, 0.0);
+        for entry in &self.list[..position] {
             let rtt = if entry.rtt > 0.0 { f64::from(entry.rtt) } else { self.rtt };
-            let rest = f64::from(entry.remaining) / rtt;
-            if rest < most && ending < most {
-                ending += rest;
+            let remaining_rtts = f64::from(entry.remaining) / rtt;
+            if remaining_rtts < early_start && ending_rtts < early_start {
+                ending_rtts += remaining_rtts;
             } else {
                 taken += entry.rate;
             }
@@ -271,8 +275,8 @@ impl Pdq {
         (self.capacity - taken).max(0.0)
     }
 
-    /// What a flow outside the list may send ([pdq12] §3: as RCP shares out what is left).
-    fn share_with(&mut self, flow: FlowNumber) -> f64 {
+    /// Returns the rate of a flow outside the list ([pdq12] §3: RCP with the remaining capacity).
+    fn unlisted_share(&mut self, flow: FlowNumber) -> f64 {
         self.unlisted.push(flow);
         self.share
     }
@@ -286,8 +290,8 @@ mod tests {
     use crate::router::tests::{FLOW, PORT};
     use serde_json::json;
 
-    /// The line's rate in bytes a second, and a round trip in seconds.
-    const LINE: f32 = 125e6;
+    /// Link rate in bytes per second, and an RTT in seconds.
+    const LINK_RATE: f32 = 125e6;
     const RTT: f32 = 1e-4;
 
     fn router(config: &serde_json::Value) -> Box<dyn Router> {
@@ -298,12 +302,18 @@ mod tests {
         Time::ZERO + Duration::from_micros(us)
     }
 
-    /// Sends a packet of a flow with so many seconds left and a grant to a router at a time, and its ACK
-    /// back; says what the ACK brings.
-    fn ask_with(router: &mut dyn Router, flow: u32, rest: f32, grant: Grant, now: Time) -> Grant {
+    /// Sends a packet with `remaining` seconds and a grant through a router, and its ACK back.
+    /// Returns the grant in the ACK.
+    fn request_with(
+        router: &mut dyn Router,
+        flow: u32,
+        remaining: f32,
+        grant: Grant,
+        now: Time,
+    ) -> Grant {
         let format: Format = defaults();
         let flow_info = FlowInfo { flow: u64::from(flow), ..FLOW };
-        let header = Header::Pdq { grant, remaining: rest, rtt: RTT };
+        let header = Header::Pdq { grant, remaining: remaining, rtt: RTT };
         let mut packet = format.control(Kind::Data, flow, now).with_header(header);
         router.on_arrival(&mut packet, &flow_info, now);
         let feedback = packet.header().feedback();
@@ -313,30 +323,30 @@ mod tests {
         Grant::of(ack.header().feedback())
     }
 
-    fn ask(router: &mut dyn Router, flow: u32, rest: f32, us: u64) -> Grant {
-        ask_with(router, flow, rest, Grant::Rate(LINE), at(us))
+    fn request(router: &mut dyn Router, flow: u32, remaining: f32, us: u64) -> Grant {
+        request_with(router, flow, remaining, Grant::Rate(LINK_RATE), at(us))
     }
 
     const PAUSED: Grant = Grant::Pause { by: 7, probe_after: 1 };
 
     #[test]
-    fn the_shorter_flow_sends_and_the_longer_waits() {
+    fn the_shorter_flow_sends_and_the_longer_is_paused() {
         let mut router = router(&json!({}));
-        assert_eq!(ask(&mut *router, 0, 0.1, 0), Grant::Rate(LINE));
-        assert_eq!(ask(&mut *router, 1, 0.2, 1), PAUSED);
-        // A shorter one preempts, and the first learns of it with its next packet.
-        assert_eq!(ask(&mut *router, 2, 0.05, 2), Grant::Rate(LINE));
-        assert_eq!(ask(&mut *router, 0, 0.09, 3), PAUSED);
+        assert_eq!(request(&mut *router, 0, 0.1, 0), Grant::Rate(LINK_RATE));
+        assert_eq!(request(&mut *router, 1, 0.2, 1), PAUSED);
+        // A shorter flow preempts the first, which is paused at its next packet.
+        assert_eq!(request(&mut *router, 2, 0.05, 2), Grant::Rate(LINK_RATE));
+        assert_eq!(request(&mut *router, 0, 0.09, 3), PAUSED);
     }
 
     #[test]
-    fn a_deadline_goes_before_none_and_the_earlier_before_the_later() {
+    fn flows_with_deadlines_precede_others_in_order_of_deadlines() {
         let mut router = router(&json!({}));
         let format: Format = defaults();
         let mut grants = Vec::new();
         for (flow, deadline) in [(0, Time::NEVER), (1, at(900)), (2, at(500))] {
             let flow_info = FlowInfo { flow: u64::from(flow), deadline, ..FLOW };
-            let header = Header::Pdq { grant: Grant::Rate(LINE), remaining: 0.1, rtt: RTT };
+            let header = Header::Pdq { grant: Grant::Rate(LINK_RATE), remaining: 0.1, rtt: RTT };
             let mut packet = format.control(Kind::Data, flow, at(0)).with_header(header);
             router.on_arrival(&mut packet, &flow_info, at(0));
             grants.push(Grant::of(packet.header().feedback()));
@@ -347,72 +357,76 @@ mod tests {
                 at(0),
             );
         }
-        assert_eq!(grants, [Grant::Rate(LINE); 3], "each is more critical than those before");
+        assert_eq!(
+            grants,
+            [Grant::Rate(LINK_RATE); 3],
+            "each flow is more critical than the previous ones"
+        );
     }
 
     #[test]
-    fn the_next_starts_early_when_the_one_before_is_about_to_end() {
-        for (early_start, rest, expected) in [
-            (2.0, 1.9 * RTT, Grant::Rate(LINE)),
+    fn the_next_flow_starts_early_when_the_previous_is_about_to_end() {
+        for (early_start, remaining, expected) in [
+            (2.0, 1.9 * RTT, Grant::Rate(LINK_RATE)),
             (2.0, 2.1 * RTT, PAUSED),
             (0.0, 1.9 * RTT, PAUSED),
         ] {
             let mut router = router(&json!({ "early_start": early_start }));
-            ask(&mut *router, 0, rest, 0);
-            assert_eq!(ask(&mut *router, 1, 0.2, 1), expected, "{early_start}, {rest}");
+            request(&mut *router, 0, remaining, 0);
+            assert_eq!(request(&mut *router, 1, 0.2, 1), expected, "{early_start}, {remaining}");
         }
     }
 
     #[test]
-    fn the_end_of_a_flow_lets_one_paused_flow_go_at_a_time() {
+    fn the_end_of_a_flow_resumes_paused_flows_one_at_a_time() {
         let mut router = router(&json!({}));
-        ask(&mut *router, 0, 0.1, 0);
+        request(&mut *router, 0, 0.1, 0);
         for flow in [1, 2] {
-            ask(&mut *router, flow, 0.1 + 0.01 * flow as f32, 1);
+            request(&mut *router, flow, 0.1 + 0.01 * flow as f32, 1);
         }
         let format: Format = defaults();
         router.on_arrival(&mut format.control(Kind::Fin, 0, at(2)), &FLOW, at(2));
         let probe = |router: &mut dyn Router, flow: u32, us| {
             let pause = Grant::Pause { by: 7, probe_after: 0 };
-            ask_with(router, flow, 0.1 + 0.01 * flow as f32, pause, at(us))
+            request_with(router, flow, 0.1 + 0.01 * flow as f32, pause, at(us))
         };
-        assert_eq!(probe(&mut *router, 2, 3), Grant::Rate(LINE), "it asks first");
+        assert_eq!(probe(&mut *router, 2, 3), Grant::Rate(LINK_RATE), "the first probe");
         assert!(matches!(probe(&mut *router, 1, 5), Grant::Pause { .. }), "dampened");
-        assert_eq!(probe(&mut *router, 1, 20), Grant::Rate(LINE), "it is the more critical");
-        assert!(matches!(ask(&mut *router, 2, 0.12, 21), Grant::Pause { .. }));
+        assert_eq!(probe(&mut *router, 1, 20), Grant::Rate(LINK_RATE), "the more critical flow");
+        assert!(matches!(request(&mut *router, 2, 0.12, 21), Grant::Pause { .. }));
     }
 
     #[test]
-    fn a_flow_that_another_router_pauses_holds_nobody_back() {
+    fn a_flow_paused_by_another_router_does_not_block_others() {
         let mut router = router(&json!({}));
-        ask(&mut *router, 0, 0.1, 0);
+        request(&mut *router, 0, 0.1, 0);
         let elsewhere = Grant::Pause { by: 3, probe_after: 0 };
-        assert_eq!(ask_with(&mut *router, 0, 0.1, elsewhere, at(1)), elsewhere);
-        assert_eq!(ask(&mut *router, 1, 0.2, 2), Grant::Rate(LINE));
+        assert_eq!(request_with(&mut *router, 0, 0.1, elsewhere, at(1)), elsewhere);
+        assert_eq!(request(&mut *router, 1, 0.2, 2), Grant::Rate(LINK_RATE));
     }
 
     #[test]
-    fn a_flow_that_falls_silent_is_forgotten() {
+    fn silent_flows_are_removed() {
         let mut router = router(&json!({ "initial_rtt": "100 us" }));
-        ask(&mut *router, 0, 0.1, 0);
+        request(&mut *router, 0, 0.1, 0);
         while router.next_tick() < at(4_900) {
             let now = router.next_tick();
             router.on_tick(PortView { now, backlog: 0 });
         }
-        assert_eq!(ask(&mut *router, 1, 0.2, 4_900), PAUSED);
+        assert_eq!(request(&mut *router, 1, 0.2, 4_900), PAUSED);
         while router.next_tick() < at(5_500) {
             let now = router.next_tick();
             router.on_tick(PortView { now, backlog: 0 });
         }
-        assert_eq!(ask(&mut *router, 1, 0.2, 5_500), Grant::Rate(LINE));
+        assert_eq!(request(&mut *router, 1, 0.2, 5_500), Grant::Rate(LINK_RATE));
     }
 
     #[test]
-    fn what_waits_is_taken_off_the_capacity_over_two_round_trips() {
+    fn the_backlog_reduces_the_capacity_over_two_rtts() {
         let mut router = router(&json!({ "initial_rtt": "100 us" }));
         router.on_tick(PortView { now: at(200), backlog: 5_000 });
         // 5 KB in 200 us are 25 MB/s.
-        assert_eq!(ask(&mut *router, 0, 0.1, 201), Grant::Rate(100e6));
+        assert_eq!(request(&mut *router, 0, 0.1, 201), Grant::Rate(100e6));
         let gauges: Vec<_> = router.gauges().into_iter().map(|gauge| gauge.1).collect();
         assert_eq!(gauges, [8e8, 1.0, 1.0]);
     }

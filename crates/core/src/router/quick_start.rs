@@ -1,7 +1,7 @@
-//! Quick-Start's router: approves starting rates from what the link has to spare.
+//! Quick-Start router: approves initial rates from the unused capacity of the link.
 //!
-//! Source: RFC 4782 §3.3 and Appendix E: the largest share of the link that was in use lately, and what has
-//! been approved and has perhaps not come yet, are not to spare.
+//! Source: RFC 4782 §3.3 and Appendix E. The unused capacity excludes the largest recent
+//! utilisation and the rates approved recently, whose packets may not have arrived yet.
 
 use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
@@ -10,74 +10,75 @@ use crate::base::units::{Duration, Rate, Time};
 use crate::model::packet::{Header, Packet};
 
 crate::parameters! {
-    /// Quick-Start's router: approves what is asked for as far as the link was not in use lately and
-    /// has not been promised (RFC 4782).
+    /// Quick-Start router: approves requested rates up to the capacity that was recently neither
+    /// used nor approved (RFC 4782).
     pub struct Config {
-        /// Share of the link's rate up to which it may be in use by what is approved.
+        /// Utilisation up to which rates are approved, as a fraction of the link rate.
         pub threshold: f64 = 0.9, where positive_fraction;
-        /// How long use is measured for. The larger of the last two measurements counts, and what was
-        /// approved since the first of them; to be about a round trip.
+        /// Measurement interval of the utilisation, about an RTT. The larger of the last two
+        /// measurements counts, and all rates approved since the start of the first of them.
         pub interval: Duration = Duration::from_millis(150), where positive;
     }
 }
 
-/// The least rate that can be asked for is twice this (RFC 4782 §3.1).
-const UNIT: Rate = Rate(40_000);
+/// Half of the smallest rate that can be requested (RFC 4782 §3.1).
+const BASE_RATE: Rate = Rate(40_000);
 
-/// The largest code.
-const MOST: u8 = 15;
+/// Largest code of a rate request.
+const MAX_CODE: u8 = 15;
 
-/// The largest code whose rate is no more than `rate`; 0 if none is.
+/// Returns the code of the largest rate that does not exceed `rate`; 0 if there is none.
 pub fn encode_rate(rate: Rate) -> u8 {
-    (rate.0 / UNIT.0).checked_ilog2().map_or(0, |code| code.min(u32::from(MOST)) as u8)
+    (rate.0 / BASE_RATE.0).checked_ilog2().map_or(0, |code| code.min(u32::from(MAX_CODE)) as u8)
 }
 
-/// The rate that a code asks for or approves; none for 0.
+/// Returns the rate of a code; `None` for 0.
 pub fn decode_rate(code: u8) -> Option<Rate> {
-    (code > 0).then(|| Rate(UNIT.0 << code.min(MOST)))
+    (code > 0).then(|| Rate(BASE_RATE.0 << code.min(MAX_CODE)))
 }
 
 impl RouterKind for Config {
     fn build(&self, port: PortInfo, _random: Random) -> Box<dyn Router> {
         Box::new(QuickStart {
-            line: port.rate.bps(),
+            link_rate: port.rate.bps(),
             threshold: self.threshold,
             interval: self.interval,
             arrived: 0,
-            used: [0.0; 2],
+            utilisation: [0.0; 2],
             approved: [0.0; 2],
             next_tick: Time::ZERO + self.interval,
         })
     }
 }
 
-/// The state of one port; rates in bits a second.
+/// State of one port; rates in bits per second.
 struct QuickStart {
-    line: f64,
+    link_rate: f64,
     threshold: f64,
     interval: Duration,
-    /// Bytes that came in this interval.
+    /// Bytes that arrived in this interval.
     arrived: u64,
-    /// The rates at which bytes came in the last two intervals, the newest first.
-    used: [f64; 2],
-    /// What was approved in this interval and in the last.
+    /// Arrival rates in the last two intervals, the newest first.
+    utilisation: [f64; 2],
+    /// Sums of the rates approved in this and in the last interval.
     approved: [f64; 2],
     next_tick: Time,
 }
 
 impl QuickStart {
-    fn spare(&self) -> f64 {
-        // What has come already counts as if it came over a whole interval.
-        let now = self.arrived as f64 * 8.0 / self.interval.seconds();
-        let used = self.used[0].max(self.used[1]).max(now);
-        (self.threshold * self.line - used - self.approved[0] - self.approved[1]).max(0.0)
+    fn spare_rate(&self) -> f64 {
+        // Bytes of the current interval count as if they had arrived over a whole interval.
+        let current = self.arrived as f64 * 8.0 / self.interval.seconds();
+        let utilisation = self.utilisation[0].max(self.utilisation[1]).max(current);
+        (self.threshold * self.link_rate - utilisation - self.approved[0] - self.approved[1])
+            .max(0.0)
     }
 }
 
 impl Router for QuickStart {
     fn on_arrival(&mut self, packet: &mut Packet, _flow_info: &FlowInfo, _now: Time) {
         if let Header::QuickStart { code } = packet.header() {
-            let code = code.min(encode_rate(Rate(self.spare() as u64)));
+            let code = code.min(encode_rate(Rate(self.spare_rate() as u64)));
             self.approved[0] += decode_rate(code).map_or(0.0, Rate::bps);
             *packet = packet.with_header(Header::QuickStart { code });
         }
@@ -89,14 +90,15 @@ impl Router for QuickStart {
     }
 
     fn on_tick(&mut self, view: PortView) {
-        self.used = [self.arrived as f64 * 8.0 / self.interval.seconds(), self.used[0]];
+        self.utilisation =
+            [self.arrived as f64 * 8.0 / self.interval.seconds(), self.utilisation[0]];
         self.approved = [0.0, self.approved[0]];
         self.arrived = 0;
         self.next_tick = view.now + self.interval;
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("spare_bps", self.spare())]
+        vec![("spare_bps", self.spare_rate())]
     }
 }
 
@@ -109,7 +111,7 @@ mod tests {
     use crate::router::tests::{FLOW, PORT};
     use serde_json::json;
 
-    fn ask(router: &mut dyn Router, code: u8) -> u8 {
+    fn request(router: &mut dyn Router, code: u8) -> u8 {
         let format: Format = defaults();
         let syn = format.control(Kind::Syn, 0, Time::ZERO);
         let mut syn = syn.with_header(Header::QuickStart { code });
@@ -131,25 +133,25 @@ mod tests {
             assert_eq!(encode_rate(Rate(bps)), code, "{bps}");
         }
         assert_eq!((decode_rate(0), decode_rate(1)), (None, Some(Rate(80_000))));
-        (1..=MOST).for_each(|code| assert_eq!(encode_rate(decode_rate(code).unwrap()), code));
+        (1..=MAX_CODE).for_each(|code| assert_eq!(encode_rate(decode_rate(code).unwrap()), code));
     }
 
     #[test]
-    fn only_what_is_neither_used_nor_promised_is_approved() {
+    fn only_unused_and_unapproved_capacity_is_approved() {
         let config = Config::read(&json!({ "threshold": 1, "interval": "100 ms" })).unwrap();
         let mut router = config.build(PORT, Random::new(1, "router"));
-        // Of 1 Gb/s: 655, 328, 10.2 of the 17 that are left; what is asked for and no more.
-        assert_eq!([ask(&mut *router, 15), ask(&mut *router, 12)], [14, 12]);
+        // Of the free 1000 Mb/s, 655 are approved, then 164 of the remaining 345, as requested.
+        assert_eq!([request(&mut *router, 15), request(&mut *router, 12)], [14, 12]);
         let tick = |router: &mut dyn Router| {
             let now = router.next_tick();
             router.on_tick(PortView { now, backlog: 0 });
         };
         tick(&mut *router);
-        assert_eq!(ask(&mut *router, 15), 12, "promises hold for another interval");
+        assert_eq!(request(&mut *router, 15), 12, "approvals count for another interval");
         tick(&mut *router);
         tick(&mut *router);
         tick(&mut *router);
-        // 90 % in use, and still counted an interval later.
+        // 90 % utilisation, which counts for another interval.
         let format = Format { ack: Bytes(45_000), ..defaults() };
         (0..250).for_each(|_| {
             let mut data = format.control(Kind::Data, 0, Time::ZERO);
@@ -157,9 +159,9 @@ mod tests {
         });
         tick(&mut *router);
         tick(&mut *router);
-        assert_eq!(ask(&mut *router, 15), 11);
+        assert_eq!(request(&mut *router, 15), 11);
         tick(&mut *router);
         tick(&mut *router);
-        assert_eq!(ask(&mut *router, 15), 14);
+        assert_eq!(request(&mut *router, 15), 14);
     }
 }

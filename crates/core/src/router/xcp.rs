@@ -1,9 +1,10 @@
-//! XCP's router: divides spare capacity over packets as changes of their flows' throughput.
+//! XCP's router: distributes spare capacity over packets as changes of the throughput of their
+//! flows.
 //!
-//! Sources: [xcp02] §3.5; the internet-draft of the protocol and its ns-2 module, which state the same
-//! rule in throughput instead of windows: what the paper gives to a flow's window, divided by its
-//! round-trip time, is a change proportional to the time between the flow's packets (its round-trip time
-//! over its window), and what it takes is one proportional to the packet's size.
+//! Sources: [xcp02] §3.5; the Internet-Draft of the protocol and its ns-2 module, which express the
+//! algorithm in throughput instead of windows. Positive feedback of a packet, the increase of the
+//! window divided by the RTT, is proportional to the time between the flow's packets (RTT over
+//! window). Negative feedback is proportional to the packet size.
 
 use super::{FlowInfo, PortInfo, PortView, Router, RouterKind};
 use crate::base::random::Random;
@@ -12,47 +13,48 @@ use crate::base::units::{Duration, Rate, Time};
 use crate::model::packet::{Header, Packet};
 
 crate::choices! {
-    /// How feedback is handed out.
-    pub enum Rule {
-        /// As the paper has it: every packet gets its share of what was measured in the last interval,
-        /// however many packets come in this one.
+    /// Distribution of feedback over packets.
+    pub enum FeedbackRule {
+        /// As in the paper: the feedback per packet follows from the last interval, for any number
+        /// of packets in this interval.
         Published = "published",
-        /// As the later draft has it: no more is handed out in an interval than there is.
+        /// As in the later draft: the total feedback of an interval is limited.
         Residue = "residue",
     }
 }
 
 crate::parameters! {
-    /// XCP's router: hands out spare capacity, and moves a tenth of the traffic from flow to flow, as
-    /// feedback in packets' headers ([xcp02]).
+    /// XCP's router: distributes spare capacity, and shuffles a tenth of the traffic among flows,
+    /// by feedback in packet headers ([xcp02]).
     pub struct Config {
         /// Gain of the spare capacity ([xcp02]: 0.4).
         pub alpha: f64 = 0.4, where positive;
-        /// Gain of the queue ([xcp02]: 0.226, which is alpha squared times the root of 2).
+        /// Gain of the queue ([xcp02]: 0.226, which is sqrt(2) alpha^2).
         pub beta: f64 = 0.226, where positive;
-        /// Share of the traffic that is moved from flow to flow in each interval ([xcp02]: 0.1).
+        /// Fraction of the traffic that is shuffled among flows per control interval ([xcp02]:
+        /// 0.1).
         pub gamma: f64 = 0.1, where positive_fraction;
-        /// How feedback is handed out.
-        pub rule: Rule = Rule::Residue;
-        /// The first interval, and the one after an interval without packets that carry a round-trip
-        /// time (ns-2: 50 ms).
+        /// Distribution of feedback over packets.
+        pub rule: FeedbackRule = FeedbackRule::Residue;
+        /// First control interval, and the one that follows an interval without packets that carry
+        /// an RTT (ns-2: 50 ms).
         pub initial_interval: Duration = Duration::from_millis(50), where positive;
     }
 }
 
-/// Round-trip times above this count as this (draft and ns-2).
-const MOST_RTT: f64 = 1.0;
-/// The least control interval, the least span over which the least queue is sought, and the least first
-/// interval, in seconds (ns-2).
-const LEAST: f64 = 1e-3;
-const LEAST_SPAN: f64 = 2e-3;
-const LEAST_FIRST: f64 = 4e-3;
+/// Upper bound on RTTs in packets, in seconds (draft and ns-2).
+const MAX_RTT: f64 = 1.0;
+/// Lower bounds, in seconds, on the control interval, on the interval of the minimum queue and on
+/// the first intervals (ns-2).
+const MIN_CONTROL_INTERVAL: f64 = 1e-3;
+const MIN_QUEUE_INTERVAL: f64 = 2e-3;
+const MIN_INITIAL_INTERVAL: f64 = 4e-3;
 
 impl Config {
-    fn open(&self, rate: Rate, mut random: Random) -> Xcp {
+    fn build_for(&self, rate: Rate, mut random: Random) -> Xcp {
         let interval = self.initial_interval.seconds();
-        // ns-2 starts each router's clocks at times of their own.
-        let mut first = |span: f64| random.normal(span, 0.2 * span).max(LEAST_FIRST);
+        // ns-2 starts the clocks of each router at random times.
+        let mut first = |span: f64| random.normal(span, 0.2 * span).max(MIN_INITIAL_INTERVAL);
         let (ends, span) = (first(interval), first(interval / 2.0));
         Xcp {
             alpha: self.alpha,
@@ -67,73 +69,73 @@ impl Config {
             bytes: 0.0,
             spacing: 0.0,
             rtt_spacing: 0.0,
-            give: Pool::default(),
-            take: Pool::default(),
-            queue: 0.0,
-            least: 0.0,
-            span_ends: Time::ZERO + Duration::from_seconds(span),
+            positive: FeedbackPool::default(),
+            negative: FeedbackPool::default(),
+            persistent_queue: 0.0,
+            min_queue: 0.0,
+            queue_interval_ends: Time::ZERO + Duration::from_seconds(span),
         }
     }
 }
 
 impl RouterKind for Config {
     fn build(&self, port: PortInfo, random: Random) -> Box<dyn Router> {
-        Box::new(self.open(port.rate, random))
+        Box::new(self.build_for(port.rate, random))
     }
 
     fn warning(&self) -> Option<String> {
-        // [xcp02] theorem 1; beta may stray a little from the rule, whose constant is rounded.
-        let most = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
-        let rule = self.alpha * self.alpha * std::f64::consts::SQRT_2;
-        let is_stable = self.alpha < most && (self.beta / rule - 1.0).abs() < 0.05;
+        // [xcp02] theorem 1. The tolerance of beta covers its rounded constant.
+        let alpha_limit = std::f64::consts::PI / (4.0 * std::f64::consts::SQRT_2);
+        let stable_beta = self.alpha * self.alpha * std::f64::consts::SQRT_2;
+        let is_stable = self.alpha < alpha_limit && (self.beta / stable_beta - 1.0).abs() < 0.05;
         (!is_stable).then(|| {
             format!(
-                "router: alpha = {}, beta = {} is not known to be stable: XCP's analysis asks for alpha \
-                 below {most:.3} and beta = {rule:.3} for this alpha",
+                "router: alpha = {}, beta = {} is not known to be stable: XCP's analysis requires alpha \
+                 below {alpha_limit:.3} and beta = {stable_beta:.3} for this alpha",
                 self.alpha, self.beta
             )
         })
     }
 }
 
-/// Throughput to hand out in this interval, and each packet's share of it.
+/// Feedback to distribute in this interval, as a change of throughput.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pool {
-    left: f64,
-    share: f64,
+struct FeedbackPool {
+    residue: f64,
+    scale: f64,
 }
 
-impl Pool {
-    fn of(amount: f64, parts: f64) -> Self {
-        Self { left: amount, share: if parts > 0.0 { amount / parts } else { 0.0 } }
+impl FeedbackPool {
+    fn new(amount: f64, parts: f64) -> Self {
+        Self { residue: amount, scale: if parts > 0.0 { amount / parts } else { 0.0 } }
     }
 }
 
-/// The state of one port; bytes and seconds.
+/// State of one port, in bytes and seconds.
 struct Xcp {
     alpha: f64,
     beta: f64,
     gamma: f64,
-    rule: Rule,
+    rule: FeedbackRule,
     capacity: f64,
     initial_interval: f64,
-    /// Mean round-trip time.
+    /// Mean RTT.
     rtt: f64,
-    /// The control interval, and when it ends.
+    /// Length and end of the control interval.
     interval: f64,
     interval_ends: Time,
-    /// Sums over the packets of this interval: bytes, times between packets, those times round-trip
-    /// times.
+    /// Sums over the packets of this interval: bytes, times between packets, and the latter times
+    /// RTTs.
     bytes: f64,
     spacing: f64,
     rtt_spacing: f64,
-    /// What this interval gives to packets, and what it takes.
-    give: Pool,
-    take: Pool,
-    /// The persistent queue, the least in this span so far, and when the span ends.
-    queue: f64,
-    least: f64,
-    span_ends: Time,
+    /// Positive and negative feedback of this interval.
+    positive: FeedbackPool,
+    negative: FeedbackPool,
+    /// Persistent queue, minimum queue in the current queue interval, and the end of this interval.
+    persistent_queue: f64,
+    min_queue: f64,
+    queue_interval_ends: Time,
 }
 
 impl Router for Xcp {
@@ -143,16 +145,16 @@ impl Router for Xcp {
             && rtt > 0.0
         {
             self.spacing += f64::from(spacing);
-            self.rtt_spacing += f64::from(rtt).min(MOST_RTT) * f64::from(spacing);
+            self.rtt_spacing += f64::from(rtt).min(MAX_RTT) * f64::from(spacing);
         }
     }
 
     fn on_departure(&mut self, packet: &mut Packet, view: PortView) {
-        self.least = self.least.min(view.backlog as f64);
+        self.min_queue = self.min_queue.min(view.backlog as f64);
         let bytes = f64::from(packet.bytes);
         if let Header::Xcp { rtt, spacing, feedback } = packet.header() {
             let allotted = if rtt > 0.0 {
-                self.allot(f64::from(spacing), bytes, f64::from(feedback)) as f32
+                self.feedback(f64::from(spacing), bytes, f64::from(feedback)) as f32
             } else {
                 feedback.min(0.0)
             };
@@ -161,30 +163,30 @@ impl Router for Xcp {
     }
 
     fn next_tick(&self) -> Time {
-        self.interval_ends.min(self.span_ends)
+        self.interval_ends.min(self.queue_interval_ends)
     }
 
     fn on_tick(&mut self, view: PortView) {
-        if self.span_ends <= view.now {
-            self.queue = self.least;
-            self.least = view.backlog as f64;
-            let span = ((self.rtt - self.least / self.capacity) / 2.0).max(LEAST_SPAN);
-            self.span_ends = view.now + Duration::from_seconds(span);
+        if self.queue_interval_ends <= view.now {
+            self.persistent_queue = self.min_queue;
+            self.min_queue = view.backlog as f64;
+            let span = ((self.rtt - self.min_queue / self.capacity) / 2.0).max(MIN_QUEUE_INTERVAL);
+            self.queue_interval_ends = view.now + Duration::from_seconds(span);
         }
         if self.interval_ends <= view.now {
-            self.control();
+            self.end_control_interval();
             self.interval_ends = view.now + Duration::from_seconds(self.interval);
         }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("persistent_queue_bytes", self.queue)]
+        vec![("persistent_queue_bytes", self.persistent_queue)]
     }
 }
 
 impl Xcp {
-    /// The end of an interval: what the next one gives and takes.
-    fn control(&mut self) {
+    /// Computes the feedback of the next control interval.
+    fn end_control_interval(&mut self) {
         let input = self.bytes / self.interval;
         self.rtt = if self.spacing > 0.0 {
             self.rtt_spacing / self.spacing
@@ -193,38 +195,39 @@ impl Xcp {
         };
         if self.bytes > 0.0 {
             // [xcp02] eq. 1 over the interval, and the shuffled traffic of §3.5.2.
-            let spare = self.alpha * (self.capacity - input) - self.beta * self.queue / self.rtt;
+            let spare =
+                self.alpha * (self.capacity - input) - self.beta * self.persistent_queue / self.rtt;
             let shuffled = (self.gamma * input - spare.abs()).max(0.0);
-            self.give = Pool::of(spare.max(0.0) + shuffled, self.spacing);
-            self.take = Pool::of((-spare).max(0.0) + shuffled, self.bytes);
+            self.positive = FeedbackPool::new(spare.max(0.0) + shuffled, self.spacing);
+            self.negative = FeedbackPool::new((-spare).max(0.0) + shuffled, self.bytes);
         }
         (self.bytes, self.spacing, self.rtt_spacing) = (0.0, 0.0, 0.0);
-        self.interval = self.rtt.max(LEAST);
+        self.interval = self.rtt.max(MIN_CONTROL_INTERVAL);
     }
 
-    /// The change of throughput for a packet whose sender wishes for `wished`.
-    fn allot(&mut self, spacing: f64, bytes: f64, wished: f64) -> f64 {
-        let (give, take) = (self.give.share * spacing, self.take.share * bytes);
-        if self.rule == Rule::Published {
-            return wished.min(give - take);
+    /// Returns the change of throughput for a packet whose sender requests `desired`.
+    fn feedback(&mut self, spacing: f64, bytes: f64, desired: f64) -> f64 {
+        let (positive, negative) = (self.positive.scale * spacing, self.negative.scale * bytes);
+        if self.rule == FeedbackRule::Published {
+            return desired.min(positive - negative);
         }
-        let mut give = give.min(self.give.left);
-        let mut take = take.min(self.take.left);
-        let feedback = give - take;
-        if wished < feedback {
-            // What the sender does not want stays for others.
-            take = (take + feedback - wished).min(self.take.left);
-            give = wished + take;
+        let mut positive = positive.min(self.positive.residue);
+        let mut negative = negative.min(self.negative.residue);
+        let feedback = positive - negative;
+        if desired < feedback {
+            // Feedback that the sender does not use remains for others.
+            negative = (negative + feedback - desired).min(self.negative.residue);
+            positive = desired + negative;
         }
-        let draw = |pool: &mut Pool, amount: f64| {
-            pool.left = (pool.left - amount).max(0.0);
-            if pool.left == 0.0 {
-                pool.share = 0.0;
+        let draw = |pool: &mut FeedbackPool, amount: f64| {
+            pool.residue = (pool.residue - amount).max(0.0);
+            if pool.residue == 0.0 {
+                pool.scale = 0.0;
             }
         };
-        draw(&mut self.give, give);
-        draw(&mut self.take, take);
-        wished.min(feedback)
+        draw(&mut self.positive, positive);
+        draw(&mut self.negative, negative);
+        desired.min(feedback)
     }
 }
 
@@ -242,40 +245,41 @@ mod tests {
             .with_header(Header::Xcp { rtt, spacing, feedback: f32::INFINITY })
     }
 
-    /// The feedback that `go` equal packets get in the interval after one in which `came` filled a part of
-    /// a link of 1 Gb/s.
-    fn feedback(rule: &str, came: u32, go: u32) -> Vec<f64> {
+    /// Returns the feedback of `departures` equal packets in the interval that follows one with
+    /// `arrivals` packets, on a link of 1 Gb/s.
+    fn feedback(rule: &str, arrivals: u32, departures: u32) -> Vec<f64> {
         let config = Config::read(&json!({ "rule": rule })).unwrap();
-        let mut router = config.open(Rate::from_gbps(1), Random::new(1, "router"));
+        let mut router = config.build_for(Rate::from_gbps(1), Random::new(1, "router"));
         router.interval = 0.1;
-        for _ in 0..came {
+        for _ in 0..arrivals {
             router.on_arrival(&mut data(0.1, 0.01), &FLOW, Time::ZERO);
         }
-        router.control();
+        router.end_control_interval();
         let depart = |_| {
             let mut packet = data(0.1, 0.01);
             router.on_departure(&mut packet, PortView { now: Time::ZERO, backlog: 0 });
             f64::from(packet.header().feedback())
         };
-        (0..go).map(depart).collect()
+        (0..departures).map(depart).collect()
     }
 
     #[test]
-    fn spare_capacity_is_shared_and_with_residues_no_more_than_there_is() {
-        // 1000 packets in 100 ms are 10 MB/s of 125; 40 % of the rest is handed out over 1000 packets.
+    fn spare_capacity_is_shared_and_bounded_by_the_residue() {
+        // 1000 packets in 100 ms are 10 MB/s of 125 MB/s. 40 % of the rest is distributed over 1000
+        // packets.
         let expected = 0.4 * (125e6 - 10e6) / 1000.0;
         let published = feedback("published", 1000, 2000);
         for one in &published {
             assert!((one / expected - 1.0).abs() < 1e-4, "{one} is not {expected}");
         }
         let residue = feedback("residue", 1000, 2000);
-        let (sum, wanted) = (residue.iter().sum::<f64>(), expected * 1000.0);
-        assert!((sum / wanted - 1.0).abs() < 1e-3, "{sum} is not {wanted}");
+        let (sum, available) = (residue.iter().sum::<f64>(), expected * 1000.0);
+        assert!((sum / available - 1.0).abs() < 1e-3, "{sum} is not {available}");
         assert!(residue[1500].abs() < f64::EPSILON, "the pool is empty");
     }
 
     #[test]
-    fn gains_off_the_rule_are_warned_of() {
+    fn unstable_gains_give_a_warning() {
         let warning = |config| Config::read(&config).unwrap().warning();
         assert_eq!(warning(json!({})), None);
         assert!(warning(json!({ "alpha": 0.6 })).unwrap().contains("below 0.555"));

@@ -260,9 +260,9 @@ mod tests {
     #[test]
     fn unresponsive_traffic_is_dropped_at_the_rate_of_the_control_law() {
         let signals = overload(&mut codel(false), 2_000);
-        // Half of the packets depart in time: the n-th, after n ms, has waited n / 2 ms, rounded
-        // up. From the ninth on this exceeds the target. The first drop follows an interval later,
-        // and the next ones after interval / sqrt(count) and the wait for a departure.
+        // Of every two packets one remains queued: the n-th packet to depart, after n ms, has waited
+        // n / 2 ms, rounded up. From the ninth on this exceeds the target. The first drop follows an
+        // interval later, and each next one interval / sqrt(count) later, at a departure.
         let mut due_ms = 9.0 + 100.0;
         for (count, at) in (1..).zip(&signals) {
             let late_ms = at.seconds() * 1e3 - due_ms;
