@@ -1,5 +1,5 @@
-//! Where the time of flows goes, against cases worked out by hand and closed forms. That every account adds
-//! up is asserted in every run; that accounts change nothing is tried in `invariants.rs`.
+//! FCT breakdown against hand-computed cases and closed forms. Every run asserts that a breakdown
+//! adds up to the FCT; `invariants.rs` checks that recording it changes no result.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::common::two_switches::{A, B, C, ENDLESS, X, Y, two_switches};
 use crate::common::{assert_estimates, count, flows, graph, link, mean, run, with};
 use serde_json::{Value, json};
 
-/// Where the time of a flow went, in picoseconds: what is not zero, by name.
+/// FCT breakdown of a flow in picoseconds: non-zero components by name.
 type Told = BTreeMap<String, u64>;
 
-/// Runs a scenario with accounts; tells the flows' that have finished, in order.
+/// Runs a scenario with the FCT breakdown; returns those of the finished flows, in order.
 fn accounts(scenario: &Value) -> Vec<Told> {
     let mut results = run(&with(scenario, json!({ "account": true })));
     let mut account = results.account.take().unwrap();
@@ -30,13 +30,13 @@ fn accounts(scenario: &Value) -> Vec<Told> {
     told
 }
 
-/// An account as expected, in nanoseconds.
+/// An expected breakdown, given in nanoseconds.
 fn expected(parts: &[(&str, f64)]) -> Told {
     let of = |(name, ns): &(&str, f64)| (format!("{name}_ps"), (ns * 1000.0).round() as u64);
     parts.iter().map(of).collect()
 }
 
-/// The same, and so many round trips of the window.
+/// An expected breakdown with a number of window-limited rounds.
 fn expected_in(rounds: u64, parts: &[(&str, f64)]) -> Told {
     let mut told = expected(parts);
     told.insert("rounds".to_owned(), rounds);
@@ -104,7 +104,7 @@ fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
             "workload": flows(&[(0.0, 0, 1, packets * 1_000)]),
         });
         let told = &accounts(&scenario)[0];
-        // After r round trips a flow may have sent initial * (2^(r + 1) - 1) packets.
+        // After r rounds a flow may have sent initial * (2^(r + 1) - 1) packets.
         let rounds = (0..40).find(|r| initial * ((2 << r) - 1) >= packets).unwrap();
         assert_eq!(told["rounds"], rounds, "initial window {initial}");
         let propagation = 2.0 * delay * rounds as f64;
@@ -128,8 +128,8 @@ fn a_round_of_the_window_is_a_round_trip_and_what_the_receiver_holds_back() {
     assert_eq!(told, [expected_in(1, &[&round[..], &flight, &held].concat())]);
 }
 
-/// Two fast hosts, `a` and `c`, and a link of 1 Gb/s from their switch to a third, `b`. What they send
-/// comes to the switch 1.832 us later, or 1.432 us if it is of 540 B.
+/// Two fast hosts, `a` and `c`, and a link of 1 Gb/s from their switch to host `b`. Full packets
+/// reach the switch after 1.832 us, packets of 540 B after 1.432 us.
 fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({
         "topology": graph("a,s,10 Gbps,1 us,,\nc,s,10 Gbps,1 us,,\ns,b,1 Gbps,1 us,,\n"),
@@ -141,8 +141,8 @@ fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Va
 
 #[test]
 fn what_a_packet_waits_for_depends_on_the_discipline() {
-    // Flow 0 sends three packets, which come at 1.832, 2.664 and 3.496 us; the first takes until 10.152 us.
-    // Flow 1 sends one of 540 B, which comes at 5.432 us and takes 4.32 us.
+    // Flow 0 sends three packets, which arrive at 1.832, 2.664 and 3.496 us; the first departs at
+    // 10.152 us. Flow 1 sends one packet of 540 B, which arrives at 5.432 us and takes 4.32 us.
     let rows = [(0.0, 0, 2, 3_000), (4e-6, 1, 2, 500)];
     let of_host = [("flight_propagation", 2_000.0), ("flight_queue_own_host", 1_664.0)];
     let of_three = |others: f64| {
@@ -176,8 +176,8 @@ fn what_a_packet_waits_for_depends_on_the_discipline() {
 
 #[test]
 fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
-    // The packet of flow 1 comes when flow 0 has filled the queue. Its repair finds the network empty, but
-    // for those of flow 0, which come later.
+    // The packet of flow 1 arrives when flow 0 has filled the queue. Its retransmission finds the
+    // network empty, except for later packets of flow 0.
     let reliability = json!({ "handshake": false, "fixed_rto": "5 ms" });
     let transport = json!({
         "kind": "tcp", "window": { "initial": 20 }, "reliability": reliability,
@@ -195,7 +195,8 @@ fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
 
 #[test]
 fn a_probe_for_a_lost_tail_costs_what_it_waits() {
-    // One packet may be on its way, and its ACK is lost: the second goes as a probe, and completes the flow.
+    // One packet may be in flight, and its ACK is lost: the second packet is sent as a tail loss
+    // probe and completes the flow.
     let lossy = |seed: u64| {
         json!({
             "seed": seed,
@@ -215,7 +216,7 @@ fn a_probe_for_a_lost_tail_costs_what_it_waits() {
     assert!(seeds.len() > 3, "{seeds:?}");
     for seed in seeds {
         let told = &accounts(&lossy(seed))[0];
-        // Two round trips, as the handshake has shown them, and 5 ms.
+        // Two RTTs, as measured by the handshake, and 5 ms.
         let opening = told.iter().filter(|(name, _)| name.starts_with("handshake"));
         let rtt: u64 = opening.map(|(_, part)| part).sum();
         assert_eq!(told["recovery_timeout_sender_ps"], 2 * rtt + 5_000_000_000, "{told:?}");
@@ -242,8 +243,8 @@ fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
     for seed in seeds {
         let told = &accounts(&lossy(seed))[0];
         let gap = told["recovery_gap_sender_ps"];
-        // All leave at once, so the third packet after the lost one has to wait for those before it. Its own
-        // transmission and its ACK's are in the round trip.
+        // All packets are sent at once, so the third packet after the lost one waits for the
+        // packets before it. Its own transmission and that of its ACK are part of the RTT.
         let before = gap - 2 * 1_000_000_000 - 8_320_000 - 320_000;
         assert_eq!(before % 8_320_000, 0, "{told:?}");
         assert!((3..60).contains(&(before / 8_320_000)), "{told:?}");
@@ -251,7 +252,7 @@ fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
     }
 }
 
-/// Single packets that come as a Poisson process to a link of 1 Gb/s.
+/// Single packets that arrive as a Poisson process at a link of 1 Gb/s.
 fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     json!({
         "seed": seed,
@@ -270,13 +271,13 @@ fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
 fn single_packets_wait_for_others_as_the_closed_forms_say() {
     let fixed = json!({ "kind": "fixed", "size": "1250 B" });
     let uniform = json!({ "kind": "uniform", "min": "1 B", "max": "2500 B" });
-    // Their first and second moments, in bytes.
+    // First and second moments of the sizes, in bytes.
     for (sizes, first, second) in [
         (fixed, 1250.0, 1250.0 * 1250.0),
         (uniform, 1250.5, 2_500.0 * 2_501.0 * 5_001.0 / 6.0 / 2_500.0),
     ] {
         let load = 0.6;
-        // Pollaczek and Khinchine.
+        // Pollaczek–Khinchine formula.
         let bytes = load * second / (2.0 * first * (1.0 - load));
         let wait = |seed: u64| {
             let told = accounts(&single_packets(load, &sizes, seed));
@@ -293,14 +294,16 @@ fn single_packets_wait_for_others_as_the_closed_forms_say() {
 
 #[test]
 fn a_victim_of_pause_frames_waits_for_pauses() {
-    // `x` receives at a quarter of what `a` and `b` send; `c` sends one packet to `y` over their link.
+    // `x` receives at a quarter of the rate at which `a` and `b` send; `c` sends one packet to `y`
+    // over their link.
     let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 1_000)];
     let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
     let told = accounts(&scenario);
     let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
     let (paused, fct) = (victim["flight_paused_there_ps"], victim.values().sum::<u64>());
     let share = link(&run(&scenario), "s->t", "paused_s") / 5e-3;
-    // While it waits before s->t that link is paused as much as it is all the time.
+    // While the packet waits for s->t, the link is paused for the same fraction of time as over the
+    // whole run.
     let waits = (paused as f64) / (fct as f64);
     assert!((waits / share - 1.0).abs() < 0.2, "{waits} and {share}: {victim:?}");
     assert!(victim.get("flight_queue_idle_there_ps").is_none(), "{victim:?}");
@@ -308,13 +311,13 @@ fn a_victim_of_pause_frames_waits_for_pauses() {
 
 #[test]
 fn a_paused_host_keeps_data_back_for_its_pauses_and_not_for_its_turn() {
-    // As before, but `c` sends more than its switch takes in, and is paused itself.
+    // As above, but `c` sends more than its switch admits, and is paused itself.
     let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 200_000)];
     let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
     let told = accounts(&scenario);
     let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
-    // Its port takes 208 ns for each of the other packets, and all else of its turn is pauses; the last of
-    // them goes on when its own last packet has left.
+    // The NIC takes 208 ns for each of the other packets, and the rest of the NIC wait is pauses;
+    // the last pause outlasts the last packet.
     assert_eq!(victim["turn_sender_ps"], 199 * 208_000, "{victim:?}");
     let paused_s = victim["turn_paused_host_ps"] as f64 / 1e12;
     let share = paused_s / link(&run(&scenario), "c->s", "paused_s");

@@ -1,15 +1,15 @@
-//! BBR, versions 1 and 3, against what their models promise.
+//! BBR, versions 1 and 3, against their models.
 
 use crate::common::{assert_near, count, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// The pipe of [`path`]: 50 Mb/s and a round trip of 20 ms, in bytes.
+/// Bandwidth-delay product of [`path`] in bytes: 50 Mb/s and an RTT of 20 ms.
 const PIPE: f64 = 125_000.0;
 const LINK: f64 = 50e6;
 const PACKET: f64 = 1000.0;
 
-/// Long-lived flows over one bottleneck, which start at these seconds.
+/// Long-lived flows over one bottleneck, with start times in seconds.
 fn path(transport: &Value, starts: &[f64], seconds: u32) -> Value {
     let n = starts.len();
     let flow =
@@ -35,7 +35,7 @@ fn queue(results: &Results, from: f64, to: f64) -> Vec<f64> {
     queue
 }
 
-/// What flow `flow` delivered between two instants, as a share of the link.
+/// Goodput of flow `flow` between two times, as a fraction of the link.
 fn share(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
     let of = |at| samples(results, &format!("delivered_bytes flow {flow}"), at)[0];
     (of(to) - of(from)) * 8.0 / (to - from) / LINK
@@ -45,7 +45,7 @@ fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// When the window of flow 0 fell below 0.6 pipes, in seconds.
+/// Times in seconds at which the window of flow 0 falls below 0.6 BDP.
 fn dips(results: &Results) -> Vec<f64> {
     let window = samples(results, "window_bytes flow 0", 1.0);
     let is_low = |at: usize| window[at] < 0.6 * PIPE;
@@ -53,14 +53,14 @@ fn dips(results: &Results) -> Vec<f64> {
     dips.map(|at| 1.0 + at as f64 * 1e-3).collect()
 }
 
-/// The same over a buffer of half a pipe.
+/// The same path with a buffer of half a BDP.
 fn shallow(transport: &str, starts: &[f64], seconds: u32, seed: u64) -> Results {
     let buffer =
         json!({ "seed": seed, "queue": { "kind": "drop_tail", "capacity": "60 packets" } });
     run(&with(&path(&json!(transport), starts, seconds), buffer))
 }
 
-/// What was lost, as a share of what the link could carry.
+/// Dropped bytes as a fraction of the link's capacity.
 fn loss(results: &Results) -> f64 {
     let seconds = results.samples.time_s.last().unwrap();
     count(results, "drops") as f64 * PACKET * 8.0 / (seconds * LINK)
@@ -71,22 +71,24 @@ fn loss(results: &Results) -> f64 {
 #[test]
 fn a_flow_of_version_1_fills_the_link_without_a_queue_but_when_it_probes() {
     let results = run(&path(&json!("bbr"), &[0.0], 25));
-    // Within ten seconds 0.2 s and a round trip go by with four packets in flight; otherwise 1 % is left.
+    // In every ten seconds, 0.2 s and one RTT have four packets in flight; the rest of the time the
+    // rate is 1 % below the link.
     assert_near(share(&results, 0, 4.0, 24.0), 0.99 * (1.0 - 0.22 / 10.22), 0.01, "goodput");
     assert_near(share(&results, 0, 4.0, 24.0), 0.98, 0.03, "goodput, as published");
     assert_eq!(count(&results, "drops"), 0);
-    // Startup: the window is 2.885 pipes and three packets.
+    // Startup: the window is 2.885 BDP plus three packets.
     let startup = most(&queue(&results, 0.0, 1.0));
     assert!(startup <= 1.885 * PIPE + 4.0 * PACKET, "{startup}");
     assert!(startup > 1.5 * PIPE, "{startup}: it does overshoot");
-    // A probe lasts until there is a quarter of a pipe, and five packets, more in flight than it holds.
+    // A probe lasts until the flow has a quarter of a BDP, and five packets, more in flight than
+    // the BDP.
     let cycles = queue(&results, 2.0, 9.0);
     assert_near(most(&cycles), 0.25 * PIPE + 4.0 * PACKET, 0.05, "largest queue of a probe");
-    // Six of the eight phases.
+    // Six of the eight phases of the gain cycle.
     let is_empty = |bytes: &&f64| **bytes <= 2.0 * PACKET;
     let empty = cycles.iter().filter(is_empty).count() as f64 / cycles.len() as f64;
     assert_near(empty, 0.72, 0.05, "share of the time without a queue");
-    // Every ten seconds, and as long as it takes, the round-trip time is looked for.
+    // ProbeRTT starts every ten seconds, plus its own duration.
     let [first, second] = dips(&results)[..] else { panic!("{:?}", dips(&results)) };
     assert_near(first, 10.02, 0.002, "first search for the round-trip time");
     assert_near(second - first, 10.22, 0.003, "time between the searches");
@@ -94,9 +96,9 @@ fn a_flow_of_version_1_fills_the_link_without_a_queue_but_when_it_probes() {
 
 #[test]
 fn several_flows_of_version_1_keep_a_pipe_in_the_queue() {
-    // Each has taken its largest sample, which is more than its share, for the bandwidth; all rates together
-    // exceed the link's, and the windows of two products each, not the rates, hold them. Before the
-    // second search for the round-trip time late comers still take the queue for a part of the path.
+    // Each flow has taken its largest bandwidth sample, which exceeds its share. The sum of the
+    // rates exceeds the link rate, so the windows of two BDP each limit the flows. Before the
+    // second ProbeRTT, late flows still mistake the queue for part of the path.
     for (starts, tolerance) in [(&[0.0, 0.25][..], 0.1), (&[0.0, 0.25, 0.5, 0.75], 0.2)] {
         let results = run(&path(&json!("bbr"), starts, 40));
         let pipes = mean(queue(&results, 21.0, 39.0)) / PIPE;
@@ -108,8 +110,9 @@ fn several_flows_of_version_1_keep_a_pipe_in_the_queue() {
 
 #[test]
 fn losses_do_not_slow_version_1_down() {
-    // [bbr16] has this up to one packet in five, less the probing gain. TCP, by the square-root law: 7 %.
-    // With Linux's recovery, as it was measured: every time-out for a lost repair would stop it for long.
+    // [bbr16] claims this up to the loss rate of the probing gain, 20 %. TCP would have 7 %, by the
+    // square-root law. With Linux's loss recovery, as in the measurement: a timeout for each lost
+    // retransmission would stop the flow for long.
     let bbr = json!({ "kind": "bbr", "reliability": { "recovery": "rack" } });
     let lossy = with(&path(&bbr, &[0.0], 9), json!({ "topology": { "loss": 0.02 } }));
     let results = run(&lossy);
@@ -123,13 +126,14 @@ fn losses_do_not_slow_version_1_down() {
 #[test]
 fn a_flow_of_version_3_fills_the_link_less_its_probing() {
     let results = run(&path(&json!("bbr3"), &[0.0], 25));
-    // Half of the link for 0.2 s and a round trip of every 5.2 s; otherwise 1 % is left.
+    // Half of the link for 0.2 s and one RTT in every 5.2 s; the rest of the time 1 % below the
+    // link.
     let expected = 0.99 * (1.0 - 0.5 * 0.22 / 5.22);
     assert_near(share(&results, 0, 4.0, 24.0), expected, 0.02, "goodput");
     assert_eq!(count(&results, "drops"), 0);
     let startup = most(&queue(&results, 0.0, 1.0));
     assert_near(startup, PIPE, 0.02, "largest queue of Startup");
-    // A probe lasts three round trips without growth, and its window is 2.25 pipes.
+    // A probe lasts three RTTs without growth, with a window of 2.25 BDP.
     let cycles = queue(&results, 2.0, 5.0);
     let probe = most(&cycles) / PIPE;
     assert!((0.5..1.25).contains(&probe), "{probe}");
@@ -161,7 +165,7 @@ fn flows_of_version_3_come_to_equal_shares_where_losses_bound_them() {
         let shares = |from, to| [0, 1].map(|flow| share(&results, flow, from, to));
         let [first, second] = shares(2.0, 3.0);
         assert!(first > 2.0 * second, "{first} and {second}: they start apart");
-        // Who probes when decides who has a little more for a while.
+        // The times of probes decide which flow has slightly more for a while.
         let later = shares(10.0, 39.0);
         for share in later {
             assert_near(share, 0.485, 0.25, &format!("share of one, seed {seed}"));

@@ -1,14 +1,14 @@
-//! Control laws in closed loop, against the equilibria and cycles that analysis gives them.
+//! Control laws in closed loop, against the equilibria and cycles that analysis predicts.
 //!
-//! Where a value differs from the published one, the test says why, and holds both: how far off the
-//! published value is, and what explains it.
+//! Where a value differs from the published one, the test explains the reason and asserts both
+//! values.
 
 use crate::common::{assert_near, deviation, link, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::base::random::Random;
 use sojourn_core::run::Results;
 
-/// Long-lived flows from hosts 0 to n - 1 to host n over one switch, sampled.
+/// Long-lived flows from hosts 0 … n − 1 to host n over one switch, with samples.
 fn star(senders: usize, initial_rates: &[&str]) -> Value {
     let flow = |i: usize| match initial_rates.get(i % initial_rates.len().max(1)) {
         Some(rate) => json!({ "source": i, "target": senders, "initial_rate": rate }),
@@ -25,14 +25,14 @@ fn star(senders: usize, initial_rates: &[&str]) -> Value {
     })
 }
 
-/// The queue at the bottleneck of [`star`] after `from` seconds, in bytes.
+/// Queue length at the bottleneck of [`star`] after `from` seconds, in bytes.
 fn queue(results: &Results, from: f64) -> Vec<f64> {
     let probes = &results.samples.probes;
     let probe = probes.iter().find(|probe| probe.starts_with("queue_bytes")).unwrap();
     samples(results, probe, from)
 }
 
-/// The mean rate of a flow between two instants, in Gb/s, by its controller.
+/// Mean rate of a flow's controller between two times, in Gb/s.
 fn rate(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
     let probe = format!("rate_bps flow {flow}");
     let (since, after) = (samples(results, &probe, from), samples(results, &probe, to));
@@ -41,7 +41,8 @@ fn rate(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
 
 // DCTCP.
 
-/// Peaks and troughs of a queue in packets, each the mean over the cycles in which it passes `threshold`.
+/// Mean peak and mean trough of a queue in packets, over the cycles in which it crosses
+/// `threshold`.
 fn cycles(queue: &[f64], threshold: f64) -> (f64, f64) {
     let (mut peaks, mut troughs) = (Vec::new(), Vec::new());
     let (mut is_above, mut highest, mut lowest) = (false, f64::MIN, f64::MAX);
@@ -61,9 +62,10 @@ fn cycles(queue: &[f64], threshold: f64) -> (f64, f64) {
 
 #[test]
 fn dctcp_keeps_the_queue_in_its_band() {
-    // 10 Gb/s, 100 us, packets of 1500 B, K = 65: a bandwidth-delay product of 83 packets. [dctcp10] §3.3:
-    // the queue peaks at K + N; each window W* = (83 + K) / N falls by (W* + 1) alpha / 2, all together by
-    // A; alpha solves alpha² (1 - alpha / 4) = (2 W* + 1) / (W* + 1)².
+    // 10 Gb/s, 100 us, packets of 1500 B, K = 65: a bandwidth-delay product of 83 packets.
+    // [dctcp10] §3.3: the queue peaks at K + N; each window W* = (83 + K) / N falls by (W* + 1)
+    // alpha / 2, the sum of all windows by A; alpha solves alpha² (1 - alpha / 4) = (2 W* + 1) /
+    // (W* + 1)².
     for (senders, alpha, amplitude) in [(2, 0.166, 12.5), (10, 0.367, 29.0)] {
         let results = run(&with(
             &star(senders, &[]),
@@ -87,7 +89,7 @@ fn dctcp_keeps_the_queue_in_its_band() {
 
 // DCQCN.
 
-/// DCQCN at its defaults over 40 Gb/s; the feedback takes four times `delay`.
+/// DCQCN with default parameters over 40 Gb/s; the feedback delay is four times `delay`.
 fn dcqcn(senders: usize, delay: &str, mark_at: &str, seed: u64) -> Results {
     run(&with(
         &star(senders, &[]),
@@ -101,8 +103,9 @@ fn dcqcn(senders: usize, delay: &str, mark_at: &str, seed: u64) -> Results {
     ))
 }
 
-/// The mean rate in Gb/s of one flow under DCQCN's law at its defaults, over 40 Gb/s, if each packet of
-/// 1000 B is marked with probability `marked` whatever the flow does. Written from [dcqcn15], event by event.
+/// Mean rate in Gb/s of one DCQCN flow with default parameters over 40 Gb/s, if each packet of 1000
+/// B is marked with probability `marked`. An independent implementation of [dcqcn15], event by
+/// event.
 fn rate_under_marks(marked: f64) -> f64 {
     const LINE: f64 = 40e9;
     const PERIOD: f64 = 55e-6;
@@ -149,12 +152,13 @@ fn rate_under_marks(marked: f64) -> f64 {
 
 #[test]
 fn dcqcn_settles_near_its_fixed_point() {
-    // The fixed point of the fluid model of [ecndelay16], solved exactly for packets of 1000 B, lets two
-    // flows meet 20 KB and ten 123 KB. It counts notifications as a free-running clock gives them, and
-    // takes rates for constant. Our receivers notify at once, which for the same marks is less often
-    // (figure A9 has both): under independent marks, as frequent as at the fixed point, a flow sends a
-    // quarter more than its share. So it takes more marks and a longer queue to hold it there, 26 KB and
-    // 150 KB, and about as many as hold a flow by itself to its share.
+    // The fixed point of the fluid model of [ecndelay16], solved exactly for packets of 1000 B, is
+    // a queue of 20 KB for two flows and 123 KB for ten. The model counts notifications at the
+    // ticks of a free-running clock and assumes constant rates. Our receivers notify at once, which
+    // is less frequent for the same marks (figure A9 has both): with independent marks of the fixed
+    // point's frequency, a flow sends a quarter more than its share. The equilibrium therefore has
+    // more marks and a longer queue, 26 KB and 150 KB, with about the mark frequency that holds a
+    // single flow at its share.
     for (senders, fixed_point, frequency) in [(2, 20e3, 0.000_78), (10, 123e3, 0.006_03)] {
         let share = 40.0 / senders as f64;
         let what = format!("{senders} flows");
@@ -171,7 +175,7 @@ fn dcqcn_settles_near_its_fixed_point() {
         };
         let bytes = mean((1..=3).map(of_seed));
         assert_near(bytes, 1.25 * fixed_point, 0.10, &format!("{what}: mean queue"));
-        // The profile: nothing up to 5 KB, 1 % at 200 KB.
+        // The RED profile: zero up to 5 KB, 1 % at 200 KB.
         let frequency = 0.01 * (bytes - 5e3) / 195e3;
         let alone = rate_under_marks(frequency);
         assert_near(alone, share, 0.10, &format!("{what}: rate of one flow under such marks"));
@@ -183,24 +187,25 @@ fn dcqcn_is_steadier_if_marks_do_not_wait_with_the_queue() {
     let unsteadiness = |senders, delay: &str, mark_at: &str| {
         mean((1..=3).map(|seed| deviation(&queue(&dcqcn(senders, delay, mark_at, seed), 0.05))))
     };
-    // Ten flows, 4 us of feedback and a queue of 25 us: marked at arrival, feedback takes as much longer,
-    // which the phase margin of less than 5 degrees of [ecndelay16] does not allow. The queue then swings
-    // between nothing and Kmax.
+    // Ten flows, a feedback delay of 4 us and a queueing delay of 25 us: marking on enqueue adds
+    // the queueing delay to the feedback delay, which exceeds the phase margin of less than 5
+    // degrees of [ecndelay16]. The queue then oscillates between zero and Kmax.
     let [departure, arrival] = ["departure", "arrival"].map(|at| unsteadiness(10, "1 us", at));
     assert!(arrival > 1.7 * departure, "{arrival} at arrival, {departure} at departure");
-    // So it does marked at departure if the feedback takes 85 us.
+    // With marking on dequeue the queue oscillates if the feedback delay is 85 us.
     let late = unsteadiness(10, "21 us", "departure");
     assert!(late > 1.7 * departure, "{late} after 85 us, {departure} after 4 us");
-    // Two flows after 85 us are where [ecndelay16] shows the fluid model steady with marks at departure and
-    // growing oscillation with marks at arrival. There the margin is about zero either way, and the noise
-    // of single marks, which a fluid has not, keeps both queues in motion: 24 KB and 25 KB.
+    // Two flows with a feedback delay of 85 us: [ecndelay16] shows a stable fluid model with
+    // marking on dequeue and a growing oscillation with marking on enqueue. The phase margin is
+    // about zero in both cases, and the randomness of single marks, which a fluid model does not
+    // have, keeps both queues oscillating: 24 KB and 25 KB.
     let [departure, arrival] = ["departure", "arrival"].map(|at| unsteadiness(2, "21 us", at));
     assert!(arrival > departure, "{arrival} at arrival, {departure} at departure");
 }
 
 // TIMELY.
 
-/// TIMELY or its patch over 10 Gb/s: ACKs pass data, as in [timely15].
+/// TIMELY or patched TIMELY over 10 Gb/s. ACKs have priority over data, as in [timely15].
 fn timely(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str) -> Results {
     run(&with(
         &star(senders, initial_rates),
@@ -213,7 +218,7 @@ fn timely(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str
     ))
 }
 
-/// The larger of two flows' rates over the smaller, between two instants.
+/// Ratio of the larger of two flows' rates to the smaller, between two times.
 fn unfairness(results: &Results, from: f64, to: f64) -> f64 {
     let [one, other] = [0, 1].map(|flow| rate(results, flow, from, to));
     (one / other).max(other / one)
@@ -221,10 +226,10 @@ fn unfairness(results: &Results, from: f64, to: f64) -> f64 {
 
 #[test]
 fn timely_keeps_whatever_split_it_starts_with_or_worsens_it() {
-    // [ecndelay16]: every split is an equilibrium. There 7 and 3 Gb/s stay between 5 and 7.7 and between 2
-    // and 3.5; here the larger flow has nearly all after 80 ms. One difference: a flow above 6.4 Gb/s takes
-    // less than 20 us a segment, and rises that much faster; the fluid model there allows a step every
-    // 20 us, Algorithm 1 one a segment.
+    // [ecndelay16]: every split is an equilibrium. In the paper 7 and 3 Gb/s stay between 5 and 7.7
+    // and between 2 and 3.5; here the larger flow has nearly all of the link after 80 ms. One
+    // difference: a flow above 6.4 Gb/s takes less than 20 us per segment and increases faster; the
+    // paper's fluid model allows one step every 20 us, Algorithm 1 one step per segment.
     let results = timely(&json!("timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
     for (from, to) in [(0.01, 0.03), (0.03, 0.06), (0.06, 0.1), (0.1, 0.16)] {
         let unfairness = unfairness(&results, from, to);
@@ -234,8 +239,8 @@ fn timely_keeps_whatever_split_it_starts_with_or_worsens_it() {
 
 #[test]
 fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
-    // [ecndelay16]: in bursts of 16 KB the same two flows come together by 80 ms, at 3.8 to 5.1 Gb/s each:
-    // the bursts shake the delays.
+    // [ecndelay16]: with bursts of 16 KB the same two flows converge by 80 ms, to 3.8 to 5.1 Gb/s
+    // each, because bursts randomise the delays.
     let bursts = |size: &str, rates: &[&str]| {
         let segments = json!({ "pacing": "per_burst", "size": size });
         timely(&json!({ "kind": "timely", "segments": segments }), rates, 2, "1 us")
@@ -246,9 +251,10 @@ fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
         let rate = rate(&short, flow, 0.08, 0.16);
         assert!((3.5..5.5).contains(&rate), "{rate}");
     }
-    // And in bursts of 64 KB two flows at 5 Gb/s fall to a tenth. There they do at once, because the
-    // authors' simulator starts from the round-trip time of one packet, so that the first sample is a steep
-    // rise; here the first sample only begins the comparison, and they fall when bursts first collide.
+    // With bursts of 64 KB two flows at 5 Gb/s fall to a tenth. In the paper they fall at once,
+    // because the authors' simulator starts from the RTT of one packet, so the first sample is a
+    // steep increase; here the first sample only initialises the gradient, and the flows fall at
+    // the first collision of bursts.
     let long = bursts("64 KB", &["5 Gbps", "5 Gbps"]);
     for flow in 0..2 {
         let rate = rate(&long, flow, 0.03, 0.16);
@@ -260,7 +266,8 @@ fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
 fn patched_timely_is_fair() {
     let results = timely(&json!("patched_timely"), &["7 Gbps", "3 Gbps"], 2, "1 us");
     assert!(unfairness(&results, 0.0, 0.005) > 1.8, "they start apart");
-    // [ecndelay16]: once the queue has settled, their difference decays as exp(-delta t / (2 Seg)).
+    // [ecndelay16]: once the queue has converged, the rate difference decays as exp(-delta t / (2
+    // Seg)).
     for at in [0.03, 0.05, 0.07] {
         let [one, other] = [0, 1].map(|flow| rate(&results, flow, at - 0.002, at + 0.002));
         let decay = 4.0 * (-10e6 * at / (2.0 * 16_000.0 * 8.0)).exp();
@@ -272,13 +279,13 @@ fn patched_timely_is_fair() {
 
 #[test]
 fn patched_timely_settles_at_its_fixed_point() {
-    // [ecndelay16]: q* = C T_low (1 + N delta / (beta C)). The law steers the round-trip time, so what the
-    // wire takes is not in the queue: without propagation that is one packet's time on the host's link less
-    // the one taken off, and an ACK's.
+    // [ecndelay16]: q* = C T_low (1 + N delta / (beta C)). The law controls the RTT, so time on
+    // links is not in the queue: without propagation, one packet's transmission at the host minus
+    // the one subtracted, and that of an ACK.
     for (senders, rate, fixed_point, tolerance) in [
         (2, "5 Gbps", 78_125.0, 0.02),
         (10, "1 Gbps", 140_625.0, 0.02),
-        // Here the phase margin is gone, and the queue swings by some 10 %.
+        // Here the phase margin is zero, and the queue oscillates by about 10 %.
         (40, "250 Mbps", 375_000.0, 0.08),
     ] {
         let settled = |delay| {
@@ -287,19 +294,19 @@ fn patched_timely_settles_at_its_fixed_point() {
         };
         let what = format!("queue of {senders} flows");
         assert_near(settled("0 ns"), fixed_point, tolerance, &what);
-        // Four links of 1 us hold 5 KB in the queue's stead.
+        // Four links of 1 us replace 5 KB of the queue.
         assert_near(settled("1 us"), fixed_point - 5_000.0, tolerance, &what);
     }
 }
 
 #[test]
 fn an_integral_term_holds_timelys_queue_at_its_reference_and_leaves_rates_unfair() {
-    // The term steers the round-trip time to 100 us, of which the wire takes four links of 1 us, a packet's
-    // time at the host's port less the one taken off, and an ACK's, whatever the number of flows: without
-    // delta there is nothing to balance it.
-    // It does not help fairness: as each segment multiplies a rate by the same factor, and a flow completes
-    // segments in proportion to its rate, the difference of 1/R stays as it is. (With delta it would be
-    // fair, and off the reference: that is the patch.)
+    // The integral term controls the RTT to 100 us, of which links take four times 1 us, one
+    // packet's transmission at the host minus the one subtracted, and that of an ACK, for any
+    // number of flows: without delta no other term balances the integral. Fairness does not
+    // improve: each segment multiplies a rate by the same factor, and a flow completes segments in
+    // proportion to its rate, so the difference of 1/R is constant. (With delta the law would be
+    // fair and off the reference: patched TIMELY.)
     let reference = (100e-6 - 4e-6 - 2.0 * 64.0 * 8.0 / 10e9) * 10e9 / 8.0;
     let with_integral = |beta: f64, rates: &[&str], senders| {
         timely(&json!({ "kind": "timely", "beta": beta, "integral": {} }), rates, senders, "1 us")
@@ -313,15 +320,16 @@ fn an_integral_term_holds_timelys_queue_at_its_reference_and_leaves_rates_unfair
         let start = if senders == 2 { 7.0 / 3.0 } else { 3.0 };
         assert_near(unfair, start, 0.10, &format!("split of {senders} flows"));
     }
-    // At TIMELY's own beta, 0.8, the gradient is too strong for feedback this late: the flows swing
-    // against T_low, and the queue never comes to the reference.
+    // With TIMELY's own beta, 0.8, the gradient is too strong for this feedback delay: the flows
+    // oscillate around T_low, and the queue never reaches the reference.
     let strong = with_integral(0.8, &["7 Gbps", "3 Gbps"], 2);
     assert!(mean(queue(&strong, 0.03)) < 0.6 * reference);
 }
 
 // FAST.
 
-/// FAST over 10 Gb/s, ACKs before data: flows start 2 us apart, so that each sees an empty queue first.
+/// FAST over 10 Gb/s, ACKs have priority over data. Flows start 2 us apart, so each one first sees
+/// an empty queue.
 fn fast(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str) -> Results {
     let mut scenario = with(
         &star(senders, initial_rates),
@@ -338,7 +346,7 @@ fn fast(transport: &Value, initial_rates: &[&str], senders: usize, delay: &str) 
     run(&scenario)
 }
 
-/// What flow `flow` delivered a second between an instant and the end, in Gb/s.
+/// Goodput of flow `flow` from a time to the end, in Gb/s.
 fn delivered(results: &Results, flow: usize, from: f64) -> f64 {
     let bytes = samples(results, &format!("delivered_bytes flow {flow}"), from);
     let seconds = results.samples.time_s.last().unwrap() - from;
@@ -347,7 +355,8 @@ fn delivered(results: &Results, flow: usize, from: f64) -> f64 {
 
 #[test]
 fn fast_keeps_alpha_of_each_flow_in_the_queue() {
-    // [fast06]: x_i q = alpha_i. A packet is on the wire, and a window is cut to whole packets.
+    // [fast06]: x_i q = alpha_i. One packet is in transmission, and windows are rounded down to
+    // whole packets.
     for (senders, delay, initial_window) in [(2, "1 us", 10), (10, "24 us", 1)] {
         let results = fast(&json!({ "initial_window": initial_window }), &[], senders, delay);
         let packets = 1.0 + mean(queue(&results, 0.03)) / 1000.0;
@@ -377,7 +386,8 @@ fn fast_with_segments_has_the_same_equilibrium_if_alpha_is_a_segment_or_more() {
             assert_near(rate, 10.0 / senders as f64, 0.01, &format!("{what}: rate of one"));
         }
     }
-    // A third of a segment is less queueing than a segment takes: feedback comes too late.
+    // A third of a segment is less queueing delay than the transmission of a segment: feedback is
+    // too late.
     let swinging = queue(&segments(5, 10, "1 us"), 0.02);
     assert!(deviation(&swinging) > 0.5 * mean(swinging.iter().copied()));
     let idle = swinging.iter().filter(|bytes| **bytes == 0.0).count();
@@ -405,13 +415,14 @@ fn fast_shares_a_link_whatever_the_round_trip_times_and_a_late_comer_gets_the_go
         let queue = mean(queue(&results, 0.4)) / 1000.0;
         ([0, 1].map(|flow| delivered(&results, flow, 0.4)), queue)
     };
-    // The far one's first packet has passed when the near one starts, so both know the wire.
+    // The first packet of the far flow has passed when the near flow starts, so both know their
+    // propagation delay.
     let ([near, far], queue) = shares("200 us", ["300 us", "0 s"]);
     assert_near(queue, 200.0, 0.02, "queue");
     assert_near(near, 0.5, 0.02, "rate of the near one");
     assert_near(far, 0.5, 0.02, "rate of the far one");
-    // Who comes when alpha of the other waits takes that for the wire's: x q = (C - x) (q - alpha / C) =
-    // alpha, so q = alpha / C times the square of the golden ratio.
+    // A flow that starts while alpha packets of the other wait mistakes them for propagation delay:
+    // x q = (C - x) (q - alpha / C) = alpha, so q = alpha / C times the square of the golden ratio.
     let ratio = f64::midpoint(1.0, 5_f64.sqrt());
     let ([first, second], queue) = shares("1 us", ["0 s", "100 ms"]);
     assert_near(queue, 100.0 * ratio * ratio, 0.02, "queue with a late comer");
@@ -420,8 +431,9 @@ fn fast_shares_a_link_whatever_the_round_trip_times_and_a_late_comer_gets_the_go
 
 #[test]
 fn fast_is_proportionally_fair_on_a_parking_lot() {
-    // Who crosses k queues waits k times as long: C / (k + 1), and each of the others the rest. In each
-    // queue both keep together what the short one's alpha takes at its rate.
+    // A flow that crosses k queues waits k times as long: it gets C / (k + 1), and each of the
+    // others the rest. In each queue the two flows together keep what the short flow's alpha needs
+    // at its rate.
     for k in [2, 3] {
         let short = |i| {
             let start = format!("{} us", 30 * (i + 1));
@@ -457,7 +469,7 @@ fn fast_is_proportionally_fair_on_a_parking_lot() {
 
 // Swift.
 
-/// Swift over 10 Gb/s, ACKs before data, with samples of so many flows.
+/// Swift over 10 Gb/s, ACKs have priority over data, with samples of `sampled` flows.
 fn swift(senders: usize, transport: Value, sampled: usize) -> Results {
     run(&with(
         &star(senders, &[]),
@@ -470,8 +482,8 @@ fn swift(senders: usize, transport: Value, sampled: usize) -> Results {
     ))
 }
 
-/// The delay in seconds at which `senders` windows over two links fill 10 Gb/s and meet their target, by
-/// halving: with larger windows the target is lower, and the delay higher.
+/// Delay in seconds at which `senders` windows over two links fill 10 Gb/s and meet their target
+/// delay, by bisection: larger windows have a lower target and a higher delay.
 fn swift_equilibrium(senders: usize) -> f64 {
     let (mut low, mut high) = (0.0, 1e-3);
     for _ in 0..60 {
@@ -487,7 +499,8 @@ fn swift_equilibrium(senders: usize) -> f64 {
 
 #[test]
 fn swift_holds_the_delay_near_the_target_of_its_equilibrium_window() {
-    // Windows grow until the delay of a round trip ago exceeds the target, so it is a little above.
+    // Windows grow until the delay, one RTT old, exceeds the target, so the delay is slightly above
+    // it.
     for (senders, tolerance) in [(2, 0.02), (4, 0.04), (10, 0.05), (20, 0.06)] {
         let results = swift(senders, json!({}), senders);
         let what = format!("{senders} flows");
@@ -503,7 +516,7 @@ fn swift_holds_the_delay_near_the_target_of_its_equilibrium_window() {
 
 #[test]
 fn fractions_of_a_packet_keep_swifts_queue_short_however_many_flows() {
-    // The link holds six packets, and the target allows some twenty more than that.
+    // The path holds six packets, and the target allows about twenty more.
     for senders in [100, 300] {
         let packets = |least: f64| {
             let flat = json!({ "fs_range": "20 us", "min_cwnd": least });
@@ -512,7 +525,7 @@ fn fractions_of_a_packet_keep_swifts_queue_short_however_many_flows() {
             queue(&results, 0.03).into_iter().map(|bytes| bytes / 1000.0).collect::<Vec<_>>()
         };
         let (fractional, whole) = (packets(0.001), packets(1.0));
-        // All windows of a packet but what is on its way.
+        // Each flow has a window of one packet, minus the packets on links.
         assert!(whole.iter().all(|packets| *packets >= senders as f64 - 10.0));
         let mean = mean(fractional.iter().copied());
         assert!(mean < 70.0, "{senders} flows: {mean} packets on average");
@@ -523,8 +536,8 @@ fn fractions_of_a_packet_keep_swifts_queue_short_however_many_flows() {
 
 // RED.
 
-/// The mean queueing delay in milliseconds, and the bottleneck's utilisation, once long TCP flows over 50
-/// Mb/s and 50 ms have settled.
+/// Mean queueing delay in milliseconds and utilisation of the bottleneck for long TCP flows over 50
+/// Mb/s and 50 ms in steady state.
 fn under_red(flows: u32, discipline: &Value) -> (f64, f64) {
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "50 Mbps", "delay": "25 ms" },
@@ -544,8 +557,8 @@ fn under_red(flows: u32, discipline: &Value) -> (f64, f64) {
 
 #[test]
 fn adaptive_red_holds_its_target_whatever_the_load() {
-    // The target is 18 to 22 ms, 0.4 to 0.6 of the way from one threshold to the other ([floyd01]). A fixed
-    // profile lets the queue grow with the number of flows.
+    // The target is 18 to 22 ms, 0.4 to 0.6 of the range between the thresholds ([floyd01]). With a
+    // fixed profile the queue grows with the number of flows.
     let fixed = [10, 30, 60].map(|flows| {
         let (queue, utilisation) = under_red(flows, &json!({ "adaptive": true }));
         assert_near(queue, 20.0, 0.10, &format!("delay of {flows} flows"));

@@ -1,10 +1,10 @@
-//! Transports that know of deadlines or of priorities, in closed loop against their laws.
+//! Deadline-aware and priority transports in closed loop, against their control laws.
 
 use crate::common::{assert_near, count, flows, link, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// One flow of each size and deadline from a host of its own to the last one, all at once.
+/// One flow per size and deadline, each from its own host to the last host, all at once.
 fn to_one_receiver(rate: &str, offered: &[(&str, &str)]) -> Value {
     let target = offered.len();
     let flow = |(source, flow): (usize, &(&str, &str))| {
@@ -21,7 +21,7 @@ fn to_one_receiver(rate: &str, offered: &[(&str, &str)]) -> Value {
     })
 }
 
-/// What a flow had received after so many milliseconds, in bytes.
+/// Bytes that a flow has delivered after `ms` milliseconds.
 fn delivered(results: &Results, flow: usize, ms: f64) -> f64 {
     samples(results, &format!("delivered_bytes flow {flow}"), (ms - 0.01) * 1e-3)[0]
 }
@@ -30,7 +30,8 @@ fn delivered(results: &Results, flow: usize, ms: f64) -> f64 {
 
 #[test]
 fn d2tcp_gives_more_to_the_nearer_deadline() {
-    // Two flows of 20 MB take 33 ms over 10 Gb/s if they share it. Half the window is left to urgency.
+    // Two flows of 20 MB take 33 ms over 10 Gb/s if they share it. Half of the window reacts to the
+    // deadline.
     let scenario = to_one_receiver("10 Gbps", &[("20 MB", "27 ms"), ("20 MB", "200 ms")]);
     let scenario = with(&scenario, json!({ "queue": "ecn_threshold" }));
     let fcts = |transport: &str| run(&with(&scenario, json!({ "transport": transport }))).flows;
@@ -39,13 +40,14 @@ fn d2tcp_gives_more_to_the_nearer_deadline() {
     assert_near(shared.fct_s[1], 33e-3, 0.05, "DCTCP");
     let aware = fcts("d2tcp");
     assert!(aware.fct_s[0] < 27e-3, "the near deadline is met: {:?}", aware.fct_s);
-    // The other loses nothing by it in the end: the link is full all the while.
+    // The other flow loses nothing in the end, because the link is always full.
     assert_near(aware.fct_s[1], 33e-3, 0.05, "the far deadline");
 }
 
 #[test]
 fn with_equal_deadlines_d2tcp_shares_as_dctcp_does() {
-    // Over cables of several lengths, since who comes first where two come together is always the same.
+    // Access links of different lengths avoid phase effects: otherwise the same packet would always
+    // arrive first.
     let ratio = |us: usize| {
         let cables = "host0,switch,10 Gbps,20 us\nhost2,switch,10 Gbps,20 us\n";
         let text = format!("from,to,rate,delay\n{cables}host1,switch,10 Gbps,{us}.1 us\n");
@@ -64,7 +66,7 @@ fn with_equal_deadlines_d2tcp_shares_as_dctcp_does() {
 
 #[test]
 fn flows_are_given_up_when_their_deadlines_cannot_be_met() {
-    // Three flows of 5 MB over 1 Gb/s take 123 ms, and each by itself 41 ms.
+    // Three flows of 5 MB over 1 Gb/s take 123 ms, a single one 41 ms.
     let offered = [("5 MB", "100 ms"), ("5 MB", "100 ms"), ("5 MB", "40 ms")];
     let scenario = to_one_receiver("1 Gbps", &offered);
     for transport in ["d2tcp", "d3"] {
@@ -73,7 +75,7 @@ fn flows_are_given_up_when_their_deadlines_cannot_be_met() {
         let columns = &results.flows;
         assert_eq!(columns.outcome, [0, 0, 3], "{transport}: the third is given up");
         assert_eq!(count(&results, "terminated"), 1);
-        // At once, so that the others are in time.
+        // At once, so that the other flows meet their deadlines.
         assert!(columns.delivered_bytes[2] < 50_000, "{transport}: {:?}", columns.delivered_bytes);
         assert!(columns.fct_s[..2].iter().all(|fct| *fct < 100e-3), "{:?}", columns.fct_s);
         assert!(columns.fct_s[2].is_nan());
@@ -82,8 +84,8 @@ fn flows_are_given_up_when_their_deadlines_cannot_be_met() {
 
 // D3.
 
-/// The rates that D3's law gives two flows over 1 Gb/s, in bits a second: what each needs, and half of the
-/// rest. `bytes` of payload and `seconds` are left.
+/// Rates that D3 gives two flows over 1 Gb/s, in bits per second: the demand of each flow, plus
+/// half of the remainder. `left` has the remaining payload in bytes and the remaining seconds.
 fn d3_rates(left: [(f64, f64); 2]) -> [f64; 2] {
     let needs = left.map(|(bytes, seconds)| bytes * 1500.0 / 1460.0 * 8.0 / seconds);
     needs.map(|need| need + (1e9 - needs[0] - needs[1]) / 2.0)
@@ -105,7 +107,7 @@ fn d3_gives_each_flow_what_it_needs_and_half_of_the_rest() {
     }
     let columns = &results.flows;
     assert!(columns.fct_s.iter().zip(&columns.deadline_s).all(|(fct, deadline)| fct < deadline));
-    // The link is full until both are done, and has hardly a queue.
+    // The link is full until both flows are done, with almost no queue.
     let all = 2.0 * 10e6 * 1500.0 / 1460.0 * 8.0 / 1e9;
     assert_near(columns.fct_s[1], all, 0.03, "the last completion");
     assert!(link(&results, "switch->host2", "queue_max_bytes") < 40_000.0);
@@ -113,23 +115,23 @@ fn d3_gives_each_flow_what_it_needs_and_half_of_the_rest() {
 
 #[test]
 fn d3_serves_who_comes_first_if_needs_are_too_many() {
-    // Each needs two thirds of the link for 100 ms, and the second comes 2 ms late.
+    // Each flow needs two thirds of the link for 100 ms, and the second starts 2 ms late.
     let scenario = to_one_receiver("1 Gbps", &[("8 MB", "100 ms"), ("8 MB", "100 ms")]);
     let mut scenario = with(&scenario, json!({ "transport": "d3" }));
     scenario["workload"]["flows"][1]["start"] = json!("2 ms");
     let results = run(&scenario);
     let columns = &results.flows;
     assert!(columns.fct_s[0] < 0.1 && columns.fct_s[1] > 0.12, "{:?}", columns.fct_s);
-    // While the first is served, the second has what it leaves.
+    // While the first flow is served, the second gets the remaining rate.
     let grown = |flow| delivered(&results, flow, 70.0) - delivered(&results, flow, 10.0);
     assert_near(grown(0) + grown(1), 1e9 / 8.0 * 0.06 * 1460.0 / 1500.0, 0.03, "both");
-    // The first has been sending alone for 2 ms, so that it needs a little less than two thirds.
+    // The first flow has sent at full rate for 2 ms, so it needs slightly less than two thirds.
     assert_near(grown(0) / grown(1), 2.0, 0.1, "two thirds of the link and one");
 }
 
 #[test]
 fn d3_leaves_no_link_idle_because_a_flow_gets_less_elsewhere() {
-    // A long path over 1 Gb/s and 600 Mb/s, and a short one over each.
+    // A long path over 1 Gb/s and 600 Mb/s, and a short path over each.
     let cables = "from,to,rate,delay\na0,s0,10 Gbps,5 us\na1,s0,10 Gbps,5 us\n\
                   a2,s1,10 Gbps,5 us\ns0,s1,1 Gbps,20 us\ns1,s2,600 Mbps,20 us\n\
                   b0,s2,10 Gbps,5 us\nb1,s1,10 Gbps,5 us\nb2,s2,10 Gbps,5 us\n";
@@ -149,7 +151,8 @@ fn d3_leaves_no_link_idle_because_a_flow_gets_less_elsewhere() {
 
 #[test]
 fn d3_gets_over_lost_goodbyes() {
-    // Flow after flow over a link that loses a tenth of everything, each within the deadline of a second.
+    // Consecutive flows over a link that loses 10 % of all packets, each with a deadline of one
+    // second.
     let one_by_one: Vec<_> = (0..50).map(|i| (f64::from(i) * 20e-3, 0, 1, 100_000)).collect();
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "1 Gbps", "delay": "20 us", "loss": 0.1 },
@@ -157,7 +160,8 @@ fn d3_gets_over_lost_goodbyes() {
         "workload": flows(&one_by_one),
     }));
     assert_eq!(count(&results, "finished"), 50);
-    // A lost SYN or packet costs time-outs of 10 ms; a rate that nobody gives back would cost far more.
+    // A lost SYN or packet costs timeouts of 10 ms; a rate that is never released would cost far
+    // more.
     let mean = mean(results.flows.fct_s.iter().copied());
     assert!(mean < 0.05, "{mean}");
 }
@@ -166,7 +170,7 @@ fn d3_gets_over_lost_goodbyes() {
 
 #[test]
 fn under_pias_short_flows_pass_a_long_one() {
-    // A long flow fills the link of its receiver, and flows of 20 packets come one by one.
+    // A long flow fills the link of its receiver, and flows of 20 packets arrive one at a time.
     let mut offered = vec![(0.0, 0, 4, 20_000_000)];
     offered.extend((1..=10).map(|i| (f64::from(i) * 1e-3, 1 + i as u32 % 3, 4, 20_000)));
     let scenario = json!({
@@ -181,7 +185,7 @@ fn under_pias_short_flows_pass_a_long_one() {
     let (waiting, alone) = of_transport(with(&json!({ "kind": "dctcp" }), dctcp.clone()));
     let (passing, long) =
         of_transport(json!({ "kind": "pias", "thresholds": [20, 1000], "dctcp": dctcp }));
-    // They wait for a packet on the wire and no queue.
+    // Short flows wait for a packet in transmission, but not for a queue.
     assert!(passing < 1.3 && waiting > 1.7 * passing, "{passing} passing, {waiting} waiting");
     assert_near(long, alone, 0.02, "the long flow");
 }

@@ -1,4 +1,5 @@
-//! Pauses that cannot end: where links wait for each other in a circle, and only there.
+//! PFC deadlocks: cyclic buffer dependencies are detected, and nothing else is reported as a
+//! deadlock.
 
 use std::fmt::Write;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// A ring of five switches `s<i>` with a host `h<i>` each, that receives at a rate.
+/// A ring of five switches `s<i>` with one host `h<i>` each, with a given receive rate.
 fn ring(receives: &str) -> Value {
     let mut text = "from,to,rate,delay,reverse_rate\n".to_owned();
     for i in 0..5 {
@@ -17,7 +18,8 @@ fn ring(receives: &str) -> Value {
     json!({ "kind": "graph", "file": { "name": "ring.csv", "text": text } })
 }
 
-/// Every host of the ring but `left_out` sends to the second next, without congestion control.
+/// Every host of the ring except `left_out` sends to the second next host, without congestion
+/// control.
 fn round(left_out: Option<u32>) -> Value {
     let senders = (0..5).filter(|host| Some(*host) != left_out);
     let flow = |host| (0.0, host, (host + 2) % 5, 5_000_000);
@@ -34,7 +36,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
 }
 
-/// The first line of what a run says about deadlocks, and its warnings.
+/// The first line of a deadlock report, and the warnings.
 fn told(results: &Results) -> (&str, &str) {
     (text(&results.summary["stuck"][0]), text(&results.summary["warnings"][0]))
 }
@@ -79,7 +81,7 @@ fn without_a_watchdog_a_deadlock_is_found_at_the_end() {
 #[test]
 fn a_ring_that_is_open_anywhere_does_not_deadlock() {
     for left_out in 0..5 {
-        // The flows that share a link pause each other all the same.
+        // Flows that share a link still pause each other.
         let results = run(&round(Some(left_out)));
         assert!(count(&results, "pauses") > 0);
         assert_eq!((count(&results, "finished"), count(&results, "drops")), (4, 0));
@@ -93,7 +95,7 @@ fn a_ring_that_is_open_anywhere_does_not_deadlock() {
 
 #[test]
 fn a_pause_that_lasts_without_a_circle_is_a_storm_and_only_warned_of() {
-    // The receiver's link is so slow that those who wait for it are paused nearly all the time.
+    // The receiver's link is so slow that links towards it are paused nearly all the time.
     let slow = "from,to,rate,delay\na,s,10 Gbps,1 us\nb,s,10 Gbps,1 us\ns,c,1 Mbps,1 us\n";
     let results = run(&json!({
         "topology": { "kind": "graph", "file": { "name": "slow.csv", "text": slow } },
@@ -151,7 +153,7 @@ proptest! {
         seed in 0_u64..1_000, buffer in 150_u32..400, alpha in 0.01_f64..0.3,
         routing in prop::sample::select(&["flow_hash", "spray_random"]),
     ) {
-        // Paths lead up and then down, so no link waits for itself.
+        // Up-down paths have no cyclic dependency.
         let results = run(&json!({
             "seed": seed,
             "topology": {

@@ -1,18 +1,17 @@
-//! Windows that follow delays, in closed loop: what Vegas and Copa keep in the queue.
+//! Delay-based windows in closed loop: queue lengths of Vegas and Copa.
 
 use crate::common::{assert_near, link, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Packets of 1000 B over 100 Mb/s, which last 80 us there.
+/// Transmission time of a packet of 1000 B over 100 Mb/s.
 const PACKET: f64 = 80e-6;
 
-/// Flows from hosts of their own to hosts of their own, over one bottleneck that takes 80 us a packet;
-/// an empty round trip takes as long as `packets` of them. Each starts so many microseconds after the
-/// last.
+/// Flows between distinct hosts over one bottleneck that takes 80 us per packet; the base RTT is
+/// `packets` transmission times. Flow i starts i · `apart_us` microseconds after the first.
 fn flows(senders: usize, packets: f64, apart_us: f64, transport: &Value) -> Value {
-    // What is not the delay of the bottleneck: a data packet at 100 Mb/s, and twice at 10 Gb/s; an ACK of
-    // 40 B likewise; four cables of 1 us.
+    // Delay outside the bottleneck: a data packet at 100 Mb/s, and twice at 10 Gb/s; likewise an
+    // ACK of 40 B; four links of 1 us.
     let fixed = 1.04 * PACKET + 2.0 * 0.0104 * PACKET + 4e-6;
     let delay = (packets * PACKET - fixed) / 2.0;
     let flow = |i: usize| {
@@ -34,27 +33,27 @@ fn flows(senders: usize, packets: f64, apart_us: f64, transport: &Value) -> Valu
     })
 }
 
-/// The mean number of packets that wait at the bottleneck after `from` seconds.
+/// Mean number of packets queued at the bottleneck after `from` seconds.
 fn queued(results: &Results, from: f64) -> f64 {
     mean(samples(results, "queue_bytes left->right", from)) / 1000.0
 }
 
-/// The share of the bottleneck that a flow had between an instant and the end.
+/// Share of the bottleneck that a flow has from a time to the end.
 fn share(results: &Results, flow: usize, from: f64) -> f64 {
     let bytes = samples(results, &format!("delivered_bytes flow {flow}"), from);
     let seconds = results.samples.time_s.last().unwrap() - from;
     (bytes.last().unwrap() - bytes[0]) / 1000.0 * PACKET / seconds
 }
 
-/// The mean round-trip time of a flow after `from` seconds, in packets of the bottleneck.
+/// Mean RTT of a flow after `from` seconds, in packet transmission times of the bottleneck.
 fn rtt(results: &Results, flow: usize, from: f64) -> f64 {
     mean(samples(results, &format!("measured_rtt_s flow {flow}"), from)) / PACKET
 }
 
 // Vegas.
 
-/// Flows that all learn the true round-trip time: each sends its first packet, of one, before the first
-/// ACK of any has come, and when nothing waits.
+/// Flows that all measure the true base RTT: each sends its first packet before the first ACK
+/// arrives and while the queue is empty.
 fn vegas(variant: &str, senders: usize, packets: f64) -> Results {
     let vegas = json!({ "kind": "vegas", "variant": variant, "window": { "initial": 1 } });
     run(&with(&flows(senders, packets, 90.0, &vegas), json!({ "time_limit": "6 s" })))
@@ -62,7 +61,7 @@ fn vegas(variant: &str, senders: usize, packets: f64) -> Results {
 
 #[test]
 fn vegas_keeps_alpha_to_beta_packets_of_each_flow_in_the_queue() {
-    // Slow start may leave more, which goes by a packet a round trip.
+    // Slow start may leave a longer queue, which shrinks by a packet per RTT.
     let from = 4.0;
     for (variant, senders, packets) in [
         ("original", 1, 100.0),
@@ -87,7 +86,8 @@ fn vegas_keeps_alpha_to_beta_packets_of_each_flow_in_the_queue() {
             assert_near(rtt, packets + queue, 1e-3, &format!("{what}: RTT = base + q / C"));
             let counted = gauge("queued_packets");
             assert!((2.0..=4.0).contains(&counted), "{what}: {counted} packets");
-            // What it counts is what there is, but for the part of a packet that the window does not let go.
+            // The estimated backlog is the real one, except for the fraction of a packet in the
+            // window.
             let window = gauge("window_bytes") / 1000.0;
             let own = share(&results, flow, from) * queue;
             let relative = if variant == "linux" { own * rtt / packets } else { own };
@@ -99,8 +99,8 @@ fn vegas_keeps_alpha_to_beta_packets_of_each_flow_in_the_queue() {
 
 #[test]
 fn linuxs_vegas_keeps_less_in_the_queue_of_a_short_path() {
-    // q (1 + q / P) from 2 to 4, where the original has q from 2 to 4: with windows of whole packets that is
-    // one value where the path is short.
+    // q (1 + q / P) is between 2 and 4 where the original has q between 2 and 4: with whole packets
+    // a short path has a single value.
     for (packets, least, most) in [(100.0, 1.96, 3.85), (4.0, 1.46, 2.47)] {
         let queue = queued(&vegas("linux", 1, packets), 4.0);
         assert!((least..=most).contains(&queue), "{queue} packets of a path of {packets}");
@@ -119,7 +119,8 @@ fn who_comes_late_to_vegas_takes_the_others_queue_for_the_wire() {
     assert_near(first, 100.0, 1e-6, "base of the first");
     let waiting = second - first;
     assert!((2.0..=5.0).contains(&waiting), "the first's, and perhaps one on the wire: {waiting}");
-    // Each has alpha to beta of what it takes for the queue, so the second has more than beta in truth.
+    // The second flow mistakes alpha to beta packets of the first for propagation delay, so its
+    // real backlog exceeds beta.
     let queue = queued(&results, 6.0);
     let [first, second] = [0, 1].map(|flow| share(&results, flow, 6.0));
     assert!((2.0..=4.0).contains(&(first * queue)), "{first} of {queue}");
@@ -129,7 +130,7 @@ fn who_comes_late_to_vegas_takes_the_others_queue_for_the_wire() {
 
 // Copa.
 
-/// How many round trips lie between the times when the queue is nearly empty.
+/// Number of RTTs between the times at which the queue is nearly empty.
 fn period(queue: &[f64], seconds: f64, rtt: f64) -> f64 {
     let most = queue.iter().copied().fold(0.0, f64::max);
     let (mut times, mut is_low) = (0.0, false);

@@ -1,19 +1,19 @@
-//! Links whose delay changes: when packets come, by hand; and that all ways through time give the same.
+//! Links with a delay trace: arrival times computed by hand, and equality of all engines.
 
 use crate::common::{at_once, run, told_by_all_engines, try_run, with};
 use serde_json::{Value, json};
 
-/// A packet of 1000 B takes 1 ms to be sent; the wire delays it by 20 ms until 10 ms, then by 5 ms, and from
-/// 1 s on by 40 ms.
+/// The transmission of a packet of 1000 B takes 1 ms. The propagation delay is 20 ms until 10 ms,
+/// then 5 ms, and 40 ms from 1 s on.
 const DELAYS: &str = "time_s,delay_s\n0,0.02\n0.01,0.005\n1,0.04\n";
 
-/// A link whose sender sends all at once.
+/// A link whose sender transmits the whole flow at once.
 fn scenario(start: f64, packets: u64) -> Value {
     let link = json!({ "rate": "8 Mbps", "delay_trace": { "name": "delays", "text": DELAYS } });
     at_once(&link, &[(start, 0, 1, 960 * packets)])
 }
 
-/// When all has come, and when the sender knows, in milliseconds.
+/// Times in milliseconds of the last data arrival and of the last ACK arrival.
 fn times_ms(scenario: &Value) -> [f64; 2] {
     let results = run(scenario);
     [results.flows.fct_s[0] * 1e3, results.flows.acked_s[0] * 1e3]
@@ -24,19 +24,19 @@ fn packets_take_the_delay_of_when_they_are_sent_and_come_in_their_order() {
     let near = |start, packets, expected: f64| {
         let [came, acked] = times_ms(&scenario(start, packets));
         assert!((came - expected).abs() < 1e-9, "{packets} from {start}: {came} {expected}");
-        // An acknowledgement of 40 B takes 0.04 ms. Those of packets that come together follow each other.
+        // An ACK of 40 B takes 0.04 ms. ACKs of packets that arrive together are sent back to back.
         assert!(acked > came);
         acked - came
     };
     let exact = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
-    // It comes back after the change.
+    // The ACK returns after the change.
     exact(near(0.0, 1, 1.0 + 20.0), 0.04 + 5.0);
     near(0.0, 9, 9.0 + 20.0);
-    // Those that are sent by 24 ms would come before the ninth: they come with it.
+    // Packets sent by 24 ms would overtake the ninth: they arrive with it.
     near(0.0, 10, 29.0);
     exact(near(0.0, 24, 29.0), 16.0 * 0.04 + 5.0);
     near(0.0, 25, 30.0);
-    // What is being sent when the delay grows is delayed by more.
+    // A packet in transmission when the delay grows has the longer delay.
     near(0.9985, 1, 1.0 + 5.0);
     near(0.9995, 1, 1.0 + 40.0);
 }

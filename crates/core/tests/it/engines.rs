@@ -1,5 +1,6 @@
-//! Ways through time: event by event, in windows, on several threads. That all give the same is held by the
-//! random scenarios of `invariants.rs`; here is which is chosen, and how a run on threads ends.
+//! Engines: event by event, in windows, and on several threads. The random scenarios of
+//! `invariants.rs` check that all give the same results; these tests check the choice of the engine
+//! and the end of a run on threads.
 
 use crate::common::{run, try_run_in_parts, with};
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn a_run_on_threads_gives_what_a_run_on_one_gives_and_says_how_many_there_were()
         let results = try_run_in_parts([threads, threads], &fabric()).unwrap();
         let engine = &results.summary["engine"];
         assert_eq!((&engine["threads"], &engine["parts"]), (&json!(threads), &json!(threads)));
-        // All hosts send as much: no part has much more to do than another.
+        // All hosts send the same amount, so partitions have similar amounts of work.
         assert!((0.8..=1.0).contains(&engine["balance"].as_f64().unwrap()), "{engine}");
         format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"])
     };

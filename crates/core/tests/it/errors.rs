@@ -1,12 +1,12 @@
-//! What people may get wrong, and what they are told: one line each, with the field and the remedy. And
-//! runs that cannot finish: they end at their limit and say why.
+//! Errors of users: each is one line with the field and the remedy. Runs that cannot finish end at
+//! their time limit and report the reason.
 
 use std::fmt::Write;
 
 use crate::common::{count, flows, run, try_run, with};
 use serde_json::{Value, json};
 
-/// A scenario with nothing wrong.
+/// A valid scenario.
 fn good() -> Value {
     json!({
         "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
@@ -20,7 +20,7 @@ fn file(kind: &str, text: &str) -> Value {
     json!({ "kind": kind, "file": { "name": format!("{kind}.csv"), "text": text } })
 }
 
-/// `table` with the values of `change` in place of its own, whole.
+/// Returns `table` with the values of `change` replacing its own, without merging.
 fn replaced(mut table: Value, change: Value) -> Value {
     let Value::Object(change) = change else { panic!("{change} is no table") };
     for (key, value) in change {
@@ -52,7 +52,7 @@ fn losses(text: &str) -> Value {
     json!({ "topology": { "losses": { "name": "losses.csv", "text": text } } })
 }
 
-/// Each mistake by itself, as a change of [`good`].
+/// All mistakes, each as a change of [`good`].
 fn mistakes() -> Vec<Value> {
     [names_and_values(), what_must_fit(), traffic_and_files()].concat()
 }
@@ -161,7 +161,7 @@ fn what_must_fit() -> Vec<Value> {
         json!({ "switch": { "pause": { "classes": [1] }, "shared_buffer": "1 MB" } }),
         json!({ "switch": { "pause": { "classes": [] }, "shared_buffer": "1 MB" } }),
         json!({ "warm_up": "20 s" }),
-        // Transports beside one another.
+        // Coexisting transports.
         json!({ "transports": { "traces": "tcp" } }),
         json!({ "queue": { "kind": "fair_queueing", "weights": { "trce": 2 } } }),
         json!({ "queue": { "kind": "fair_queueing", "weights": { "trace": 0 } } }),
@@ -175,7 +175,7 @@ fn what_must_fit() -> Vec<Value> {
 fn traffic_and_files() -> Vec<Value> {
     let sizes = |text| poisson(json!({ "sizes": file("empirical", text) }));
     vec![
-        // Calls.
+        // RPCs.
         calls(&json!({ "load": 0.5, "outstanding": 1 })),
         calls(&json!({})),
         calls(&json!({ "load": 0.5, "think": "1 us" })),
@@ -223,7 +223,7 @@ fn traffic_and_files() -> Vec<Value> {
     ]
 }
 
-/// Laws of delay with parameters that make no sense.
+/// Delay-based transports with invalid parameters.
 fn mistaken_delays() -> Vec<Value> {
     vec![
         json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
@@ -249,7 +249,7 @@ fn every_mistake_is_explained_in_one_line() {
     let mut lines = String::new();
     assert!(try_run(&good()).is_ok());
     for mistake in mistakes().into_iter().chain(mistaken_delays()) {
-        // A part that says its kind takes the place of the good one; others are changes of it.
+        // A table with a `kind` replaces the table of the valid scenario; other tables are merged.
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();
         let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
@@ -268,13 +268,13 @@ fn text_that_is_no_json_is_an_error_with_its_place() {
 
 #[test]
 fn a_flow_that_is_still_sending_at_the_limit_is_unfinished_and_not_stuck() {
-    // All is lost, and sent again and again.
+    // All packets are lost and retransmitted.
     let lost = json!({
         "topology": { "loss": 1.0 },
         "time_limit": "500 ms",
         "workload": flows(&[(0.0, 0, 2, 50_000), (0.25, 1, 3, 1)]),
     });
-    // A bottleneck so slow that its senders are paused nearly all the time.
+    // The bottleneck is so slow that its senders are paused nearly all the time.
     let paused = json!({
         "topology": { "bottleneck_rate": "20 Mbps" },
         "transport": "constant_rate",

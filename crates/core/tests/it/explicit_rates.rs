@@ -1,16 +1,16 @@
-//! RCP and XCP in closed loop, against their fixed points and the speed at which they get there.
+//! RCP and XCP in closed loop, against their fixed points and convergence times.
 
 use crate::common::{assert_near, count, flows, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Packets a second of the link, and its round-trip time in seconds.
+/// Capacity of the link in packets per second; the RTT is 0.1 s.
 const CAPACITY: f64 = 10_000.0;
 const ROUND_TRIP: f64 = 0.1;
-/// Seconds between samples.
+/// Sampling interval in seconds.
 const INTERVAL: f64 = 0.05;
 
-/// Flows of packets of 1000 B over one link, each with its start and stop.
+/// Flows with packets of 1000 B over one link, each with its start and stop.
 fn on_link(transport: &str, spans: &[(String, &str)]) -> Value {
     let flow = |span: &(String, &str)| {
         let (start, stop) = span;
@@ -28,45 +28,45 @@ fn on_link(transport: &str, spans: &[(String, &str)]) -> Value {
     })
 }
 
-/// So many flows from a start to a stop.
+/// `flows` flows with the same start and stop.
 fn spans(flows: usize, start: &str, stop: &'static str) -> Vec<(String, &'static str)> {
     vec![(start.to_owned(), stop); flows]
 }
 
-/// By how much a probe grew between two instants, a second.
+/// Increase of a probe per second, between two times.
 fn growth(results: &Results, probe: &str, from: f64, to: f64) -> f64 {
     let values = samples(results, probe, from - INTERVAL / 2.0);
     let count = ((to - from) / INTERVAL).round() as usize;
     (values[count] - values[0]) / (to - from)
 }
 
-/// Packets a second that a flow delivered between two instants.
+/// Goodput of a flow between two times, in packets per second.
 fn throughput(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
     growth(results, &format!("delivered_bytes flow {flow}"), from, to) / 960.0
 }
 
-/// The share of the link in use between two instants.
+/// Utilisation of the link between two times.
 fn used(results: &Results, from: f64, to: f64) -> f64 {
     growth(results, "transmitted_bytes left->right", from, to) / 1000.0 / CAPACITY
 }
 
-/// The queue in packets after an instant.
+/// Queue length in packets after a time.
 fn queue(results: &Results, from: f64) -> Vec<f64> {
     let bytes = samples(results, "queue_bytes left->right", from);
     bytes.iter().map(|bytes| bytes / 1000.0).collect()
 }
 
-/// A number that a flow's controller shows, at some instant.
+/// Value of a controller's gauge at a time.
 fn gauge(results: &Results, name: &str, flow: usize, at: f64) -> f64 {
     samples(results, &format!("{name} flow {flow}"), at - INTERVAL / 2.0)[0]
 }
 
-/// The rate at which a flow of RCP sends, in packets a second.
+/// Rate of an RCP flow in packets per second.
 fn rate(results: &Results, flow: usize, at: f64) -> f64 {
     gauge(results, "rate_bps", flow, at) / 8000.0
 }
 
-/// The window of a flow of XCP, in packets.
+/// Window of an XCP flow in packets.
 fn window(results: &Results, flow: usize, at: f64) -> f64 {
     gauge(results, "window_bytes", flow, at) / 960.0
 }
@@ -85,8 +85,9 @@ fn rcp_offers_every_flow_its_share() {
                 }),
             ));
             let what = format!("{senders} flows, alpha {alpha}, beta {beta}");
-            // Where alpha (C - y) = beta q / d the rate stands still. A fluid would have no queue; packets
-            // of several flows meet, and what little queue that makes the rate pays for.
+            // The rate is constant where alpha (C - y) = beta q / d. A fluid model has no queue;
+            // here packets of different flows collide, and the rate is reduced by the short queue
+            // that results.
             let queue = mean(queue(&results, 20.0));
             assert!(queue < 6.0, "{what}: a queue of {queue} packets");
             let all = CAPACITY - beta / alpha * queue / ROUND_TRIP;
@@ -103,8 +104,8 @@ fn rcp_offers_every_flow_its_share() {
     }
 }
 
-/// The rate that RCP's law offers without a queue, each time to `senders` flows that have it a round trip
-/// later: the delay equation of [rcp06] in steps of 10 ms, from `from` on, after so many seconds.
+/// Rate that RCP offers without a queue to `senders` flows, which apply it one RTT later: the delay
+/// differential equation of [rcp06] in steps of 10 ms, from the rate `from`, after `seconds`.
 fn rcp_without_queue(alpha: f64, senders: f64, from: f64, seconds: f64) -> f64 {
     const STEP: f64 = 0.01;
     let late = (ROUND_TRIP / STEP) as usize;
@@ -131,14 +132,14 @@ fn rcp_shares_anew_when_flows_join_and_leave() {
             }),
         ));
         let what = format!("alpha {alpha}, beta {beta}");
-        // Those who join have the full rate at once: twice the capacity for a round trip, and a queue of
-        // as much, which then drains.
+        // New flows start at the full rate: twice the capacity for one RTT, and a queue of one
+        // bandwidth-delay product, which then drains.
         let most = queue(&results, 20.0).into_iter().fold(0.0, f64::max);
         let burst = CAPACITY * ROUND_TRIP;
         assert!((burst..2.0 * burst).contains(&most), "{what}: a queue of {most}");
         assert_near(rate(&results, 0, 49.9), CAPACITY / 8.0, 0.03, &format!("{what}: of eight"));
         assert_near(rate(&results, 7, 49.9), CAPACITY / 8.0, 0.03, &format!("{what}: of eight"));
-        // When they leave there is no queue, and the rate follows the equation, a round trip late.
+        // When flows end there is no queue, and the rate follows the equation, one RTT late.
         let before = rate(&results, 0, 49.9);
         for after in [0.3, 0.5, 0.7, 1.0, 2.0] {
             let expected = rcp_without_queue(alpha, 4.0, before, after - ROUND_TRIP);
@@ -152,7 +153,7 @@ fn rcp_shares_anew_when_flows_join_and_leave() {
     }
 }
 
-/// A long path over bottlenecks of 100 and 60 Mb/s, and a short one over each: what each gets, in Mb/s.
+/// A long path over bottlenecks of 100 and 60 Mb/s, and a short path over each: goodput in Mb/s.
 fn two_bottlenecks(transport: &str) -> [f64; 3] {
     let cables = "from,to,rate,delay\na0,s0,1 Gbps,1 ms\na1,s0,1 Gbps,1 ms\na2,s1,1 Gbps,1 ms\n\
                   s0,s1,100 Mbps,20 ms\ns1,s2,60 Mbps,20 ms\nb0,s2,1 Gbps,1 ms\n\
@@ -172,7 +173,7 @@ fn two_bottlenecks(transport: &str) -> [f64; 3] {
 #[test]
 fn over_two_bottlenecks_rcp_takes_the_smaller_rate_and_is_max_min_fair() {
     let rates = two_bottlenecks("rcp");
-    // Half of the smaller link; the rest of the larger one is the other's.
+    // Half of the smaller link for two flows; the remainder of the larger link for the third.
     for (flow, expected) in [30.0, 70.0, 30.0].into_iter().enumerate() {
         assert_near(rates[flow], expected, 0.015, &format!("flow {flow}"));
     }
@@ -180,8 +181,9 @@ fn over_two_bottlenecks_rcp_takes_the_smaller_rate_and_is_max_min_fair() {
 
 #[test]
 fn over_two_bottlenecks_xcp_leaves_some_of_the_larger_one() {
-    // Low, Andrew and Wydrowski (2005): what shuffling takes from a flow that is limited elsewhere it never
-    // gets back, so the flows that are not cannot fill the link; at least four fifths are in use.
+    // Low, Andrew and Wydrowski (2005): a flow that is limited elsewhere never regains what
+    // bandwidth shuffling takes from it, so the other flows cannot fill the link; the utilisation
+    // is at least 80 %.
     let rates = two_bottlenecks("xcp");
     assert_near(rates[0], 30.0, 0.02, "the long flow");
     assert_near(rates[2], 30.0, 0.02, "the flow beside it");
@@ -191,7 +193,7 @@ fn over_two_bottlenecks_xcp_leaves_some_of_the_larger_one() {
 
 #[test]
 fn a_flow_slower_than_a_packet_a_round_trip_learns_of_a_higher_rate_by_probes() {
-    // 401 flows on a link of 100 packets a round trip, and after 40 s one.
+    // 401 flows on a link of 100 packets per RTT, and after 40 s one flow.
     let mut flows = spans(1, "0 s", "none");
     flows.extend((0..400).map(|i| (format!("{} ms", i * 50), "40 s")));
     let results = run(&with(
@@ -204,7 +206,7 @@ fn a_flow_slower_than_a_packet_a_round_trip_learns_of_a_higher_rate_by_probes() 
         }),
     ));
     assert!(rate(&results, 0, 40.0) < 3.0, "packets a second");
-    // It hears of every rate, although it sends hardly any packets.
+    // The flow receives every rate update, although it sends almost no data packets.
     let mut heard: Vec<u64> =
         (1..=20).map(|i| rate(&results, 0, 40.0 + 0.05 * f64::from(i)).to_bits()).collect();
     heard.dedup();
@@ -231,7 +233,7 @@ fn rcp_sends_again_what_was_lost_when_all_has_been_sent() {
         let lost = count(&results, "losses") - count(&results, "retransmits");
         assert!(lost <= 3, "only the SYN may be lost and not sent again as data: {lost}");
         assert!(count(&results, "timeouts") >= rounds, "loss of {loss}");
-        // Each round of repairs comes a time-out of at least 200 ms after the last packet.
+        // Each round of retransmissions starts a timeout of at least 200 ms after the last packet.
         let late = results.flows.fct_s[0] - lossless;
         assert!(late > 0.1 && late < 0.5 * (1.0 + 7.0 * loss * 10.0), "{late} s, loss of {loss}");
     }
@@ -272,8 +274,8 @@ fn xcp_shares_anew_as_fast_as_it_shuffles_when_flows_join_and_leave() {
             &on_link("xcp", &flows),
             json!({ "router": { "kind": "xcp", "rule": rule }, "time_limit": "60 s" }),
         ));
-        // A tenth of the traffic is taken in proportion and given in equal parts each round trip: so much
-        // of any difference goes.
+        // In each RTT 10 % of the traffic is taken in proportion to the rates and redistributed
+        // equally, so a difference decreases by that fraction.
         let difference = |at| window(&results, 0, at) - window(&results, 4, at);
         for at in [22.0, 22.5, 23.0] {
             let kept = difference(at + 1.0) / difference(at);

@@ -1,5 +1,5 @@
-//! Links that fail and come back: what is lost, when traffic flows again and by which ways, by hand; and
-//! that all ways through time give the same.
+//! Link failures and recoveries: lost packets, the times and paths of rerouted traffic, computed by
+//! hand, and equality of all engines.
 
 use crate::common::{
     assert_near, count, flows, graph, link, run, told_by_all_engines, try_run, with,
@@ -7,8 +7,9 @@ use crate::common::{
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Hosts `a` and `b`, each at a switch, and two ways between these: over `u`, and longer over `v` and `w`.
-/// A packet of 1000 B takes 10 us to be sent everywhere, and 10 us over each wire.
+/// Hosts `a` and `b`, each on a switch, and two paths between the switches: over `u`, and a longer
+/// one over `v` and `w`. A packet of 1000 B takes 10 us of transmission and 10 us of propagation on
+/// every link.
 fn ring() -> Value {
     graph(
         "a,s,800 Mbps,10 us,,\nb,t,800 Mbps,10 us,,\ns,u,800 Mbps,10 us,,\nu,t,800 Mbps,10 us,,\n\
@@ -16,7 +17,7 @@ fn ring() -> Value {
     )
 }
 
-/// Hosts at two leaves with as many spines between them, 1 us of wire everywhere.
+/// Hosts on two leaves with `spines` spines between them; every link has a delay of 1 us.
 fn fabric(spines: u32) -> Value {
     json!({
         "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": spines,
@@ -24,7 +25,7 @@ fn fabric(spines: u32) -> Value {
     })
 }
 
-/// One flow sends so many packets one after the other, and 10 ms later what has not come.
+/// One flow sends `packets` packets back to back, and retransmits the lost ones 10 ms later.
 fn scenario(topology: &Value, packets: u64) -> Value {
     json!({
         "topology": topology,
@@ -43,7 +44,7 @@ fn failing(count: u64, failures: &Value) -> Results {
     run(&with(&scenario(&ring(), count), json!({ "failures": failures })))
 }
 
-/// How many packets this is of a link.
+/// Returns a packet count of a link.
 fn packets(results: &Results, name: &str, what: &str) -> u64 {
     link(results, name, what) as u64
 }
@@ -54,13 +55,13 @@ fn fct_us(results: &Results) -> f64 {
 
 #[test]
 fn what_is_on_a_link_when_it_fails_is_lost_and_what_is_sent_into_it() {
-    // Packet k comes to `u` at 40 us + 10 us * k, and to `b` 40 us later.
+    // Packet k arrives at `u` at 40 us + 10 us * k, and at `b` 40 us later.
     let none = failing(20, &json!([]));
     assert_near(fct_us(&none), 80.0 + 190.0, 1e-9, "nothing fails");
     let span = json!([{ "link": "s->u", "fails": "55 us", "returns": "85 us" }]);
     let results = failing(20, &span);
-    // Those that come at 60, 70 and 80 us; that of 90 us is on the wire when the link is back, and that of
-    // 100 us is being sent.
+    // The packets due at 60, 70 and 80 us; the packet due at 90 us is in flight when the link
+    // recovers, and the one due at 100 us is in transmission.
     assert_eq!(packets(&results, "s->u", "losses"), 5);
     assert_eq!(count(&results, "losses"), 5);
     assert_eq!((&*results.flows.retransmits, count(&results, "drops")), (&[5][..], 0));
@@ -72,7 +73,7 @@ fn a_packet_that_comes_in_the_instant_of_the_failure_is_lost() {
         let failures = json!([{ "link": "u->s", "fails": fails, "returns": "1 ms" }]);
         packets(&failing(3, &failures), "s->u", "losses")
     };
-    // They come at 40, 50 and 60 us.
+    // The packets arrive at 40, 50 and 60 us.
     assert_eq!(["40 us", "40.001 us", "60 us", "60.001 us"].map(lost), [3, 2, 1, 0]);
 }
 
@@ -80,12 +81,14 @@ fn a_packet_that_comes_in_the_instant_of_the_failure_is_lost() {
 fn flows_go_another_way_when_routes_have_converged_and_back_again() {
     let failures = json!([{ "link": "s->u", "fails": "1.005 ms", "returns": "5.005 ms" }]);
     let results = failing(1000, &failures);
-    // Packet k leaves `a` at 10 us * k: from 2.005 to 6.005 ms, 201 to 600, they are given the way over `v`.
+    // Packet k leaves `a` at 10 us * k: packets 201 to 600, from 2.005 to 6.005 ms, take the path
+    // over `v`.
     assert_eq!(packets(&results, "s->v", "packets"), 400);
     assert_eq!(packets(&results, "w->t", "packets"), 400);
-    // So are acknowledgements: 100 us after a packet has left `a` for that way, that of 201 to 590.
+    // ACKs take it too, from 100 us after a packet has left `a` for that path: ACKs of packets 201
+    // to 590.
     assert_eq!(packets(&results, "v->s", "packets"), 390);
-    // To `u` it takes 40 us: 97 is the first that is lost, and 200 the last.
+    // A packet takes 40 us to `u`: 97 is the first lost packet, and 200 the last.
     assert_eq!(packets(&results, "s->u", "losses"), 104);
     assert_eq!(&*results.flows.retransmits, [104]);
     assert_eq!(count(&results, "finished"), 1);
@@ -95,9 +98,9 @@ fn flows_go_another_way_when_routes_have_converged_and_back_again() {
 fn who_cannot_be_reached_waits_for_the_link() {
     let failures = json!([{ "link": "b->t", "fails": "105 us", "returns": "12 ms" }]);
     let results = failing(20, &failures);
-    // Packets come at 80 us + 10 us * k: three before the failure, and that the third has come is not heard.
-    // The others are sent into it, also what is sent again when 10 ms have passed; 10 ms later the link is
-    // back.
+    // Packets arrive at 80 us + 10 us * k: three before the failure, and the ACK of the third is
+    // lost. The others are sent into the failed link, including retransmissions after 10 ms; 10 ms
+    // later the link has recovered.
     assert_eq!(packets(&results, "b->t", "losses"), 1);
     assert_eq!(packets(&results, "t->b", "losses"), 17 + 18);
     assert_eq!(&*results.flows.retransmits, [18 + 18]);
@@ -118,7 +121,7 @@ fn a_flow_that_starts_meanwhile_takes_a_way_that_is_up() {
     assert_near(results.flows.slowdown[0], 1.0, 1e-9, "alone on its way");
 }
 
-/// Packets over each spine, from `leaf0` to it.
+/// Packets over each spine, from `leaf0`.
 fn over_spines(results: &Results, spines: u32) -> Vec<u64> {
     (0..spines).map(|i| packets(results, &format!("leaf0->spine{i}"), "packets")).collect()
 }
@@ -137,7 +140,8 @@ fn only_flows_whose_path_has_failed_choose_another() {
     let down = json!([{ "switch": "spine1", "fails": "10 ms" }]);
     let after = of(&later, down);
     assert_eq!((after[1], after.iter().sum::<u64>()), (0, 64));
-    // Those over the others stay, and those over the one that failed spread over all others.
+    // Flows over the other spines keep their paths; flows over the failed spine spread over all
+    // others.
     for spine in [0, 2, 3] {
         assert!(after[spine] > before[spine], "{before:?} {after:?}");
     }
@@ -153,7 +157,7 @@ fn sprayed_packets_avoid_what_is_down_and_take_it_again() {
             "routing": routing, "failures": failures, "convergence": "0 s",
             "workload": flows(&[(0.0, 0, 4, 960 * 4000)]),
         });
-        // One starts every 0.8 us; 1250 while two spines are left, and 2750 before or after.
+        // One packet starts every 0.8 us; 1250 while two spines are up, and 2750 before or after.
         let packets = over_spines(&run(&with(&scenario(&fabric(3), 1), change)), 3);
         let exact = routing == "spray_round_robin";
         for (packets, expected) in packets.iter().zip([1541.7, 1541.7, 916.7]) {
@@ -165,7 +169,8 @@ fn sprayed_packets_avoid_what_is_down_and_take_it_again() {
 
 #[test]
 fn a_pause_ends_with_its_link_and_both_ends_forget_it() {
-    // `b` takes a tenth of what `a` sends, so `s` pauses `a`; then their cable fails for a while.
+    // `b` receives at a tenth of the rate of `a`, so `s` pauses `a`; then their link fails for a
+    // while.
     let topology = graph("a,s,10 Gbps,1 us,,\nb,s,1 Gbps,1 us,,\n");
     let base = json!({
         "topology": topology, "transport": "constant_rate", "convergence": "1 us",

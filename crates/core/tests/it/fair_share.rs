@@ -1,14 +1,15 @@
-//! Shares told by routers in whole runs: against max-min, processor sharing, and what newcomers may queue.
+//! Router-assigned fair shares in whole runs: against max-min fairness, processor sharing, and the
+//! bound on the queue of new flows.
 
 use crate::common::{assert_near, count, flows, link, mean, run, samples, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// A packet on the wire, and its time on a link of 40 Mb/s.
+/// Size of a packet on the wire in bytes, and its transmission time on a link of 40 Mb/s.
 const PACKET: f64 = 1250.0;
 const PACKET_TIME: f64 = PACKET * 8.0 / 40e6;
 
-/// [pcp06]'s link of 40 Mb/s with round trips of 25 ms on average and a buffer of as much.
+/// The link of [pcp06]: 40 Mb/s with a mean RTT of 25 ms and a buffer of one BDP.
 fn network() -> Value {
     json!({
         "topology": {
@@ -21,7 +22,7 @@ fn network() -> Value {
     })
 }
 
-/// What `change` makes of the network, with long flows between these pairs of hosts.
+/// The network with `change`, and long-lived flows between these pairs of hosts.
 fn long_flows(pairs: &[(u32, u32)], change: Value) -> Value {
     let flow = |pair: &(u32, u32)| json!({ "source": pair.0, "target": pair.1 });
     let flows = json!({
@@ -30,7 +31,7 @@ fn long_flows(pairs: &[(u32, u32)], change: Value) -> Value {
     with(&with(&network(), flows), change)
 }
 
-/// Bytes that each flow has delivered between two seconds.
+/// Bytes that each flow has delivered between two times in seconds.
 fn delivered(results: &Results, from: f64, to: f64) -> Vec<f64> {
     let of_flow = |flow: usize| {
         let bytes = samples(results, &format!("delivered_bytes flow {flow}"), from - 0.005);
@@ -43,10 +44,10 @@ fn delivered(results: &Results, from: f64, to: f64) -> Vec<f64> {
 fn on_parking_lots_every_flow_gets_what_max_min_says() {
     let lots = [
         (vec![(0, 4), (1, 5), (2, 6), (3, 7)], "1 Gbps"),
-        // As in tests/fairness.rs: C / 4, 3 C / 8 and 3 C / 4.
+        // As in `fairness.rs`: C / 4, 3 C / 8 and 3 C / 4.
         (vec![(0, 4), (1, 5), (1, 5), (2, 6), (3, 7), (3, 7), (3, 7)], "1 Gbps"),
         (vec![(0, 4), (0, 6), (1, 5), (1, 7), (2, 6), (2, 7), (3, 7), (3, 7)], "1 Gbps"),
-        // A host's own link is what some have least of.
+        // The access link is the bottleneck of some flows.
         (vec![(0, 4), (0, 4), (0, 5), (1, 5), (1, 6), (2, 6), (3, 7)], "50 Mbps"),
     ];
     for feedback in ["round_trip", "every_ack"] {
@@ -68,7 +69,7 @@ fn on_parking_lots_every_flow_gets_what_max_min_says() {
             let bytes = delivered(&run(&scenario), 1.0, 3.9);
             let ideal = run(&with(&scenario, json!({ "model": "max_min", "samples": null })));
             for (flow, (got, ideal)) in bytes.iter().zip(&ideal.flows.delivered_bytes).enumerate() {
-                // All that it delivers in four seconds, but for half a round trip.
+                // The flow delivers for four seconds minus half an RTT.
                 let rate = *ideal as f64 / 3.994;
                 assert_near(got / 2.9, rate, 0.01, &format!("{feedback}, {pairs:?}: flow {flow}"));
             }
@@ -89,7 +90,7 @@ fn a_lone_flow_takes_a_handshake_half_a_round_trip_and_its_bytes() {
         let round_trip = 2.0 * (2.0 * f64::from(delay_ms) * 1e-3 + 2.5e-3);
         let by_hand = 1.5 * round_trip + packets as f64 * PACKET_TIME;
         let late = (results.flows.fct_s[0] - by_hand) / PACKET_TIME;
-        // Shares are told to 0.09 %.
+        // Shares are encoded with an error of 0.09 %.
         let most = 1.0 + 0.001 * packets as f64;
         assert!((0.0..most).contains(&late), "{packets} packets: {late} packet times late");
         assert!(link(&results, "left->right", "queue_max_bytes") < 3.0 * PACKET);
@@ -100,7 +101,7 @@ fn a_lone_flow_takes_a_handshake_half_a_round_trip_and_its_bytes() {
 fn a_newcomer_queues_no_more_than_its_share_of_a_round_trip() {
     let round_trip_packets = 0.025 / PACKET_TIME;
     for flows in 1..=6_u32 {
-        // At several phases of the others' round trips.
+        // At several phases of the other flows' RTTs.
         for phase in 0..5_u32 {
             let start = |i| if i == flows { 500 + 5 * phase } else { 7 * i };
             let flow =
@@ -119,14 +120,14 @@ fn a_newcomer_queues_no_more_than_its_share_of_a_round_trip() {
             let most = queue.iter().copied().fold(0.0, f64::max) / PACKET;
             let bound = round_trip_packets / f64::from(flows + 1) + 2.0 * f64::from(flows);
             assert!(most <= bound, "{flows} flows, phase {phase}: {most} packets, not {bound}");
-            // In the end the packets that happen to meet.
+            // In steady state only packets that collide wait.
             let end = queue[queue.len() - 200..].iter().copied().fold(0.0, f64::max) / PACKET;
             assert!(end <= f64::from(2 * flows), "{flows} flows, phase {phase}: {end} packets");
         }
     }
 }
 
-/// Poisson arrivals of 200 packets each between ten pairs of hosts.
+/// Poisson arrivals of flows of 200 packets between ten pairs of hosts.
 fn poisson(load: f64, seed: u64, change: Value) -> Value {
     let workload = json!({
         "kind": "poisson", "load": load, "flows": 2000, "pairs": "opposite",
@@ -150,8 +151,8 @@ fn nothing_is_lost_with_a_buffer_of_a_bandwidth_delay_product() {
 
 #[test]
 fn under_poisson_load_flows_take_as_long_as_processor_sharing_and_the_round_trips() {
-    // Round trips that are short beside the flows, and the paper's. In both the handshake is one more than
-    // the ideal's time counts.
+    // RTTs that are short compared with the FCTs, and the paper's RTTs. In both cases the handshake
+    // is not part of the ideal FCT.
     for (delays, round_trip, tolerance) in
         [(["500 us", "250 us"], 2.5e-3, 0.03), (["5 ms", "2.5 ms"], 25e-3, 0.14)]
     {
@@ -187,7 +188,8 @@ fn who_ends_leaves_the_others_the_link() {
     ));
     let rates = samples(&results, "rate_bps flow 0", 0.0);
     assert_near(rates[95], 20e6, 0.002, "while there are two");
-    // It stops, its last ACKs come, it says so, and the other hears of it.
+    // The flow stops, its last ACKs arrive, it sends its FIN, and the other flow receives its new
+    // share.
     assert_near(rates[108], 40e6, 0.002, "80 ms later");
 }
 

@@ -1,4 +1,4 @@
-//! Fair queues and `CoDel` in whole runs, against what theory says of shares, delays and drops.
+//! Fair queueing and `CoDel` in whole runs, against theory for shares, delays and drops.
 
 use std::fmt::Write;
 
@@ -6,8 +6,8 @@ use crate::common::{assert_near, count, link, mean, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Every queue that gives each flow its share. Hashes have room enough that no two of the flows here share a
-/// bucket, and `CoDel` lets all wait that do.
+/// Every fair queueing discipline. With these parameters no two flows share a hash bucket, and
+/// `CoDel` does not drop.
 const FAIR: [&str; 4] = ["fair_queueing", "drr", "sfq", "fq_codel"];
 
 fn fair(kind: &str) -> Value {
@@ -21,7 +21,7 @@ fn fair(kind: &str) -> Value {
     }
 }
 
-/// A transport that keeps its window full whatever happens, and takes no delay for a loss.
+/// A transport that always keeps its window full and does not take delay for loss.
 fn greedy(window: &str) -> Value {
     json!({
         "kind": "constant_rate", "window": window, "reliability": { "fixed_rto": "1000 s" },
@@ -36,7 +36,7 @@ fn delivered(results: &Results) -> Vec<f64> {
 
 #[test]
 fn flows_get_max_min_shares_whatever_they_ask_for() {
-    // Of 5 Gb/s, 0.5 and 1 Gb/s are less than an equal share; the others divide the rest.
+    // Of 5 Gb/s, 0.5 and 1 Gb/s are less than an equal share; the other flows divide the rest.
     let rates = ["500 Mbps", "1 Gbps", "3 Gbps", "10 Gbps"];
     let flow = |(i, rate)| json!({ "source": i, "target": 4 + i, "initial_rate": rate });
     let flows: Vec<Value> = rates.iter().enumerate().map(flow).collect();
@@ -61,8 +61,9 @@ fn flows_get_max_min_shares_whatever_they_ask_for() {
 
 #[test]
 fn weights_divide_what_no_flow_leaves() {
-    // Of 6 Gb/s, the third flow wants 0.5 of the 2 that its weight would give it; the others divide what is
-    // left as 1 to 4 to 0.5, whatever their packets, and slots are used again by flows of other classes.
+    // Of 6 Gb/s, the third flow demands 0.5 of the 2 that its weight allows; the others divide the
+    // rest as 1 to 4 to 0.5, whatever their packet sizes, and slots are reused by flows of other
+    // classes.
     let weights = json!({ "silver": 1, "gold": 4, "lead": 0.5 });
     let rates = ["10 Gbps", "10 Gbps", "500 Mbps", "10 Gbps"];
     let classes = ["silver", "gold", "plain", "lead"];
@@ -97,7 +98,7 @@ fn weights_divide_what_no_flow_leaves() {
 
 #[test]
 fn flows_with_unequal_round_trips_and_windows_of_one_size_get_equal_shares() {
-    // Of two flows under drop-tail with as much in flight the one with the tenfold way gets less.
+    // With drop-tail and equal windows, the flow with the tenfold RTT gets less.
     let mut graph = "from,to,rate,delay\n".to_owned();
     for (i, delay) in [10, 30, 100, 300].into_iter().enumerate() {
         writeln!(graph, "source{i},s,10 Gbps,{delay} us").unwrap();
@@ -131,8 +132,8 @@ fn flows_with_unequal_round_trips_and_windows_of_one_size_get_equal_shares() {
 
 #[test]
 fn a_parking_lot_is_shared_as_max_min_says() {
-    // The last link carries four flows, and its share is the least: C / 4 for the long flow leave 3 C / 8
-    // for each of two on the first, and 3 C / 4 for the one on the second.
+    // The last link carries four flows and has the smallest share: C / 4 for the long flow leaves 3
+    // C / 8 for each of two flows on the first link, and 3 C / 4 for the flow on the second.
     let hosts = [(0, 4), (1, 5), (1, 5), (2, 6), (3, 7), (3, 7), (3, 7)];
     let flow = |(source, target)| json!({ "source": source, "target": target });
     let base = json!({
@@ -155,7 +156,7 @@ fn a_parking_lot_is_shared_as_max_min_says() {
 
 #[test]
 fn who_fills_a_small_buffer_drops_his_own_packets() {
-    // A flow at line rate that ignores losses, and one at a quarter of the bottleneck.
+    // A flow at line rate that ignores losses, and a flow at a quarter of the bottleneck rate.
     let flow =
         |source, rate| json!({ "source": source, "target": 2 + source, "initial_rate": rate });
     for kind in FAIR {
@@ -180,8 +181,8 @@ fn who_fills_a_small_buffer_drops_his_own_packets() {
 
 #[test]
 fn two_flows_in_one_bucket_of_stochastic_fair_queueing_have_one_share() {
-    // Of three flows in two buckets either two share one, and get a quarter each, or all three do, with
-    // probability 1/4.
+    // With three flows in two buckets, either two share a bucket and get a quarter each, or all
+    // three share one, with probability 1/4.
     let is_together = |seed: u64| {
         let results = run(&json!({
             "seed": seed,
@@ -204,14 +205,14 @@ fn two_flows_in_one_bucket_of_stochastic_fair_queueing_have_one_share() {
         is_together
     };
     let together = (1..=100).filter(|seed| is_together(*seed)).count();
-    // Within three standard deviations of 25, each 4.3.
+    // Within three standard deviations of 25; the standard deviation is 4.3.
     assert!((12..=38).contains(&together), "{together}");
 }
 
 // Delays.
 
-/// How long single packets wait at a bottleneck of 1 Gb/s that eight greedy flows keep busy, in packets of
-/// 8.32 us.
+/// Waiting times of single packets at a bottleneck of 1 Gb/s with eight greedy flows, in
+/// transmission times of 8.32 us.
 fn waits(queue: &Value) -> Vec<f64> {
     let greedy_flow = |i| json!({ "source": i, "target": 9 + i });
     let lone = |i: u64| {
@@ -238,23 +239,23 @@ fn waits(queue: &Value) -> Vec<f64> {
 #[test]
 fn a_sparse_flow_waits_for_a_packet_of_each_other_at_most_and_hardly_in_fq_codel() {
     let most = |kind: &str| waits(&fair(kind)).into_iter().fold(0.0, f64::max);
-    // One of each of eight, and what is left of the one being sent.
+    // One packet of each of eight flows, and the rest of the packet in transmission.
     assert!((1.0..=9.0).contains(&most("fair_queueing")), "{}", most("fair_queueing"));
-    // A turn is worth 1514 B, and so two packets of 1040 B at most.
+    // The quantum is 1514 B, so a flow sends at most two packets of 1040 B per round.
     for kind in ["drr", "sfq"] {
         assert!((4.0..=17.0).contains(&most(kind)), "{kind}: {}", most(kind));
     }
     assert!(most("fq_codel") <= 1.0, "only the one being sent: {}", most("fq_codel"));
-    // First come, first served, behind eight windows of 50 packets.
+    // FIFO: behind eight windows of 50 packets.
     let least = waits(&json!("drop_tail")).into_iter().fold(f64::INFINITY, f64::min);
     assert!(least > 300.0, "{least}");
 }
 
 #[test]
 fn under_fair_queueing_flows_are_slowed_down_alike_as_under_processor_sharing() {
-    // All of a flow is in the queue as soon as it starts, for it is sent at once on a link two hundred times
-    // as fast: then the queue alone decides who is served, and its flows are those of processor sharing. A
-    // transport that waits for its window or its rate would measure itself.
+    // Each flow is in the queue as soon as it starts, because it is sent at once over a link of two
+    // hundred times the rate: the discipline alone decides the service order, which matches
+    // processor sharing. A transport limited by its window or rate would measure itself.
     let load = 0.6;
     let base = json!({
         "topology": {
@@ -268,8 +269,7 @@ fn under_fair_queueing_flows_are_slowed_down_alike_as_under_processor_sharing() 
         },
         "time_limit": "1000 s",
     });
-    // Slowdown in four classes of size, each a quarter of the flows: the time they take, over that of their
-    // bytes on the link.
+    // Slowdown per quartile of flow size: FCT divided by the transmission time on the link.
     let of = |change: Value| {
         let columns = run(&with(&base, change)).flows;
         let quarter = |bytes: u64| {
@@ -288,7 +288,7 @@ fn under_fair_queueing_flows_are_slowed_down_alike_as_under_processor_sharing() 
     let ideal = of(json!({ "model": "processor_sharing" }));
     for kind in FAIR {
         let slowdowns = of(json!({ "queue": fair(kind) }));
-        // The smallest are of a few packets, and a packet is not divided.
+        // The smallest flows have only a few packets, and packets are not divisible.
         for ((slowdown, ideal), tolerance) in
             slowdowns.iter().zip(ideal).zip([0.1, 0.03, 0.02, 0.02])
         {
@@ -315,7 +315,7 @@ fn codel_link(law: &Value, flows: u32) -> Value {
 
 #[test]
 fn under_codel_the_queue_of_tcp_stands_near_its_target() {
-    // Drop-tail without limit would be full of whatever the windows grow to.
+    // An unlimited drop-tail queue would hold whatever the windows grow to.
     for (flows, target_ms, ecn) in [(8, 5, false), (8, 5, true), (8, 20, false), (30, 20, true)] {
         let law = json!({ "target": format!("{target_ms} ms"), "ecn": ecn });
         let results = run(&codel_link(&law, flows));
@@ -325,16 +325,16 @@ fn under_codel_the_queue_of_tcp_stands_near_its_target() {
         assert!((0.5..1.6).contains(&standing), "{flows} {target_ms} ms: {standing} of target");
         assert!(utilisation > 0.9, "{utilisation}");
         let (marks, drops) = (count(&results, "marks"), count(&results, "drops"));
-        // What is sent again cannot be marked (RFC 3168 §6.1.5).
+        // Retransmissions must not be ECN-capable (RFC 3168 §6.1.5).
         assert!(if ecn { drops < marks / 10 } else { marks == 0 }, "{marks} marks, {drops} drops");
     }
 }
 
 #[test]
 fn who_does_not_listen_to_codel_is_dropped_from_at_the_rate_of_its_law() {
-    // Twice what the link carries: packets wait 5 ms from the tenth on, and 100 ms later the first is
-    // dropped. The k-th comes 100 ms / sqrt(k) before the next, and the sum of 1 / sqrt(k) up to n is
-    // 2 sqrt(n) - 1.46.
+    // Twice the link rate: packets wait 5 ms from the tenth packet on, and the first is dropped 100
+    // ms later. Drop k is followed by the next after 100 ms / sqrt(k), and the sum of 1 / sqrt(k)
+    // up to n is 2 sqrt(n) - 1.46.
     let mut scenario = codel_link(&json!({}), 1);
     scenario["topology"] = json!({
         "kind": "dumbbell", "senders": 1, "receivers": 1, "bottleneck_rate": "50 Mbps",

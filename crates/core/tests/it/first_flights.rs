@@ -1,15 +1,15 @@
-//! Transports that send much in their first round trip, in whole runs: Quick-Start and `JumpStart` beside
-//! TCP.
+//! Transports that send much in their first RTT, in whole runs: Quick-Start and `JumpStart`
+//! compared with TCP.
 
 use crate::common::{assert_near, count, flows, link, mean, run, samples, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// The time of a packet of 1250 B at 40 Mb/s, and the round trip of a packet and its ACK.
+/// Transmission time of a packet of 1250 B at 40 Mb/s, and RTT of a packet and its ACK.
 const PACKET_TIME: f64 = 250e-6;
 const ROUND_TRIP: f64 = 0.025;
 
-/// A link of 40 Mb/s with round trips of 25 ms and a buffer of as much.
+/// A link of 40 Mb/s with an RTT of 25 ms and a buffer of one BDP.
 fn network(transport: &Value) -> Value {
     json!({
         "topology": {
@@ -23,7 +23,8 @@ fn network(transport: &Value) -> Value {
     })
 }
 
-/// One flow of so many packets after a second, when routers know that nothing is in use.
+/// One flow of `packets` packets that starts after one second, when routers have measured an idle
+/// link.
 fn lone(transport: &Value, packets: u64, change: Value) -> Results {
     let workload = flows(&[(1.0, 0, 10, packets * 1210)]);
     run(&with(&with(&network(transport), json!({ "workload": workload })), change))
@@ -33,7 +34,8 @@ fn lone(transport: &Value, packets: u64, change: Value) -> Results {
 fn jump_start_sends_a_short_flow_in_two_and_a_half_round_trips() {
     for packets in [20, 60, 95] {
         let results = lone(&json!("jump_start"), packets, json!({}));
-        // A handshake, all but the last of them spread over a round trip, and the last one's way.
+        // A handshake, all packets but the last spread over one RTT, and the one-way delay of the
+        // last packet.
         let by_hand = ROUND_TRIP * (1.0 + (packets - 1) as f64 / packets as f64 + 0.5);
         assert!((results.flows.fct_s[0] - by_hand).abs() < 3.0 * PACKET_TIME, "{packets}");
         assert!(link(&results, "left->right", "queue_max_bytes") < 3.0 * 1250.0, "{packets}");
@@ -43,7 +45,7 @@ fn jump_start_sends_a_short_flow_in_two_and_a_half_round_trips() {
 #[test]
 fn jump_start_overflows_where_more_waits_than_path_and_buffer_hold() {
     let results = lone(&json!("jump_start"), 400, json!({}));
-    // 400 packets in a round trip, of which 100 leave and 100 wait.
+    // 400 packets in one RTT, of which 100 depart and 100 wait.
     let drops = count(&results, "drops");
     assert!((180..=210).contains(&drops), "{drops}");
     assert_eq!(count(&results, "retransmits"), drops);
@@ -59,7 +61,7 @@ fn jump_start_goes_on_with_half_of_what_came_through() {
     let windows = samples(&results, "window_bytes flow 0", 1.0);
     let windows: Vec<f64> = windows.iter().map(|bytes| bytes / 1210.0).collect();
     assert_near(windows[40], 400.0, 1e-9, "at first");
-    // About 200 of 400 are lost at first.
+    // About 200 of the first 400 packets are lost.
     let low = windows[60..1000].iter().copied().fold(f64::INFINITY, f64::min);
     assert!((80.0..110.0).contains(&low), "{low}");
 }
@@ -69,7 +71,7 @@ fn quick_start_starts_with_what_routers_approve() {
     let transport = json!({ "kind": "quick_start", "request": "1 Gbps" });
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] } });
     let results = lone(&transport, 400, sampled.clone());
-    // 20.48 Mb/s is the largest power of two of 40 kb/s below nine tenths of the bottleneck's rate.
+    // 20.48 Mb/s is the largest power of two times 40 kb/s below 90 % of the bottleneck rate.
     let window = samples(&results, "window_bytes flow 0", 1.03)[0] / 1210.0;
     assert_near(window, 20.48e6 * ROUND_TRIP / 10_000.0, 0.02, "packets");
     assert_eq!(count(&results, "drops"), 0);
@@ -77,7 +79,7 @@ fn quick_start_starts_with_what_routers_approve() {
         .map(|transport| lone(transport, 100, json!({})).flows.fct_s[0] / ROUND_TRIP);
     let saved = times[1] - times[0];
     assert!((1.0..4.0).contains(&saved), "{saved} round trips");
-    // Less is asked for than routers have.
+    // The requested rate is below the available rate.
     let modest = json!({ "kind": "quick_start", "request": "10 Mbps" });
     let window = samples(&lone(&modest, 400, sampled), "window_bytes flow 0", 1.03)[0] / 1210.0;
     assert_near(window, 5.12e6 * ROUND_TRIP / 10_000.0, 0.02, "packets");

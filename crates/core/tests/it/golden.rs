@@ -1,5 +1,5 @@
-//! The golden grid: every transport at three loads, as one table. A change in behaviour shows as a
-//! difference that a person can judge.
+//! Golden tables of every transport: mean and tail slowdown, drops, marks and retransmissions. Any
+//! change in behaviour appears as a difference to review.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use crate::common::{count, deadlines, mean, run};
 use serde_json::json;
 use sojourn_core::transport::controllers;
 
-/// The web search sizes of [dctcp10], a tenth as large, to be quick.
+/// The web search sizes of [dctcp10], divided by ten for short runs.
 const SIZES: &str = "1000 0.15\n2000 0.2\n3000 0.3\n5000 0.4\n8000 0.53\n20000 0.6\n100000 0.7\n\
                      200000 0.8\n500000 0.9\n1000000 0.97\n3000000 1\n";
 
-/// Three significant digits.
+/// Formats three significant digits.
 fn three_digits(value: f64) -> String {
     let decimals = 2 - value.log10().floor() as i32;
     format!("{value:.*}", decimals.max(0) as usize)

@@ -1,12 +1,12 @@
-//! What hosts do besides congestion control: they measure round-trip times, space their bursts, call servers
-//! and answer calls.
+//! Host behaviour outside congestion control: RTT measurement, pacing of bursts, RPC clients and
+//! servers.
 
 use crate::common::{assert_near, mean, run, samples};
 use serde_json::{Value, json};
 use sojourn_core::record::FlowColumns;
 use sojourn_core::run::Results;
 
-/// One host calls another, and nothing else is going on.
+/// RPCs between two hosts of an idle network.
 fn calls(rate: &str, workload: &Value) -> Results {
     run(&json!({
         "time_limit": "20 s",
@@ -27,12 +27,13 @@ fn a_call_takes_request_service_and_response() {
     let FlowColumns { start_s, ideal_fct_s, latency_s, .. } = calls("10 Gbps", &workload).flows;
     assert_eq!(latency_s.len(), 100);
     for request in (0..100).step_by(2) {
-        // But for the first call, the request waits for the ACK of the last response to leave.
+        // Except for the first call, the request waits for the transmission of the last response's
+        // ACK.
         let ack = if request == 0 { 0.0 } else { 32e-9 };
         let expected = ideal_fct_s[request] + 5e-6 + ideal_fct_s[request + 1];
         assert!(latency_s[request].is_nan(), "requests have no latency");
         assert!((latency_s[request + 1] - expected - ack).abs() < 2e-12);
-        // The caller calls again at once.
+        // The client starts its next call at once.
         if let Some(next) = start_s.get(request + 2) {
             assert!((next - start_s[request] - latency_s[request + 1]).abs() < 1e-12);
         }
@@ -41,8 +42,9 @@ fn a_call_takes_request_service_and_response() {
 
 #[test]
 fn a_device_is_a_queue_with_one_server() {
-    // M/M/1 at a utilisation of a half: it takes twice the mean service time. Blocks of 1000 B and their
-    // requests at 50 Mb/s are 5000 a second, too few to meet each other in the network.
+    // M/M/1 at a utilisation of 0.5: the mean response time is twice the mean service time. Blocks
+    // of 1000 B and their requests at 50 Mb/s are 5000 per second, which rarely collide in the
+    // network.
     let workload = json!({
         "kind": "storage", "reads": 1.0, "blocks": { "kind": "fixed", "size": "1 KB" },
         "device_time": "100 us",
@@ -57,7 +59,7 @@ fn a_device_is_a_queue_with_one_server() {
     assert_near(mean(latencies), 200e-6, 0.05, "the time in a device");
 }
 
-/// Four flows of one host, in bursts of 16 packets at an eighth of its line rate each.
+/// Four flows of one host, in bursts of 16 packets, each flow at an eighth of the line rate.
 fn sharing(stamps: &str) -> Value {
     json!({
         "time_limit": "2 ms",
@@ -79,8 +81,8 @@ fn sharing(stamps: &str) -> Value {
 
 #[test]
 fn time_stamps_on_the_wire_leave_out_the_wait_in_the_host() {
-    // The last of four bursts that are handed over together waits for three, and its last packet for 15
-    // of its own.
+    // The last of four simultaneous bursts waits for three bursts, and its last packet for 15 of
+    // its own.
     let packet = 1040.0 * 8.0 / 10e9;
     let handed = run(&sharing("handed"));
     let waited = samples(&handed, "rtt_forward_queueing_s flow 3", 0.0);
@@ -104,7 +106,7 @@ fn the_packets_of_a_burst_are_spaced() {
     scenario["transport"]["segments"]["spacing"] = json!("1 Gbps");
     scenario["workload"] = crate::common::flows(&[(0.0, 0, 1, 16_000)]);
     let results = run(&scenario);
-    // The sixteenth packet leaves when fifteen have had their time at 1 Gb/s.
+    // The sixteenth packet departs after fifteen transmission times at 1 Gb/s.
     let expected = 15.0 * 1040.0 * 8.0 / 1e9 + 3.0 * 1040.0 * 8.0 / 10e9 + 3e-6;
     assert!((results.flows.fct_s[0] - expected).abs() < 1e-11, "{}", results.flows.fct_s[0]);
 }
@@ -129,11 +131,11 @@ fn acknowledgements_that_go_first_do_not_wait_behind_data() {
             waits.into_iter().fold(0.0, f64::max)
         })
     };
-    // Data shares its host's port with the other flows' ACKs.
+    // Data shares its host's NIC with the other flows' ACKs.
     let acks = 2.0 * 40.0 * 8.0 / 10e9;
     let [forward, reverse] = both_ways(false);
     assert!(forward <= acks && reverse > 200e-6, "{forward} and {reverse}");
-    // One packet that is being sent, and no more.
+    // At most one packet in transmission.
     let [forward, reverse] = both_ways(true);
     assert!(forward <= acks && reverse <= acks + 1040.0 * 8.0 / 10e9, "{forward} and {reverse}");
 }

@@ -1,8 +1,8 @@
-//! Random scenarios over all parts: whatever is drawn, flows finish or are accounted for, nothing
-//! leaks, nobody beats the empty network, and the same seed gives the same bits, by events
-//! and in windows, on one thread and on several.
+//! Random scenarios over all components: flows finish or their state is reported, nothing leaks, no
+//! FCT is below the ideal FCT, and the same seed gives identical results, event by event and in
+//! windows, on one thread and on several.
 //!
-//! `make fuzz COUNT=…` draws more of them. A failure prints the seed and the scenario.
+//! `make fuzz COUNT=…` runs more scenarios. A failure prints the seed and the scenario.
 
 use crate::common::campaign::{self, Plan};
 use crate::common::scenarios::scenario;
@@ -10,7 +10,7 @@ use crate::common::{count, try_run_in_parts, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Checks that round-trip times are what hosts measure, and the sums of their parts.
+/// Checks that the recorded RTTs are those that hosts measure, and the sums of their components.
 fn check_rtts(results: &Results, scenario: &Value) {
     let of = |name: &str| -> Vec<f64> {
         let samples = &results.samples;
@@ -25,8 +25,8 @@ fn check_rtts(results: &Results, scenario: &Value) {
     if host["rtt_noise"] == "none" && host["clock_granularity"] == "0 ns" {
         assert_eq!(told, exact, "a host measures what is not so");
     }
-    // Of packets that are sprayed or led another way, and of delayed answers, it is not known which way they
-    // took, or how long they waited.
+    // With packet spraying, rerouting or delayed ACKs, the path and the waiting time of a sample
+    // are unknown.
     let reliability = scenario["transport"].get("dctcp").unwrap_or(&scenario["transport"]);
     let is_known = scenario["routing"] == "flow_hash"
         && scenario["failures"].is_null()
@@ -40,18 +40,18 @@ fn check_rtts(results: &Results, scenario: &Value) {
     }
 }
 
-/// All that a run says, but for how it was run.
+/// Results of a run, without details of its execution.
 fn told(results: &Results) -> [String; 3] {
     let mut summary = results.summary.clone();
     summary["engine"] = Value::Null;
-    // A window's last events may be stale ones of a run that is over.
+    // The last window may contain stale events after the end of the run.
     summary["counts"]["events"] = Value::Null;
     summary["scenario"]["engine"] = Value::Null;
     summary["scenario"]["account"] = Value::Null;
     [format!("{:?}", results.flows), format!("{:?}", results.samples), summary.to_string()]
 }
 
-/// Asserts that two runs tell the same; shows where they first differ.
+/// Asserts that two texts are equal; shows the first difference.
 fn assert_same(one: &str, other: &str) {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let around =
@@ -59,13 +59,13 @@ fn assert_same(one: &str, other: &str) {
     assert!(one == other, "two ways differ:\n{}\n{}", around(one), around(other));
 }
 
-/// Runs a scenario in a way of its own through time, in so many parts on so many threads.
+/// Runs a scenario with an engine, in a number of partitions and threads.
 fn run_by(engine: &str, parts: [u32; 2], scenario: &Value) -> Results {
     let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
     results.unwrap_or_else(|problem| panic!("{engine}: {problem}"))
 }
 
-/// Runs the scenario of a seed in every way, and checks what it says.
+/// Runs the scenario of a seed with all engines and checks the results.
 fn check(seed: u64) {
     let scenario = scenario(seed);
     let results = run_by("events", [1, 1], &scenario);
@@ -83,11 +83,11 @@ fn check(seed: u64) {
     let is_selective = recovery == "selective_repeat" || recovery == "rack";
     let is_cut_off = scenario["failures"].to_string().contains("none");
     if is_cut_off {
-        // Flows may need what does not come back.
+        // Flows may depend on a link that does not recover.
     } else if recovery == "go_back_n" || is_paced && !is_selective {
-        // Without congestion control, or with one that takes losses for impossible, a sender that does not
-        // learn what has come may lose the same packets for ever where a buffer is tiny. Then it is
-        // unfinished, but not stuck: it goes on sending.
+        // Without congestion control, or with a controller that excludes losses, a sender without
+        // loss feedback may lose the same packets forever if the buffer is tiny. Then the flow is
+        // unfinished, but not stuck: it keeps sending.
         let is_lossy = count(&results, "drops") + count(&results, "losses") > 0;
         assert!(unfinished == 0 || is_lossy);
     } else {
@@ -102,7 +102,7 @@ fn check(seed: u64) {
     assert!(flows.slowdown.iter().all(is_possible));
     check_rtts(&results, &scenario);
     let by_events = told(&results);
-    // Threads wait for each other longer than these small networks take.
+    // Synchronisation of threads takes longer than the simulation of these small networks.
     let ways: &[_] = if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
     for parts in ways {
         let in_windows = told(&run_by("windows", *parts, &scenario));
@@ -111,8 +111,8 @@ fn check(seed: u64) {
     check_accounts(&scenario, &results, ways[ways.len() - 1]);
 }
 
-/// Checks that accounts change nothing, and are the same in every way. That their parts add up is asserted
-/// in every run.
+/// Checks that the FCT breakdown changes no result and is the same with all engines. Every run
+/// asserts that its components add up.
 fn check_accounts(scenario: &Value, results: &Results, parts: [u32; 2]) {
     let scenario = with(scenario, json!({ "account": true }));
     let (by_events, in_windows) =

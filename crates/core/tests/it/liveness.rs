@@ -1,11 +1,11 @@
-//! No flow with data to send falls silent for longer than its time-out allows, and none stays in one repair
-//! while packets come.
+//! No flow with data to send is silent for longer than its timeout, and no flow stays in loss
+//! recovery while packets arrive.
 
 use crate::common::{flows, run, samples, with};
 use serde_json::{Value, json};
 use sojourn_core::transport::controllers::Config;
 
-/// The longest stretch of equal values, in samples, before the last change.
+/// Longest run of equal values before the last change, in samples.
 fn longest_pause(values: &[f64]) -> usize {
     let runs: Vec<_> = values.chunk_by(|one, next| one.to_bits() == next.to_bits()).collect();
     runs[..runs.len() - 1].iter().map(|run| run.len()).max().unwrap_or(0)
@@ -24,7 +24,8 @@ fn no_sender_is_silent_for_longer_than_its_time_out() {
                 "d2tcp" | "pias" => {
                     json!({ "kind": kind, "dctcp": { "reliability": reliability } })
                 }
-                // Below a packet its window is a pace, of which the least would be a packet in seconds.
+                // Below one packet the window is a pacing rate, whose minimum would be one packet
+                // in seconds.
                 "swift" => json!({ "kind": kind, "reliability": reliability, "min_cwnd": 0.2 }),
                 _ => json!({ "kind": kind, "reliability": reliability }),
             };
@@ -39,7 +40,7 @@ fn no_sender_is_silent_for_longer_than_its_time_out() {
                 "samples": { "interval": "1 ms", "links": ["left->right"] },
             }));
             let sent = samples(&results, "transmitted_bytes left->right", 0.0);
-            // A time-out, and a round trip.
+            // A timeout and an RTT.
             let most = 50 + 8;
             let pause = longest_pause(&sent);
             if pause > most {
@@ -51,8 +52,8 @@ fn no_sender_is_silent_for_longer_than_its_time_out() {
     assert!(silent.is_empty(), "{silent:#?}");
 }
 
-/// Two flows without end, the second five seconds after the first, over 20 Mb/s and 40 ms, and a buffer of as
-/// much.
+/// Two long-lived flows, the second five seconds after the first, over 20 Mb/s and 40 ms, with a
+/// buffer of one BDP.
 fn two_flows(transport: &Value) -> Value {
     json!({
         "topology": {
@@ -71,8 +72,9 @@ fn two_flows(transport: &Value) -> Value {
 
 #[test]
 fn no_flow_repairs_for_ever_while_others_wait() {
-    // Many repairs, of which one is lost: they put off the time-out that this waits for, and so the flow kept
-    // its window for 22 seconds and the other got nothing.
+    // A case with many retransmissions, one of which is lost. In an earlier version the
+    // retransmissions restarted the timeout, so the flow kept its window for 22 seconds and the
+    // other flow got nothing.
     let linux = json!({ "timer_granularity": "200 ms", "delayed_ack": "40 ms" });
     for kind in ["tcp", "cubic"] {
         for recovery in ["selective_repeat", "rack", "new_reno"] {
@@ -102,7 +104,7 @@ fn bbr_leaves_drain_though_repairs_are_lost() {
             },
         });
         let results = run(&with(&two_flows(&bbr), lone.clone()));
-        // The link takes 4.14 s.
+        // The transmission on the link takes 4.14 s.
         let fct = results.flows.fct_s[0];
         assert!(fct < 4.8, "{recovery}: {fct} s");
     }

@@ -1,9 +1,9 @@
-//! Pause frames and shared buffers at work.
+//! Priority flow control (PFC) and shared buffers.
 
 use crate::common::{assert_near, count, flows, link, run, try_run, with};
 use serde_json::{Value, json};
 
-/// Three senders into one receiver through two switches, without congestion control.
+/// Three senders to one receiver over two switches, without congestion control.
 fn incast() -> Value {
     json!({
         "topology": { "kind": "dumbbell", "senders": 4, "receivers": 4 },
@@ -25,7 +25,7 @@ fn with_enough_headroom_nothing_is_lost_and_the_link_stays_busy() {
     assert!(count(&results, "pauses") > 0);
     assert_eq!(count(&results, "finished"), 3);
     let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
-    // 6 MB in packets of 1040 B through one link of 10 Gb/s.
+    // 6 MB in packets of 1040 B over a link of 10 Gb/s.
     assert_near(last, 6_000.0 * 1040.0 * 8.0 / 10e9, 0.02, "the last completion");
 }
 
@@ -45,7 +45,7 @@ fn headroom_below_what_is_on_its_way_loses_packets() {
 
 #[test]
 fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() {
-    // Three windows of 20 packets of 1040 B are less than the pause threshold.
+    // Three windows of 20 packets of 1040 B are below the pause threshold.
     let windowed = with(&incast(), json!({ "transport": { "window": "20 KB" } }));
     let results = run(&windowed);
     assert_eq!((count(&results, "pauses"), count(&results, "drops")), (0, 0));
@@ -53,7 +53,7 @@ fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() 
     assert!((45_000.0..=3.0 * 20.0 * 1040.0).contains(&most), "{most}");
     let last = results.flows.fct_s.iter().copied().fold(0.0, f64::max);
     assert_near(last, 6_000.0 * 1040.0 * 8.0 / 10e9, 0.02, "the last completion");
-    // By itself a flow sends a window in a round trip, here of 2 packets, and of one whatever is said.
+    // A single flow sends one window per RTT; here a window is 2 packets, or at least 1.
     for (window, packets) in [("2999 B", 2.0), ("1 B", 1.0)] {
         let results = run(&json!({
             "topology": { "kind": "link", "delay": "50 us" },
@@ -73,8 +73,8 @@ fn without_pause_frames_the_same_buffer_overflows() {
 
 #[test]
 fn a_victim_flow_waits_behind_a_paused_port() {
-    // Flow 1 goes to an idle receiver but shares the link between the switches with flows into a
-    // congested one; its share of that link follows the pauses.
+    // Flow 1 has an idle receiver but shares the link between the switches with flows to a
+    // congested receiver; its share of that link follows the pauses.
     let scenario = |pause: Value| {
         with(
             &incast(),
@@ -113,7 +113,7 @@ fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
     let queue = |alpha| link(&run(&scenario(alpha)), "left->right", "queue_max_bytes");
     let (pool, share) = (queue(Value::Null), queue(json!(1.0)));
     assert!((98_960.0..=100_000.0).contains(&pool), "all of it: {pool}");
-    // With alpha 1 a lone queue may take half of the buffer.
+    // With alpha 1 a single queue may take half of the buffer.
     assert!((48_000.0..=50_000.0).contains(&share), "{share}");
 }
 

@@ -1,4 +1,4 @@
-//! The simulator against closed forms: lone flows, single queues, ideals, and how everything scales.
+//! The simulator against closed forms: single flows, single queues, ideals, and scaling.
 
 use crate::common::{
     assert_estimates, assert_near, count, deadlines, flows, link, mean, run, samples, with,
@@ -13,7 +13,8 @@ use sojourn_core::transport::controllers;
 
 // Lone flows.
 
-/// Every transport that sends a lone flow of up to 100 packets at line rate from its first packet on.
+/// Every transport that sends a single flow of up to 100 packets at line rate from its first packet
+/// on.
 fn at_line_rate() -> Vec<Value> {
     let start = |name: &'static str| match name {
         "constant_rate" | "dcqcn" => vec![json!({ "kind": name })],
@@ -38,9 +39,9 @@ fn at_line_rate() -> Vec<Value> {
             let reliability = json!({ "handshake": false });
             vec![json!({ "kind": name, "initial_window": 101, "reliability": reliability })]
         }
-        // As much as its queue takes, which is more than a round trip on these networks.
+        // As many packets as its queue holds, which exceeds one BDP of these networks.
         "pfabric" => vec![json!({ "kind": name, "initial_window": 34, "max_window": 34 })],
-        // They ask before they send, or drain the queue that they think they have left.
+        // These transports request or probe a rate first, or drain the queue that they assume.
         "bbr" | "bbr3" | "d3" | "fair_share" | "jump_start" | "pcp" | "pdq" | "quick_start"
         | "rcp" => Vec::new(),
         other => {
@@ -50,8 +51,9 @@ fn at_line_rate() -> Vec<Value> {
     controllers::Config::built_in().flat_map(start).collect()
 }
 
-/// Every topology, small, and the number of its last host. At these rates a byte lasts a whole number of
-/// picoseconds; at others a paced burst and its packets one by one may differ by their rounding.
+/// Small networks of every topology, with the number of their last host. At these rates a byte
+/// takes a whole number of picoseconds; at other rates a paced burst and its single packets may
+/// differ by rounding.
 fn networks() -> Vec<(Value, u32)> {
     let network = |name: &&str| match *name {
         "link" => (json!({ "kind": name, "delay": "5 us" }), 1),
@@ -91,10 +93,11 @@ fn a_lone_flow_takes_exactly_its_ideal_time() {
 
 #[test]
 fn a_lone_flow_takes_the_time_worked_out_by_hand() {
-    // 12345 B in packets of 1000 B and 40 B of headers: twelve of 1040 B and one of 385 B, 12865 B in
-    // all. At 10 Gb/s a byte lasts 0.8 ns. The first of three links sends for 12865 * 0.8 = 10292 ns. On
-    // each of the next two the last packet finds the one before it still being sent, and ends one full
-    // packet, 832 ns, after it ended on the link before. Three microseconds of propagation.
+    // 12345 B in packets of 1000 B and 40 B of headers: twelve packets of 1040 B and one of 385 B,
+    // 12865 B in all. At 10 Gb/s a byte takes 0.8 ns. The first of three links transmits for 12865
+    // * 0.8 = 10292 ns. On each of the next two links the last packet finds the packet before it in
+    // transmission, and ends one full packet, 832 ns, after its end on the link before. The
+    // propagation takes three microseconds.
     let by_hand = 10_292.0 + 2.0 * 832.0 + 3_000.0;
     let scenario = json!({
         "topology": { "kind": "dumbbell" },
@@ -103,11 +106,12 @@ fn a_lone_flow_takes_the_time_worked_out_by_hand() {
     });
     let columns = run(&scenario).flows;
     assert_eq!(columns.fct_s, [by_hand * 1e-9]);
-    // An ACK of 40 B lasts 32 ns on each link back.
+    // An ACK of 40 B takes 32 ns on each link of the reverse path.
     let acked = by_hand + 3.0 * 32.0 + 3_000.0;
     assert!((columns.acked_s[0] - acked * 1e-9).abs() < 1e-15, "{:?}", columns.acked_s);
-    // Through a bottleneck of 2.5 Gb/s, where a byte lasts 3.2 ns: the first packet comes to it after
-    // 832 ns, all of them take 12865 * 3.2 = 41168 ns, and the last takes 385 * 0.8 = 308 ns more.
+    // Through a bottleneck of 2.5 Gb/s, where a byte takes 3.2 ns: the first packet arrives after
+    // 832 ns, all packets take 12865 * 3.2 = 41168 ns, and the last packet takes 385 * 0.8 = 308 ns
+    // more.
     let by_hand = 832.0 + 41_168.0 + 308.0 + 3_000.0;
     let slower = with(&scenario, json!({ "topology": { "bottleneck_rate": "2.5 Gbps" } }));
     assert_eq!(run(&slower).flows.fct_s, [by_hand * 1e-9]);
@@ -115,8 +119,8 @@ fn a_lone_flow_takes_the_time_worked_out_by_hand() {
 
 // Single queues.
 
-/// Single packets from many fast senders: they come to the bottleneck as a Poisson process (what the
-/// senders' links add to the time of a packet depends on its size alone).
+/// Single packets from many fast senders. They arrive at the bottleneck as a Poisson process,
+/// because the delay of a packet on the access links depends on its size alone.
 fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     json!({
         "seed": seed,
@@ -131,7 +135,7 @@ fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
     })
 }
 
-/// The mean time that packets wait, in seconds, once the queue has forgotten that it began empty.
+/// Mean waiting time of packets in seconds, without the initial transient.
 fn mean_wait(results: &Results) -> f64 {
     let columns = &results.flows;
     let waits = columns.fct_s.iter().zip(&columns.ideal_fct_s).map(|(fct, ideal)| fct - ideal);
@@ -164,7 +168,8 @@ fn exponential_packets_wait_as_in_m_m_1() {
 
 #[test]
 fn mean_queues_obey_littles_law() {
-    // The integral of what waits over time is the sum over packets of their size times their wait.
+    // The integral of the queue length over time is the sum over packets of size times waiting
+    // time.
     let sizes = json!({ "kind": "exponential", "mean": "2500 B" });
     let results = run(&single_packets(0.7, &sizes, 1));
     let seconds = results.summary["simulated_s"].as_f64().unwrap();
@@ -186,7 +191,7 @@ fn mean_queues_obey_littles_law() {
 
 // Ideals.
 
-/// Exponential flows over one bottleneck, of which nothing else takes any time.
+/// Exponential flow sizes over one bottleneck, without any other delay.
 fn bottleneck(load: f64, seed: u64, number: u64) -> Value {
     json!({
         "seed": seed,
@@ -213,7 +218,7 @@ fn max_min_shares_a_parking_lot_by_halves() {
     }));
     assert_eq!(results.flows.flow.len(), 4);
     for delivered in &results.flows.delivered_bytes {
-        // 5 Gb/s for 100 ms, less what is still on its way.
+        // 5 Gb/s for 100 ms, minus data in flight.
         assert_near(*delivered as f64, 62.5e6, 1e-3, "half of the link");
     }
 }
@@ -255,12 +260,12 @@ fn srpt_has_the_mean_of_schrage_and_miller() {
     }
 }
 
-/// A transport with what it needs to work at 1 Gb/s.
+/// A transport with the parameters it needs at 1 Gb/s.
 fn at_a_gigabit(transport: &str) -> Value {
     match transport {
-        // Its time-out has to be longer than its queue, here of 36 packets.
+        // The timeout must exceed the queueing delay, here of 36 packets.
         "pfabric" => json!({ "kind": transport, "reliability": { "fixed_rto": "1 ms" } }),
-        // Its target has to be longer than an empty network's round trip.
+        // The target must exceed the base RTT.
         "swift" => json!({ "kind": transport, "base_target": "100 us" }),
         _ => json!({ "kind": transport }),
     }
@@ -315,7 +320,7 @@ fn every_scheme_sees_the_same_flows() {
     assert_ne!(other, expected);
 }
 
-/// A scenario with every rate up by two, and every delay, time and timer down by two.
+/// The scenario with all rates doubled and all delays, times and timers halved.
 fn twice_as_fast(scenario: &Value) -> Value {
     match scenario {
         Value::Object(table) => {
@@ -334,7 +339,7 @@ fn twice_as_fast(scenario: &Value) -> Value {
     }
 }
 
-/// Flows that meet on a bottleneck, each larger than the last.
+/// Flows that share a bottleneck, each larger than the previous one.
 fn crowd(flows: u64, larger: u64) -> Value {
     let flow = |i: u64| {
         json!({
@@ -350,7 +355,7 @@ fn crowd(flows: u64, larger: u64) -> Value {
     })
 }
 
-/// Checks that a scenario twice as fast takes half the time.
+/// Asserts that a scenario with doubled rates takes half the time.
 fn assert_scales(scenario: &Value, tolerance: f64, what: &str) {
     let whole = Scenario::parse(&scenario.to_string()).unwrap().show();
     let (once, twice) = (run(&whole), run(&twice_as_fast(&whole)));
@@ -365,17 +370,19 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
     let base = crowd(30, 7_919);
     for transport in controllers::Config::built_in() {
         let router = match transport {
-            // These laws know times of their own, such as seconds cubed; and PCP has a test of its own.
+            // These control laws contain absolute times, such as seconds cubed; PCP has its own
+            // test.
             "cubic" | "pcp" | "xcp" => continue,
             "d3" | "pdq" | "rcp" => json!(transport),
             _ => json!("none"),
         };
         let scheme = json!({ "transport": at_a_gigabit(transport), "router": router });
         let scenario = with(&base, scheme);
-        // Gaps at rates that a law computes are rounded to a picosecond, and its feedback amplifies that.
+        // Pacing intervals at computed rates are rounded to a picosecond, and feedback amplifies
+        // the error.
         let tolerance = match transport {
             "constant_rate" | "dctcp" => 1e-14,
-            // First come, first served: who comes first may hang on a picosecond.
+            // First come, first served: the order of arrivals may depend on a picosecond.
             "d3" => 5e-2,
             _ => 5e-4,
         };
@@ -385,7 +392,8 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
 
 #[test]
 fn pcp_takes_half_the_time_too_where_no_draw_judges_probes() {
-    // A picosecond of rounding decides which probe passes, and all that follows: less so with a few flows.
+    // A rounding error of a picosecond decides which probe passes, and all later events: less
+    // likely with few flows.
     let transport = json!({ "kind": "pcp", "probes": { "acceptance": "slope" } });
     assert_scales(&with(&crowd(6, 79_190), json!({ "transport": transport })), 2e-2, "pcp");
 }
@@ -394,9 +402,10 @@ fn pcp_takes_half_the_time_too_where_no_draw_judges_probes() {
 
 #[test]
 fn a_packet_marked_at_two_hops_counts_once_and_is_echoed_once() {
-    // Twenty packets at once into a host's port that marks whatever finds another waiting: the first is on
-    // the wire and the second finds nothing waiting, but the others are marked, and so is the last of the
-    // flow, which the first ACK lets go. The slower link after it would mark all those, and does not again.
+    // Twenty packets at once into a NIC that marks a packet if another waits: the first is in
+    // transmission and the second finds an empty queue, but the others are marked, and so is the
+    // last packet of the flow, which the first ACK releases. The slower link after it would mark
+    // the same packets, and has no effect on them.
     let marked = |host_queue: Value| {
         run(&json!({
             "topology": { "kind": "dumbbell", "bottleneck_rate": "5 Gbps" },
@@ -414,11 +423,12 @@ fn a_packet_marked_at_two_hops_counts_once_and_is_echoed_once() {
     };
     let at_both = marked(json!({ "kind": "ecn_threshold", "threshold": "0 packets" }));
     assert_eq!((marks(&at_both), count(&at_both, "marks")), ([19, 0], 19));
-    // If the host does not mark, the link does; here the third comes just as the second leaves the queue.
+    // If the NIC does not mark, the link does; here the third packet arrives when the second leaves
+    // the queue.
     let at_one = marked(json!("drop_tail"));
     assert_eq!((marks(&at_one), count(&at_one, "marks")), ([0, 18], 18));
-    // With a gain of 1 alpha is the marked share of the last window. The first ACK ends the first window;
-    // of the next nineteen the first is not marked.
+    // With a gain of 1, alpha is the marked fraction of the last window. The first ACK ends the
+    // first window; of the next nineteen packets the first is not marked.
     for (results, share) in [(at_both, 18.0 / 19.0), (at_one, 17.0 / 19.0)] {
         let alphas = samples(&results, "alpha flow 0", 0.0);
         let shares: Vec<f64> = alphas.into_iter().filter(|alpha| *alpha > 0.0).collect();

@@ -1,4 +1,5 @@
-//! Pause frames across a fabric: nothing is lost, control passes, and who is held up for whom.
+//! PFC pause frames across a fabric: no losses, unaffected control packets, and head-of-line
+//! blocking.
 
 use crate::common::two_switches::{A, B, C, ENDLESS, X, Y, share, two_switches};
 use crate::common::{
@@ -8,12 +9,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// How much of the time a link was not paused.
+/// Fraction of time that a link was not paused.
 fn running(results: &Results, name: &str) -> f64 {
     1.0 - link(results, name, "paused_s") / results.summary["simulated_s"].as_f64().unwrap()
 }
 
-/// A network with four hosts or more, for [`bursts`].
+/// A network with at least four hosts, for [`bursts`].
 fn networks() -> impl Strategy<Value = Value> {
     let rate = || prop::sample::select(&["1 Gbps", "10 Gbps", "25 Gbps", "97 Gbps"]);
     let delay = || prop::sample::select(&["0 ns", "300 ns", "2 us", "20 us"]);
@@ -41,8 +42,8 @@ fn networks() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Three hosts send bursts to a fourth, the later ones into buffers that are full, and this to one of them,
-/// so that pause frames have to wait. Flows are of four classes, `0` to `3`.
+/// Three hosts send bursts to a fourth, the later bursts into full buffers, and the fourth sends to
+/// one of the three, so that pause frames have to wait. Flows belong to four classes, `0` to `3`.
 fn bursts(size: u64) -> Value {
     let flow = |burst: u32, (class, source, target): (u32, u32, u32)| {
         json!({
@@ -130,8 +131,8 @@ proptest! {
 fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {
     let congested = [(0.0, A, X, ENDLESS), (0.0, B, Y, ENDLESS)];
     let results = run(&with(&two_switches(), json!({ "workload": flows(&congested) })));
-    // While s->t goes it carries as much of the one as of the other. The one gets what t->x takes, a
-    // quarter of s->t; so the other gets no more, though nothing else is in its way.
+    // While s->t is not paused it serves both flows equally. The congested flow gets the rate of
+    // t->x, a quarter of s->t, so the victim gets no more, although no other link limits it.
     assert_near(share(&results, 0), 1.0, 0.02, "the congested flow");
     assert_near(share(&results, 1), 1.0, 0.05, "its victim");
     assert_near(
@@ -147,7 +148,7 @@ fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {
 
 #[test]
 fn shares_are_fair_between_ingress_ports_and_not_between_flows() {
-    // Three flows come to `t` by s->t, and one from `y` next to it; all go to `x`.
+    // Three flows arrive at `t` over s->t, and one from `y` directly; all go to `x`.
     let workload = flows(&[
         (0.0, A, X, ENDLESS),
         (0.0, B, X, ENDLESS),
@@ -163,7 +164,7 @@ fn shares_are_fair_between_ingress_ports_and_not_between_flows() {
 
 #[test]
 fn acknowledgements_pass_a_paused_link_at_once() {
-    // s->t is paused most of the time; what `c` acknowledges to `y` passes it.
+    // s->t is paused most of the time; ACKs from `c` to `y` pass it.
     let mut rows = vec![(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS)];
     rows.extend((0..50).map(|i| (1e-3 + f64::from(i) * 77e-6, Y, C, 1_000)));
     let results = run(&with(&two_switches(), json!({ "workload": flows(&rows) })));
@@ -171,7 +172,8 @@ fn acknowledgements_pass_a_paused_link_at_once() {
     let paths = results.flows.acked_s.iter().zip(&results.flows.fct_s).skip(2);
     let ways_back: Vec<f64> = paths.map(|(acked, fct)| acked - fct).collect();
     assert_eq!(ways_back.len(), 50);
-    // Three links of 1 us, and on the first two a packet of 1040 B at 40 Gb/s may be under way.
+    // Three links of 1 us, and on the first two a packet of 1040 B at 40 Gb/s may be in
+    // transmission.
     let most = 3e-6 + 2.0 * 1040.0 * 8.0 / 40e9 + 3.0 * 64.0 * 8.0 / 40e9;
     assert!(ways_back.iter().all(|way| *way <= most), "{ways_back:?}");
     let data = [(1e-3, C, Y, 1_000)];

@@ -1,10 +1,11 @@
-//! PCP's published behaviour in whole runs: what probes find, what history is worth, how queues drain.
+//! Published behaviour of PCP in whole runs: results of probes, effect of history, draining of
+//! queues.
 
 use crate::common::{assert_near, count, flows, link, mean, run, samples, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// The paper's link of 40 Mb/s with round trips of 25 ms and a buffer of as much.
+/// The paper's link of 40 Mb/s with an RTT of 25 ms and a buffer of one BDP.
 fn network() -> Value {
     json!({
         "topology": {
@@ -38,7 +39,7 @@ fn rates(results: &Results, flow: u32) -> Vec<f64> {
     samples(results, &format!("rate_bps flow {flow}"), 0.0)
 }
 
-/// The rates, in Mb/s, that a flow has as time goes by if history says so.
+/// Rates in Mb/s of a flow over time, with a given history.
 fn told(rate: &str, share: f64, host: &Value) -> Vec<f64> {
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] }, "host": host });
     let transport = pcp(json!({ "rigged": rate, "share": share }));
@@ -74,15 +75,15 @@ fn a_lone_flow_with_history_is_more_than_twice_as_fast_as_one_without() {
     let workload = flows(&(0..6_u32).map(|i| (f64::from(i), 0, 2, SIZE)).collect::<Vec<_>>());
     let results = run_with(&pcp(json!({})), &workload, json!({}));
     let times = &results.flows.fct_s;
-    // The handshake, a probe at a third, a probe at two thirds: then 167 of 200 packets at 40 Mb/s, and
-    // half a round trip. The probes themselves last 3 and 1.5 ms.
+    // The handshake, a probe at one third, a probe at two thirds, then 167 of 200 packets at 40
+    // Mb/s, and half an RTT. The probes themselves take 3 and 1.5 ms.
     let by_hand = 0.025 + (0.025 + 0.003) + (0.025 + 0.0015) + 167.0 * 250e-6 + 0.0125;
     assert_near(times[5], by_hand, 0.1, "with history");
     assert!((0.22..0.32).contains(&times[0]), "{}: without history", times[0]);
     assert!(link(&results, "left->right", "drops") < 1.0);
     let forgetful = run_with(&pcp(json!({ "history": "off" })), &workload, json!({}));
     assert!(forgetful.flows.fct_s.iter().all(|time| *time > 0.22));
-    // Another pair of hosts has another history.
+    // Each pair of hosts has its own history.
     let workload = flows(&[(0.0, 0, 2, SIZE), (1.0, 1, 3, SIZE), (2.0, 0, 2, SIZE)]);
     let times = run_with(&pcp(json!({})), &workload, json!({})).flows.fct_s;
     assert!(times[1] > 0.22 && times[2] < 0.2, "{times:?}");
@@ -95,7 +96,7 @@ fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
         "samples": { "interval": "1 ms", "flows": [0, 1], "queues": ["left->right"] },
         "queue": { "capacity": "1000 packets" },
     });
-    // The second probe finds an idle link, since the answer to the first is still on its way.
+    // The second probe finds an idle link, because the answer to the first is still in flight.
     let transport = pcp(json!({ "rigged": "36 Mbps", "share": 1 }));
     let results = run_with(&transport, &workload, sampled);
     let both: Vec<f64> =
@@ -103,8 +104,8 @@ fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
     let queue = samples(&results, "queue_bytes left->right", 0.0);
     let over = both.iter().position(|sum| *sum > 70e6).expect("both take it");
     let until = |sum: f64| over + both[over..].iter().position(|both| *both < sum).unwrap();
-    // Samples are a millisecond apart, round trips 25 ms and what the queue adds: the first news of the
-    // overload takes one.
+    // Samples are one millisecond apart; the RTT is 25 ms plus the queueing delay, and the first
+    // feedback about the overload takes one RTT.
     assert!(until(40e6) - over < 75, "below the link's rate after {} ms", until(40e6) - over);
     let peak = queue.iter().copied().fold(0.0, f64::max);
     assert!((50.0..250.0).contains(&(peak / 1250.0)), "{peak} B");
@@ -114,7 +115,7 @@ fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
     assert!(results.flows.slowdown.iter().all(|slowdown| *slowdown < 4.0));
 }
 
-/// PCP from the first sender, and another transport from the second, whose flows are `theirs`.
+/// PCP at the first sender, and another transport at the second, whose flows are `theirs`.
 fn beside(other: &Value, theirs: &Value, more: Value) -> Results {
     let flow = json!({ "kind": "flows", "flows": [
         { "source": 0, "target": 2, "start": "1 s", "size": "1 GB", "class": "pcp" },
@@ -124,7 +125,7 @@ fn beside(other: &Value, theirs: &Value, more: Value) -> Results {
     run_with(&pcp(json!({})), &workload, with(&mixed, more))
 }
 
-/// A flow that is there from the start.
+/// A flow that exists from the start.
 fn their_flow(change: Value) -> Value {
     let flow = json!({ "source": 1, "target": 3, "size": "1 GB", "class": "other" });
     json!({ "kind": "flows", "flows": [with(&flow, change)] })

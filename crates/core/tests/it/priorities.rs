@@ -1,4 +1,4 @@
-//! pFabric and PDQ against times worked out by hand, on the fabric of [pfabric13].
+//! pFabric and PDQ against times computed by hand, on the fabric of [pfabric13].
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use crate::common::{assert_near, count, link, mean, run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Payload of a packet, which with its header lasts 1.2 us at 10 Gb/s.
+/// Payload of a packet, which with its header takes 1.2 us at 10 Gb/s.
 const PAYLOAD: u64 = 1460;
 const PACKET_US: f64 = 1.2;
-/// A packet between racks and its ACK back: 11.6 us of propagation, a packet on two links of 10 Gb/s and
-/// two of 40, and an ACK of 40 B on the same ones: 2 (1.2 + 0.3) + 2 (0.032 + 0.008).
+/// RTT of a packet between racks and its ACK: 11.6 us of propagation, a packet on two links of 10
+/// Gb/s and two of 40, and an ACK of 40 B on the same links: 2 (1.2 + 0.3) + 2 (0.032 + 0.008).
 const ROUND_TRIP_US: f64 = 14.68;
-/// What a flow between racks needs besides its packets on its host's link: 5.8 us of propagation, and its
+/// FCT of a flow between racks minus the transmission at its host: 5.8 us of propagation, and its
 /// last packet on the other three links, 2 * 0.3 + 1.2.
 const BETWEEN_RACKS_US: f64 = 7.6;
 /// The same within a rack: 5.4 us, and the last packet on one more link.
@@ -35,7 +35,7 @@ fn star(transport: &str) -> Value {
     with(&fabric, star)
 }
 
-/// A workload of flows, each its start in microseconds, source, target and packets.
+/// A workload of flows, each with start in microseconds, source, target and packets.
 fn packets(of: &[(f64, u32, u32, u64)]) -> Value {
     let no_deadlines = |(start, source, target, count)| (start, source, target, count, None);
     urgent(&of.iter().copied().map(no_deadlines).collect::<Vec<_>>())
@@ -52,7 +52,7 @@ fn urgent(of: &[(f64, u32, u32, u64, Option<f64>)]) -> Value {
     json!({ "workload": { "kind": "trace", "file": { "name": "flows.csv", "text": text } } })
 }
 
-/// Completion times in microseconds.
+/// FCTs in microseconds.
 fn fcts(results: &Results) -> Vec<f64> {
     assert_eq!(
         count(results, "finished"),
@@ -63,13 +63,13 @@ fn fcts(results: &Results) -> Vec<f64> {
     results.flows.fct_s.iter().map(|seconds| seconds * 1e6).collect()
 }
 
-/// Asserts that a time in microseconds is another, to the picosecond.
+/// Asserts equality of two times in microseconds, to the picosecond.
 fn assert_is(us: f64, expected: f64, what: &str) {
     assert!((us - expected).abs() < 1e-6, "{what}: {us:.6} us, not {expected:.6}");
 }
 
-/// A SYN of 40 B and its answer between racks: 11.6 us of propagation, and each on two links of 10 Gb/s and
-/// two of 40.
+/// RTT of a SYN of 40 B and its answer between racks: 11.6 us of propagation, and each packet on
+/// two links of 10 Gb/s and two of 40.
 const SYN_US: f64 = 11.6 + 2.0 * (2.0 * 0.032 + 2.0 * 0.008);
 
 // Lone flows.
@@ -82,8 +82,8 @@ fn a_lone_pfabric_flow_runs_at_line_rate_but_for_a_packets_wait_for_its_first_ac
         ("flow_hash", 16, BETWEEN_RACKS_US),
         ("spray_round_robin", 15, WITHIN_RACK_US),
     ] {
-        // The first window of 12 packets takes 14.4 us, and the first ACK is there after 14.68 between
-        // racks, but after 13.264 within one. From then on two packets leave for each ACK.
+        // The first window of 12 packets takes 14.4 us. The first ACK arrives after 14.68 us
+        // between racks, and after 13.264 us within one. From then on two packets are sent per ACK.
         let gap = if latency > WITHIN_RACK_US { ROUND_TRIP_US - 12.0 * PACKET_US } else { 0.0 };
         for size in [1, 2, 6, 12, 13, 23, 24, 53, 500, 5000] {
             let flow = packets(&[(0.0, 0, target, size)]);
@@ -98,7 +98,7 @@ fn a_lone_pfabric_flow_runs_at_line_rate_but_for_a_packets_wait_for_its_first_ac
 
 #[test]
 fn a_lone_pdq_flow_takes_a_round_trip_of_its_syn_and_then_its_time_alone() {
-    // Within a rack the SYN and its answer are sent on two links of 10 Gb/s each.
+    // Within a rack the SYN and its answer cross two links of 10 Gb/s each.
     for (target, latency, syn) in
         [(143, BETWEEN_RACKS_US, SYN_US), (15, WITHIN_RACK_US, 10.8 + 2.0 * 2.0 * 0.032)]
     {
@@ -113,8 +113,8 @@ fn a_lone_pdq_flow_takes_a_round_trip_of_its_syn_and_then_its_time_alone() {
 
 // Preemption.
 
-/// Three flows from three hosts to one, as starts in microseconds and packets; over a star of links of
-/// 10 Gb/s, and from three racks to a fourth.
+/// Three flows from three hosts to one, given by start in microseconds and packets; over a star of
+/// links of 10 Gb/s, and from three racks to a fourth.
 fn three(flows: [(f64, u64); 3]) -> [(Value, f64); 2] {
     let from = |hosts: [u32; 3]| {
         let list: Vec<_> =
@@ -122,26 +122,26 @@ fn three(flows: [(f64, u64); 3]) -> [(Value, f64); 2] {
         packets(&list)
     };
     [
-        // What a flow takes besides its packets, in microseconds.
+        // FCT minus the transmission time, in microseconds.
         (with(&star("pfabric"), from([1, 2, 3])), WITHIN_RACK_US),
         (with(&fabric("pfabric"), from([16, 32, 48])), BETWEEN_RACKS_US),
     ]
 }
 
-/// Most that what has priority waits for: a packet that is on the wire already, and across the fabric as
-/// much on a link of 40 Gb/s for either of the others.
+/// Maximum blocking time of the highest priority: a packet in transmission, and across the fabric a
+/// packet of each other flow on a link of 40 Gb/s.
 const BLOCKED_US: f64 = PACKET_US + 2.0 * 0.3;
 
-/// Most that the best of several long flows waits: for the packets that came when it did, and for one more
-/// that goes when its first window ends early.
+/// Maximum waiting time of the shortest of several long flows: the packets that arrive at the same
+/// time, and one packet that is sent when its first window ends early.
 const TWICE_BLOCKED_US: f64 = BLOCKED_US + PACKET_US;
 
 #[test]
 fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says() {
-    // Starts, packets, and when each is over as far as the shared link is concerned.
+    // Starts, packets, and completion times at the shared link.
     let together = ([(0.0, 12), (0.0, 6), (0.0, 3)], [21.0 * 1.2, 9.0 * 1.2, 3.0 * 1.2]);
-    // The first has sent for 3 us and the second, of 7.2 us, for 3 more, when the third comes, of 3.6 us.
-    // It ends at 9.6 us, the second at 9.6 + 4.2, and all at 25.2.
+    // The first flow has sent for 3 us, and the second, of 7.2 us, for 3 more, when the third
+    // starts, of 3.6 us. It ends at 9.6 us, the second at 9.6 + 4.2, and the first at 25.2.
     let staggered = ([(0.0, 12), (3.0, 6), (6.0, 3)], [25.2, 13.8, 9.6]);
     for (starts, ends) in [together, staggered] {
         for (scenario, latency) in three(starts) {
@@ -161,7 +161,7 @@ fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says()
                     late.iter().all(|late| (-1e-6..=BLOCKED_US).contains(late)),
                     "{what}: {late:?}"
                 );
-                // The link never idles.
+                // The link is never idle.
                 assert_is(late[0], 0.0, &what);
                 assert_eq!(count(&results, "timeouts") + count(&results, "drops"), 0, "{what}");
             }
@@ -171,8 +171,8 @@ fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says()
 
 #[test]
 fn a_window_already_sent_keeps_the_priority_it_was_sent_with() {
-    // When the second flow comes, four packets of the first are left, and all twelve have been sent with
-    // the size of the flow: pFabric serves the six first. SRPT would serve the four.
+    // When the second flow starts, four packets of the first are left, and all twelve carry the
+    // size of the flow: pFabric serves the six packets first. SRPT would serve the four.
     let starts = [(0.0, 12), (9.6, 6), (100.0, 1)];
     for (scenario, latency) in three(starts) {
         let srpt = fcts(&run(&with(&scenario, json!({ "model": "srpt" }))));
@@ -195,7 +195,7 @@ fn by_bytes_sent_equal_starters_take_turns_as_under_processor_sharing() {
         let scenario = with(&scenario, json!({ "transport": { "priority": "bytes_sent" } }));
         let fcts = fcts(&run(&scenario));
         for (fct, (most, turn)) in fcts.iter().zip([(21.0, 0.0), (15.0, 1.0), (9.0, 2.0)]) {
-            // Where in its last turn a flow comes is up to ties.
+            // The position of a flow in its last round depends on ties.
             let range =
                 (most - turn) * PACKET_US + latency - 1e-6..=most * PACKET_US + latency + 0.6;
             assert!(range.contains(fct), "{fct} of {range:?}");
@@ -207,13 +207,13 @@ fn by_bytes_sent_equal_starters_take_turns_as_under_processor_sharing() {
     }
 }
 
-/// A time in microseconds, at most so many late.
+/// Asserts that a time in microseconds is at most `most` above `expected`.
 fn assert_late(us: f64, expected: f64, most: f64, what: &str) {
     let late = us - expected;
     assert!((-1e-6..=most + 1e-6).contains(&late), "{what}: {late:.6} us late, of {most:.3}");
 }
 
-/// Flows of 1000, 2000 and 3000 packets from three racks to one host, with their starts.
+/// FCTs of flows of 1000, 2000 and 3000 packets from three racks to one host, by start.
 fn long_flows(transport: &str, starts: [f64; 3]) -> Vec<(f64, f64)> {
     let mut list: Vec<_> = starts
         .iter()
@@ -235,8 +235,8 @@ const STARTS: [[f64; 3]; 3] = [[0.0; 3], [0.0, 100.0, 200.0], [200.0, 100.0, 0.0
 
 #[test]
 fn long_pfabric_flows_finish_one_after_the_other_and_a_hand_over_costs_a_slow_start() {
-    // What waits asks every 45 us, hears a round trip later, and then sends a packet a round trip, two,
-    // three … up to the 12.2 that fill it: 1.2 us for each of those that lack.
+    // A waiting flow sends a probe every 45 us, gets the answer one RTT later, and then sends one
+    // packet per RTT, two, three … up to the 12.2 that fill it: 1.2 us for each missing packet.
     let lacking: f64 = (1..=12).map(|window| ROUND_TRIP_US / PACKET_US - f64::from(window)).sum();
     let hand_over = 45.0 + ROUND_TRIP_US + lacking * PACKET_US;
     for starts in STARTS {
@@ -255,9 +255,10 @@ fn long_pdq_flows_finish_one_after_the_other_and_a_hand_over_costs_two_round_tri
         for (i, (fct, srpt)) in flows.into_iter().enumerate() {
             let what = format!("{starts:?}, flow {i}");
             let expected = srpt + SYN_US;
-            // The last ends when all have been served: two hand-overs. Whoever comes before it may lose more,
-            // to those behind it: a round trip until they are told to pause, as much to ask again after
-            // another was let go by mistake, and what queue they leave is drained at the rate of the first.
+            // The last flow ends when all have been served: two hand-overs. An earlier flow may
+            // lose more time to lower priorities: one RTT until they are paused, another to resume
+            // after another flow was admitted by mistake, and their queue drains at the rate of the
+            // first.
             let most = if i == 2 { 4.0 } else { 8.0 } * ROUND_TRIP_US;
             assert_late(fct, expected, most, &what);
         }
@@ -268,10 +269,10 @@ fn long_pdq_flows_finish_one_after_the_other_and_a_hand_over_costs_two_round_tri
 
 // PDQ.
 
-/// How many microseconds a flow of data mining below 200 KB takes on an idle fabric under PDQ, as receivers
-/// and as senders see it, and as both would without the SYN.
+/// FCTs in microseconds of data mining flows below 200 KB on an idle fabric under PDQ, as receivers
+/// and as senders measure them, and both without the SYN.
 fn idle_times() -> Vec<[f64; 4]> {
-    // The shipped table up to 136 packets, where its share is 0.8 + 0.1 * 129 / 260.
+    // The published distribution up to 136 packets, where its CDF is 0.8 + 0.1 * 129 / 260.
     let below = 0.8 + 0.1 * 129.0 / 260.0;
     let mut text = "packets,cumulative\n".to_owned();
     for (packets, share) in [(1, 0.5), (2, 0.6), (3, 0.7), (7, 0.8), (136, below)] {
@@ -287,8 +288,8 @@ fn idle_times() -> Vec<[f64; 4]> {
     assert_eq!(count(&results, "finished"), 20_000);
     let flows = &results.flows;
     let of = |i: usize| {
-        // The way back of an ACK: the propagation, and 40 B on two links of 10 Gb/s and two of 40, or on
-        // two of 10.
+        // The reverse path of an ACK: the propagation, and 40 B on two links of 10 Gb/s and two of
+        // 40, or on two of 10.
         let is_local = flows.source[i] / 16 == flows.target[i] / 16;
         let back = if is_local { 5.4 + 0.064 } else { 5.8 + 0.08 };
         let alone = flows.ideal_fct_s[i] * 1e6;
@@ -303,8 +304,8 @@ fn on_an_idle_fabric_pdqs_syn_makes_as_many_flows_late_as_published() {
     for (mean_us, at_sender, at_receiver) in
         [(100.0, 0.229, 0.185), (500.0, 0.051, 0.040), (1000.0, 0.026, 0.021)]
     {
-        // A deadline is exponential, but 1.25 times the time alone at least: the chance that it is shorter
-        // than the time taken.
+        // A deadline is exponential, but at least 1.25 times the ideal FCT: the probability that it
+        // is shorter than the FCT.
         let chance = |taken: f64, alone: f64| {
             if 1.25 * alone < taken { 1.0 - (-taken / mean_us).exp() } else { 0.0 }
         };
@@ -330,7 +331,8 @@ fn of_two_flows_with_deadlines_the_earlier_goes_first_whatever_their_sizes() {
         for (fct, size) in fcts(&results).into_iter().zip(&results.flows.size_bytes) {
             let (served, start) = if *size == 500 * PAYLOAD { (500, 0) } else { (600, 1) };
             let expected = SYN_US + f64::from(served) * PACKET_US + BETWEEN_RACKS_US;
-            // The link waits until the first of them starts; the small one ends when both have been served.
+            // The link is idle until the first flow starts; the small flow ends when both have been
+            // served.
             let start = if served == 500 { 0.0 } else { starts[start] };
             assert_late(
                 fct,
@@ -344,7 +346,8 @@ fn of_two_flows_with_deadlines_the_earlier_goes_first_whatever_their_sizes() {
 
 #[test]
 fn a_flow_that_cannot_meet_its_deadline_leaves_its_bandwidth_to_others() {
-    // Each takes 600 us of the link, the first two have deadlines, of which only one can be met.
+    // Each flow takes 600 us of the link; the first two have deadlines, of which only one can be
+    // met.
     let list =
         [(0.0, 16, 0, 500, Some(700.0)), (0.0, 32, 0, 500, Some(900.0)), (0.0, 48, 0, 500, None)];
     let outcomes = |early_termination: bool| {
@@ -352,7 +355,7 @@ fn a_flow_that_cannot_meet_its_deadline_leaves_its_bandwidth_to_others() {
         run(&with(&with(&fabric("pdq"), urgent(&list)), change)).flows
     };
     let (with, without) = (outcomes(true), outcomes(false));
-    // As above, whoever comes before the last may lose more.
+    // As above, flows before the last may lose more time.
     let served =
         |flows: f64, late: f64| (SYN_US + flows * 600.0 + BETWEEN_RACKS_US, late * ROUND_TRIP_US);
     assert_eq!(with.outcome, [0, 3, 0], "finished, terminated, finished");
@@ -377,12 +380,12 @@ fn on_link(loss: Value, list: &[(f64, u32, u32, u64)]) -> Value {
 
 #[test]
 fn a_lost_syn_costs_pdq_its_time_out() {
-    // The first flow sends a SYN, a hundred packets and a Fin; the SYN of the second is the 103rd packet.
+    // The first flow sends a SYN, a hundred packets and a FIN; the SYN of the second is packet 103.
     let list = [(0.0, 0, 1, 100), (200.0, 0, 1, 90)];
     for (loss, time_out) in [(json!({}), 0.0), (json!({ "loss_every": 103 }), 1000.0)] {
         let results = run(&on_link(loss, &list));
         let fcts = fcts(&results);
-        // The SYN's round trip of 10 us and 2 * 32 ns, then the packets, and 5 us.
+        // The RTT of the SYN, 10 us and 2 * 32 ns, then the packets, and 5 us.
         assert_is(fcts[0], 10.064 + 120.0 + 5.0, "the first");
         assert_is(fcts[1], time_out + 10.064 + 108.0 + 5.0, "the second");
         assert_eq!(count(&results, "losses"), u64::from(time_out > 0.0));
@@ -391,8 +394,8 @@ fn a_lost_syn_costs_pdq_its_time_out() {
 
 #[test]
 fn a_lost_fin_holds_others_back_for_fifty_round_trips_and_no_longer() {
-    // The lossy cable lies before the port at which the flows meet. Without early start a flow that seems
-    // to go on holds back the next.
+    // The lossy link is before the port that the flows share. Without Early Start, a flow whose FIN
+    // was lost delays the next flow.
     let scenario = with(
         &with(&fabric("pdq"), json!({ "topology": null })),
         json!({
@@ -441,7 +444,7 @@ fn whatever_pdq_loses_nobody_stops_for_ever() {
 
 #[test]
 fn a_long_pdq_flow_goes_on_when_more_critical_ones_have_ended() {
-    // Ten short ones come as fast as the link serves them.
+    // Ten short flows arrive at the rate at which the link serves them.
     let mut list = vec![(0.0, 16, 0, 500)];
     list.extend((0..10).map(|i| (20.0 + 60.0 * f64::from(i), 32 + i, 0, 50)));
     let results = run(&with(&fabric("pdq"), packets(&list)));
@@ -456,10 +459,10 @@ fn a_paused_pdq_flow_asks_once_a_round_trip_and_less_often_far_down_a_list() {
     let limit = json!({ "time_limit": "2 ms" });
     let results = run(&with(&with(&fabric("pdq"), packets(&list)), limit));
     let probes = control(&results, "host32->leaf2");
-    // But for what it sends when it is let go by mistake.
+    // Except for data that it sends when it is admitted by mistake.
     assert_near(probes, 1900.0 / ROUND_TRIP_US, 0.06, "probes of one");
-    // Twenty senders of 1 Gb/s over 10: ten send, and twice as many have a place in the list. Those that
-    // wait stand at places 10 to 19, and ask every 2 to 3.8 round trips instead of each.
+    // Twenty senders of 1 Gb/s over 10: ten send, and the list has room for twenty. Waiting flows
+    // are at positions 10 to 19, and send a probe every 2 to 3.8 RTTs instead of every RTT.
     let mut text = "from,to,rate,delay\nr,b,10 Gbps,20 us\n".to_owned();
     (0..20).for_each(|i| writeln!(text, "h{i},r,1 Gbps,20 us").unwrap());
     let list: Vec<_> = (0..20).map(|i| (0.0, i + 1, 0, 5000 + 100 * u64::from(i))).collect();
@@ -475,9 +478,9 @@ fn a_paused_pdq_flow_asks_once_a_round_trip_and_less_often_far_down_a_list() {
     assert!(suppressed < 0.7 * all, "{suppressed} of {all}");
 }
 
-/// Packets other than data that a link has carried.
+/// Number of control packets that a link has carried.
 fn control(results: &Results, name: &str) -> f64 {
-    // Of 40 B, where data has 1500.
+    // Control packets have 40 B, data packets 1500 B.
     (1500.0 * link(results, name, "packets") - link(results, name, "bytes")) / 1460.0
 }
 
@@ -485,7 +488,8 @@ fn control(results: &Results, name: &str) -> f64 {
 
 #[test]
 fn a_starved_pfabric_flow_sends_four_packets_again_and_then_asks() {
-    // The second flow waits for 1200 us and the time-out runs out every 45, from a window of 12 packets on.
+    // The second flow waits for 1200 us, and the timeout of 45 us expires repeatedly, from a window
+    // of 12 packets on.
     let list = [(0.0, 16, 0, 1000), (0.0, 32, 0, 2000)];
     let base = with(&fabric("pfabric"), packets(&list));
     for (probe_after, again) in [(json!(5), 4), (json!(20), 19), (json!("none"), 26)] {
@@ -495,7 +499,7 @@ fn a_starved_pfabric_flow_sends_four_packets_again_and_then_asks() {
         assert_eq!(starved.flows.retransmits, [0, again], "{probe_after}");
         let probes = control(&starved, "host32->leaf2");
         assert_eq!(probes as u32, 26 - again, "{probe_after}");
-        // Then it goes on.
+        // Then the flow resumes.
         let served = 3000.0 * PACKET_US + BETWEEN_RACKS_US;
         assert_late(fcts(&run(&scenario))[1], served, 142.0, "the starved flow");
     }
@@ -503,7 +507,8 @@ fn a_starved_pfabric_flow_sends_four_packets_again_and_then_asks() {
 
 #[test]
 fn a_probe_is_no_better_than_the_data_it_stands_for() {
-    // Were it served at once, its flow's data would go with it, and the best flow would wait each time.
+    // If the probe were served at once, data of its flow would be served with it, and the best flow
+    // would wait each time.
     let list = [(0.0, 16, 0, 1000), (0.0, 32, 0, 2000), (0.0, 48, 0, 3000)];
     for priority in ["remaining_size", "size"] {
         let transport = json!({ "transport": { "priority": priority } });
@@ -515,7 +520,7 @@ fn a_probe_is_no_better_than_the_data_it_stands_for() {
 
 #[test]
 fn without_starvation_prevention_a_flow_overtakes_itself_and_loses_nothing() {
-    // A window that fills its host's queue: packets sent later say that less is left.
+    // A window that fills the NIC queue: later packets carry a smaller remaining size.
     let flow = packets(&[(0.0, 0, 143, 300)]);
     let base = with(&with(&fabric("pfabric"), flow), json!({ "routing": "flow_hash" }));
     for (prevents, duplicate_acks) in
@@ -543,7 +548,7 @@ fn without_starvation_prevention_a_flow_overtakes_itself_and_loses_nothing() {
 
 #[test]
 fn deadlines_that_can_be_met_go_first_and_hopeless_ones_last() {
-    // All at once: not even the last packet of the fourth flow could be there in time.
+    // All at once: not even the last packet of the fourth flow could meet its deadline.
     let list = [
         (0.0, 1, 0, 12, Some(60.0)),
         (0.0, 2, 0, 6, Some(70.0)),

@@ -1,14 +1,15 @@
-//! Links whose rate follows a trace: when packets come, by hand; what is counted; and that all ways through
-//! time give the same.
+//! Links with a rate trace: arrival times computed by hand, utilisation and load, and equality of
+//! all engines.
 
 use crate::common::{assert_near, at_once, link, run, told_by_all_engines, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// A packet of 1000 B takes 1 ms, from 10 ms on for ever, and from 15 ms on 0.1 ms.
+/// The transmission of a packet of 1000 B takes 1 ms; from 10 ms to 15 ms the link is down; from 15
+/// ms on it takes 0.1 ms.
 const PAUSE: &str = "time_s,rate_bps\n0,8e6\n0.01,0\n0.015,8e7\n";
 
-/// A link of 1 ms with a trace from left to right, whose sender sends all at once.
+/// A link of 1 ms with a trace from left to right, whose sender transmits the whole flow at once.
 fn scenario(trace: &str, flow: (f64, u32, u32, u64)) -> Value {
     let link = json!({ "delay": "1 ms", "rate_trace": { "name": "rates", "text": trace } });
     at_once(&link, &[flow])
@@ -23,9 +24,10 @@ fn packets_take_what_the_rate_is_while_they_are_sent() {
     let fct = |start, packets: u64| fct_ms(&run(&scenario(PAUSE, (start, 0, 1, 960 * packets))));
     let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
     near(fct(0.0, 1), 1.0 + 1.0);
-    // Ten pass before the pause, ten after it.
+    // Ten packets pass before the outage, ten after it.
     near(fct(0.0, 20), 15.0 + 10.0 * 0.1 + 1.0);
-    // Half before the pause and half after it; and what comes within.
+    // Half of the packet before the outage and half after it; then a packet that arrives within the
+    // outage.
     near(fct(0.0095, 1), 0.5 + 5.0 + 0.05 + 1.0);
     near(fct(0.012, 3), 3.0 + 3.0 * 0.1 + 1.0);
     near(fct(0.1, 3), 3.0 * 0.1 + 1.0);
@@ -47,10 +49,11 @@ fn opportunities_of_mahimahi_deliver_so_many_packets_and_begin_again() {
 #[test]
 fn utilisation_and_load_go_by_what_the_link_can_carry() {
     let results = run(&scenario(PAUSE, (0.0, 0, 1, 960 * 20)));
-    // 160 kb of 80 kb before the pause and 240 kb after it: the last ACK is in 1 ms after the last packet.
+    // 160 kb out of 80 kb before the outage and 240 kb after it: the last ACK arrives 1 ms after
+    // the last packet.
     assert_near(link(&results, "left->right", "utilisation"), 0.5, 1e-4, "utilisation");
     let reference = &results.summary["load_reference"];
-    // 80 kb in the 15 ms until the last rate.
+    // 80 kb in the 15 ms until the last row.
     assert_eq!(reference["rate_bps"], json!(5_333_333));
     assert_eq!(reference["what"], json!("left->right, on average over its trace"));
     let ideal = with(&scenario(PAUSE, (0.0, 0, 1, 1)), json!({ "model": "max_min" }));

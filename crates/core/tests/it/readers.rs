@@ -1,7 +1,8 @@
-//! Broken input: whatever is done to a good scenario or to the files that it names, reading and checking it
-//! ends soon, with a scenario or with one line that names a field, and in bounded memory.
+//! Malformed input: for any mutation of a valid scenario or of its files, parsing and checking
+//! terminate soon, with a scenario or with a one-line error that names a field, and in bounded
+//! memory.
 //!
-//! `make fuzz-input COUNT=…` draws more of them. A failure prints the number and the input.
+//! `make fuzz-input COUNT=…` runs more inputs. A failure prints the number and the input.
 #![allow(clippy::disallowed_types, reason = "how long reading takes is a part of what is tried")]
 
 use std::fs;
@@ -15,19 +16,19 @@ use sojourn_core::base::random::Random;
 use sojourn_core::base::schema::{Parameter, Problem};
 use sojourn_core::run::scenario::Scenario;
 
-/// What a run may take, as with `--memory`.
+/// Memory limit of a run, as with `--memory`.
 const MEMORY: u64 = 100_000_000;
 
-/// What all threads of this test may have taken at once: checking takes less than running.
+/// Limit of the memory of all threads of this test: checking takes less than running.
 const MOST_MEMORY_KB: u64 = 1_000_000;
 
-/// How long reading one may take; nearly all take a millisecond.
+/// Time limit for one input; nearly all take a millisecond.
 const MOST_TIME: Duration = Duration::from_secs(20);
 
-/// How long a line may be: field and message, if each sign of theirs is an escape of six.
+/// Maximum length of an error: field and message, if each character is an escape of six characters.
 const MOST_SIGNS: usize = 6 * 2_300;
 
-/// Numbers at the ends of types and beyond, and what looks like one.
+/// Numbers at the limits of types and beyond, and text that resembles numbers.
 const EXTREMES: &[&str] = &[
     "0",
     "-0",
@@ -61,7 +62,7 @@ const EXTREMES: &[&str] = &[
     "٣",
 ];
 
-/// Words that mean something, or nearly.
+/// Keywords and similar words.
 const WORDS: &[&str] = &[
     "",
     "none",
@@ -92,7 +93,7 @@ const WORDS: &[&str] = &[
     "a.b.c",
 ];
 
-/// Good scenarios: all examples, with the files that they name; those with files first.
+/// Valid scenarios: all examples, with their files; scenarios with files come first.
 static BASES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/sojourn/examples");
     let entries = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
@@ -131,7 +132,7 @@ fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
     &choices[random.below(choices.len() as u64) as usize]
 }
 
-/// Any value inside, or the whole.
+/// A random value inside, or the whole value.
 fn place<'a>(random: &mut Random, value: &'a mut Value) -> &'a mut Value {
     let is_leaf = children(value).is_empty();
     if is_leaf || random.below(6) == 0 {
@@ -142,7 +143,7 @@ fn place<'a>(random: &mut Random, value: &'a mut Value) -> &'a mut Value {
     place(random, child)
 }
 
-/// The text of a file inside, if there is one.
+/// The text of a file inside, if any.
 fn text_of_file<'a>(random: &mut Random, value: &'a mut Value) -> Option<&'a mut String> {
     if value.get("name").is_some()
         && let Some(Value::String(_)) = value.get("text")
@@ -159,7 +160,7 @@ fn text_of_file<'a>(random: &mut Random, value: &'a mut Value) -> Option<&'a mut
     Some(found.swap_remove(chosen))
 }
 
-/// Changes one value: to another, to nothing, to one from elsewhere, or its name.
+/// Changes one value: replaces it, deletes it, copies another value, or renames it.
 fn change_value(random: &mut Random, scenario: &mut Value) {
     let other = pick(random, &BASES).clone();
     let place = place(random, scenario);
@@ -201,7 +202,7 @@ fn change_value(random: &mut Random, scenario: &mut Value) {
     }
 }
 
-/// Breaks a text: bytes, lines, fields, numbers.
+/// Mutates a text: bytes, lines, fields, numbers.
 fn broken(random: &mut Random, text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let at = random.below(bytes.len() as u64 + 1) as usize;
@@ -222,7 +223,7 @@ fn broken(random: &mut Random, text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Puts an extreme in the place of a number or a word.
+/// Replaces a number or a word by an extreme value.
 fn with_extreme(random: &mut Random, text: &str) -> String {
     let is_between = |sign: char| ",\n \"".contains(sign);
     let words = text.split(is_between).filter(|word| !word.is_empty()).count() as u64;
@@ -258,7 +259,7 @@ fn with_lines(random: &mut Random, text: &str) -> String {
     lines.join("\n")
 }
 
-/// A broken scenario, as JSON that may be broken itself.
+/// A mutated scenario, as JSON that may be malformed itself.
 fn input(number: u64) -> String {
     let random = &mut Random::new(number, "input");
     let with_files = BASES.iter().filter(|base| base.to_string().contains("\"text\"")).count();
@@ -275,7 +276,7 @@ fn input(number: u64) -> String {
     if random.below(8) == 0 { broken(random, &text) } else { text }
 }
 
-/// Reads an input and checks it as `sojourn check` does.
+/// Parses an input and checks it as `sojourn check` does.
 fn read(text: &str) -> Result<Scenario, Problem> {
     let scenario = Scenario::parse(text)?;
     scenario.check(Some(MEMORY))?;
@@ -308,7 +309,7 @@ fn check(number: u64) {
     assert!(taken <= MOST_MEMORY_KB, "{taken} KB were taken, by this or by what ran beside it");
 }
 
-/// The most memory that this program had at once, where the system tells.
+/// Peak memory of this process, where the system reports it.
 fn most_memory_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -328,7 +329,7 @@ fn broken_input_is_broken_in_many_ways() {
     for number in 1..1000 {
         match read(&input(number)) {
             Ok(_) => accepted += 1,
-            // Without what differs from one to the next.
+            // Error text without the numbers that differ between inputs.
             Err(problem) => {
                 lines
                     .push(problem.message.chars().filter(|c| c.is_alphabetic()).take(30).collect());

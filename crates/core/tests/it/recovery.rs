@@ -1,9 +1,9 @@
-//! Loss recovery at work: each kind of loss, and how long it takes to get over it.
+//! Loss recovery: the recovery time of each kind of loss.
 
 use crate::common::{count, flows, link, run, try_run, with};
 use serde_json::{Value, json};
 
-/// Two hosts over one switch-to-switch link: what is lost on it is up to the test.
+/// Two hosts over one link between switches, on which tests configure losses.
 fn path() -> Value {
     json!({
         "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
@@ -11,15 +11,15 @@ fn path() -> Value {
     })
 }
 
-/// The completion time in seconds of flow 0.
+/// FCT of flow 0 in seconds.
 fn fct(results: &sojourn_core::run::Results) -> f64 {
     results.flows.fct_s[0]
 }
 
 #[test]
 fn a_dropped_last_packet_costs_one_timeout() {
-    // Ten packets at once meet a port that holds nine behind the one on the wire... of another
-    // flow.
+    // A burst of ten packets finds a port that holds nine, behind a packet of another flow in
+    // transmission.
     let scenario = with(
         &path(),
         json!({
@@ -116,7 +116,7 @@ fn periodic_loss_takes_every_so_many_th_packet() {
         })
     };
     let results = run(&scenario(json!({})));
-    // Of n packets n / 10 are lost and sent again: n = 995 + n / 10.
+    // Of n packets n / 10 are lost and retransmitted: n = 995 + n / 10.
     let sum = |name| link(&results, "left->right", name) as u64;
     assert_eq!((sum("packets"), sum("losses")), (1105, 110));
     assert_eq!((count(&results, "retransmits"), count(&results, "finished")), (110, 1));
@@ -140,7 +140,7 @@ fn chosen_losses_take_these_packets_and_no_others() {
         (count(&results, "losses"), results.flows.retransmits, results.summary["warnings"].clone())
     };
     assert_eq!(lost("0,50,1\n"), (1, vec![1, 0], json!([])));
-    // The retransmission too: a time-out repairs that, and sends nothing else again.
+    // The retransmission is lost too: a timeout recovers it and causes no other retransmission.
     assert_eq!(lost("0,50,1\n0,50,2\n"), (2, vec![2, 0], json!([])));
     assert_eq!(
         lost("1,100,1\n1,0,1\n"),
@@ -168,7 +168,7 @@ fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
 
 #[test]
 fn a_lost_retransmission_is_found_by_the_timeout() {
-    // Half of everything is lost: some retransmissions are, too.
+    // Half of all packets are lost, including retransmissions.
     let scenario = with(
         &path(),
         json!({
@@ -219,7 +219,7 @@ fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
         )
     };
     let (with_syn, without) = (run(&lone(true)), run(&lone(false)));
-    // Three hops each way: 40 bytes at 10 Gb/s are 32 ns, and the links 1 us.
+    // Three hops in each direction: 40 bytes at 10 Gb/s take 32 ns, and the links 1 us.
     let round_trip = 2.0 * 3.0 * (32e-9 + 1e-6);
     assert!((fct(&with_syn) - fct(&without) - round_trip).abs() < 1e-13);
     let lossy =
@@ -229,14 +229,16 @@ fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
 
 #[test]
 fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
-    // Every tenth packet is lost: the first flow's SYN and eight segments pass, the second's SYN does not.
+    // Every tenth packet is lost: the first flow's SYN and eight segments pass, the second's SYN is
+    // lost.
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 10 },
         "transport": "tcp",
         "workload": flows(&[(0.0, 0, 1, 8_000), (0.1, 0, 1, 3_000)]),
     }));
     assert_eq!((count(&results, "losses"), count(&results, "timeouts")), (1, 1));
-    // 40 B last 32 ns, 1040 B 832 ns. A second, a round trip of the SYN, one of a packet, and two more.
+    // 40 B take 32 ns, 1040 B 832 ns. One second, the RTT of the SYN, the RTT of a packet, and two
+    // more.
     let (syn, packet, delay) = (32e-9, 832e-9, 1e-3);
     let round_trip = 2.0 * delay + packet + syn;
     let by_hand = 1.0 + 2.0 * (delay + syn) + round_trip + 2.0 * packet + delay;
@@ -245,8 +247,8 @@ fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
 
 #[test]
 fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
-    // Segments 9 and 19 of 30 are lost, of a window that holds them all. SACK sends both again in the round
-    // trip after, NewReno in the two after; Reno waits for the time-out of 200 ms.
+    // Segments 9 and 19 of 30 are lost, in a single window. SACK retransmits both in the next RTT,
+    // NewReno in the next two; Reno waits for the timeout of 200 ms.
     let fct = |recovery| {
         let results = run(&json!({
             "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms", "loss_every": 11 },
@@ -271,8 +273,8 @@ fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
 
 #[test]
 fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
-    // From 0.3 to 0.5 s packets take half a second instead of 20 ms. Nothing is lost, but all that is on its
-    // way times out.
+    // From 0.3 to 0.5 s packets take half a second instead of 20 ms. No packet is lost, but all
+    // packets in flight time out.
     let scenario = |reliability: Value| {
         json!({
             "topology": {
@@ -303,7 +305,7 @@ fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
         assert_eq!(sent_again, 1, "{undoing}: what timed out");
         assert!(undone < plain - 0.05, "{undoing}: {undone} and {plain}");
     }
-    // All ACKs of a window are late: of copies that come again receivers tell.
+    // All ACKs of a window are late: receivers report duplicate segments with DSACK.
     let told_of = told(json!({ "undo": true, "duplicate_sack": true, "timestamps": false }));
     assert!(told_of.1 < plain - 0.05, "{} and {plain}", told_of.1);
 }
@@ -319,7 +321,7 @@ fn marks_slow_tcp_down_and_cost_no_packet() {
         }));
         assert!(count(&results, "marks") > 20);
         assert_eq!(count(&results, "drops") + count(&results, "retransmits"), 0);
-        // A pipe of 24 packets: once slow start's peak is gone the queue stays near the threshold.
+        // A BDP of 24 packets: after the peak of slow start the queue stays near the threshold.
         assert!(link(&results, "left->right", "queue_mean_bytes") < 10_400.0);
         assert!(link(&results, "left->right", "utilisation") > 0.9);
     }

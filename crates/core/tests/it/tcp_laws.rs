@@ -1,4 +1,4 @@
-//! TCP against its closed forms: slow start's rounds, the sawtooth, and throughput under loss.
+//! TCP against closed forms: rounds of slow start, the sawtooth, and throughput under loss.
 
 use crate::common::{assert_near, count, flows, mean, run, samples, with};
 use serde_json::{Value, json};
@@ -7,12 +7,13 @@ use sojourn_core::run::Results;
 
 // Slow start.
 
-/// One packet of 1040 B and one ACK of 40 B at 10 Gb/s, and 1 ms of propagation.
+/// Transmission times of a packet of 1040 B and an ACK of 40 B at 10 Gb/s, and 1 ms of propagation,
+/// in picoseconds.
 const PACKET: u64 = 832_000;
 const ACK: u64 = 32_000;
 const DELAY: u64 = 1_000_000_000;
 
-/// A lone flow of so many full packets over a link of 10 Gb/s.
+/// A single flow of `packets` full packets over a link of 10 Gb/s.
 fn lone(packets: u64, window: u32, delayed_ack: &str) -> Results {
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms" },
@@ -27,17 +28,17 @@ fn lone(packets: u64, window: u32, delayed_ack: &str) -> Results {
     results
 }
 
-/// The sizes of flows to try: all small ones, and around powers of two.
+/// Flow sizes: all small ones, and sizes around powers of two.
 fn sizes() -> impl Iterator<Item = u64> {
     (1..=64).chain((7..=10).flat_map(|power| (1 << power) - 2..=(1 << power) + 2))
 }
 
 #[test]
 fn slow_start_takes_the_rounds_that_the_formula_says() {
-    // The SYN and its answer take a round trip. After it the window goes out, and every ACK, a round trip
-    // of one packet and its ACK later, lets two packets go: the packets of a round follow each other
-    // without a pause, as long as a round is shorter than a round trip. The last packet is the `last`-th of
-    // its round, and half a round trip away.
+    // The SYN and its answer take one RTT. Then the window is sent, and every ACK, one RTT of a
+    // packet and its ACK later, releases two packets: the packets of a round are sent back to back,
+    // as long as a round is shorter than an RTT. The last packet is number `last` of its round, and
+    // half an RTT away.
     let handshake = 2 * (ACK + DELAY);
     let round_trip = PACKET + ACK + 2 * DELAY;
     for window in 1..=10 {
@@ -54,9 +55,9 @@ fn slow_start_takes_the_rounds_that_the_formula_says() {
 
 #[test]
 fn delayed_acks_let_the_window_grow_by_half_in_a_round() {
-    // Cardwell, Savage and Anderson (2000): log_g(d (g - 1) / w + 1) rounds for d packets, where g = 1 + 1/2.
-    // Rounds are whole numbers, and an odd window may grow by a packet more. All waits for a second segment
-    // and all serialisation together are less than half a round trip of 2 ms.
+    // Cardwell, Savage and Anderson (2000): log_g(d (g - 1) / w + 1) rounds for d packets, with g =
+    // 1 + 1/2. Rounds are integers, and an odd window may grow by one more packet. All delayed ACKs
+    // and transmission times together are less than half of an RTT of 2 ms.
     for window in [2, 3, 4, 10] {
         for packets in [50, 200, 1000] {
             let fct = lone(packets, window, "30 us").flows.fct_s[0];
@@ -72,10 +73,10 @@ fn delayed_acks_let_the_window_grow_by_half_in_a_round() {
 
 // Congestion avoidance.
 
-/// Seconds.
+/// In seconds.
 const ROUND_TRIP: f64 = 0.1;
 
-/// A long-lived TCP over a link of so many packets a second, with a round-trip time of 100 ms.
+/// A long-lived TCP flow over a link of `packets_per_second`, with an RTT of 100 ms.
 fn long_lived(packets_per_second: u64, loss: &Value) -> Value {
     json!({
         "topology": with(&json!({
@@ -90,14 +91,15 @@ fn long_lived(packets_per_second: u64, loss: &Value) -> Value {
     })
 }
 
-/// Packets a second that flow 0 delivered from an instant to the end.
+/// Goodput of flow 0 in packets per second, from a time to the end.
 fn delivery_rate(results: &Results, from: f64) -> f64 {
     let delivered = samples(results, "delivered_bytes flow 0", from);
     let seconds = results.samples.time_s.last().unwrap() - from;
     (delivered.last().unwrap() - delivered[0]) / 1000.0 / seconds
 }
 
-/// How much of a link with a pipe of 200 packets a long-lived TCP uses, and how many packets it loses.
+/// Utilisation by a long-lived TCP flow of a link with a BDP of 200 packets, and its number of lost
+/// packets.
 fn sawtooth(ecn: bool, queue: &Value) -> (f64, u64) {
     let results = run(&with(
         &long_lived(2000, &json!({})),
@@ -114,9 +116,9 @@ fn sawtooth(ecn: bool, queue: &Value) -> (f64, u64) {
 
 #[test]
 fn renos_sawtooth_uses_the_link_as_much_as_its_buffer_allows() {
-    // A pipe of P packets and a buffer of beta P: the window goes from half of P + beta P to all of it, one
-    // packet a round trip; below P the link idles in part, above P the round trip grows. The same if marks
-    // come where packets would be dropped.
+    // A BDP of P packets and a buffer of beta P: the window grows from half of P + beta P to P +
+    // beta P by one packet per RTT; below P the link is partly idle, above P the RTT grows. The
+    // same with ECN marks instead of drops.
     for beta in [0.1, 0.25, 0.5, 1.0_f64] {
         let expected = 0.75 * (1.0 + beta).powi(2) / (1.0 + beta + beta * beta);
         let full = format!("{} packets", (200.0 * beta) as u64);
@@ -132,10 +134,10 @@ fn renos_sawtooth_uses_the_link_as_much_as_its_buffer_allows() {
 
 #[test]
 fn periodic_loss_gives_the_square_root_law() {
-    // One packet in n is lost: 3/8 of the square of the largest window is n, and the rate is that of a
-    // window of sqrt(3n/2). What the law leaves out is constant: half a window and a round trip more for
-    // each repair, the half packet by which windows are rounded down, and the quarter that halving an odd
-    // window loses. It makes 1.7 packets a round trip.
+    // One packet in n is lost: n is 3/8 of the square of the largest window, and the rate is that
+    // of a window of sqrt(3n/2). The terms that the law leaves out are constant: half a window and
+    // one RTT for each recovery, half a packet of rounding of the window, and the quarter that
+    // halving an odd window loses. Together they are 1.7 packets per RTT.
     for period in [100_u32, 300, 1000, 3000, 10_000] {
         let results = run(&with(
             &long_lived(1_000_000, &json!({ "loss_every": period })),
@@ -151,8 +153,8 @@ fn periodic_loss_gives_the_square_root_law() {
     }
 }
 
-/// Packets a second, by Padhye, Firoiu, Towsley and Kurose (1998), eq. 30, for losses of probability `p`,
-/// ACKs for each packet and a time-out of 200 ms.
+/// Packets per second by Padhye, Firoiu, Towsley and Kurose (1998), eq. 30, for a loss rate `p`, an
+/// ACK per packet and a timeout of 200 ms.
 fn pftk(p: f64) -> f64 {
     let timeouts = 0.2 * (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
     1.0 / (ROUND_TRIP * (2.0 * p / 3.0).sqrt() + timeouts)
@@ -160,7 +162,8 @@ fn pftk(p: f64) -> f64 {
 
 #[test]
 fn random_loss_gives_the_law_of_padhye_and_others() {
-    // The law's p is that of a loss that starts a repair; at these rates nearly every loss does.
+    // The law's p is the rate of losses that start a loss recovery; at these rates nearly every
+    // loss does.
     for recovery in ["selective_repeat", "new_reno", "reno"] {
         for loss in [1e-3, 1e-2, 5e-2_f64] {
             let of_seed = |seed| {
@@ -182,7 +185,8 @@ fn random_loss_gives_the_law_of_padhye_and_others() {
 
 // Laws for large windows.
 
-/// The mean window, in packets, of a long-lived TCP that loses one packet in `period`, after `from` seconds.
+/// Mean window, in packets, of a long-lived TCP flow that loses one packet in `period`, after
+/// `from` seconds.
 fn mean_window(transport: &Value, period: u32, from: f64, to: u32) -> f64 {
     let results = run(&with(
         &long_lived(1_000_000, &json!({ "loss_every": period })),
@@ -197,7 +201,7 @@ fn mean_window(transport: &Value, period: u32, from: f64, to: u32) -> f64 {
 
 #[test]
 fn high_speed_tcp_has_the_window_of_its_response_function() {
-    // RFC 3649 §5: 0.12 / p^0.835; up to 38 packets that of TCP.
+    // RFC 3649 §5: 0.12 / p^0.835; up to 38 packets the window of TCP.
     for (period, seconds) in [(1000, 400), (10_000, 400), (100_000, 200)] {
         let window = mean_window(&json!({ "kind": "high_speed_tcp" }), period, 100.0, seconds);
         let expected = 0.12 * f64::from(period).powf(0.835);
@@ -207,8 +211,8 @@ fn high_speed_tcp_has_the_window_of_its_response_function() {
 
 #[test]
 fn scalable_tcp_recovers_in_as_many_round_trips_whatever_its_window() {
-    // From 7/8 of a window to all of it takes ln(8/7) / ln(1.01) = 13.4 round trips, and the repair one: in
-    // so many it sends what is between two losses.
+    // From 7/8 of the window to the full window takes ln(8/7) / ln(1.01) = 13.4 RTTs, and the
+    // recovery one: in that time the flow sends the packets between two losses.
     for (period, seconds, tolerance) in
         [(1000, 400, 0.05), (10_000, 400, 0.02), (60_000, 200, 0.01)]
     {
@@ -220,17 +224,17 @@ fn scalable_tcp_recovers_in_as_many_round_trips_whatever_its_window() {
 
 #[test]
 fn cubic_has_the_window_of_its_response_function() {
-    // RFC 9438 §5.1: 1.054 (RTT / p)^0.75, and where that is less than TCP's window, TCP's.
+    // RFC 9438 §5.1: 1.054 (RTT / p)^0.75, or the window of TCP if larger.
     let law = |period: u32| 1.054 * (ROUND_TRIP * f64::from(period)).powf(0.75);
     let cubic = |fast| json!({ "kind": "cubic", "fast_convergence": fast });
     let window = mean_window(&cubic(true), 1000, 100.0, 400);
     assert_near(window, 1500_f64.sqrt(), 0.05, "as TCP");
     let window = mean_window(&cubic(true), 100_000, 50.0, 250);
     assert_near(window, law(100_000), 0.05, "one loss in 100000");
-    // At its fixed point each loss finds the window on the plateau, where it hardly moves. So without fast
-    // convergence it comes there slowly from above: what is left of a deviation e after n losses is
-    // 1 / sqrt(1.4 n), 5 % after 280 of 5.3 s. With it a window a packet short of the plateau begins a round
-    // well below.
+    // At the fixed point each loss occurs on the plateau, where the window hardly changes. Without
+    // fast convergence the window therefore converges slowly from above: after n losses 1 /
+    // sqrt(1.4 n) of a deviation e is left, 5 % after 280 losses of 5.3 s. With fast convergence a
+    // window one packet below the plateau starts a round far below it.
     let window = mean_window(&cubic(false), 10_000, 1500.0, 2000);
     assert_near(window, law(10_000), 0.05, "one loss in 10000, without fast convergence");
     let window = mean_window(&cubic(true), 10_000, 100.0, 600);
@@ -239,9 +243,9 @@ fn cubic_has_the_window_of_its_response_function() {
 
 #[test]
 fn hystart_slows_down_when_a_queue_stands_and_stops_five_rounds_later() {
-    // A pipe of 1000 packets without end of buffer. The windows of 10 to 640 packets leave no queue behind,
-    // 1280 leaves 280, which is more than an eighth of the round trip; that is measured a round later, at
-    // 2560. Then five rounds by a quarter each, and one packet a round trip.
+    // A BDP of 1000 packets and an unlimited buffer. The windows of 10 to 640 packets leave no
+    // queue; 1280 leaves a queue of 280, which is more than an eighth of the RTT and is measured a
+    // round later, at 2560. Then five rounds of growth by a quarter each, and one packet per RTT.
     let windows = |hystart: &str| {
         let results = run(&with(
             &long_lived(10_000, &json!({})),

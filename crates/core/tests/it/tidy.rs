@@ -1,5 +1,4 @@
-//! The rules of the house that a compiler does not know: who imports whom, what is cited, what
-//! stays short.
+//! Rules of the repository that the compiler does not check: layers, citations, lengths.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
-/// Folders of parts: each holds a list, one file a part, and nothing else.
+/// Component folders: each holds a list, one file per component, and nothing else.
 const FAMILIES: &[&str] = &[
     "fluid/models",
     "ideal/models",
@@ -32,10 +31,10 @@ const FAMILIES: &[&str] = &[
     "transport/controllers",
 ];
 
-/// Files of which nothing is left outside tests; they may import anything.
+/// Files that exist only in test builds; they may import any module.
 const TESTS: &[&str] = &["fixture", "tests"];
 
-/// Parts that build on another part, with the reason in their own documentation.
+/// Components that build on another component; their documentation has the reason.
 const BUILDS_ON: &[(&str, &str)] = &[
     ("d2tcp", "dctcp"),
     ("fast", "timely"),
@@ -54,12 +53,12 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every Rust file below `directory`, with its text.
+/// Returns every Rust file below `directory`, with its text.
 fn rust_files(directory: &Path) -> Vec<(PathBuf, String)> {
     files(directory, "rs")
 }
 
-/// Every file below `directory` whose name ends in `wanted`, with its text.
+/// Returns every file below `directory` with this extension, with its text.
 fn files(directory: &Path, wanted: &str) -> Vec<(PathBuf, String)> {
     let mut entries: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -77,24 +76,24 @@ fn files(directory: &Path, wanted: &str) -> Vec<(PathBuf, String)> {
     entries.into_iter().flat_map(of_entry).collect()
 }
 
-/// The crate's module that a file belongs to.
+/// Returns the module of the crate that contains a file.
 fn module(file: &Path) -> String {
     let inside = file.strip_prefix(source()).unwrap();
     let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// A file's name without its ending.
+/// Returns the file name without its extension.
 fn stem(file: &Path) -> &str {
     file.file_stem().unwrap().to_str().unwrap()
 }
 
-/// The part of a file that is not tests.
+/// Returns the text before the unit tests.
 fn without_tests(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
 }
 
-/// Names that follow `prefix` in `text`.
+/// Returns the names that follow `prefix` in `text`.
 fn names_after<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
     let name = |rest: &'a str| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -158,7 +157,7 @@ fn parts_do_not_know_each_other() {
     }
 }
 
-/// The keys that a comment cites: letters and perhaps digits, then the last two digits of a year.
+/// Citation keys in a comment: letters and optionally digits, then the last two digits of a year.
 fn citations(comment: &str) -> impl Iterator<Item = &str> {
     const TYPES: &[&str] = &["u16", "u32", "u64", "i16", "i32", "i64", "f32", "f64", "u128"];
     let bracketed = comment.split('[').skip(1).filter_map(|rest| rest.split_once(']'));

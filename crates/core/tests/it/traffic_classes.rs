@@ -1,4 +1,4 @@
-//! Traffic classes: each has its queue, its share of a link, its account in a buffer and its pauses.
+//! Traffic classes: each has its own queue, link share, buffer occupancy and pause state.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
-/// Flows, each its source, target, bytes and class.
+/// Flows, each with source, target, bytes and class.
 fn flows(flows: &[(u32, u32, u64, &str)]) -> Value {
     let flow = |(source, target, size, class): &(u32, u32, u64, &str)| {
         json!({
@@ -19,12 +19,12 @@ fn flows(flows: &[(u32, u32, u64, &str)]) -> Value {
     json!({ "kind": "flows", "flows": flows.iter().map(flow).collect::<Vec<_>>() })
 }
 
-/// The network of a jam and its neighbours, with room for several classes.
+/// The network of `two_switches`, with room for several classes.
 fn network() -> Value {
     with(&two_switches(), json!({ "switch": { "shared_buffer": "1 MB" } }))
 }
 
-/// The pauses of a class on a link.
+/// Number of pauses of a class on a link.
 fn pauses(results: &Results, name: &str, class: u32) -> u64 {
     let links = results.summary["links"].as_array().unwrap();
     let link = links.iter().find(|link| link["name"] == name).unwrap();
@@ -37,7 +37,7 @@ fn a_pause_of_one_class_does_not_hold_up_another() {
     let workload = flows(&[(A, X, ENDLESS, "jam"), (B, Y, ENDLESS, "victim")]);
     let together = with(&network(), json!({ "workload": workload }));
     assert_near(share(&run(&together), 1), 1.0, 0.05, "in one class the victim shares the jam");
-    // Two names of one class are no more than one.
+    // Two names with the same class are one class.
     let as_one = json!({ "traffic_classes": { "jam": 3, "victim": 3 } });
     let as_one = run(&with(&together, as_one));
     assert_eq!(as_one.flows.delivered_bytes, run(&together).flows.delivered_bytes);
@@ -61,7 +61,8 @@ fn a_pause_of_one_class_does_not_hold_up_another() {
 
 #[test]
 fn classes_share_a_host_and_a_switch_byte_by_byte() {
-    // One host sends in two classes, and two flows of one class meet one of another at a switch.
+    // One host sends in two classes, and two flows of one class meet one flow of another at a
+    // switch.
     let at_host = flows(&[(A, Y, ENDLESS, "one"), (A, Y, ENDLESS, "other")]);
     let at_switch =
         flows(&[(A, Y, ENDLESS, "one"), (B, Y, ENDLESS, "one"), (C, Y, ENDLESS, "other")]);
@@ -98,7 +99,8 @@ fn a_class_has_the_queues_that_the_transport_of_all_its_flows_was_designed_for()
     let named = |kinds: &[(u64, &str)]| -> Vec<(u64, String)> {
         kinds.iter().map(|(class, kind)| (*class, (*kind).to_owned())).collect()
     };
-    // The flows of class 1 have two transports: it has the queue that most flows have.
+    // The flows of class 1 have two transports: the class gets the queue that most of its flows
+    // use.
     let designed = named(&[(0, "dcqcn_red"), (1, "dcqcn_red"), (5, "drop_tail")]);
     assert_eq!(kinds(json!({})), designed);
     let given = named(&[(0, "drr"), (1, "drr"), (5, "drr")]);
@@ -160,7 +162,7 @@ fn links_wait_for_each_other_in_a_circle_only_within_a_class() {
     let apart = ring(&round, json!({ "last": 1 }));
     assert!(count(&apart, "pauses") > 0);
     assert_eq!((count(&apart, "finished"), &apart.summary["deadlocks"]), (5, &json!([])));
-    // All in one class are stuck, and a class beside it is not.
+    // All flows of one class are stuck, and the flow of another class is not.
     let bystander = [&round[..], &[(0, 1, 1_000, "bystander")]].concat();
     let together = ring(&bystander, json!({ "first": 2, "last": 2 }));
     let circle = ["s0->s1", "s1->s2", "s2->s3", "s3->s4", "s4->s0"];
@@ -180,7 +182,8 @@ proptest! {
         alpha in prop::sample::select(&[0.001, 0.01, 0.1]),
         back in prop::sample::select(&["1 Gbps", "10 Gbps"]),
     ) {
-        // Small packets come in all classes at once, and frames about them wait for what goes back.
+        // Small packets arrive in all classes at once, and their pause frames wait for traffic of
+        // the reverse direction.
         let names = ["0", "1", "2", "3", "4", "5", "6", "7"];
         let numbers: serde_json::Map<String, Value> =
             (0..classes).map(|class| (names[class as usize].to_owned(), json!(class))).collect();

@@ -1,9 +1,10 @@
-//! Many cases of one property, each drawn from a number, on all cores.
+//! Runs many random cases of one property, on all cores.
 //!
-//! Usually a test tries a few. With `SOJOURN_COUNT` in the environment it is a campaign of so many: from
-//! `SOJOURN_SEED` on, on `SOJOURN_THREADS` threads. A file below `target/fuzz` then says which numbers went
-//! well with this program: a campaign that was killed goes on with the others, and what was found to fail is
-//! tried again. Another program, of other source, starts over.
+//! A test run tries a few cases. With `SOJOURN_COUNT` in the environment it is a campaign of that
+//! many cases, starting at `SOJOURN_SEED`, on `SOJOURN_THREADS` threads. A file below `target/fuzz`
+//! records the cases that passed with the current program: an interrupted campaign resumes with the
+//! remaining cases, and failed cases are tried again. A program with different source code starts
+//! over.
 #![allow(
     clippy::disallowed_types,
     clippy::print_stderr,
@@ -26,23 +27,23 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a campaign says how far it is.
+/// Interval of progress reports.
 const TELLS: Duration = Duration::from_secs(60);
 
-/// A campaign ends early when so many cases have failed.
+/// A campaign stops after this number of failures.
 const MOST_FAILURES: usize = 20;
 
-/// What is tried of a property.
+/// Parameters of a campaign.
 pub struct Plan {
-    /// Its name, and that of the file.
+    /// Name of the property, and of the file.
     pub name: &'static str,
-    /// How many cases a test tries that is no campaign.
+    /// Number of cases in a test run without a campaign.
     pub usual: u64,
-    /// How many cases are dealt out, and noted as done, at a time.
+    /// Number of cases that a thread takes, and records as passed, at a time.
     pub block: u64,
 }
 
-/// What threads share.
+/// State shared by the threads.
 struct Course {
     to_do: Vec<Range<u64>>,
     notes: Option<File>,
@@ -51,8 +52,8 @@ struct Course {
     told: Instant,
 }
 
-/// Tries `case` on every number of the plan; it panics where the property does not hold. All failures are
-/// told, each with its number and what `show` draws from that.
+/// Runs `case` for every number of the plan; `case` panics if the property does not hold. Reports
+/// all failures, each with its number and its input from `show`.
 pub fn run(plan: &Plan, case: impl Fn(u64) + Sync, show: impl Fn(u64) -> String + Sync) {
     let count: Option<u64> = given("SOJOURN_COUNT");
     let first = given("SOJOURN_SEED").unwrap_or(1);
@@ -99,7 +100,7 @@ pub fn run(plan: &Plan, case: impl Fn(u64) + Sync, show: impl Fn(u64) -> String 
     assert_eq!(course.done, total);
 }
 
-/// A number in the environment, if it is given.
+/// Parses a number in the environment, if set.
 fn given<T: FromStr>(name: &str) -> Option<T> {
     let text = env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not `{text}`")))
@@ -110,7 +111,7 @@ fn next(course: &Mutex<Course>) -> Option<Range<u64>> {
     if course.failures.len() < MOST_FAILURES { course.to_do.pop() } else { None }
 }
 
-/// What went wrong with a number, if anything.
+/// Runs one case; returns the panic message, if any.
 fn attempt(number: u64, case: impl Fn(u64), show: impl Fn(u64) -> String) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| case(number))).err()?;
     Some(format!("SOJOURN_SEED={number}: {}: {}", message(&*panic), show(number)))
@@ -121,7 +122,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
 }
 
-/// What is left of `all`, in blocks.
+/// Returns the cases of `all` that are not done, in blocks.
 fn remaining(all: Range<u64>, mut done: Vec<Range<u64>>, block: u64) -> Vec<Range<u64>> {
     done.sort_by_key(|done| done.start);
     done.push(all.end..all.end);
@@ -135,7 +136,7 @@ fn remaining(all: Range<u64>, mut done: Vec<Range<u64>>, block: u64) -> Vec<Rang
     left
 }
 
-/// Opens the file of what is done, and reads it if this program wrote it.
+/// Opens the file of passed cases; reads it if this program wrote it.
 fn open_notes(name: &str) -> (File, Vec<Range<u64>>) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("fuzz");
     fs::create_dir_all(&directory).unwrap();
@@ -144,7 +145,7 @@ fn open_notes(name: &str) -> (File, Vec<Range<u64>>) {
     program.write(&fs::read(env::current_exe().unwrap()).unwrap());
     let header = format!("program {:016x}", program.finish());
     let known = fs::read_to_string(&path).unwrap_or_default();
-    // The last line may be half of one.
+    // The last line may be incomplete.
     let whole = &known[..known.rfind('\n').map_or(0, |end| end + 1)];
     let mut lines = whole.lines();
     let is_ours = lines.next() == Some(&header);
@@ -160,7 +161,7 @@ fn open_notes(name: &str) -> (File, Vec<Range<u64>>) {
 
 fn note(notes: Option<&mut File>, done: &Range<u64>) {
     if let Some(notes) = notes {
-        // In one write, so that a kill leaves whole lines.
+        // A single write, so that an interrupt leaves complete lines.
         notes.write_all(format!("{}..{}\n", done.start, done.end).as_bytes()).unwrap();
     }
 }

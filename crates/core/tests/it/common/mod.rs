@@ -1,5 +1,4 @@
-//! What the tests of whole runs share: scenarios as JSON, changed piece by piece, and their
-//! results.
+//! Shared code of the integration tests: scenarios as JSON, and access to results.
 #![allow(dead_code, unreachable_pub, reason = "each test uses another part of this")]
 
 use std::fmt::Write;
@@ -20,19 +19,19 @@ pub fn run(scenario: &Value) -> Results {
     try_run(scenario).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// Runs a scenario, or says what is wrong with it.
+/// Runs a scenario, or returns its error.
 pub fn try_run(scenario: &Value) -> Result<Results, String> {
     try_run_in_parts([1, 1], scenario)
 }
 
-/// Runs a scenario in so many parts on so many threads, or says what is wrong with it.
+/// Runs a scenario in a number of partitions and threads, or returns its error.
 pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
     let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
     let results = scenario.run_in_parts(parts, threads, &RunControl::default());
     results.map_err(|problem| problem.to_string())
 }
 
-/// `base` with the tables of `change` laid over it.
+/// Returns `base` with the tables of `change` merged in.
 pub fn with(base: &Value, change: Value) -> Value {
     match (base, change) {
         (Value::Object(base), Value::Object(change)) => {
@@ -48,8 +47,8 @@ pub fn with(base: &Value, change: Value) -> Value {
     }
 }
 
-/// A workload of flows, each its start in seconds, source, target and size in bytes. They have a second to
-/// finish, if their transport asks for deadlines.
+/// A workload of flows, each with start in seconds, source, target and size in bytes. The deadline
+/// is one second, for transports that require deadlines.
 pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
     let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
     for (start, source, target, size) in flows {
@@ -58,7 +57,7 @@ pub fn flows(flows: &[(f64, u32, u32, u64)]) -> Value {
     json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } })
 }
 
-/// Flows over one link whose senders send all at once.
+/// Flows over one link. Each sender transmits its whole flow at once.
 pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({
         "topology": with(&json!({ "kind": "link" }), link.clone()),
@@ -73,8 +72,8 @@ pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     })
 }
 
-/// The summary of a scenario's run by events. What it tells of its flows, their accounts and its links is the
-/// same in windows, and in parts on one thread and on two.
+/// Runs a scenario event by event and returns the summary. Asserts that flows, breakdown and links
+/// are the same in windows, with partitions on one and on two threads.
 pub fn told_by_all_engines(scenario: &Value) -> Value {
     let told = |engine: &str, parts| {
         let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
@@ -88,7 +87,7 @@ pub fn told_by_all_engines(scenario: &Value) -> Value {
     summary
 }
 
-/// A graph of links with other rates and delays back, if wanted.
+/// A graph of links, with optional rates and delays of the reverse direction.
 pub fn graph(rows: &str) -> Value {
     let text = format!("from,to,rate,delay,reverse_rate,reverse_delay\n{rows}");
     json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } })
@@ -105,25 +104,25 @@ pub fn with_just_enough_buffer(scenario: &Value) -> Value {
     scenarios.find(fits).unwrap()
 }
 
-/// Deadlines for the flows of a transport that asks for some, of 10 ms on average; none for others.
+/// Deadlines with a mean of 10 ms for transports that require deadlines; null for others.
 pub fn deadlines(transport: &Value) -> Value {
     let needs = controllers::Config::read(transport).unwrap().needs_deadlines();
     if needs { json!({ "mean": "10 ms" }) } else { Value::Null }
 }
 
-/// One count of a run's summary.
+/// Returns a count of the summary.
 pub fn count(results: &Results, name: &str) -> u64 {
     results.summary["counts"][name].as_u64().unwrap_or_else(|| panic!("no count `{name}`"))
 }
 
-/// One number of a link.
+/// Returns a value of a link.
 pub fn link(results: &Results, link: &str, name: &str) -> f64 {
     let links = results.summary["links"].as_array().unwrap();
     let of_link = links.iter().find(|of| of["name"] == link);
     of_link.and_then(|of| of[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
 }
 
-/// The samples of a probe after `from` seconds.
+/// Returns the samples of a probe after `from` seconds.
 pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
     let samples = &results.samples;
     let known = samples.probes.iter().position(|known| known == probe);
@@ -135,7 +134,7 @@ pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The mean of some numbers.
+/// Returns the mean.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for value in values {
@@ -145,20 +144,20 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// Asserts that `value` is within `tolerance` (a share) of `expected`.
+/// Asserts that `value` is within the relative `tolerance` of `expected`.
 pub fn assert_near(value: f64, expected: f64, tolerance: f64, what: &str) {
     let error = (value / expected - 1.0).abs();
     assert!(error <= tolerance, "{what}: {value:.6} is {:.2} % off {expected:.6}", error * 100.0);
 }
 
-/// The standard deviation of some numbers.
+/// Returns the standard deviation.
 pub fn deviation(values: &[f64]) -> f64 {
     let centre = mean(values.iter().copied());
     mean(values.iter().map(|value| (value - centre).powi(2))).sqrt()
 }
 
-/// Asserts that the mean of independent `estimates` is `expected`: within `tolerance` (a share), and no
-/// further off than chance takes it, with twice the room of a 95 % interval.
+/// Asserts that the mean of independent `estimates` is within the relative `tolerance` of
+/// `expected`, and within 4 standard errors (twice a 95 % confidence interval).
 pub fn assert_estimates(estimates: &[f64], expected: f64, tolerance: f64, what: &str) {
     let count = estimates.len() as f64;
     let estimate = mean(estimates.iter().copied());

@@ -1,4 +1,4 @@
-//! Random scenarios over all parts, each drawn from a seed.
+//! Random scenarios over all components, each drawn from a seed.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ fn pick<T: Clone>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize].clone()
 }
 
-/// A topology, and how many hosts it has.
+/// A topology and its number of hosts.
 fn network(random: &mut Random) -> (Value, u32) {
     let rate = pick(random, &["100 Mbps", "1 Gbps", "10 Gbps", "97 Gbps"]);
     let slower = pick(random, &["50 Mbps", "1 Gbps", "7 Gbps"]);
@@ -65,7 +65,7 @@ fn network(random: &mut Random) -> (Value, u32) {
     }
 }
 
-/// Losses that are chosen or come in bursts, or neither, where none are drawn.
+/// Listed or bursty losses, or none, if there are no random losses.
 fn losses(random: &mut Random, loss: f64) -> Value {
     match random.below(3) {
         0 if loss == 0.0 => {
@@ -83,7 +83,7 @@ fn losses(random: &mut Random, loss: f64) -> Value {
     }
 }
 
-/// A trace of rates, or none.
+/// A rate trace, or null.
 fn rates(random: &mut Random) -> Value {
     let mut text = String::new();
     match random.below(4) {
@@ -94,7 +94,7 @@ fn rates(random: &mut Random) -> Value {
                 writeln!(text, "{},{rate}", half_ms as f64 * 5e-4).unwrap();
             }
             text += "0.02,4e8\n";
-            // The first must be at 0.
+            // The first row must be at time 0.
             text = text.replace("rate_bps\n0.02", "rate_bps\n0");
         }
         1 => {
@@ -108,7 +108,7 @@ fn rates(random: &mut Random) -> Value {
     json!({ "rate_trace": { "name": "rates", "text": text } })
 }
 
-/// A trace of delays.
+/// A delay trace.
 fn delays(random: &mut Random) -> Value {
     let mut text = "time_s,delay_s\n".to_owned();
     for half_ms in 0..=random.below(40) {
@@ -139,7 +139,7 @@ fn discipline(random: &mut Random) -> Value {
             "wait": random.below(2) == 0, "ecn": random.below(2) == 0,
             "mark_up_to": pick(random, &[0.1, 1.0]),
         }),
-        // As many classes as the transports with most priorities use.
+        // As many classes as the transport with the most priorities uses.
         "strict_priority" => json!({
             "kind": "strict_priority", "capacity": capacity, "classes": pick(random, &[8, 64]),
             "threshold": pick(random, &["none", "5 packets", "10 KB"]),
@@ -170,7 +170,7 @@ fn discipline(random: &mut Random) -> Value {
     }
 }
 
-/// A law that round trips of microseconds or milliseconds set in motion.
+/// `CoDel` parameters for RTTs of microseconds or milliseconds.
 fn codel(random: &mut Random) -> Value {
     json!({
         "target": pick(random, &["2 us", "100 us"]), "interval": pick(random, &["101 us", "2 ms"]),
@@ -197,14 +197,14 @@ fn workload(random: &mut Random, hosts: u32) -> Value {
         let source = random.below(u64::from(hosts));
         let target = (source + 1 + random.below(u64::from(hosts) - 1)) % u64::from(hosts);
         let size = pick(random, &[1, 999, 1000, 1001, 20_000, 150_000]);
-        // One at least has a deadline, for transports that ask for some.
+        // At least one flow has a deadline, for transports that require deadlines.
         let deadline = if i == 0 { "0.01" } else { pick(random, &["", "0.0001", "0.001", "0.1"]) };
         writeln!(text, "{start:.12},{source},{target},{size},{deadline}").unwrap();
         let gap = pick(random, &[0.0, 1e-5, 1e-3]);
         start += random.exponential(gap);
     }
     let trace = json!({ "kind": "trace", "file": { "name": "flows.csv", "text": text } });
-    // With a few calls of clients and servers beside it.
+    // With a few RPCs at the same time.
     let sizes = json!({ "kind": "uniform", "min": "1 B", "max": "20 KB" });
     let calls = pick(random, &[json!({ "load": 0.1 }), json!({ "outstanding": 2 })]);
     let mut pattern = calls;
@@ -272,7 +272,8 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
         transport["variant"] = pick(random, &["original", "linux"]).into();
     }
     if kind == "swift" {
-        // Where the wire or a delayed ACK takes longer than the target, the window falls to the least.
+        // Where the link or a delayed ACK exceeds the target delay, the window falls to the
+        // minimum.
         transport["min_cwnd"] = json!(0.1);
     }
     if kind == "bbr" || kind == "bbr3" {
@@ -294,7 +295,7 @@ fn transport(random: &mut Random, reliability: &Value) -> Value {
     transport
 }
 
-/// How data is made reliable.
+/// Loss recovery parameters.
 fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
     let mut reliability = json!({
         "recovery": pick(random, &["selective_repeat", "rack", "new_reno", "reno", "go_back_n"]),
@@ -334,7 +335,7 @@ fn reliability(random: &mut Random, duplicate_acks: &Value) -> Value {
     reliability
 }
 
-/// The scenario of a seed.
+/// Returns the scenario of a seed.
 pub fn scenario(seed: u64) -> Value {
     let random = &mut Random::new(seed, "scenario");
     let (topology, hosts) = network(random);
@@ -360,8 +361,8 @@ pub fn scenario(seed: u64) -> Value {
     }
     let is_slow = topology.to_string().contains("Mbps") || topology["rate_trace"].is_object();
     if is_slow && transport["reliability"]["fixed_rto"] == "45 us" {
-        // A packet takes longer than that. Copies of it would come faster than they leave, and fill a queue
-        // without limit for ever.
+        // A packet takes longer than a shorter RTO. Retransmissions would arrive faster than they
+        // depart, and an unlimited queue would grow forever.
         transport["reliability"]["fixed_rto"] = "2 ms".into();
     }
     let mut scenario = json!({
@@ -382,12 +383,12 @@ pub fn scenario(seed: u64) -> Value {
     let link = link_name(&scenario, random);
     scenario["samples"]["queues"] = json!([link]);
     scenario["samples"]["links"] = json!([link]);
-    // Its priorities are numbers without bounds, unless they are put into classes.
+    // pFabric priorities are unbounded, unless mapped to classes.
     if scenario["transport"]["kind"] == "pfabric" && scenario["queue"]["kind"] == "strict_priority"
     {
         scenario["transport"]["thresholds"] = json!([2, 50]);
     }
-    // Its routers remember flows, which must not stray.
+    // D3 routers keep per-flow state, so the flows must not change paths.
     if scenario["transport"]["kind"] == "d3" {
         scenario["routing"] = json!("flow_hash");
     }
@@ -397,7 +398,8 @@ pub fn scenario(seed: u64) -> Value {
         && !asks_routers
     {
         let beside = pick(random, &["tcp", "dctcp", "pcp", "timely"]);
-        // As for the others: five SYNs lost in a row would else take more than the time limit.
+        // As for other transports: five consecutive SYN losses would otherwise exceed the time
+        // limit.
         let rto =
             ["initial_rto", "min_rto", "max_rto"].map(|name| (name, reliability[name].clone()));
         let mut patience: Value = rto.into_iter().collect();
@@ -427,7 +429,8 @@ pub fn scenario(seed: u64) -> Value {
     scenario
 }
 
-/// Cables that fail once or twice and are back, or one time in ten are not; or all cables of a switch.
+/// Links that fail once or twice and recover, or do not recover with probability 0.1; or all links
+/// of a switch.
 fn failures(random: &mut Random, topology: &Value) -> Value {
     let graph = topology::Config::read(topology).unwrap().graph(1).unwrap();
     let span = |random: &mut Random, at: f64| {
@@ -467,13 +470,13 @@ fn failures(random: &mut Random, topology: &Value) -> Value {
     json!(failures)
 }
 
-/// The name of one of a network's links.
+/// Returns the name of a link.
 fn link_name(scenario: &Value, random: &mut Random) -> String {
     let graph = topology::Config::read(&scenario["topology"]).unwrap().graph(1).unwrap();
     graph.link_name(random.below(graph.links.len() as u64) as u32)
 }
 
-/// The class of responses of a kind, if there are any.
+/// Returns the class of RPC responses, if any.
 fn response_class(workload: &Value) -> Option<&'static str> {
     let kind = workload["parts"][1]["kind"].as_str()?;
     Some(if kind == "rpc" { "rpc response" } else { "read response" })

@@ -1,12 +1,12 @@
-//! A jam at one end of a link and a victim that shares the link with it.
+//! Congestion at one end of a link, and a victim flow that shares the link.
 
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
 use super::graph;
 
-/// Hosts `a`, `b`, `c` at switch `s`, hosts `x` and `y` at switch `t`, and a wide link between the two: `x`
-/// receives at a quarter of what that carries.
+/// Hosts `a`, `b`, `c` at switch `s`, hosts `x` and `y` at switch `t`, and a fast link between the
+/// switches: `x` receives at a quarter of its rate.
 pub fn two_switches() -> Value {
     json!({
         "topology": graph(
@@ -25,11 +25,11 @@ pub const C: u32 = 2;
 pub const X: u32 = 3;
 pub const Y: u32 = 4;
 
-/// More bytes than any run delivers.
+/// More bytes than a run delivers.
 pub const ENDLESS: u64 = 1_000_000_000;
 
-/// The rate at which a flow's payload has been delivered by the end, as a share of 10 Gb/s of packets with
-/// 40 bytes of headers for 1000 of payload.
+/// Goodput of a flow over the whole run, as a fraction of 10 Gb/s with 40 B of headers per 1000 B
+/// of payload.
 pub fn share(results: &Results, flow: usize) -> f64 {
     let seconds = results.summary["simulated_s"].as_f64().unwrap();
     results.flows.delivered_bytes[flow] as f64 * 1.04 * 8.0 / seconds / 10e9
