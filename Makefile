@@ -91,11 +91,11 @@ docs: build ## write docs/parts.md and the list of figures anew
 
 fuzz: COUNT ?= 1000
 fuzz: ## run COUNT random scenarios from SEED on; what was stopped goes on
-	$(CAMPAIGN) --test invariants -- --nocapture
+	$(CAMPAIGN) --test it invariants:: -- --nocapture
 
 fuzz-input: COUNT ?= 1000000
 fuzz-input: build ## read COUNT broken inputs from SEED on, and a hundredth of that as files
-	$(CAMPAIGN) --test readers -- --nocapture
+	$(CAMPAIGN) --test it readers:: -- --nocapture
 	SOJOURN_COUNT=$$(($(COUNT) / 100 + 1)) SOJOURN_SEED=$(SEED) $(BIN)/pytest --quiet tests/scenario/test_readers.py
 
 torture: COUNT ?= 100
