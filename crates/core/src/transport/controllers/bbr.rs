@@ -1,15 +1,15 @@
-//! BBR, version 1: a model of the path, of its bandwidth and its round-trip time, instead of losses.
+//! BBR version 1: paces at a model of the path's bandwidth and minimum RTT, not at losses ([bbr16]).
 //!
-//! Sources: [bbr16], and Linux's `tcp_bbr.c` for what the article leaves open. A flow sends at the largest
-//! rate at which data has come through of late, and once in eight round trips a quarter more, to see
-//! whether there is more. Its window is twice what the model says the path holds; so several flows, of
-//! which each has overestimated the bandwidth, keep about as much in the queue as on the wire.
+//! Details that [bbr16] leaves open follow Linux's `tcp_bbr.c`. The pacing rate is the maximum delivery rate
+//! of recent rounds; one RTT in eight is paced at 1.25 times that rate, to probe for more bandwidth. The
+//! window is two bandwidth-delay products. So several flows, each of which overestimates the bandwidth, keep
+//! about one bandwidth-delay product in the queue.
 //!
-//! Left out: windows of an even number of packets, which are for receivers that acknowledge every other one.
+//! Left out: windows of an even number of packets, which serve receivers that delay ACKs.
 
 use super::{
-    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, Path, Reliability,
-    Transport,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, PacingPolicy, Path,
+    Reliability, Transport,
 };
 use crate::base::random::Random;
 use crate::base::schema::{
@@ -18,58 +18,57 @@ use crate::base::schema::{
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
 use crate::transport::blocks::bbr::ack_aggregation::AckAggregation;
-use crate::transport::blocks::bbr::delivery_rate::{FullPipe, Sample};
-use crate::transport::blocks::bbr::path_model::{LeastRtt, PathModel};
-use crate::transport::blocks::bbr::policer::{Policer, PolicerVerdict};
-use crate::transport::blocks::bbr::window::{BbrWindow, Stay};
+use crate::transport::blocks::bbr::delivery_rate::{FullPipe, RateSample};
+use crate::transport::blocks::bbr::path_model::{MinRtt, PathModel};
+use crate::transport::blocks::bbr::policer::{Policer, PolicerSample};
+use crate::transport::blocks::bbr::window::{BbrWindow, ProbeRtt};
 
-/// Phases of a cycle; the first probes, the second drains what that has queued.
-const PHASES: u64 = 8;
+/// Phases of the `ProbeBW` gain cycle: the first probes, the second drains the queue of the probe.
+const CYCLE_LEN: u64 = 8;
 
 crate::parameters! {
-    /// BBR, version 1: paces at the largest delivery rate of the last ten round trips, with at most twice
-    /// the bandwidth-delay product in flight, whatever is lost ([bbr16]).
+    /// BBR version 1: paces at the maximum delivery rate of the last ten rounds, with at most two
+    /// bandwidth-delay products in flight, and does not react to losses ([bbr16]).
     pub struct Config {
         /// Initial window, in packets (RFC 6928: 10).
         pub initial_window: u32 = 10, where positive;
-        /// Gain of pace and window in Startup, which doubles what is sent in a round trip ([bbr16]:
-        /// 2/ln 2); Drain paces at its inverse.
+        /// Pacing and window gain in Startup ([bbr16]: 2/ln 2). Drain paces at the inverse.
         pub startup_gain: f64 = 2.885, where above_one;
-        /// The pipe is full if the bandwidth does not grow by this factor ([bbr16]: 1.25) ...
+        /// The pipe is full if the bandwidth grows by less than this factor ([bbr16]: 1.25) ...
         pub full_growth: f64 = 1.25, where above_one;
-        /// ... in so many round trips ([bbr16]: 3).
+        /// ... in this number of rounds ([bbr16]: 3).
         pub full_rounds: u32 = 3, where positive;
-        /// Gain of the pace while more is tried ([bbr16]: 1.25).
+        /// Pacing gain while probing for bandwidth ([bbr16]: 1.25).
         pub probe_gain: f64 = 1.25, where above_one;
-        /// Gain of the pace afterwards, to drain the queue ([bbr16]: 0.75).
+        /// Pacing gain after a probe, to drain its queue ([bbr16]: 0.75).
         pub drain_gain: f64 = 0.75, where proper_fraction;
-        /// Gain of the window outside Startup ([bbr16]: 2).
+        /// Window gain outside Startup ([bbr16]: 2).
         pub window_gain: f64 = 2.0, where at_least_one;
-        /// By how much less than the bandwidth a flow paces (Linux: 1 %).
+        /// Pacing margin: fraction by which the pacing rate is below the bandwidth (Linux: 1 %).
         pub margin: f64 = 0.01, where below_one;
-        /// Packets that a window has beyond its share of the bandwidth-delay product (Linux: 3 quanta;
-        /// here a quantum is a packet).
+        /// Packets added to the window beyond the bandwidth-delay product (Linux: 3 send quanta; here
+        /// a quantum is one packet).
         pub quanta: f64 = 3.0, where not_negative;
-        /// Round trips of which the largest bandwidth counts ([bbr16]: 10).
+        /// Length of the bandwidth's maximum filter, in rounds ([bbr16]: 10).
         pub bandwidth_rounds: u32 = 10, where positive;
-        /// How long a least round-trip time counts before a new one is looked for ([bbr16]: 10 s).
+        /// Lifetime of a minimum RTT sample; then `ProbeRTT` measures a new one ([bbr16]: 10 s).
         pub min_rtt_window: Duration = Duration::from_millis(10_000), where positive;
-        /// How long the window is least to find it ([bbr16]: 200 ms).
+        /// Duration of `ProbeRTT`, in which the window is `min_window` ([bbr16]: 200 ms).
         pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
-        /// Least window, in packets, which is that of the search for the round-trip time ([bbr16]: 4).
+        /// Minimum window, and window in `ProbeRTT`, in packets ([bbr16]: 4).
         pub min_window: u32 = 4, where positive;
-        /// Whether a rate that comes through twice while a fifth is lost is taken for a policer's, and held
-        /// for 48 round trips (Linux: it is; own choice: not, as [bbr16] does not tell of it).
+        /// If true, detects policers: a rate seen twice with 20 % loss is used for 48 rounds (Linux:
+        /// true; own choice: false, since [bbr16] does not describe it).
         pub policer: bool = false;
-        /// Whether the window is larger by what ACKs have told at once of late beyond the bandwidth, of at
-        /// most 100 ms, once the pipe has been full (Linux: it is; own choice: not, as [bbr16] does not tell
-        /// of it).
+        /// If true, adds `extra_acked` to the window once the pipe was full: the data recently
+        /// acknowledged beyond the bandwidth, at most 100 ms of it (Linux: true; own choice: false,
+        /// since [bbr16] does not describe it).
         pub aggregation: bool = false;
-        /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
+        /// Number of packets sent without pacing at the start (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
-        /// How many packets leave at once (own choice: 1).
+        /// Number of packets sent back to back (own choice: 1).
         pub burst: u32 = 1, where positive;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
 }
@@ -81,8 +80,7 @@ impl Transport for Config {
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism {
-            burst: Some(self.burst),
-            unpaced: self.unpaced,
+            pacing: Some(PacingPolicy { burst: self.burst, spacing: None, unpaced: self.unpaced }),
             ..Mechanism::paced_window(&self.reliability)
         }
     }
@@ -91,15 +89,14 @@ impl Transport for Config {
 impl Config {
     /// The state of a flow that starts on `path`.
     fn open(&self, path: &Path) -> Bbr {
-        let throttle =
-            BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
-        let plateau = FullPipe::new(self.full_growth, self.full_rounds);
+        let window = BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let full_pipe = FullPipe::new(self.full_growth, self.full_rounds);
         Bbr {
             config: self.clone(),
-            model: PathModel::new(path, throttle, plateau, self.bandwidth_rounds),
+            model: PathModel::new(path, window, full_pipe, self.bandwidth_rounds),
             mode: Mode::Startup,
-            phase_from: path.start,
-            conserves: false,
+            cycle_start: path.start,
+            packet_conservation: false,
             policer: Policer::default(),
             aggregation: self
                 .aggregation
@@ -109,37 +106,37 @@ impl Config {
     }
 }
 
-/// What a flow is at.
+/// State of BBR's state machine.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Looking for the bandwidth by doubling the rate.
+    /// Probes for bandwidth by doubling the rate every round.
     Startup,
-    /// Draining the queue that this has left.
+    /// Drains the queue of Startup.
     Drain,
-    /// In this phase of the cycle.
+    /// Phase of the gain cycle.
     ProbeBw(u64),
-    /// Looking for the round-trip time.
-    ProbeRtt(Stay),
+    /// Measures the minimum RTT.
+    ProbeRtt(ProbeRtt),
 }
 
-/// The state of one flow; payload in bytes.
+/// State of one flow; payload in bytes.
 struct Bbr {
     config: Config,
-    /// Its clock counts round trips.
+    /// Its clock counts rounds.
     model: PathModel,
     mode: Mode,
-    phase_from: Time,
-    /// In the first round trip of a repair no more leaves than has come.
-    conserves: bool,
-    /// If one is looked for.
+    cycle_start: Time,
+    /// True in the first round of loss recovery.
+    packet_conservation: bool,
+    /// Used only if configured.
     policer: Policer,
-    /// If it is allowed for. Apart, since most flows have none.
+    /// Boxed, since most flows do not use it.
     aggregation: Option<Box<AckAggregation>>,
     random: Random,
 }
 
 impl Bbr {
-    /// The gains of pace and window.
+    /// Pacing gain and window gain.
     fn gains(&self) -> (f64, f64) {
         let Config { startup_gain, probe_gain, drain_gain, window_gain, .. } = self.config;
         match self.mode {
@@ -153,122 +150,123 @@ impl Bbr {
         }
     }
 
-    /// The bandwidth to send at: what a policer lets through, or else the model's.
+    /// Bandwidth to pace at: a policer's rate, or else the model's.
     fn bandwidth(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.model.bandwidth())
     }
 
-    /// So many bandwidth-delay products of the model, and what hosts hold.
-    fn in_flight(&self, gain: f64) -> f64 {
-        self.in_flight_at(self.model.bandwidth(), gain)
+    /// Target inflight: `gain` bandwidth-delay products and the quanta.
+    fn inflight(&self, gain: f64) -> f64 {
+        self.inflight_at(self.model.bandwidth(), gain)
     }
 
-    /// The same at another bandwidth.
-    fn in_flight_at(&self, bandwidth: f64, gain: f64) -> f64 {
+    /// Target inflight at another bandwidth.
+    fn inflight_at(&self, bandwidth: f64, gain: f64) -> f64 {
         let rtt = self.model.rtt().seconds();
-        // More packets, so that small windows grow at all while more is tried (Linux).
-        let more = if matches!(self.mode, Mode::ProbeBw(0)) { 2.0 } else { 0.0 };
-        gain * bandwidth * rtt + (self.config.quanta + more) * self.model.packet
+        // Two more packets while probing, so that small windows grow (Linux).
+        let probe_packets = if matches!(self.mode, Mode::ProbeBw(0)) { 2.0 } else { 0.0 };
+        gain * bandwidth * rtt + (self.config.quanta + probe_packets) * self.model.packet
     }
 
-    fn learn(&mut self, sample: &Sample) {
+    /// Updates the bandwidth and the full-pipe estimator.
+    fn update_model(&mut self, sample: &RateSample) {
         let model = &mut self.model;
-        model.learn(sample, model.delivery.rounds());
+        model.update_max_bw(sample, model.delivery.rounds());
         if sample.starts_round {
-            self.conserves = false;
-            if !model.has_been_full && !sample.is_limited {
-                model.plateau.on_round(model.bandwidth());
-                model.has_been_full = model.plateau.is_reached();
+            self.packet_conservation = false;
+            if !model.full_bw_reached && !sample.is_app_limited {
+                model.full_pipe.on_round(model.bandwidth());
+                model.full_bw_reached = model.full_pipe.is_full();
             }
         }
     }
 
-    /// Looks for a policer, in what an ACK or a time-out tells.
-    fn police(&mut self, told: &PolicerVerdict) {
+    /// Updates policer detection.
+    fn update_policer(&mut self, sample: &PolicerSample) {
         let may_end = matches!(self.mode, Mode::ProbeBw(_));
-        if self.config.policer && self.policer.learn(told, may_end) {
-            self.enter_cycle(told.now);
+        if self.config.policer && self.policer.update(sample, may_end) {
+            self.enter_probe_bw(sample.now);
         }
     }
 
-    /// Counts what an ACK tells beyond the bandwidth.
-    fn count_excess(&mut self, ack: &Ack, sample: &Sample) {
-        let (bandwidth, window) = (self.bandwidth(), self.model.throttle.window());
+    /// Updates the estimate of `extra_acked`.
+    fn update_extra_acked(&mut self, ack: &Ack, sample: &RateSample) {
+        let (bandwidth, window) = (self.bandwidth(), self.model.window.cwnd());
         if let Some(aggregation) = self.aggregation.as_mut().filter(|_| sample.rate.is_some()) {
-            aggregation.learn(ack.now, ack.bytes, sample.starts_round, bandwidth, window);
+            aggregation.update(ack.now, ack.bytes, sample.starts_round, bandwidth, window);
         }
     }
 
-    /// What the window allows for ACKs that come at once.
-    fn excess(&self) -> f64 {
+    /// Bytes that the window adds for aggregated ACKs.
+    fn extra_acked(&self) -> f64 {
         match &self.aggregation {
-            Some(aggregation) if self.model.has_been_full => {
+            Some(aggregation) if self.model.full_bw_reached => {
                 aggregation.allowance(self.bandwidth())
             }
             _ => 0.0,
         }
     }
 
-    /// Goes on in Startup, Drain and the cycle.
-    fn advance(&mut self, ack: &Ack) {
-        if matches!(self.mode, Mode::Startup) && self.model.has_been_full {
+    /// Handles transitions of Startup, Drain and `ProbeBW`.
+    fn update_mode(&mut self, ack: &Ack) {
+        if matches!(self.mode, Mode::Startup) && self.model.full_bw_reached {
             self.mode = Mode::Drain;
         }
         match self.mode {
-            Mode::Drain if self.model.delivery.in_flight() <= self.in_flight(1.0) => {
-                self.enter_cycle(ack.now);
+            Mode::Drain if self.model.delivery.in_flight() <= self.inflight(1.0) => {
+                self.enter_probe_bw(ack.now);
             }
             Mode::ProbeBw(phase) if self.is_phase_over(phase, ack) => {
-                self.mode = Mode::ProbeBw((phase + 1) % PHASES);
-                self.phase_from = ack.now;
+                self.mode = Mode::ProbeBw((phase + 1) % CYCLE_LEN);
+                self.cycle_start = ack.now;
             }
             Mode::Startup | Mode::Drain | Mode::ProbeBw(_) | Mode::ProbeRtt(_) => {}
         }
     }
 
-    /// At a random phase, but not at that which drains.
-    fn enter_cycle(&mut self, now: Time) {
-        let phase = self.random.below(PHASES - 1);
+    /// Enters `ProbeBW` at a random phase other than the draining one.
+    fn enter_probe_bw(&mut self, now: Time) {
+        let phase = self.random.below(CYCLE_LEN - 1);
         self.mode = Mode::ProbeBw(if phase == 0 { 0 } else { phase + 1 });
-        self.phase_from = now;
+        self.cycle_start = now;
     }
 
     fn is_phase_over(&self, phase: u64, ack: &Ack) -> bool {
-        let has_lasted = ack.now.since(self.phase_from) > self.model.rtt();
+        let is_full_rtt = ack.now.since(self.cycle_start) > self.model.rtt();
         let in_flight = self.model.delivery.was_in_flight();
         match phase {
-            // Until more has really been tried, or was too much.
+            // Until the probe reached its inflight, or lost packets.
             0 => {
-                let is_tried = in_flight >= self.in_flight(self.config.probe_gain);
-                has_lasted && (ack.lost > 0 || is_tried)
+                let is_probe_full = in_flight >= self.inflight(self.config.probe_gain);
+                is_full_rtt && (ack.lost > 0 || is_probe_full)
             }
-            1 => has_lasted || in_flight <= self.in_flight(1.0),
-            _ => has_lasted,
+            1 => is_full_rtt || in_flight <= self.inflight(1.0),
+            _ => is_full_rtt,
         }
     }
 
-    /// Notes the least round-trip time, and looks for it if it has not been seen for long.
-    fn watch_rtt(&mut self, ack: &Ack, starts_round: bool) {
-        let seen = LeastRtt::seen(ack.rtt, ack.now);
-        let is_old = self.model.least_rtt.give_way(seen, ack.now, self.config.min_rtt_window);
-        if is_old && !self.is_paused() {
-            self.model.throttle.save(false);
-            self.mode = Mode::ProbeRtt(Stay::default());
+    /// Updates the minimum RTT, and enters or leaves `ProbeRTT`.
+    fn update_min_rtt(&mut self, ack: &Ack, starts_round: bool) {
+        let sample = MinRtt::sample(ack.rtt, ack.now);
+        let is_expired = self.model.min_rtt.update(sample, ack.now, self.config.min_rtt_window);
+        if is_expired && !self.is_probing_rtt() {
+            self.model.window.save_cwnd(false);
+            self.mode = Mode::ProbeRtt(ProbeRtt::default());
         }
-        let Mode::ProbeRtt(stay) = &mut self.mode else { return };
-        let most = (self.model.throttle.least(), self.config.probe_rtt_duration);
-        if stay.is_over(ack.now, starts_round, most, &mut self.model.delivery) {
-            self.model.least_rtt.renew(ack.now);
-            self.model.throttle.restore();
-            if self.model.has_been_full {
-                self.enter_cycle(ack.now);
+        let Mode::ProbeRtt(probe_rtt) = &mut self.mode else { return };
+        let limits = (self.model.window.min_cwnd(), self.config.probe_rtt_duration);
+        if probe_rtt.is_over(ack.now, starts_round, limits, &mut self.model.delivery) {
+            self.model.min_rtt.refresh(ack.now);
+            self.model.window.restore_cwnd();
+            if self.model.full_bw_reached {
+                self.enter_probe_bw(ack.now);
             } else {
                 self.mode = Mode::Startup;
             }
         }
     }
 
-    fn is_paused(&self) -> bool {
+    fn is_probing_rtt(&self) -> bool {
         matches!(self.mode, Mode::ProbeRtt(_))
     }
 }
@@ -287,63 +285,63 @@ impl Controller for Bbr {
             return;
         }
         let sample = self.model.on_ack(ack);
-        self.police(&PolicerVerdict {
+        self.update_policer(&PolicerSample {
             now: ack.now,
-            came: ack.bytes,
+            delivered: ack.bytes,
             lost: Bytes(u64::from(ack.lost) * self.model.packet as u64),
             starts_round: sample.is_some_and(|sample| sample.starts_round),
-            is_limited: sample.is_some_and(|sample| sample.is_limited),
+            is_app_limited: sample.is_some_and(|sample| sample.is_app_limited),
         });
         if let Some(sample) = &sample {
-            self.learn(sample);
-            self.count_excess(ack, sample);
+            self.update_model(sample);
+            self.update_extra_acked(ack, sample);
         }
-        self.advance(ack);
-        self.watch_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
-        let (pace, window) = self.gains();
-        self.model.pace(ack, pace * self.bandwidth(), self.config.margin);
-        self.model.throttle.lose(ack);
-        if self.conserves && self.model.throttle.is_repairing() {
-            self.model.throttle.conserve(ack);
+        self.update_mode(ack);
+        self.update_min_rtt(ack, sample.is_some_and(|sample| sample.starts_round));
+        let (pacing_gain, cwnd_gain) = self.gains();
+        self.model.set_pacing_rate(ack, pacing_gain * self.bandwidth(), self.config.margin);
+        self.model.window.subtract_losses(ack);
+        if self.packet_conservation && self.model.window.is_in_recovery() {
+            self.model.window.conserve_packets(ack);
         } else {
-            let aim = self.in_flight_at(self.bandwidth(), window) + self.excess();
-            self.model.open(ack, aim);
+            let target = self.inflight_at(self.bandwidth(), cwnd_gain) + self.extra_acked();
+            self.model.set_cwnd(ack, target);
         }
-        if self.is_paused() {
-            self.model.throttle.bound(0.0);
+        if self.is_probing_rtt() {
+            self.model.window.bound_cwnd(0.0);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.model.on_loss(loss, self.is_paused());
-        match loss.sign {
-            CongestionSignal::Gap => {
-                self.conserves = true;
+        self.model.on_loss(loss, self.is_probing_rtt());
+        match loss.signal {
+            CongestionSignal::DetectedLoss => {
+                self.packet_conservation = true;
                 self.model.delivery.start_round();
             }
             CongestionSignal::Timeout => {
-                self.model.plateau.restart(0.0);
-                self.police(&PolicerVerdict {
+                self.model.full_pipe.restart(0.0);
+                self.update_policer(&PolicerSample {
                     now: loss.now,
-                    came: Bytes::ZERO,
+                    delivered: Bytes::ZERO,
                     lost: loss.lost,
                     starts_round: true,
-                    is_limited: false,
+                    is_app_limited: false,
                 });
             }
-            CongestionSignal::Mark => {}
+            CongestionSignal::EcnMark => {}
         }
     }
 
     fn on_spurious_loss(&mut self, _now: Time) {
-        // As Linux does it: what was held against the path is forgotten, and the window is back.
-        self.model.plateau.restart(0.0);
+        // As in Linux: reset the full-pipe estimator and policer detection, and restore the window.
+        self.model.full_pipe.restart(0.0);
         self.policer = Policer::default();
-        self.model.throttle.on_spurious_loss();
+        self.model.window.on_spurious_loss();
     }
 
     fn allowance(&self) -> Allowance {
-        self.model.throttle.allowance()
+        self.model.window.allowance()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -362,7 +360,7 @@ mod tests {
     use crate::base::units::Rate;
     use crate::transport::fixture::{SAMPLE, ack, path};
 
-    /// A flow that has found 100 Mb/s of payload and a round trip of 7.68 ms, which are 100 packets.
+    /// Flow with a bandwidth of 100 Mb/s of payload and a minimum RTT of 7.68 ms: 100 packets.
     fn bbr(seed: u64) -> Bbr {
         with(&defaults(), seed)
     }
@@ -370,9 +368,9 @@ mod tests {
     fn with(config: &Config, seed: u64) -> Bbr {
         let mut bbr = config.open(&Path { seed, ..path() });
         bbr.mode = Mode::Drain;
-        bbr.model.has_been_full = true;
-        bbr.model.least_rtt = LeastRtt::seen(Duration::from_micros(7680), Time::ZERO);
-        bbr.model.learn(&Sample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
+        bbr.model.full_bw_reached = true;
+        bbr.model.min_rtt = MinRtt::sample(Duration::from_micros(7680), Time::ZERO);
+        bbr.model.update_max_bw(&RateSample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
         bbr
     }
 
@@ -381,37 +379,37 @@ mod tests {
     }
 
     #[test]
-    fn the_cycle_starts_anywhere_but_where_it_drains() {
+    fn probe_bw_starts_in_any_phase_but_the_draining_one() {
         let starts = |seed| {
             let mut bbr = bbr(seed);
-            bbr.enter_cycle(at(0));
+            bbr.enter_probe_bw(at(0));
             let Mode::ProbeBw(phase) = bbr.mode else { panic!("{:?}", bbr.mode) };
             phase
         };
-        let mut seen: Vec<_> = (0..200).map(starts).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen, [0, 2, 3, 4, 5, 6, 7]);
+        let mut phases: Vec<_> = (0..200).map(starts).collect();
+        phases.sort_unstable();
+        phases.dedup();
+        assert_eq!(phases, [0, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
-    fn the_gains_of_a_cycle_are_a_quarter_more_a_quarter_less_and_six_times_one() {
+    fn the_gain_cycle_probes_drains_and_cruises() {
         let mut bbr = bbr(1);
-        let mut paces = Vec::new();
-        for phase in 0..PHASES {
+        let mut gains = Vec::new();
+        for phase in 0..CYCLE_LEN {
             bbr.mode = Mode::ProbeBw(phase);
-            paces.push(bbr.gains());
+            gains.push(bbr.gains());
         }
-        assert_eq!(paces[..3], [(1.25, 2.0), (0.75, 2.0), (1.0, 2.0)]);
-        assert!(paces[3..].iter().all(|gains| *gains == (1.0, 2.0)));
-        // Two of 100 packets and three for the hosts; five while it probes.
-        assert_eq!(bbr.in_flight(2.0), 203.0 * 960.0);
+        assert_eq!(gains[..3], [(1.25, 2.0), (0.75, 2.0), (1.0, 2.0)]);
+        assert!(gains[3..].iter().all(|pair| *pair == (1.0, 2.0)));
+        // Two of 100 packets and three quanta; five while probing.
+        assert_eq!(bbr.inflight(2.0), 203.0 * 960.0);
         bbr.mode = Mode::ProbeBw(0);
-        assert_eq!(bbr.in_flight(1.25), 130.0 * 960.0);
+        assert_eq!(bbr.inflight(1.25), 130.0 * 960.0);
     }
 
     #[test]
-    fn a_phase_lasts_a_round_trip_but_a_probe_until_it_has_tried_and_draining_until_it_is_done() {
+    fn a_phase_lasts_one_rtt_but_probing_and_draining_depend_on_inflight() {
         let mut bbr = bbr(1);
         let (early, late) =
             (Ack { now: at(7000), ..ack(1, 2) }, Ack { now: at(8000), ..ack(1, 2) });
@@ -420,7 +418,7 @@ mod tests {
         assert!(!bbr.is_phase_over(0, &late));
         assert!(bbr.is_phase_over(0, &Ack { lost: 1, ..late }));
         assert!(bbr.is_phase_over(1, &early));
-        // 130 packets, and an ACK that finds them in flight.
+        // 130 packets in flight before the ACK.
         bbr.mode = Mode::ProbeBw(0);
         (0..130).for_each(|_| bbr.model.delivery.on_sent(at(0), Bytes(1000)));
         bbr.model.delivery.on_ack(&late, Duration::ZERO);
@@ -428,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_leaves_the_bandwidth_as_it_is() {
+    fn a_loss_does_not_change_the_rate() {
         let mut bbr = bbr(1);
         bbr.mode = Mode::ProbeBw(3);
         let rate = |bbr: &mut Bbr| {
@@ -436,20 +434,22 @@ mod tests {
             bbr.allowance().rate
         };
         let before = rate(&mut bbr);
-        // 99 Mb/s of payload in packets of 960 B, which are 1000 B on the wire.
+        // 99 Mb/s of payload in packets of 960 B, 1000 B on the link.
         assert_eq!(before, Some(Rate(103_125_000)));
-        for sign in [CongestionSignal::Gap, CongestionSignal::Timeout, CongestionSignal::Mark] {
-            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, sign });
+        for signal in
+            [CongestionSignal::DetectedLoss, CongestionSignal::Timeout, CongestionSignal::EcnMark]
+        {
+            bbr.on_loss(&Loss { now: at(9000), flight: Bytes(9600), lost: Bytes::ZERO, signal });
             assert_eq!(rate(&mut bbr), before);
         }
     }
 
     #[test]
-    fn acks_that_come_at_once_make_the_window_larger() {
+    fn aggregated_acks_enlarge_the_window() {
         let window = |aggregation| {
             let config = Config { aggregation, initial_window: 1000, ..defaults() };
             let mut bbr = Bbr { mode: Mode::ProbeBw(3), ..with(&config, 1) };
-            bbr.model.has_been_full = true;
+            bbr.model.full_bw_reached = true;
             for tenth in 0..100 {
                 let now = at(768 * tenth);
                 if tenth >= 10 {
@@ -458,7 +458,7 @@ mod tests {
                 }
                 bbr.on_sent(now, Bytes(1000));
             }
-            bbr.model.throttle.window() / 960.0
+            bbr.model.window.cwnd() / 960.0
         };
         // Ten packets with each ACK.
         let more = window(true) - window(false);
@@ -466,26 +466,26 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_in_flight_at_a_time_out_only_what_it_takes_for_lost_tells_of_a_policer() {
-        // Ten packets come through between time-outs, and a hundred are in flight.
-        let held = |lost: u64| {
+    fn policer_detection_counts_only_the_data_that_a_timeout_takes_for_lost() {
+        // Ten packets are delivered between timeouts, and a hundred are in flight.
+        let policer_rate = |lost: u64| {
             let mut bbr = bbr(1);
             bbr.config.policer = true;
             for round in 1..30 {
                 let now = at(10_000 * round);
                 bbr.on_ack(&Ack { now, bytes: Bytes(9600), ..ack(1, 2) });
-                let (flight, lost, sign) =
+                let (flight, lost, signal) =
                     (Bytes(96_000), Bytes(960 * lost), CongestionSignal::Timeout);
-                bbr.on_loss(&Loss { now, flight, lost, sign });
+                bbr.on_loss(&Loss { now, flight, lost, signal });
             }
             bbr.policer.rate()
         };
-        assert_eq!(held(1), None);
-        assert_eq!(held(5), Some(960e3), "ten packets in 10 ms");
+        assert_eq!(policer_rate(1), None);
+        assert_eq!(policer_rate(5), Some(960e3), "ten packets in 10 ms");
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_explained() {
+    fn invalid_parameters_are_reported() {
         for (field, value, must) in [
             ("startup_gain", json!(1.0), "must be above 1, not 1.0"),
             ("probe_gain", json!(0.9), "must be above 1, not 0.9"),

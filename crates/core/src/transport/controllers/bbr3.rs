@@ -1,16 +1,17 @@
-//! BBR, version 3: the model of version 1, and bounds on what is in flight that losses teach.
+//! BBR version 3: the path model of version 1, with bounds on inflight derived from losses ([bbr26]).
 //!
-//! Source: [bbr26], draft-ietf-ccwg-bbr. A flow probes for bandwidth every two to three seconds, or as
-//! often as a TCP of its window would, until data comes no faster or more than 2 % of it is lost. What was
-//! in flight then is a long-term bound; between probes it keeps below it, and any loss sets short-term
-//! bounds from what came through in that round trip.
+//! Source: draft-ietf-ccwg-bbr. A flow probes for bandwidth every two to three seconds, or as often as a Reno
+//! flow of its window would need. A probe ends when the delivery rate no longer grows or more than 2 % is
+//! lost; the data then in flight becomes the long-term bound `inflight_hi`. Between probes inflight stays
+//! below it, and any loss lowers the short-term bounds to the data delivered in that round.
 //!
-//! Left out: the allowance for aggregated ACKs, undoing what turns out to be no loss, restarts from idle
-//! (flows have data as long as they live) and ECN, which the draft leaves open. Deviation: what was in
-//! flight at a loss is taken from the packet whose ACK shows the loss, which left three packets later.
+//! Left out: `extra_acked`, undo of spurious losses, restarts from idle (flows always have data) and ECN,
+//! which the draft leaves open. Deviation: the inflight at a loss is taken from the packet whose ACK reveals
+//! the loss, which was sent three packets later.
 
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, Opened, Path, Recovery, Reliability, Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, Opened, PacingPolicy, Path, Recovery, Reliability,
+    Transport,
 };
 use crate::base::random::Random;
 use crate::base::schema::{
@@ -18,68 +19,68 @@ use crate::base::schema::{
 };
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::bbr::delivery_rate::{FullPipe, Sample};
-use crate::transport::blocks::bbr::inflight_bounds::{InflightBounds, LossRound, Tolerance};
-use crate::transport::blocks::bbr::path_model::{LeastRtt, PathModel};
-use crate::transport::blocks::bbr::window::{BbrWindow, Stay};
+use crate::transport::blocks::bbr::delivery_rate::{FullPipe, RateSample};
+use crate::transport::blocks::bbr::inflight_bounds::{InflightBounds, LossRound, LossTolerance};
+use crate::transport::blocks::bbr::path_model::{MinRtt, PathModel};
+use crate::transport::blocks::bbr::window::{BbrWindow, ProbeRtt};
 
 crate::parameters! {
-    /// BBR, version 3: paces at the largest delivery rate of the last two probes, within bounds on the
-    /// bandwidth and on what is in flight that losses set ([bbr26]).
+    /// BBR version 3: paces at the maximum delivery rate of the last two probe cycles, within bounds
+    /// on bandwidth and inflight that losses set ([bbr26]).
     pub struct Config {
         /// Initial window, in packets (RFC 6928: 10).
         pub initial_window: u32 = 10, where positive;
-        /// Gain of the pace in Startup ([bbr26]: 4 ln 2).
+        /// Pacing gain in Startup ([bbr26]: 4 ln 2).
         pub startup_gain: f64 = 2.77, where above_one;
-        /// Gain of the window, but for probes ([bbr26]: 2).
+        /// Window gain outside `ProbeBW_UP` and `ProbeRTT` ([bbr26]: 2).
         pub window_gain: f64 = 2.0, where at_least_one;
-        /// The pipe is full if the bandwidth does not grow by this factor ([bbr26]: 1.25) ...
+        /// The pipe is full if the bandwidth grows by less than this factor ([bbr26]: 1.25) ...
         pub full_growth: f64 = 1.25, where above_one;
-        /// ... in so many round trips ([bbr26]: 3).
+        /// ... in this number of rounds ([bbr26]: 3).
         pub full_rounds: u32 = 3, where positive;
-        /// Startup ends by losses only after so many ACKs of one round trip have told of some ([bbr26]:
-        /// 6 gaps).
+        /// Number of ACKs in one round that must report losses before losses end Startup ([bbr26]: 6
+        /// loss events).
         pub startup_losses: u32 = 6, where positive;
-        /// Gain of the pace in Drain ([bbr26]: 0.5).
+        /// Pacing gain in Drain ([bbr26]: 0.5).
         pub drain_gain: f64 = 0.5, where proper_fraction;
-        /// Drain lasts no more round trips than this ([bbr26]: 3).
+        /// Maximum duration of Drain, in rounds ([bbr26]: 3).
         pub drain_rounds: u32 = 3, where positive;
-        /// Gain of the pace after a probe ([bbr26]: 0.9).
+        /// Pacing gain in `ProbeBW_DOWN` ([bbr26]: 0.9).
         pub down_gain: f64 = 0.9, where proper_fraction;
-        /// Gain of the pace of a probe ([bbr26]: 1.25).
+        /// Pacing gain in `ProbeBW_UP` ([bbr26]: 1.25).
         pub up_gain: f64 = 1.25, where above_one;
-        /// Gain of the window of a probe ([bbr26]: 2.25).
+        /// Window gain in `ProbeBW_UP` ([bbr26]: 2.25).
         pub up_window_gain: f64 = 2.25, where at_least_one;
-        /// Share of what is in flight that may be lost while probing ([bbr26]: 2 %).
+        /// Loss rate tolerated while probing, as a fraction of inflight ([bbr26]: 2 %).
         pub loss_threshold: f64 = 0.02, where proper_fraction;
-        /// What a round trip with losses leaves of a bound at least ([bbr26]: 0.7).
+        /// Factor of the short-term bounds' decrease per round with losses ([bbr26]: 0.7).
         pub beta: f64 = 0.7, where positive_fraction;
-        /// Share of the long-term bound that is left to others between probes ([bbr26]: 0.15).
+        /// Fraction of the long-term bound left to other flows between probes ([bbr26]: 0.15).
         pub headroom: f64 = 0.15, where below_one;
-        /// Least time from one probe to the next ([bbr26]: 2 s); up to `probe_spread` more is drawn.
+        /// Minimum time between probes ([bbr26]: 2 s); up to `probe_spread` is added at random.
         pub probe_wait: Duration = Duration::from_millis(2_000), where positive;
-        /// Spread of that time ([bbr26]: 1 s).
+        /// Maximum random time added to `probe_wait` ([bbr26]: 1 s).
         pub probe_spread: Duration = Duration::from_millis(1_000);
-        /// A probe comes no later than after so many round trips, or after as many as the window has
-        /// packets ([bbr26]: 63).
+        /// Maximum number of rounds between probes; a window of fewer packets lowers it to that number
+        /// ([bbr26]: 63).
         pub probe_rounds: u32 = 63, where positive;
-        /// By how much less than the bandwidth a flow paces ([bbr26]: 1 %).
+        /// Pacing margin: fraction by which the pacing rate is below the bandwidth ([bbr26]: 1 %).
         pub margin: f64 = 0.01, where below_one;
-        /// How long a least round-trip time counts ([bbr26]: 10 s).
+        /// Length of the minimum RTT filter ([bbr26]: 10 s).
         pub min_rtt_window: Duration = Duration::from_millis(10_000), where positive;
-        /// After how long without a lower round-trip time one is looked for ([bbr26]: 5 s).
+        /// Time without a lower RTT after which `ProbeRTT` starts ([bbr26]: 5 s).
         pub probe_rtt_interval: Duration = Duration::from_millis(5_000), where positive;
-        /// How long the window is least to find it ([bbr26]: 200 ms).
+        /// Duration of `ProbeRTT` ([bbr26]: 200 ms).
         pub probe_rtt_duration: Duration = Duration::from_millis(200), where positive;
-        /// Gain of the window then ([bbr26]: 0.5).
+        /// Window gain in `ProbeRTT` ([bbr26]: 0.5).
         pub probe_rtt_gain: f64 = 0.5, where positive_fraction;
-        /// Least window, in packets ([bbr26]: 4).
+        /// Minimum window, in packets ([bbr26]: 4).
         pub min_window: u32 = 4, where positive;
-        /// How many packets leave without a pace at first (Linux: 10; own choice: 0).
+        /// Number of packets sent without pacing at the start (Linux: 10; own choice: 0).
         pub unpaced: u32 = 0;
-        /// How many packets leave at once (own choice: 1).
+        /// Number of packets sent back to back (own choice: 1).
         pub burst: u32 = 1, where positive;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
 }
@@ -91,8 +92,7 @@ impl Transport for Config {
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism {
-            burst: Some(self.burst),
-            unpaced: self.unpaced,
+            pacing: Some(PacingPolicy { burst: self.burst, spacing: None, unpaced: self.unpaced }),
             ..Mechanism::paced_window(&self.reliability)
         }
     }
@@ -101,106 +101,106 @@ impl Transport for Config {
 impl Config {
     /// The state of a flow that starts on `path`.
     fn open(&self, path: &Path) -> Bbr3 {
-        let throttle =
-            BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
-        let plateau = FullPipe::new(self.full_growth, self.full_rounds);
-        let tells_each_loss =
+        let window = BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
+        let full_pipe = FullPipe::new(self.full_growth, self.full_rounds);
+        let counts_losses =
             matches!(self.reliability.recovery, Recovery::SelectiveRepeat | Recovery::Rack);
-        // The present cycle and the one before.
-        let model = PathModel::new(path, throttle, plateau, 2);
+        // The current probe cycle and the one before.
+        let model = PathModel::new(path, window, full_pipe, 2);
         Bbr3 {
             config: self.clone(),
-            cycle: 0,
+            cycle_count: 0,
             state: State::Startup,
-            is_ending: false,
-            state_from: path.start,
-            rounds: 0,
-            wait: self.probe_wait,
-            // Until it has been seen nothing is missed.
-            low_rtt: LeastRtt::missed(Time::NEVER),
-            round: LossRound::default(),
-            tolerance: Tolerance { share: self.loss_threshold, tells_each_loss },
-            bounds: InflightBounds::new(model.packet, model.throttle.least()),
+            is_probe_stopping: false,
+            cycle_start: path.start,
+            rounds_since_probe: 0,
+            probe_wait: self.probe_wait,
+            // Never expires before the first sample.
+            probe_rtt_min: MinRtt::unknown_since(Time::NEVER),
+            loss_round: LossRound::default(),
+            loss_tolerance: LossTolerance { loss_thresh: self.loss_threshold, counts_losses },
+            bounds: InflightBounds::new(model.packet, model.window.min_cwnd()),
             model,
-            is_of_probe: false,
-            was_too_high: false,
-            was_careful: false,
+            has_probe_samples: false,
+            prev_probe_too_high: false,
+            stopped_risky_probe: false,
             random: Random::new(path.seed, "transport/bbr3"),
         }
     }
 }
 
-/// What a flow is at.
+/// State of BBR's state machine.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Looking for the bandwidth by doubling the rate.
+    /// Probes for bandwidth by doubling the rate every round.
     Startup,
-    /// Draining the queue that this has left.
+    /// Drains the queue of Startup.
     Drain,
-    /// Draining the queue of a probe.
+    /// `ProbeBW_DOWN`: drains the queue of a probe.
     Down,
-    /// Sending as fast as data comes.
+    /// `ProbeBW_CRUISE`: paces at the bandwidth.
     Cruise,
-    /// Filling the pipe before a probe.
+    /// `ProbeBW_REFILL`: fills the pipe before a probe.
     Refill,
-    /// Probing for bandwidth.
+    /// `ProbeBW_UP`: probes for bandwidth.
     Up,
-    /// Looking for the round-trip time.
-    ProbeRtt(Stay),
+    /// Measures the minimum RTT.
+    ProbeRtt(ProbeRtt),
 }
 
-/// The state of one flow; payload in bytes.
+/// State of one flow; payload in bytes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Bbr3 {
     config: Config,
-    /// Its clock counts cycles of probing.
+    /// Its clock counts probe cycles.
     model: PathModel,
-    cycle: u32,
+    cycle_count: u32,
     state: State,
-    /// A probe is over, and for a round trip ACKs still tell how it went.
-    is_ending: bool,
-    /// When the cycle began.
-    state_from: Time,
-    /// Round trips since Drain or the last probe.
-    rounds: u32,
-    wait: Duration,
-    /// The least round-trip time since it was last looked for.
-    low_rtt: LeastRtt,
-    round: LossRound,
-    tolerance: Tolerance,
+    /// True in the round after a probe, whose ACKs are of packets of the probe (`ACKS_PROBE_STOPPING`).
+    is_probe_stopping: bool,
+    /// Start of the probe cycle.
+    cycle_start: Time,
+    /// Rounds since Drain or since the last probe.
+    rounds_since_probe: u32,
+    probe_wait: Duration,
+    /// Minimum RTT since the last `ProbeRTT` (`probe_rtt_min_delay`).
+    probe_rtt_min: MinRtt,
+    loss_round: LossRound,
+    loss_tolerance: LossTolerance,
     bounds: InflightBounds,
-    /// ACKs tell of data sent while probing, which has not been answered yet.
-    is_of_probe: bool,
-    /// The last probe lost too much.
-    was_too_high: bool,
-    /// The last probe ended early because the one before had lost too much.
-    was_careful: bool,
+    /// True if ACKs are of packets of a probe that has not exceeded the loss tolerance.
+    has_probe_samples: bool,
+    /// True if the last probe lost too much.
+    prev_probe_too_high: bool,
+    /// True if the last probe ended early because the one before lost too much.
+    stopped_risky_probe: bool,
     random: Random,
 }
 
 // The model.
 impl Bbr3 {
-    /// The bandwidth-delay product, by the bandwidth within its short-term bound.
-    fn product(&self) -> f64 {
-        self.rate() * self.model.rtt().seconds()
+    /// Bandwidth-delay product at the bounded bandwidth.
+    fn bdp(&self) -> f64 {
+        self.bw() * self.model.rtt().seconds()
     }
 
-    fn rate(&self) -> f64 {
-        self.model.bandwidth().min(self.bounds.rate())
+    fn bw(&self) -> f64 {
+        self.model.bandwidth().min(self.bounds.bw_lo())
     }
 
-    /// The bandwidth-delay product, within the window.
-    fn target(&self) -> f64 {
-        self.product().min(self.model.throttle.window())
+    /// Bandwidth-delay product, at most the window.
+    fn target_inflight(&self) -> f64 {
+        self.bdp().min(self.model.window.cwnd())
     }
 
-    /// What `gain` bandwidth-delay products allow in flight.
-    fn in_flight(&self, product: f64, gain: f64) -> f64 {
-        let more = if matches!(self.state, State::Up) { 2.0 * self.model.packet } else { 0.0 };
-        (gain * product).max(self.model.throttle.least()) + more
+    /// Inflight of `gain` bandwidth-delay products.
+    fn inflight(&self, bdp: f64, gain: f64) -> f64 {
+        let probe_bytes =
+            if matches!(self.state, State::Up) { 2.0 * self.model.packet } else { 0.0 };
+        (gain * bdp).max(self.model.window.min_cwnd()) + probe_bytes
     }
 
-    /// The long-term bound less what is left to others.
+    /// Long-term bound less the headroom.
     fn with_headroom(&self) -> f64 {
         self.bounds.with_headroom(self.config.headroom)
     }
@@ -209,105 +209,107 @@ impl Bbr3 {
         matches!(self.state, State::Startup | State::Refill | State::Up)
     }
 
-    fn is_in_cycle(&self) -> bool {
+    fn is_in_probe_bw(&self) -> bool {
         matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Takes a sample in; says whether it ends a round trip of the losses.
-    fn learn(&mut self, sample: &Sample, ack: &Ack) -> bool {
-        self.note_loss(sample, ack);
-        let is_over = self.round.on_sample(sample, self.model.delivery.delivered());
-        self.model.learn(sample, self.cycle);
-        if is_over && self.round.has_loss() && !self.is_probing() {
-            let (bandwidth, window) = (self.model.bandwidth(), self.model.throttle.window());
-            self.bounds.shorten(&self.round, self.config.beta, bandwidth, window);
+    /// Updates the model with a sample. Returns true if the loss round is over.
+    fn update_model(&mut self, sample: &RateSample, ack: &Ack) -> bool {
+        self.handle_loss(sample, ack);
+        let is_over = self.loss_round.on_sample(sample, self.model.delivery.delivered());
+        self.model.update_max_bw(sample, self.cycle_count);
+        if is_over && self.loss_round.has_loss() && !self.is_probing() {
+            let (bandwidth, window) = (self.model.bandwidth(), self.model.window.cwnd());
+            self.bounds.lower_short_term(&self.loss_round, self.config.beta, bandwidth, window);
         }
         if sample.starts_round {
-            self.rounds = self.rounds.saturating_add(1);
+            self.rounds_since_probe = self.rounds_since_probe.saturating_add(1);
         }
         is_over
     }
 
-    fn note_loss(&mut self, sample: &Sample, ack: &Ack) {
+    fn handle_loss(&mut self, sample: &RateSample, ack: &Ack) {
         if ack.lost == 0 {
             return;
         }
-        self.round.on_loss(self.model.delivery.delivered());
-        if self.is_of_probe && self.tolerance.is_exceeded(sample) {
-            self.answer_too_high(sample, ack);
+        self.loss_round.on_loss(self.model.delivery.delivered());
+        if self.has_probe_samples && self.loss_tolerance.is_exceeded(sample) {
+            self.handle_inflight_too_high(sample, ack);
         }
     }
 
-    /// A probe has lost too much: what was in flight when losses crossed the threshold is the bound.
-    fn answer_too_high(&mut self, sample: &Sample, ack: &Ack) {
-        self.was_too_high = true;
-        self.is_of_probe = false;
-        if !sample.is_limited {
-            let now_lost = f64::from(ack.lost) * self.model.packet;
-            let crossing = self.tolerance.crossing(sample, now_lost);
-            self.bounds.set_long(crossing.max(self.config.beta * self.target()));
+    /// Handles a probe that lost too much: the inflight at the loss threshold becomes the long-term bound.
+    fn handle_inflight_too_high(&mut self, sample: &RateSample, ack: &Ack) {
+        self.prev_probe_too_high = true;
+        self.has_probe_samples = false;
+        if !sample.is_app_limited {
+            let newly_lost = f64::from(ack.lost) * self.model.packet;
+            let inflight = self.loss_tolerance.inflight_at_threshold(sample, newly_lost);
+            self.bounds.set_inflight_hi(inflight.max(self.config.beta * self.target_inflight()));
         }
         if matches!(self.state, State::Up) {
-            self.go_down(ack.now);
+            self.start_probe_down(ack.now);
         }
     }
 
-    fn watch_rtt(&mut self, ack: &Ack) -> bool {
+    fn update_min_rtt(&mut self, ack: &Ack) -> bool {
         let Config { probe_rtt_interval, min_rtt_window, .. } = self.config;
-        let seen = LeastRtt::seen(ack.rtt, ack.now);
-        let is_due = self.low_rtt.give_way(seen, ack.now, probe_rtt_interval);
-        self.model.least_rtt.give_way(self.low_rtt, ack.now, min_rtt_window);
+        let sample = MinRtt::sample(ack.rtt, ack.now);
+        let is_due = self.probe_rtt_min.update(sample, ack.now, probe_rtt_interval);
+        self.model.min_rtt.update(self.probe_rtt_min, ack.now, min_rtt_window);
         is_due
     }
 }
 
 // The cycle.
 impl Bbr3 {
-    /// Goes on from Startup and Drain.
-    fn advance_start(&mut self, ack: &Ack, sample: &Sample, is_over: bool) {
+    /// Handles transitions of Startup and Drain.
+    fn update_startup(&mut self, ack: &Ack, sample: &RateSample, is_over: bool) {
         let model = &mut self.model;
-        if sample.starts_round && !sample.is_limited && !model.plateau.is_reached() {
-            model.plateau.on_round(sample.rate.unwrap_or(0.0));
-            model.has_been_full |= model.plateau.is_reached();
+        if sample.starts_round && !sample.is_app_limited && !model.full_pipe.is_full() {
+            model.full_pipe.on_round(sample.rate.unwrap_or(0.0));
+            model.full_bw_reached |= model.full_pipe.is_full();
         }
         if matches!(self.state, State::Startup) {
-            let is_lossy = if self.tolerance.tells_each_loss {
-                is_over && self.round.events >= self.config.startup_losses
+            let is_lossy = if self.loss_tolerance.counts_losses {
+                is_over && self.loss_round.loss_events >= self.config.startup_losses
             } else {
                 ack.lost > 0
             };
-            if is_lossy && ack.is_recovering && self.tolerance.is_exceeded(sample) {
-                self.model.has_been_full = true;
-                self.bounds.set_long(self.product().max(self.round.delivered));
+            if is_lossy && ack.is_recovering && self.loss_tolerance.is_exceeded(sample) {
+                self.model.full_bw_reached = true;
+                self.bounds.set_inflight_hi(self.bdp().max(self.loss_round.inflight_latest));
             }
-            if self.model.has_been_full {
+            if self.model.full_bw_reached {
                 self.state = State::Drain;
-                self.rounds = 0;
+                self.rounds_since_probe = 0;
             }
         }
-        let is_drained = self.model.delivery.in_flight() <= self.in_flight(self.product(), 1.0);
-        let has_lasted = self.rounds > self.config.drain_rounds;
-        if matches!(self.state, State::Drain) && (is_drained || has_lasted) {
-            self.go_down(ack.now);
+        let is_drained = self.model.delivery.in_flight() <= self.inflight(self.bdp(), 1.0);
+        let is_too_long = self.rounds_since_probe > self.config.drain_rounds;
+        if matches!(self.state, State::Drain) && (is_drained || is_too_long) {
+            self.start_probe_down(ack.now);
         }
     }
 
-    /// Goes on in the cycle of probing.
-    fn advance_cycle(&mut self, ack: &Ack, sample: &Sample) {
-        if !self.model.has_been_full || self.adapt_long(ack, sample) {
+    /// Handles transitions of `ProbeBW`.
+    fn update_probe_bw(&mut self, ack: &Ack, sample: &RateSample) {
+        if !self.model.full_bw_reached || self.adapt_inflight_hi(ack, sample) {
             return;
         }
         match self.state {
-            State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.refill(),
+            State::Down | State::Cruise if self.is_time_to_probe(ack.now) => {
+                self.start_probe_refill()
+            }
             State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
             State::Refill if sample.starts_round => {
-                self.is_of_probe = true;
-                self.go_up(sample);
+                self.has_probe_samples = true;
+                self.start_probe_up(sample);
             }
             State::Up => {
-                if self.is_time_to_go_down(sample) {
-                    self.was_too_high = false;
-                    self.go_down(ack.now);
+                if self.is_time_to_end_probe(sample) {
+                    self.prev_probe_too_high = false;
+                    self.start_probe_down(ack.now);
                 }
             }
             State::Startup
@@ -319,119 +321,126 @@ impl Bbr3 {
         }
     }
 
-    /// Follows what ACKs tell of the last probe; says whether the next begins at once.
-    fn adapt_long(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        if self.is_ending && sample.starts_round {
-            self.is_of_probe = false;
-            self.is_ending = false;
-            if self.is_in_cycle() && !sample.is_limited {
-                self.cycle += 1;
+    /// Adapts the long-term bound to the ACKs of the last probe. Returns true if a new probe starts at once.
+    fn adapt_inflight_hi(&mut self, ack: &Ack, sample: &RateSample) -> bool {
+        if self.is_probe_stopping && sample.starts_round {
+            self.has_probe_samples = false;
+            self.is_probe_stopping = false;
+            if self.is_in_probe_bw() && !sample.is_app_limited {
+                self.cycle_count += 1;
             }
-            if self.is_in_cycle() && self.was_careful && !self.was_too_high {
-                self.refill();
+            if self.is_in_probe_bw() && self.stopped_risky_probe && !self.prev_probe_too_high {
+                self.start_probe_refill();
                 return true;
             }
         }
-        if !self.tolerance.is_exceeded(sample) && self.bounds.long().is_finite() {
-            self.bounds.raise(sample.in_flight);
-            let window = self.model.throttle.window();
-            // Only a probe that fills the bound may raise it further.
-            let is_bound = self.is_window_full() && window >= self.bounds.long();
-            if matches!(self.state, State::Up) && is_bound {
-                self.bounds.climb(ack.bytes.0 as f64, window, sample.starts_round);
+        if !self.loss_tolerance.is_exceeded(sample) && self.bounds.inflight_hi().is_finite() {
+            self.bounds.raise_inflight_hi(sample.in_flight);
+            let window = self.model.window.cwnd();
+            // Only a probe that uses the bound fully may raise it further.
+            let is_bound_full = self.is_window_full() && window >= self.bounds.inflight_hi();
+            if matches!(self.state, State::Up) && is_bound_full {
+                self.bounds.probe_inflight_hi_upward(
+                    ack.bytes.0 as f64,
+                    window,
+                    sample.starts_round,
+                );
             }
         }
         false
     }
 
-    fn go_down(&mut self, now: Time) {
-        self.round.forget();
-        self.rounds = self.random.below(2) as u32;
+    fn start_probe_down(&mut self, now: Time) {
+        self.loss_round.reset();
+        self.rounds_since_probe = self.random.below(2) as u32;
         let spread = self.random.uniform() * self.config.probe_spread.seconds();
-        self.wait = self.config.probe_wait + Duration::from_seconds(spread);
-        self.state_from = now;
-        self.is_ending = true;
+        self.probe_wait = self.config.probe_wait + Duration::from_seconds(spread);
+        self.cycle_start = now;
+        self.is_probe_stopping = true;
         self.model.delivery.start_round();
         self.state = State::Down;
     }
 
-    fn refill(&mut self) {
-        self.bounds.forget_short();
-        self.was_careful = false;
-        self.is_ending = false;
+    fn start_probe_refill(&mut self) {
+        self.bounds.reset_short_term();
+        self.stopped_risky_probe = false;
+        self.is_probe_stopping = false;
         self.model.delivery.start_round();
         self.state = State::Refill;
     }
 
-    fn go_up(&mut self, sample: &Sample) {
+    fn start_probe_up(&mut self, sample: &RateSample) {
         self.model.delivery.start_round();
-        self.model.plateau.restart(sample.rate.unwrap_or(0.0));
+        self.model.full_pipe.restart(sample.rate.unwrap_or(0.0));
         self.state = State::Up;
-        self.bounds.begin_climb(self.model.throttle.window());
+        self.bounds.begin_probe_up(self.model.window.cwnd());
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target() / self.model.packet).min(f64::from(self.config.probe_rounds));
-        now.since(self.state_from) > self.wait || f64::from(self.rounds) >= rounds
+        let rounds =
+            (self.target_inflight() / self.model.packet).min(f64::from(self.config.probe_rounds));
+        now.since(self.cycle_start) > self.probe_wait
+            || f64::from(self.rounds_since_probe) >= rounds
     }
 
     fn is_time_to_cruise(&self) -> bool {
-        let product = self.model.bandwidth() * self.model.rtt().seconds();
+        let bdp = self.model.bandwidth() * self.model.rtt().seconds();
         let in_flight = self.model.delivery.in_flight();
-        in_flight <= self.with_headroom() && in_flight <= self.in_flight(product, 1.0)
+        in_flight <= self.with_headroom() && in_flight <= self.inflight(bdp, 1.0)
     }
 
-    fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
-        if self.was_too_high && self.model.delivery.in_flight() >= self.bounds.long() {
-            self.was_careful = true;
+    fn is_time_to_end_probe(&mut self, sample: &RateSample) -> bool {
+        if self.prev_probe_too_high && self.model.delivery.in_flight() >= self.bounds.inflight_hi()
+        {
+            self.stopped_risky_probe = true;
             return true;
         }
-        if self.is_window_full() && self.model.throttle.window() >= self.bounds.long() {
-            // The bound limits the rate, not the path.
-            self.model.plateau.restart(sample.rate.unwrap_or(0.0));
+        if self.is_window_full() && self.model.window.cwnd() >= self.bounds.inflight_hi() {
+            // The bound limits the rate, not the path: the pipe is not full.
+            self.model.full_pipe.restart(sample.rate.unwrap_or(0.0));
             return false;
         }
-        self.model.plateau.is_reached()
+        self.model.full_pipe.is_full()
     }
 
-    /// Whether the window kept the last packet from leaving.
+    /// True if the window kept the last packet from being sent.
     fn is_window_full(&self) -> bool {
-        self.model.delivery.was_in_flight() + self.model.packet > self.model.throttle.window()
+        self.model.delivery.was_in_flight() + self.model.packet > self.model.window.cwnd()
     }
 
-    /// Looks for the round-trip time if it is due.
-    fn probe_rtt(&mut self, ack: &Ack, is_due: bool, starts_round: bool) {
-        if is_due && !self.is_paused() {
-            self.model.throttle.save(false);
-            self.state = State::ProbeRtt(Stay::default());
-            self.is_ending = true;
+    /// Enters or leaves `ProbeRTT`.
+    fn update_probe_rtt(&mut self, ack: &Ack, is_due: bool, starts_round: bool) {
+        if is_due && !self.is_probing_rtt() {
+            self.model.window.save_cwnd(false);
+            self.state = State::ProbeRtt(ProbeRtt::default());
+            self.is_probe_stopping = true;
             self.model.delivery.start_round();
         }
-        let most = (self.probe_rtt_window(), self.config.probe_rtt_duration);
-        let State::ProbeRtt(stay) = &mut self.state else { return };
-        if !stay.is_over(ack.now, starts_round, most, &mut self.model.delivery) {
+        let limits = (self.probe_rtt_window(), self.config.probe_rtt_duration);
+        let State::ProbeRtt(probe_rtt) = &mut self.state else { return };
+        if !probe_rtt.is_over(ack.now, starts_round, limits, &mut self.model.delivery) {
             return;
         }
-        self.low_rtt.renew(ack.now);
-        self.model.throttle.restore();
-        self.bounds.forget_short();
-        if self.model.has_been_full {
-            // What is in flight is below the bandwidth-delay product already.
-            self.go_down(ack.now);
+        self.probe_rtt_min.refresh(ack.now);
+        self.model.window.restore_cwnd();
+        self.bounds.reset_short_term();
+        if self.model.full_bw_reached {
+            // Inflight is below the bandwidth-delay product already.
+            self.start_probe_down(ack.now);
             self.state = State::Cruise;
         } else {
             self.state = State::Startup;
         }
     }
 
-    fn is_paused(&self) -> bool {
+    fn is_probing_rtt(&self) -> bool {
         matches!(self.state, State::ProbeRtt(_))
     }
 }
 
-// What may be sent.
+// Control parameters.
 impl Bbr3 {
-    /// The gains of pace and window.
+    /// Pacing gain and window gain.
     fn gains(&self) -> (f64, f64) {
         let config = &self.config;
         match self.state {
@@ -445,29 +454,29 @@ impl Bbr3 {
     }
 
     fn probe_rtt_window(&self) -> f64 {
-        (self.config.probe_rtt_gain * self.product()).max(self.model.throttle.least())
+        (self.config.probe_rtt_gain * self.bdp()).max(self.model.window.min_cwnd())
     }
 
-    fn set_throttle(&mut self, ack: &Ack) {
-        let (pace, window) = self.gains();
-        self.model.pace(ack, pace * self.rate(), self.config.margin);
-        self.model.open(ack, self.in_flight(self.product(), window));
-        if self.is_paused() {
-            self.model.throttle.bound(self.probe_rtt_window());
+    fn set_control_parameters(&mut self, ack: &Ack) {
+        let (pacing_gain, cwnd_gain) = self.gains();
+        self.model.set_pacing_rate(ack, pacing_gain * self.bw(), self.config.margin);
+        self.model.set_cwnd(ack, self.inflight(self.bdp(), cwnd_gain));
+        if self.is_probing_rtt() {
+            self.model.window.bound_cwnd(self.probe_rtt_window());
         }
         let bound = match self.state {
             State::Startup | State::Drain => f64::INFINITY,
-            State::Down | State::Refill | State::Up => self.bounds.long(),
+            State::Down | State::Refill | State::Up => self.bounds.inflight_hi(),
             State::Cruise | State::ProbeRtt(_) => self.with_headroom(),
         };
-        self.model.throttle.bound(bound.min(self.bounds.in_flight()));
+        self.model.window.bound_cwnd(bound.min(self.bounds.inflight_lo()));
     }
 }
 
 impl Controller for Bbr3 {
     fn on_open(&mut self, opened: &Opened) {
         self.model.on_open(opened, self.config.startup_gain);
-        self.low_rtt = self.model.least_rtt;
+        self.probe_rtt_min = self.model.min_rtt;
     }
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
@@ -480,28 +489,28 @@ impl Controller for Bbr3 {
         }
         let sample = self.model.on_ack(ack);
         if let Some(sample) = &sample {
-            let is_over = self.learn(sample, ack);
-            self.advance_start(ack, sample, is_over);
-            self.advance_cycle(ack, sample);
+            let is_over = self.update_model(sample, ack);
+            self.update_startup(ack, sample, is_over);
+            self.update_probe_bw(ack, sample);
             if is_over {
-                self.round.go_on(sample);
+                self.loss_round.start_next(sample);
             }
         }
-        let is_due = self.watch_rtt(ack);
-        self.probe_rtt(ack, is_due, sample.is_some_and(|sample| sample.starts_round));
-        self.set_throttle(ack);
+        let is_due = self.update_min_rtt(ack);
+        self.update_probe_rtt(ack, is_due, sample.is_some_and(|sample| sample.starts_round));
+        self.set_control_parameters(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.model.on_loss(loss, self.is_paused());
+        self.model.on_loss(loss, self.is_probing_rtt());
     }
 
     fn on_spurious_loss(&mut self, _now: Time) {
-        self.model.throttle.on_spurious_loss();
+        self.model.window.on_spurious_loss();
     }
 
     fn allowance(&self) -> Allowance {
-        self.model.throttle.allowance()
+        self.model.window.allowance()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -519,22 +528,22 @@ mod tests {
 
     const PACKET: f64 = 960.0;
 
-    /// A flow that cruises at 100 Mb/s of payload, with a round trip of 7.68 ms, which are 100 packets, and
-    /// a window of 200.
+    /// Flow in `ProbeBW_CRUISE` with 100 Mb/s of payload, a minimum RTT of 7.68 ms (100 packets) and a
+    /// window of 200 packets.
     fn bbr() -> Bbr3 {
         let config = Config { initial_window: 200, ..defaults() };
         let mut bbr = config.open(&Path { seed: 1, ..path() });
         bbr.state = State::Cruise;
-        bbr.wait = Duration::from_millis(2_500);
-        bbr.model.has_been_full = true;
-        bbr.model.least_rtt = LeastRtt::seen(Duration::from_micros(7680), Time::ZERO);
-        bbr.model.learn(&Sample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
+        bbr.probe_wait = Duration::from_millis(2_500);
+        bbr.model.full_bw_reached = true;
+        bbr.model.min_rtt = MinRtt::sample(Duration::from_micros(7680), Time::ZERO);
+        bbr.model.update_max_bw(&RateSample { rate: Some(100e6 / 8.0), ..SAMPLE }, 0);
         bbr
     }
 
-    /// A sample that neither ends a round nor raises anything.
-    fn sample(in_flight: f64, lost: f64) -> Sample {
-        Sample {
+    /// Sample that neither ends a round nor raises a bound.
+    fn sample(in_flight: f64, lost: f64) -> RateSample {
+        RateSample {
             rate: Some(1e6),
             delivered: 10.0 * PACKET,
             in_flight: in_flight * PACKET,
@@ -548,79 +557,81 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_loses_too_much_ends_and_leaves_what_was_in_flight_as_the_bound() {
+    fn a_probe_that_loses_too_much_ends_and_sets_inflight_hi() {
         let mut bbr = bbr();
-        (bbr.state, bbr.is_of_probe) = (State::Up, true);
+        (bbr.state, bbr.has_probe_samples) = (State::Up, true);
         let one = Ack { lost: 1, ..ack(1, 2) };
-        bbr.note_loss(&sample(150.0, 3.0), &one);
+        bbr.handle_loss(&sample(150.0, 3.0), &one);
         assert!(matches!(bbr.state, State::Up), "three of 150 are not more than 2 %");
-        bbr.note_loss(&sample(150.0, 4.0), &one);
-        assert!(matches!(bbr.state, State::Down) && bbr.was_too_high);
-        // Of the 149 before it 2.98 may be lost, and 3 were.
-        assert_packets(bbr.bounds.long(), 149.0);
+        bbr.handle_loss(&sample(150.0, 4.0), &one);
+        assert!(matches!(bbr.state, State::Down) && bbr.prev_probe_too_high);
+        // 2.98 of the 149 packets before may be lost, and 3 were.
+        assert_packets(bbr.bounds.inflight_hi(), 149.0);
         assert_packets(bbr.with_headroom(), 0.85 * 149.0);
-        bbr.note_loss(&sample(50.0, 9.0), &one);
-        assert_packets(bbr.bounds.long(), 149.0);
-        // No less than seven tenths of the bandwidth-delay product.
-        bbr.is_of_probe = true;
-        bbr.note_loss(&sample(50.0, 9.0), &one);
-        assert_packets(bbr.bounds.long(), 70.0);
+        bbr.handle_loss(&sample(50.0, 9.0), &one);
+        assert_packets(bbr.bounds.inflight_hi(), 149.0);
+        // At least the factor beta of the bandwidth-delay product.
+        bbr.has_probe_samples = true;
+        bbr.handle_loss(&sample(50.0, 9.0), &one);
+        assert_packets(bbr.bounds.inflight_hi(), 70.0);
     }
 
     #[test]
-    fn after_such_a_probe_the_next_ends_at_the_bound_and_the_one_after_raises_it() {
+    fn after_a_lossy_probe_the_next_ends_at_inflight_hi_and_the_one_after_raises_it() {
         let mut bbr = bbr();
-        (bbr.state, bbr.was_too_high) = (State::Up, true);
-        bbr.bounds.set_long(100.0 * PACKET);
+        (bbr.state, bbr.prev_probe_too_high) = (State::Up, true);
+        bbr.bounds.set_inflight_hi(100.0 * PACKET);
         (0..100).for_each(|_| bbr.model.delivery.on_sent(Time::ZERO, Bytes(1000)));
-        bbr.advance_cycle(&ack(1, 2), &sample(100.0, 0.0));
-        assert!(matches!(bbr.state, State::Down) && bbr.was_careful && !bbr.was_too_high);
-        // A round trip later it is known that nothing was lost.
-        bbr.advance_cycle(&ack(1, 2), &Sample { starts_round: true, ..sample(100.0, 0.0) });
+        bbr.update_probe_bw(&ack(1, 2), &sample(100.0, 0.0));
+        assert!(
+            matches!(bbr.state, State::Down) && bbr.stopped_risky_probe && !bbr.prev_probe_too_high
+        );
+        // One round later the ACKs have reported no loss.
+        bbr.update_probe_bw(&ack(1, 2), &RateSample { starts_round: true, ..sample(100.0, 0.0) });
         assert!(matches!(bbr.state, State::Refill));
-        bbr.model.throttle.bound(100.0 * PACKET);
-        bbr.advance_cycle(&ack(1, 2), &Sample { starts_round: true, ..sample(100.0, 0.0) });
+        bbr.model.window.bound_cwnd(100.0 * PACKET);
+        bbr.update_probe_bw(&ack(1, 2), &RateSample { starts_round: true, ..sample(100.0, 0.0) });
         assert!(matches!(bbr.state, State::Up));
-        // It fills the bound, and a round trip of ACKs raises it by a packet.
+        // The probe fills inflight_hi, and one round of ACKs raises it by a packet.
         let full = Ack { in_flight: Bytes(960 * 100), ..ack(1, 2) };
         for _ in 0..2 {
             bbr.model.delivery.on_ack(&full, Duration::ZERO);
         }
-        (0..100).for_each(|_| bbr.advance_cycle(&full, &sample(50.0, 0.0)));
+        (0..100).for_each(|_| bbr.update_probe_bw(&full, &sample(50.0, 0.0)));
         assert!(matches!(bbr.state, State::Up));
-        assert_packets(bbr.bounds.long(), 101.0);
+        assert_packets(bbr.bounds.inflight_hi(), 101.0);
     }
 
     #[test]
-    fn a_probe_waits_for_two_to_three_seconds_or_for_as_many_round_trips_as_packets() {
+    fn a_probe_waits_two_to_three_seconds_or_one_round_per_packet_of_the_window() {
         let mut bbr = bbr();
         let mut waits = Vec::new();
         for _ in 0..100 {
-            bbr.go_down(Time::ZERO);
-            waits.push(bbr.wait.seconds());
-            assert!(bbr.rounds <= 1);
+            bbr.start_probe_down(Time::ZERO);
+            waits.push(bbr.probe_wait.seconds());
+            assert!(bbr.rounds_since_probe <= 1);
         }
         assert!(waits.iter().all(|wait| (2.0..3.0).contains(wait)));
         assert!(waits.iter().any(|wait| *wait < 2.2) && waits.iter().any(|wait| *wait > 2.8));
-        bbr.rounds = 0;
+        bbr.rounds_since_probe = 0;
         assert!(!bbr.is_time_to_probe(Time::ZERO + Duration::from_millis(2_000)));
         assert!(bbr.is_time_to_probe(Time::ZERO + Duration::from_millis(3_000)));
         for (rounds, packets, is_time) in [(62, 100, false), (63, 100, true), (20, 20, true)] {
-            bbr.rounds = rounds;
-            bbr.model.throttle = BbrWindow::new(&path(), packets, 4, 1.0);
+            bbr.rounds_since_probe = rounds;
+            bbr.model.window = BbrWindow::new(&path(), packets, 4, 1.0);
             assert_eq!(bbr.is_time_to_probe(Time::ZERO), is_time, "{rounds} of {packets}");
         }
     }
 
     #[test]
-    fn startup_ends_by_losses_if_there_are_many_in_a_round_trip_of_a_repair() {
+    fn startup_ends_after_enough_loss_events_in_a_round_of_recovery() {
         let ends = |events, lost, is_recovering| {
             let mut bbr = bbr();
-            (bbr.state, bbr.model.has_been_full) = (State::Startup, false);
-            (bbr.round.events, bbr.round.delivered) = (events, 120.0 * PACKET);
+            (bbr.state, bbr.model.full_bw_reached) = (State::Startup, false);
+            (bbr.loss_round.loss_events, bbr.loss_round.inflight_latest) = (events, 120.0 * PACKET);
             (0..190).for_each(|_| bbr.model.delivery.on_sent(Time::ZERO, Bytes(1000)));
-            bbr.advance_start(&Ack { is_recovering, ..ack(1, 2) }, &sample(200.0, lost), true);
-            matches!(bbr.state, State::Drain).then_some(bbr.bounds.long())
+            bbr.update_startup(&Ack { is_recovering, ..ack(1, 2) }, &sample(200.0, lost), true);
+            matches!(bbr.state, State::Drain).then_some(bbr.bounds.inflight_hi())
         };
         assert_eq!(ends(5, 5.0, true), None);
         assert_eq!(ends(6, 4.0, true), None);
@@ -629,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_explained() {
+    fn invalid_parameters_are_reported() {
         for (field, value, must) in [
             ("startup_gain", json!(0.5), "must be above 1, not 0.5"),
             ("down_gain", json!(1.0), "must be above 0 and below 1, not 1.0"),

@@ -1,4 +1,4 @@
-//! A constant rate, within a constant window if one is given: no congestion control.
+//! Constant rate, with an optional constant window: no congestion control.
 
 use super::{Ack, Allowance, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::positive_if_given;
@@ -6,15 +6,15 @@ use crate::base::units::{Bytes, Rate};
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Constant rate: sends at its rate whatever happens. The baseline without congestion control,
-    /// and the source of open-loop traffic in checks of queues against theory.
+    /// Constant rate: sends at a fixed rate without congestion control. A baseline, and the source of
+    /// open-loop traffic in checks against queueing theory.
     pub struct Config {
-        /// The rate, headers included, within the host's line rate; none for that.
+        /// Rate including headers, at most the host's line rate (none: line rate).
         pub rate: Option<Rate> = None, where positive_if_given;
-        /// Payload that may be in flight, though one packet always may; none for no bound. At line
-        /// rate in a lossless class this is pause frames alone, as [timely15] compares with.
+        /// Maximum payload in flight, but at least one packet (none: unlimited). At line rate in a
+        /// lossless class flow control is by pause frames alone, the baseline of [timely15].
         pub window: Option<Bytes> = None, where positive_if_given;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
 }

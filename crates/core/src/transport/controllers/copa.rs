@@ -1,18 +1,17 @@
-//! Copa: a window that follows a target rate, the inverse of the queueing delay.
+//! Copa: a window that follows a target rate, the inverse of the queueing delay ([copa18] §2).
 //!
-//! Source: [copa18] §2, and two implementations where that leaves something open: the authors'
-//! simulator, and mvfst. Each flow aims at the rate `1 / (delta d)`, where `d` is the queueing delay
-//! that it sees. So rates are equal, and each flow keeps about `1 / delta` packets in the queue, which
-//! swings about that and is nearly empty every five round trips or so: then all flows see the wire's
-//! round-trip time. If it does not empty, somebody else fills it, and delta is steered as TCP steers its
-//! window.
+//! Where the paper is silent: the authors' simulator, and mvfst. The target rate of a flow is
+//! `1 / (delta d_q)`, with `d_q` its queueing delay. So flows have equal rates, and each keeps about
+//! `1 / delta` packets in the queue. The queue oscillates and is nearly empty about every five RTTs, so that
+//! all flows measure the RTT of the path. If the queue does not empty, a buffer-filling flow shares the
+//! bottleneck, and competitive mode adapts delta as TCP adapts its window.
 //!
-//! Copa flows alone may take each other for that where all they keep in the queue, `1 / delta` each, is
-//! no less than what the path holds: then windows hardly hang on the delay, the queue no longer swings,
-//! and every delta falls until packets are lost. `competitive = false` leaves delta where it is.
+//! Copa flows alone may enter competitive mode if the data they keep in the queue, `1 / delta` packets each,
+//! is at least the bandwidth-delay product: windows then hardly depend on the delay, the queue no longer
+//! oscillates, and every delta falls until packets are lost. `competitive = false` keeps delta constant.
 //!
-//! As in [copa18] a loss by itself does nothing to the window. Left out: the authors' simulator reduces
-//! it where losses are many.
+//! As in [copa18] a loss alone does not change the window. Left out: the authors' simulator reduces the
+//! window at a high loss rate.
 
 use std::cmp::Reverse;
 
@@ -26,18 +25,20 @@ use crate::transport::blocks::bbr::max_filter::MaxFilter;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::parameters! {
-    /// Copa: a window that goes towards the rate `1 / (delta d)`, with `d` the queueing delay, and is paced
-    /// ([copa18]).
+    /// Copa: a paced window that follows the target rate `1 / (delta d_q)`, with `d_q` the queueing
+    /// delay ([copa18]).
     pub struct Config {
-        /// delta, the inverse of the packets that each flow keeps in queues on average ([copa18]: 0.5).
+        /// delta, the inverse of the mean number of packets that each flow keeps in queues ([copa18]:
+        /// 0.5).
         pub delta: f64 = 0.5, where positive;
-        /// Whether delta falls while others fill the queue ([copa18] §2.2: competitive mode).
+        /// If true, delta falls while buffer-filling flows share the queue (competitive mode,
+        /// [copa18] §2.2).
         pub competitive: bool = true;
-        /// How long the least round-trip time counts ([copa18]: 10 s).
+        /// Length of the minimum RTT filter ([copa18]: 10 s).
         pub min_rtt_window: Duration = Duration::from_millis(10_000), where positive;
-        /// Initial window, in packets, which is not paced (RFC 6928: 10).
+        /// Initial window, in packets, sent without pacing (RFC 6928: 10).
         pub initial_window: u32 = 10, where positive;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
 }
@@ -52,11 +53,11 @@ impl Transport for Config {
             window: f64::from(self.initial_window),
             is_in_slow_start: true,
             velocity: Velocity::new(true, f64::from(self.initial_window)),
-            delays: Delays::default(),
-            seen: None,
+            filters: DelayFilters::default(),
+            delays: None,
             inverse_delta: 1.0 / self.delta,
-            round_ends: 0,
-            has_lost: false,
+            round_end: 0,
+            has_loss: false,
         })
     }
 
@@ -65,182 +66,182 @@ impl Transport for Config {
     }
 }
 
-/// The window is no smaller, in packets (authors' simulator).
-const LEAST_WINDOW: f64 = 2.0;
+/// Minimum window, in packets (authors' simulator).
+const MIN_WINDOW: f64 = 2.0;
 
-/// The velocity doubles once the window has gone on in the same direction for so many round trips.
-const STEADY: u32 = 3;
+/// RTTs in one direction after which the velocity doubles.
+const STEADY_ROUNDS: u32 = 3;
 
-/// The queue is nearly empty below this share of how far it has swung.
-const NEARLY: f64 = 0.1;
+/// The queue is nearly empty below this fraction of its oscillation.
+const NEARLY_EMPTY: f64 = 0.1;
 
-/// The state of one flow.
+/// State of one flow.
 struct Copa {
     config: Config,
-    /// Payload of a packet, and all of it on the wire.
+    /// Payload of a packet, and size of a full packet on the link.
     packet: f64,
     packet_bits: f64,
     line_rate: Rate,
-    /// In packets.
+    /// Congestion window, in packets.
     window: f64,
     is_in_slow_start: bool,
     velocity: Velocity,
-    delays: Delays,
-    /// Since the first ACK.
-    seen: Option<Seen>,
+    filters: DelayFilters,
+    /// Delays at the last ACK.
+    delays: Option<Delays>,
     /// 1 / delta.
     inverse_delta: f64,
-    /// This round trip ends when this segment, the first that was sent in it, is acknowledged.
-    round_ends: u32,
-    /// Whether there was a loss in this round trip.
-    has_lost: bool,
+    /// The round ends when this segment, the first one sent in it, is acknowledged.
+    round_end: u32,
+    /// True if there was a loss in this round.
+    has_loss: bool,
 }
 
-/// How fast the window moves.
+/// Velocity of the window.
 #[derive(Clone, Copy)]
 struct Velocity {
-    /// In units of `1 / delta` packets a round trip.
+    /// In units of `1 / delta` packets per RTT.
     value: f64,
-    /// Whether the window grew in the last round trip.
-    is_upwards: bool,
-    /// Round trips since it last turned.
-    steady: u32,
-    /// The window when the round trip began.
+    /// True if the window grew in the last round.
+    is_up: bool,
+    /// Rounds since the last change of direction.
+    steady_rounds: u32,
+    /// Window at the start of the round.
     window: f64,
 }
 
 impl Velocity {
-    /// The window begins to move from here.
-    fn new(is_upwards: bool, window: f64) -> Self {
-        Self { value: 1.0, is_upwards, steady: 0, window }
+    /// Velocity of 1 from this window on.
+    fn new(is_up: bool, window: f64) -> Self {
+        Self { value: 1.0, is_up, steady_rounds: 0, window }
     }
 
-    /// A round trip is over, and the window is this now.
-    fn turn(&mut self, window: f64) {
-        let is_upwards = window > self.window;
-        if is_upwards != self.is_upwards {
-            *self = Self::new(is_upwards, window);
+    /// Updates the velocity at the end of a round.
+    fn end_round(&mut self, window: f64) {
+        let is_up = window > self.window;
+        if is_up != self.is_up {
+            *self = Self::new(is_up, window);
             return;
         }
-        self.steady += 1;
-        if self.steady >= STEADY {
+        self.steady_rounds += 1;
+        if self.steady_rounds >= STEADY_ROUNDS {
             self.value *= 2.0;
         }
         self.window = window;
     }
 }
 
-/// The round-trip times that a flow remembers.
+/// Filters of the RTT.
 #[derive(Default)]
-struct Delays {
-    smoothed: Option<Duration>,
-    longest: MaxFilter<Time, Reverse<Duration>>,
+struct DelayFilters {
+    srtt: Option<Duration>,
+    min_rtt: MaxFilter<Time, Reverse<Duration>>,
     standing: MaxFilter<Time, Reverse<Duration>>,
     recent: MaxFilter<Time, Reverse<Duration>>,
-    most: MaxFilter<Time, Duration>,
+    max: MaxFilter<Time, Duration>,
 }
 
-/// What they say now.
+/// Filtered RTTs at an ACK.
 #[derive(Clone, Copy)]
-struct Seen {
-    /// Least of a long time.
-    least: Duration,
-    /// Least of half a round trip.
+struct Delays {
+    /// Minimum over `min_rtt_window` (`RTT_min`).
+    min: Duration,
+    /// Minimum over half an RTT (`RTT_standing`).
     standing: Duration,
-    /// Least of five round trips.
+    /// Minimum over five RTTs.
     recent: Duration,
-    /// Most of four round trips.
-    most: Duration,
-}
-
-impl Seen {
-    /// Whether a flow of this window has seen the queue nearly empty of late. Own choice: a packet of each
-    /// flow in it is still nearly empty, for where a few packets are all that waits, delays are not finer.
-    fn has_emptied(&self, window: f64) -> bool {
-        let swing = self.most.saturating_sub(self.least).seconds();
-        let packet = self.standing.seconds() / window;
-        self.recent.saturating_sub(self.least).seconds() <= (NEARLY * swing).max(packet)
-    }
+    /// Maximum over four RTTs.
+    max: Duration,
 }
 
 impl Delays {
-    fn sample(&mut self, now: Time, rtt: Duration, long: Duration) -> Seen {
-        let smoothed = smooth(self.smoothed, rtt);
-        self.smoothed = Some(smoothed);
-        let least = |of: &mut MaxFilter<_, _>, span| {
-            of.add(now, Reverse(rtt), |then| now.since(then) > span);
-            of.largest().map_or(rtt, |Reverse(least)| least)
+    /// True if the queue was nearly empty in the last five RTTs, for a flow of this window. Own choice: a
+    /// queue of one packet per flow is nearly empty too, since delays of short queues are no finer.
+    fn has_emptied(&self, window: f64) -> bool {
+        let oscillation = self.max.saturating_sub(self.min).seconds();
+        let packet = self.standing.seconds() / window;
+        self.recent.saturating_sub(self.min).seconds() <= (NEARLY_EMPTY * oscillation).max(packet)
+    }
+}
+
+impl DelayFilters {
+    fn sample(&mut self, now: Time, rtt: Duration, min_rtt_window: Duration) -> Delays {
+        let srtt = smooth(self.srtt, rtt);
+        self.srtt = Some(srtt);
+        let minimum = |filter: &mut MaxFilter<_, _>, span| {
+            filter.add(now, Reverse(rtt), |time| now.since(time) > span);
+            filter.max().map_or(rtt, |Reverse(rtt)| rtt)
         };
-        self.most.add(now, rtt, |then| now.since(then) > smoothed * 4);
-        Seen {
-            least: least(&mut self.longest, long),
-            standing: least(&mut self.standing, smoothed / 2),
-            recent: least(&mut self.recent, smoothed * 5),
-            most: self.most.largest().unwrap_or(rtt),
+        self.max.add(now, rtt, |time| now.since(time) > srtt * 4);
+        Delays {
+            min: minimum(&mut self.min_rtt, min_rtt_window),
+            standing: minimum(&mut self.standing, srtt / 2),
+            recent: minimum(&mut self.recent, srtt * 5),
+            max: self.max.max().unwrap_or(rtt),
         }
     }
 }
 
 impl Copa {
-    /// Once a round trip: the velocity, and 1 / delta.
-    fn turn(&mut self, seen: &Seen) {
+    /// Updates the velocity and delta at the end of a round.
+    fn end_round(&mut self, delays: &Delays) {
         if !self.is_in_slow_start {
-            self.velocity.turn(self.window);
+            self.velocity.end_round(self.window);
         }
-        let friendly = 1.0 / self.config.delta;
-        let is_alone = seen.has_emptied(self.window) || !self.config.competitive;
-        // [copa18] §2.2: a packet more a round trip without loss.
-        self.inverse_delta = match (is_alone, self.has_lost) {
-            (true, _) => friendly,
+        let default_mode = 1.0 / self.config.delta;
+        let is_default_mode = delays.has_emptied(self.window) || !self.config.competitive;
+        // [copa18] §2.2: one packet more per RTT without loss.
+        self.inverse_delta = match (is_default_mode, self.has_loss) {
+            (true, _) => default_mode,
             (false, true) => self.inverse_delta,
             (false, false) => self.inverse_delta + 1.0,
         };
-        self.has_lost = false;
+        self.has_loss = false;
     }
 
-    /// The window after so many packets have been acknowledged.
-    fn step(&mut self, acked: f64, seen: &Seen) {
-        let queueing = (seen.standing - seen.least).seconds();
-        // window / standing <= 1 / (delta queueing), without divisions by 0.
+    /// Changes the window for `acked` acknowledged packets.
+    fn step(&mut self, acked: f64, delays: &Delays) {
+        let queueing = (delays.standing - delays.min).seconds();
+        // window / RTT_standing <= 1 / (delta d_q), without division by 0.
         let is_below_target =
-            self.window * queueing <= self.inverse_delta * seen.standing.seconds();
+            self.window * queueing <= self.inverse_delta * delays.standing.seconds();
         if self.is_in_slow_start && is_below_target {
             self.window += acked;
             return;
         }
-        // It does not set out against its direction at the velocity that it has reached (mvfst): it would be
-        // gone before the round trip is over.
-        let turns = is_below_target != self.velocity.is_upwards && self.velocity.value > 1.0;
-        if self.is_in_slow_start || turns {
+        // A change of direction starts at velocity 1 (mvfst): at a high velocity the window would be gone
+        // before the round is over.
+        let reverses = is_below_target != self.velocity.is_up && self.velocity.value > 1.0;
+        if self.is_in_slow_start || reverses {
             self.is_in_slow_start = false;
             self.velocity = Velocity::new(is_below_target, self.window);
         }
-        // Authors' simulator: the window no more than doubles in a round trip.
+        // Authors' simulator: the window at most doubles in an RTT.
         let step = (self.velocity.value * self.inverse_delta / self.window).min(1.0) * acked;
-        let moved = if is_below_target { self.window + step } else { self.window - step };
-        self.window = moved.max(LEAST_WINDOW);
+        let window = if is_below_target { self.window + step } else { self.window - step };
+        self.window = window.max(MIN_WINDOW);
     }
 }
 
 impl Controller for Copa {
     fn on_ack(&mut self, ack: &Ack) {
-        let seen = self.delays.sample(ack.now, ack.rtt, self.config.min_rtt_window);
-        self.seen = Some(seen);
-        if ack.cumulative > self.round_ends {
-            self.round_ends = ack.next;
-            self.turn(&seen);
+        let delays = self.filters.sample(ack.now, ack.rtt, self.config.min_rtt_window);
+        self.delays = Some(delays);
+        if ack.cumulative > self.round_end {
+            self.round_end = ack.next;
+            self.end_round(&delays);
         }
-        self.step(ack.bytes.0 as f64 / self.packet, &seen);
+        self.step(ack.bytes.0 as f64 / self.packet, &delays);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
         self.inverse_delta = (self.inverse_delta / 2.0).max(1.0 / self.config.delta);
-        self.has_lost = true;
-        match loss.sign {
-            CongestionSignal::Gap | CongestionSignal::Mark => {}
-            // Own choice: what is known of the path is out of date.
+        self.has_loss = true;
+        match loss.signal {
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => {}
+            // Own choice: the path may have changed.
             CongestionSignal::Timeout => {
-                self.window = LEAST_WINDOW;
+                self.window = MIN_WINDOW;
                 self.velocity = Velocity::new(true, self.window);
                 self.is_in_slow_start = true;
             }
@@ -248,10 +249,10 @@ impl Controller for Copa {
     }
 
     fn allowance(&self) -> Allowance {
-        // A packet that fits but for rounding fits.
+        // Rounding up half a byte lets through a packet that the window just holds.
         let window = Allowance::window(self.window * self.packet + 0.5);
-        // [copa18] §2.1: twice as fast as the window needs, so that pacing holds nothing back.
-        let rate = self.seen.map(|Seen { standing, .. }| {
+        // [copa18] §2.1: twice the rate of the window, so that pacing does not delay packets.
+        let rate = self.delays.map(|Delays { standing, .. }| {
             let rate = 2.0 * self.window * self.packet_bits / standing.seconds().max(1e-12);
             Rate::from_bps(rate).min(self.line_rate)
         });
@@ -259,10 +260,10 @@ impl Controller for Copa {
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let queueing = |seen: Seen| (seen.standing - seen.least).seconds();
+        let queueing = |delays: Delays| (delays.standing - delays.min).seconds();
         vec![
             ("window_bytes", self.window * self.packet),
-            ("queueing_delay_s", self.seen.map_or(0.0, queueing)),
+            ("queueing_delay_s", self.delays.map_or(0.0, queueing)),
             ("velocity", self.velocity.value),
             ("delta", 1.0 / self.inverse_delta),
         ]
@@ -278,7 +279,7 @@ mod tests {
     use crate::base::units::Bytes;
     use crate::transport::fixture::{ack, path};
 
-    /// A flow of packets of 960 B, 1000 B on the wire, that has sent all that its window lets go.
+    /// Flow of packets of 960 B, 1000 B on the link, that always fills its window.
     struct Flow {
         controller: Box<dyn Controller>,
         now: Time,
@@ -295,13 +296,13 @@ mod tests {
             self.controller.gauges()[0].1 / 960.0
         }
 
-        fn gauge(&self, wanted: &str) -> f64 {
+        fn gauge(&self, gauge_name: &str) -> f64 {
             let gauges = self.controller.gauges();
-            gauges.into_iter().find(|(name, _)| *name == wanted).unwrap().1
+            gauges.into_iter().find(|(name, _)| *name == gauge_name).unwrap().1
         }
 
-        /// A round trip of so many microseconds, in which all that is in flight is acknowledged, one by
-        /// one, and what the window lets go follows. Returns the window.
+        /// Plays one round with this RTT: all packets in flight are acknowledged one by one, and the
+        /// window is filled again. Returns the window.
         fn round(&mut self, rtt_us: u64) -> f64 {
             let rtt = Duration::from_micros(rtt_us);
             let packets = self.window() as u32;
@@ -314,12 +315,12 @@ mod tests {
             self.window()
         }
 
-        fn lose(&mut self, sign: CongestionSignal) {
+        fn lose(&mut self, signal: CongestionSignal) {
             self.controller.on_loss(&Loss {
                 now: self.now,
                 flight: Bytes(960),
                 lost: Bytes::ZERO,
-                sign,
+                signal,
             });
         }
     }
@@ -333,17 +334,17 @@ mod tests {
         let mut flow = copa(&json!({}));
         assert_near(flow.round(100), 20.0, 1e-9);
         assert_near(flow.round(100), 40.0, 1e-9);
-        // 40 packets in 110 us are more than 1 / (0.5 * 10 us), so it ends with the first step down; once all
-        // of half a round trip is that long.
-        let ended = flow.round(110);
-        assert!(ended < 80.0, "{ended}");
-        let down = flow.round(110);
-        assert!(down < ended, "{down}");
-        assert!(flow.round(100) < down + 40.0, "and it does not come back");
+        // 40 packets in 110 us exceed 1 / (0.5 * 10 us), so slow start ends with a step down, once the
+        // minimum over half an RTT is 110 us.
+        let window = flow.round(110);
+        assert!(window < 80.0, "{window}");
+        let next = flow.round(110);
+        assert!(next < window, "{next}");
+        assert!(flow.round(100) < next + 40.0, "slow start does not resume");
     }
 
     #[test]
-    fn the_window_goes_towards_its_target_by_velocity_over_delta_a_round_trip() {
+    fn the_window_moves_towards_its_target_by_velocity_over_delta_per_rtt() {
         for (delta, step) in [(0.5, 2.0), (0.1, 10.0)] {
             let mut flow = copa(&json!({ "delta": delta, "initial_window": 100 }));
             flow.round(100);
@@ -354,9 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn the_velocity_doubles_after_three_round_trips_in_one_direction_and_turns_back_to_one() {
+    fn the_velocity_doubles_after_three_rounds_in_one_direction_and_resets_at_a_turn() {
         let mut flow = copa(&json!({ "initial_window": 1000, "competitive": false }));
-        // Slow start ends within the second round trip, which counts.
+        // Slow start ends within the second round, which counts.
         flow.round(100);
         flow.round(200);
         let velocities = [(); 6].map(|()| {
@@ -364,24 +365,24 @@ mod tests {
             flow.gauge("velocity")
         });
         assert_eq!(velocities.to_vec(), [1.0, 1.0, 2.0, 4.0, 8.0, 16.0]);
-        // The first step upwards is a slow one.
+        // The first step upwards has velocity 1.
         flow.round(100);
         assert_near(flow.gauge("velocity"), 1.0, 0.0);
     }
 
     #[test]
-    fn it_paces_at_twice_the_rate_of_its_window() {
+    fn the_pacing_rate_is_twice_the_rate_of_the_window() {
         let mut flow = copa(&json!({ "initial_window": 3 }));
-        assert_eq!(flow.controller.allowance().rate, None, "nothing is known yet");
+        assert_eq!(flow.controller.allowance().rate, None, "no RTT sample yet");
         flow.round(100);
         // 6 packets of 8000 bits, twice in 100 us, are 960 Mb/s.
         assert_eq!(flow.controller.allowance().rate, Some(Rate::from_mbps(960)));
         flow.round(100);
-        assert_eq!(flow.controller.allowance().rate, Some(Rate::from_gbps(1)), "the line's");
+        assert_eq!(flow.controller.allowance().rate, Some(Rate::from_gbps(1)), "the line rate");
     }
 
     #[test]
-    fn while_the_queue_never_empties_delta_falls_and_losses_raise_it() {
+    fn delta_falls_while_the_queue_never_empties_and_losses_raise_it() {
         let mut flow = copa(&json!({}));
         flow.round(100);
         let deltas = [(); 8].map(|()| {
@@ -391,21 +392,21 @@ mod tests {
         assert_near(deltas[2], 2.0, 1e-9);
         assert_near(deltas[7] - deltas[6], 1.0, 1e-9);
         let before = deltas[7];
-        flow.lose(CongestionSignal::Gap);
+        flow.lose(CongestionSignal::DetectedLoss);
         assert_near(1.0 / flow.gauge("delta"), (before / 2.0).max(2.0), 1e-9);
         flow.round(100);
         flow.round(100);
         assert_near(flow.gauge("delta"), 0.5, 1e-9);
-        let mut never = copa(&json!({ "competitive": false }));
-        never.round(100);
-        (0..20).for_each(|_| _ = never.round(300));
-        assert_near(never.gauge("delta"), 0.5, 1e-9);
+        let mut fixed = copa(&json!({ "competitive": false }));
+        fixed.round(100);
+        (0..20).for_each(|_| _ = fixed.round(300));
+        assert_near(fixed.gauge("delta"), 0.5, 1e-9);
     }
 
     #[test]
-    fn losses_leave_the_window_alone_and_time_outs_begin_again() {
+    fn a_loss_keeps_the_window_and_a_timeout_restarts_slow_start() {
         let mut flow = copa(&json!({ "initial_window": 20 }));
-        flow.lose(CongestionSignal::Gap);
+        flow.lose(CongestionSignal::DetectedLoss);
         assert_near(flow.window(), 20.0, 1e-9);
         flow.lose(CongestionSignal::Timeout);
         assert_near(flow.window(), 2.0, 1e-9);

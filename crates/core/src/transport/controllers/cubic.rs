@@ -1,32 +1,34 @@
-//! CUBIC: the window follows a cubic function of the time since the last loss (RFC 9438).
+//! CUBIC: the window is a cubic function of the time since the last loss (RFC 9438).
 
 use super::{Ack, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, defaults, positive, positive_fraction};
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Format;
-use crate::transport::blocks::tcp::window::{self, Law, Window};
+use crate::transport::blocks::tcp::window::{self, Window, WindowLaw};
 use crate::transport::endpoint::rtt::smooth;
 
 crate::parameters! {
-    /// CUBIC: after a loss the window returns quickly to where it was, lingers, and then probes faster
-    /// and faster; where TCP would do better, it does as TCP (RFC 9438).
+    /// CUBIC: after a loss the window returns quickly to its former value, stays near it, and then
+    /// grows faster and faster; where TCP's window would be larger, CUBIC uses that (RFC 9438).
     pub struct Config {
-        /// C, how fast the window grows, in packets a second cubed (RFC 9438 §4.1: 0.4).
+        /// C, the scale of the cubic function, in packets per second cubed (RFC 9438 §4.1: 0.4).
         pub scale: f64 = 0.4, where positive;
-        /// beta, what a loss leaves of the window (RFC 9438 §4.6: 0.7).
+        /// beta, the factor of the window's decrease at a loss (RFC 9438 §4.6: 0.7).
         pub beta: f64 = 0.7, where positive_fraction;
-        /// Whether a flow that lost before it was back gives way to others (RFC 9438 §4.7).
+        /// If true, a flow with a loss before it regained its former window releases bandwidth to
+        /// others (RFC 9438 §4.7).
         pub fast_convergence: bool = true;
-        /// How the window begins and is bounded. RFC 9438 §4.10 recommends `hystart`.
+        /// Initial congestion window, slow start and maximum window. RFC 9438 §4.10 recommends
+        /// `hystart`.
         pub window: Window = defaults();
-        /// Whether routers may mark instead of dropping (RFC 3168).
+        /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
         pub ecn: bool = false;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
     check |config: &Config| {
         if config.beta >= 1.0 {
-            return Err(Problem::new("beta", "must be below 1: a loss must cost something"));
+            return Err(Problem::new("beta", "must be below 1: a loss must reduce the window"));
         }
         Ok(())
     }
@@ -39,8 +41,8 @@ impl Transport for Config {
             beta: self.beta,
             fast_convergence: self.fast_convergence,
             rtt: None,
-            most: 0.0,
-            prior: f64::INFINITY,
+            w_max: 0.0,
+            cwnd_prior: f64::INFINITY,
             epoch: None,
         };
         window::controller(&self.window, law, path)
@@ -51,79 +53,82 @@ impl Transport for Config {
     }
 }
 
-/// The state of one flow; windows in packets.
+/// State of one flow; windows in packets.
 struct Cubic {
     scale: f64,
     beta: f64,
     fast_convergence: bool,
-    /// Smoothed round-trip time.
+    /// Smoothed RTT.
     rtt: Option<Duration>,
-    /// `W_max`: the window that the cubic returns to; nothing if there was no loss that told.
-    most: f64,
-    /// The window before the last loss.
-    prior: f64,
+    /// `W_max`, the window at the plateau; 0 before the first loss and after a timeout.
+    w_max: f64,
+    /// `cwnd_prior`, the window before the last loss.
+    cwnd_prior: f64,
     epoch: Option<Epoch>,
 }
 
-/// A stage of congestion avoidance.
+/// Epoch of congestion avoidance.
 #[derive(Clone, Copy)]
 struct Epoch {
-    begun: Time,
-    /// K: when the cubic is at its plateau, in seconds since then.
-    plateau: f64,
-    /// `W_est`: the window that TCP would have.
-    friendly: f64,
+    start: Time,
+    /// K, the time from the start to the plateau, in seconds.
+    k: f64,
+    /// `W_est`, the window of a Reno flow.
+    w_est: f64,
 }
 
 impl Cubic {
-    /// RFC 9438 §4.2; without a loss to return to, the cubic starts on its plateau (§4.8, §4.10).
-    fn begin(&mut self, window: f64, now: Time) -> Epoch {
-        self.most = self.most.max(window);
-        let plateau = ((self.most - window) / self.scale).cbrt();
-        Epoch { begun: now, plateau, friendly: window }
+    /// Starts an epoch (RFC 9438 §4.2). Without `W_max` it starts at the plateau (§4.8, §4.10).
+    fn start_epoch(&mut self, cwnd: f64, now: Time) -> Epoch {
+        self.w_max = self.w_max.max(cwnd);
+        let k = ((self.w_max - cwnd) / self.scale).cbrt();
+        Epoch { start: now, k, w_est: cwnd }
     }
 
-    /// What TCP with this beta adds in a round trip, so that both share equally (RFC 9438 §4.3).
-    fn friendly_increase(&self, epoch: &Epoch) -> f64 {
-        if epoch.friendly < self.prior { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) } else { 1.0 }
+    /// alpha of the Reno-friendly region: the increase per RTT that gives both equal shares (RFC 9438 §4.3).
+    fn reno_friendly_increase(&self, epoch: &Epoch) -> f64 {
+        if epoch.w_est < self.cwnd_prior {
+            3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+        } else {
+            1.0
+        }
     }
 }
 
-impl Law for Cubic {
+impl WindowLaw for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = Some(smooth(self.rtt, ack.rtt));
     }
 
-    fn increase(&mut self, window: f64, acked: f64, ack: &Ack) -> f64 {
-        let mut epoch = self.epoch.unwrap_or_else(|| self.begin(window, ack.now));
-        epoch.friendly += self.friendly_increase(&epoch) * acked / window;
+    fn increase(&mut self, cwnd: f64, acked: f64, ack: &Ack) -> f64 {
+        let mut epoch = self.epoch.unwrap_or_else(|| self.start_epoch(cwnd, ack.now));
+        epoch.w_est += self.reno_friendly_increase(&epoch) * acked / cwnd;
         self.epoch = Some(epoch);
-        let cubic =
-            |after: Duration| self.scale * (after.seconds() - epoch.plateau).powi(3) + self.most;
-        let elapsed = ack.now - epoch.begun;
-        if cubic(elapsed) < epoch.friendly {
-            return window.max(epoch.friendly);
+        let cubic = |after: Duration| self.scale * (after.seconds() - epoch.k).powi(3) + self.w_max;
+        let elapsed = ack.now - epoch.start;
+        if cubic(elapsed) < epoch.w_est {
+            return cwnd.max(epoch.w_est);
         }
         let rtt = self.rtt.unwrap_or(ack.rtt);
-        let target = cubic(elapsed + rtt).clamp(window, 1.5 * window);
-        window + (target - window) / window * acked
+        let target = cubic(elapsed + rtt).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) / cwnd * acked
     }
 
-    fn decrease(&mut self, window: f64, loss: &Loss) -> f64 {
+    fn decrease(&mut self, cwnd: f64, loss: &Loss) -> f64 {
         self.epoch = None;
-        self.prior = window;
-        let is_short = self.fast_convergence && window < self.most;
-        self.most = match loss.sign {
+        self.cwnd_prior = cwnd;
+        let converges_fast = self.fast_convergence && cwnd < self.w_max;
+        self.w_max = match loss.signal {
             CongestionSignal::Timeout => 0.0,
-            CongestionSignal::Gap | CongestionSignal::Mark if is_short => {
-                window * (1.0 + self.beta) / 2.0
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark if converges_fast => {
+                cwnd * (1.0 + self.beta) / 2.0
             }
-            CongestionSignal::Gap | CongestionSignal::Mark => window,
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => cwnd,
         };
-        self.beta * window
+        self.beta * cwnd
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("plateau_packets", self.most)]
+        vec![("plateau_packets", self.w_max)]
     }
 }

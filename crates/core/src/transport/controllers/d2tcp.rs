@@ -1,7 +1,7 @@
-//! D2TCP: DCTCP that backs off less the nearer the deadline.
+//! D2TCP: DCTCP that reduces its window less the closer its deadline is ([d2tcp12] §3).
 //!
-//! Source: [d2tcp12] §3. What a mark costs is alpha to the power of the flow's urgency: the time it still
-//! needs over the time it has, between 0.5 and 2. Without a deadline it is 1, and the flow is DCTCP's. (The
+//! The reduction at a mark is alpha to the power of the flow's urgency: the time that the flow still needs
+//! over the time to the deadline, between 0.5 and 2. Without a deadline the urgency is 1, as in DCTCP. (The
 //! ns-2 module that [pfabric13] used halves the windows of such flows instead.)
 
 use super::dctcp::{self, Dctcp};
@@ -14,12 +14,12 @@ use crate::transport::blocks::deadline::Deadline;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::parameters! {
-    /// D2TCP: DCTCP whose flows give way more, or less, by how far their deadlines are ([d2tcp12]).
+    /// D2TCP: DCTCP whose reduction at a mark depends on the flow's deadline ([d2tcp12]).
     pub struct Config {
-        /// The DCTCP beneath.
+        /// Parameters of DCTCP.
         pub dctcp: dctcp::Config = defaults();
-        /// Whether a flow is given up once its deadline has passed, or what it has never sent would take
-        /// longer than that at line rate (ns-2 module of [pfabric13]: yes).
+        /// If true, a flow is given up once its deadline has passed, or cannot be met at line rate
+        /// (ns-2 module of [pfabric13]: true).
         pub early_termination: bool = false;
     }
 }
@@ -29,7 +29,7 @@ impl Transport for Config {
         Box::new(D2tcp {
             dctcp: self.dctcp.open(path),
             deadline: Deadline::new(path, self.early_termination),
-            rtt: None,
+            srtt: None,
         })
     }
 
@@ -50,39 +50,39 @@ impl Transport for Config {
     }
 }
 
-/// The least and the most urgent that a flow may be ([d2tcp12] §3.2).
-const LEAST: f64 = 0.5;
-const MOST: f64 = 2.0;
+/// Bounds of the urgency d ([d2tcp12] §3.2).
+const MIN_URGENCY: f64 = 0.5;
+const MAX_URGENCY: f64 = 2.0;
 
-/// The mean of a window that grows from half of its largest to that, as a share of the largest.
+/// Mean window of the sawtooth between half and all of the maximum, over the maximum.
 const SAWTOOTH: f64 = 0.75;
 
 struct D2tcp {
     dctcp: Dctcp,
     deadline: Deadline,
-    /// Smoothed round-trip time, once there is a sample.
-    rtt: Option<Duration>,
+    /// Smoothed RTT; none before the first sample.
+    srtt: Option<Duration>,
 }
 
-/// How urgent a flow is that has this window, in bytes: the time it needs over the time it has.
+/// Returns the urgency d of a flow with this window, in bytes: time needed over time left.
 fn urgency(deadline: &Deadline, now: Time, window: f64, rtt: Duration) -> f64 {
-    let Some((bytes, time)) = deadline.left(now) else { return 1.0 };
+    let Some((bytes, time)) = deadline.remaining(now) else { return 1.0 };
     if time == Duration::ZERO {
-        // The paper does not say. As in the ns-2 module, a flow that is late makes way for those that
-        // may still be in time.
-        return LEAST;
+        // The paper leaves this open. As in the ns-2 module, a late flow yields to flows that may still
+        // meet their deadlines.
+        return MIN_URGENCY;
     }
     let needed = bytes.0 as f64 / (SAWTOOTH * window) * rtt.seconds();
-    (needed / time.seconds()).clamp(LEAST, MOST)
+    (needed / time.seconds()).clamp(MIN_URGENCY, MAX_URGENCY)
 }
 
 impl Controller for D2tcp {
     fn on_ack(&mut self, ack: &Ack) {
         self.deadline.on_ack(ack);
-        let rtt = smooth(self.rtt, ack.rtt);
-        self.rtt = Some(rtt);
+        let srtt = smooth(self.srtt, ack.rtt);
+        self.srtt = Some(srtt);
         let Self { dctcp, deadline, .. } = self;
-        dctcp.hear(ack, |flow| flow.alpha.powf(urgency(deadline, ack.now, flow.window, rtt)));
+        dctcp.handle_ack(ack, |flow| flow.alpha.powf(urgency(deadline, ack.now, flow.cwnd, srtt)));
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -136,7 +136,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(us)
     }
 
-    /// What a mark leaves of the window of a flow of `bytes` whose deadline is so many microseconds off.
+    /// Fraction of the window left by a mark, for a flow of `bytes` with this time to its deadline.
     fn left_by_mark(bytes: u64, deadline_us: u64) -> f64 {
         let size = Some(Bytes(bytes));
         let mut flow = flow(&Path { size, deadline: at(100 + deadline_us), ..path() });
@@ -145,22 +145,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_cuts_by_half_of_alpha_to_the_urgency() {
+    fn a_mark_reduces_the_window_by_half_of_alpha_to_the_urgency() {
         // After the first ACK, of 960 B and after 100 us, the rest needs the rest / 7200 B times 100 us.
         let expected = |urgency: f64| 1.0 - 0.25_f64.powf(urgency) / 2.0;
         for (bytes, deadline_us, urgency) in [
             (960 + 7_200, 100, 1.0),
             (960 + 7_200, 80, 1.25),
             (960 + 10_800, 100, 1.5),
-            // Never more than 2, nor less than 0.5.
+            // Bounded by 2 and by 0.5.
             (960 + 72_000, 100, 2.0),
             (960 + 7_200, 1_000_000, 0.5),
             // Late.
             (960 + 72_000, 0, 0.5),
         ] {
-            let found = left_by_mark(bytes, deadline_us);
-            let what = format!("{bytes} B in {deadline_us} us: {found}");
-            assert!((found - expected(urgency)).abs() < 1e-9, "{what}");
+            let fraction = left_by_mark(bytes, deadline_us);
+            let case = format!("{bytes} B in {deadline_us} us: {fraction}");
+            assert!((fraction - expected(urgency)).abs() < 1e-9, "{case}");
         }
     }
 
@@ -171,26 +171,26 @@ mod tests {
         ) {
             let config = json!({ "gain": gain });
             let dctcp: dctcp::Config = Parameter::read(&config).unwrap();
-            let mut plain = dctcp.controller(&path());
+            let mut dctcp_flow = dctcp.controller(&path());
             let mut flow = Config::read(&json!({ "dctcp": config })).unwrap().controller(&path());
             for (sequence, marked) in (1..).zip(marks) {
                 let ack = Ack { marked, ..ack(sequence, sequence + 9) };
-                plain.on_ack(&ack);
+                dctcp_flow.on_ack(&ack);
                 flow.on_ack(&ack);
-                prop_assert_eq!(plain.gauges(), flow.gauges());
+                prop_assert_eq!(dctcp_flow.gauges(), flow.gauges());
             }
         }
     }
 
     #[test]
-    fn a_flow_gives_up_only_if_it_is_told_to() {
+    fn a_flow_gives_up_only_with_early_termination() {
         for early in [false, true] {
             let config = Config::read(&json!({ "early_termination": early })).unwrap();
             let late = Path { size: Some(Bytes(9_600)), deadline: at(200), ..path() };
             let mut flow = config.controller(&late);
             flow.on_timer(at(120));
             assert_eq!(flow.allowance().gives_up, early);
-            assert_eq!(flow.allowance().window, Bytes(9_600), "and its window is DCTCP's");
+            assert_eq!(flow.allowance().window, Bytes(9_600), "the window is DCTCP's");
         }
     }
 }

@@ -1,89 +1,92 @@
-//! DCQCN: a rate cut by congestion notifications, and raised by a timer and a byte counter.
+//! DCQCN: congestion notification packets (CNPs) reduce the rate; a timer and a byte counter raise it
+//! ([dcqcn15], [ecndelay16]).
 //!
-//! Source: [dcqcn15] and [ecndelay16]. Where the authors' simulator does otherwise, a parameter
-//! chooses, and the paper is the default. The alpha timer needs no event: between notifications
-//! alpha only decays, so it is brought up to date when it is next used.
+//! Where the authors' simulator differs from the paper, a parameter selects, with the paper as the default.
+//! The alpha timer needs no event: between CNPs alpha only decays, so it is updated when next used.
 
-use super::{Ack, Allowance, Controller, Feedback, Mechanism, Path, Reliability, Transport};
+use super::{
+    Ack, AckPolicy, Allowance, Controller, MarkFeedback, Mechanism, Path, Reliability, Transport,
+};
 use crate::base::schema::{Problem, fraction, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
 use crate::queueing::disciplines;
 
 crate::choices! {
-    /// When a receiver sends a notification.
+    /// Time at which a receiver sends a CNP.
     pub enum NotifyAt {
-        /// At a marked packet, unless the last notification is younger than the interval.
+        /// At a marked packet, unless the last CNP is younger than the interval.
         Mark = "mark",
-        /// At the tick of a free-running clock, if anything was marked since the last tick.
+        /// At the tick of a free-running clock, if a packet was marked since the last tick.
         Tick = "tick",
     }
 }
 
 crate::choices! {
-    /// Which comes first at a notification.
-    pub enum Order {
-        /// The rate is cut, then alpha rises.
+    /// Order of the updates at a CNP.
+    pub enum UpdateOrder {
+        /// The rate is reduced, then alpha rises.
         CutFirst = "cut_first",
-        /// Alpha rises, then the rate is cut.
+        /// Alpha rises, then the rate is reduced.
         AlphaFirst = "alpha_first",
     }
 }
 
 crate::choices! {
-    /// When the target rate falls to the current rate.
-    pub enum Clamp {
-        /// At every notification.
+    /// Condition on which the target rate is set to the current rate.
+    pub enum TargetClamp {
+        /// At every CNP.
         Always = "always",
-        /// Only if the byte counter or the timer has raised the rate since the last one.
+        /// Only if the byte counter or the timer has raised the rate since the last CNP.
         AfterIncrease = "after_increase",
     }
 }
 
 crate::choices! {
-    /// When the increase becomes hyper, with F fast-recovery stages.
+    /// Start of hyper increase, with F fast-recovery stages.
     pub enum HyperFrom {
-        /// When timer and byte counter are both beyond F; the first step is one increment.
+        /// Both the timer and the byte counter are beyond F; the first step is one increment.
         BeyondF = "beyond_f",
-        /// When both have reached F.
+        /// Both have reached F.
         AtF = "at_f",
     }
 }
 
 crate::parameters! {
-    /// DCQCN: rate control by congestion notifications for RDMA ([dcqcn15], [ecndelay16]).
+    /// DCQCN: rate control by congestion notification packets (CNPs) for RDMA ([dcqcn15],
+    /// [ecndelay16]).
     pub struct Config {
         /// g, the weight of the newest observation in alpha ([dcqcn15]: 1/256).
         pub gain: f64 = 1.0 / 256.0, where positive_fraction;
-        /// alpha at the start ([ecndelay16]: 1; authors' simulator: 0.5).
+        /// Initial alpha ([ecndelay16]: 1; authors' simulator: 0.5).
         pub initial_alpha: f64 = 1.0, where fraction;
-        /// A receiver sends at most one notification in this time ([dcqcn15]: 50 us).
+        /// N, the minimum interval between CNPs of a receiver ([dcqcn15]: 50 us).
         pub notification_interval: Duration = Duration::from_micros(50), where positive;
-        /// When a receiver sends a notification (authors' simulator: tick).
+        /// Time at which a receiver sends a CNP (authors' simulator: tick).
         pub notify_at: NotifyAt = NotifyAt::Mark;
-        /// alpha decays after this long without a notification ([dcqcn15]: 55 us).
+        /// K, the time without a CNP after which alpha decays ([dcqcn15]: 55 us).
         pub alpha_timer: Duration = Duration::from_micros(55), where positive;
-        /// T: the rate rises after every such time ([dcqcn15]: 55 us).
+        /// T, the period of the rate increase timer ([dcqcn15]: 55 us).
         pub rate_timer: Duration = Duration::from_micros(55), where positive;
-        /// B: and after every so many bytes sent ([dcqcn15]: 10 MB).
+        /// B, the byte counter of the rate increase ([dcqcn15]: 10 MB).
         pub byte_counter: Bytes = Bytes(10_000_000), where positive;
-        /// F: stages of fast recovery ([dcqcn15]: 5).
+        /// F, the number of fast-recovery stages ([dcqcn15]: 5).
         pub fast_recovery_stages: u32 = 5;
         /// `R_AI`, the additive increase ([dcqcn15]: 40 Mb/s).
         pub additive_increase: Rate = Rate::from_mbps(40), where positive;
-        /// `R_HAI`, the hyper increase (authors' simulator: 200 Mb/s; [dcqcn15] gives no number).
+        /// `R_HAI`, the hyper increase (authors' simulator: 200 Mb/s; [dcqcn15] gives no value).
         pub hyper_increase: Rate = Rate::from_mbps(200), where positive;
-        /// When the increase becomes hyper (authors' simulator: `at_f`).
+        /// Start of hyper increase (authors' simulator: `at_f`).
         pub hyper_from: HyperFrom = HyperFrom::BeyondF;
-        /// Which comes first at a notification (authors' simulator: `alpha_first`).
-        pub order: Order = Order::CutFirst;
-        /// When the target rate falls to the current rate (authors' simulator can do either).
-        pub clamp_target: Clamp = Clamp::Always;
-        /// Least rate ([dcqcn15] gives none; authors' simulator: 100 Mb/s).
+        /// Order of the updates at a CNP (authors' simulator: `alpha_first`).
+        pub order: UpdateOrder = UpdateOrder::CutFirst;
+        /// Condition on which the target rate is set to the current rate (authors' simulator: either).
+        pub clamp_target: TargetClamp = TargetClamp::Always;
+        /// Minimum rate ([dcqcn15] gives none; authors' simulator: 100 Mb/s).
         pub min_rate: Rate = Rate::from_mbps(10), where positive;
-        /// The receiver acknowledges every so many packets (authors' simulator: 256).
+        /// Number of packets per ACK (authors' simulator: 256).
         pub ack_every: u32 = 16, where positive;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::go_back_n();
     }
     check |dcqcn| {
@@ -103,12 +106,12 @@ impl Transport for Config {
         let line = path.line_rate.bps();
         let rate = path.initial_rate.map_or(line, |rate| rate.bps().min(line));
         Box::new(Dcqcn {
-            line,
-            least: self.min_rate.bps().min(line),
-            rate,
-            target: rate,
+            line_rate: line,
+            min_rate: self.min_rate.bps().min(line),
+            current_rate: rate,
+            target_rate: rate,
             alpha: self.initial_alpha,
-            alpha_from: None,
+            alpha_updated_at: None,
             timer: Time::NEVER,
             timer_stage: 0,
             byte_stage: 0,
@@ -121,10 +124,13 @@ impl Transport for Config {
         let interval = self.notification_interval;
         Mechanism {
             ecn_capable: true,
-            ack_every: self.ack_every,
-            feedback: match self.notify_at {
-                NotifyAt::Mark => Feedback::Notify { interval },
-                NotifyAt::Tick => Feedback::NotifyAtTicks { interval },
+            acks: AckPolicy {
+                every: self.ack_every,
+                feedback: match self.notify_at {
+                    NotifyAt::Mark => MarkFeedback::Cnp { interval },
+                    NotifyAt::Tick => MarkFeedback::PeriodicCnp { interval },
+                },
+                ..AckPolicy::default()
             },
             ..Mechanism::paced(&self.reliability)
         }
@@ -141,19 +147,19 @@ impl Transport for Config {
     }
 }
 
-/// The state of one flow at its sender; rates in bits a second.
+/// State of one flow at its sender; rates in bits per second.
 struct Dcqcn {
     config: Config,
-    line: f64,
-    least: f64,
-    /// `R_C`.
-    rate: f64,
-    /// `R_T`.
-    target: f64,
+    line_rate: f64,
+    min_rate: f64,
+    /// `R_C`, the current rate.
+    current_rate: f64,
+    /// `R_T`, the target rate.
+    target_rate: f64,
     alpha: f64,
-    /// When alpha was last up to date; none before the first notification.
-    alpha_from: Option<Time>,
-    /// When the rate timer fires.
+    /// Time of the last update of alpha; none before the first CNP.
+    alpha_updated_at: Option<Time>,
+    /// Expiry of the rate increase timer.
     timer: Time,
     timer_stage: u32,
     byte_stage: u32,
@@ -165,18 +171,19 @@ impl Controller for Dcqcn {
 
     fn on_notification(&mut self, now: Time) {
         self.decay_alpha(now);
-        if self.config.order == Order::AlphaFirst {
+        if self.config.order == UpdateOrder::AlphaFirst {
             self.raise_alpha();
         }
-        let has_risen = self.timer_stage > 0 || self.byte_stage > 0 || self.alpha_from.is_none();
-        if self.config.clamp_target == Clamp::Always || has_risen {
-            self.target = self.rate;
+        let has_risen =
+            self.timer_stage > 0 || self.byte_stage > 0 || self.alpha_updated_at.is_none();
+        if self.config.clamp_target == TargetClamp::Always || has_risen {
+            self.target_rate = self.current_rate;
         }
-        self.rate = (self.rate * (1.0 - self.alpha / 2.0)).max(self.least);
-        if self.config.order == Order::CutFirst {
+        self.current_rate = (self.current_rate * (1.0 - self.alpha / 2.0)).max(self.min_rate);
+        if self.config.order == UpdateOrder::CutFirst {
             self.raise_alpha();
         }
-        self.alpha_from = Some(now);
+        self.alpha_updated_at = Some(now);
         (self.timer_stage, self.byte_stage) = (0, 0);
         self.bytes_left = self.config.byte_counter.0;
         self.timer = now + self.config.rate_timer;
@@ -205,18 +212,22 @@ impl Controller for Dcqcn {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.rate)
+        Allowance::rate(self.current_rate)
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("rate_bps", self.rate), ("target_bps", self.target), ("alpha", self.alpha)]
+        vec![
+            ("rate_bps", self.current_rate),
+            ("target_bps", self.target_rate),
+            ("alpha", self.alpha),
+        ]
     }
 }
 
 impl Dcqcn {
-    /// The alpha timer: one decay for every period since the last change.
+    /// Alpha timer: one decay per period since the last update.
     fn decay_alpha(&mut self, now: Time) {
-        let Some(from) = self.alpha_from else { return };
+        let Some(from) = self.alpha_updated_at else { return };
         let periods = now.since(from).0 / self.config.alpha_timer.0;
         for _ in 0..periods {
             self.alpha *= 1.0 - self.config.gain;
@@ -224,32 +235,32 @@ impl Dcqcn {
                 break;
             }
         }
-        self.alpha_from = Some(from + self.config.alpha_timer * periods);
+        self.alpha_updated_at = Some(from + self.config.alpha_timer * periods);
     }
 
     fn raise_alpha(&mut self) {
         self.alpha += self.config.gain * (1.0 - self.alpha);
     }
 
-    /// One event of the timer or the byte counter ([dcqcn15]).
+    /// Rate increase at an event of the timer or the byte counter ([dcqcn15]).
     fn increase(&mut self) {
         let stages = self.config.fast_recovery_stages;
-        let most = self.timer_stage.max(self.byte_stage);
-        let least = self.timer_stage.min(self.byte_stage);
+        let max_stage = self.timer_stage.max(self.byte_stage);
+        let min_stage = self.timer_stage.min(self.byte_stage);
         let hyper_steps = match self.config.hyper_from {
-            HyperFrom::BeyondF => least.saturating_sub(stages),
-            HyperFrom::AtF => (least + 1).saturating_sub(stages),
+            HyperFrom::BeyondF => min_stage.saturating_sub(stages),
+            HyperFrom::AtF => (min_stage + 1).saturating_sub(stages),
         };
         if hyper_steps > 0 {
-            self.target += f64::from(hyper_steps) * self.config.hyper_increase.bps();
-        } else if most >= stages {
-            self.target += self.config.additive_increase.bps();
+            self.target_rate += f64::from(hyper_steps) * self.config.hyper_increase.bps();
+        } else if max_stage >= stages {
+            self.target_rate += self.config.additive_increase.bps();
         }
-        self.target = self.target.min(self.line);
-        self.rate = f64::midpoint(self.rate, self.target).min(self.line);
-        if self.line - self.rate < 1.0 {
-            // At line rate again: nothing to count until the next notification.
-            self.rate = self.line;
+        self.target_rate = self.target_rate.min(self.line_rate);
+        self.current_rate = f64::midpoint(self.current_rate, self.target_rate).min(self.line_rate);
+        if self.line_rate - self.current_rate < 1.0 {
+            // At line rate the timer and the counter stop until the next CNP.
+            self.current_rate = self.line_rate;
             self.timer = Time::NEVER;
         }
     }
@@ -257,7 +268,7 @@ impl Dcqcn {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+    #![expect(clippy::float_cmp, reason = "the formulas give exactly these numbers")]
 
     use super::*;
     use crate::base::schema::{Parameter, defaults};
@@ -271,7 +282,7 @@ mod tests {
         ))
     }
 
-    /// Rate and target in Gb/s, and alpha.
+    /// Current and target rate in Gb/s, and alpha.
     fn state(flow: &dyn Controller) -> [f64; 3] {
         let gauges = flow.gauges();
         [gauges[0].1 / 1e9, gauges[1].1 / 1e9, gauges[2].1]
@@ -287,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_notification_halves_the_rate() {
+    fn the_first_cnp_halves_the_rate() {
         let mut flow = flow(&json!({}));
         flow.on_notification(Time::ZERO);
         assert_eq!(state(&*flow), [5.0, 10.0, 1.0]);
     }
 
     #[test]
-    fn the_cut_uses_alpha_before_or_after_its_rise() {
+    fn the_reduction_uses_alpha_before_or_after_its_rise() {
         for (order, expected) in
             [("cut_first", 7.5), ("alpha_first", 10.0 * (1.0 - 0.501_953_125 / 2.0))]
         {
@@ -305,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_decays_once_a_period_without_notifications() {
+    fn alpha_decays_once_per_period_without_cnps() {
         let mut flow = flow(&json!({}));
         flow.on_notification(Time::ZERO);
         flow.on_notification(Time::ZERO + Duration::from_micros(55 * 3 + 10));
@@ -323,7 +334,7 @@ mod tests {
         }
         let [rate, target, _] = state(&*flow);
         fire(&mut *flow, 4);
-        assert_eq!(state(&*flow)[1], target, "fast recovery leaves the target alone");
+        assert_eq!(state(&*flow)[1], target, "fast recovery keeps the target rate");
         let gap = (target - rate) / 16.0;
         assert!(
             (target - state(&*flow)[0] - gap).abs() < 1e-9,
@@ -332,7 +343,7 @@ mod tests {
         fire(&mut *flow, 1);
         assert!(
             (state(&*flow)[1] - (target + 0.04)).abs() < 1e-9,
-            "then the target rises by 40 Mb/s"
+            "then the target rate rises by 40 Mb/s"
         );
         for _ in 0..5 {
             flow.on_sent(Time::ZERO, Bytes(1_000_000));
@@ -348,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn back_at_line_rate_nothing_is_counted() {
+    fn the_timer_stops_at_line_rate() {
         let mut flow = flow(&json!({"initial_alpha": 0.1, "min_rate": "1 Gbps"}));
         flow.on_notification(Time::ZERO);
         fire(&mut *flow, 40);

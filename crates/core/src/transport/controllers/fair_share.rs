@@ -1,11 +1,13 @@
-//! Fair shares: sends at the max-min share that routers tell, less what drains its own queue.
+//! Fair share: sends at the max-min fair share that routers report, less a rate that drains the flow's queue
+//! ([pcp06] §4.1, "router-based control").
 //!
-//! Source: [pcp06] §4.1, "router-based control": fair queueing, and once a round trip the news of the fair
-//! share and of the flow's own queue. The paper takes it for the best that senders and routers can do
-//! together; how the sender corrects for its queue is ours.
+//! Routers use fair queueing, and report the fair share and the flow's backlog once per RTT. The paper uses
+//! this as the bound of what senders and routers can achieve together. The correction for the backlog is our
+//! own.
 
 use super::{
-    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Signalling,
+    Transport,
 };
 use crate::base::schema::{defaults, not_negative};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -15,9 +17,9 @@ use crate::router;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::choices! {
-    /// How often a flow hears from routers.
+    /// Frequency of router feedback.
     pub enum Feedback {
-        /// Once a round trip.
+        /// Once per RTT.
         RoundTrip = "round_trip",
         /// With every ACK.
         EveryAck = "every_ack",
@@ -25,23 +27,23 @@ crate::choices! {
 }
 
 crate::parameters! {
-    /// Fair shares: routers with fair queues tell each flow its max-min share and what waits of it, and
-    /// it sends at that share, less what empties its queue in a round trip ([pcp06] §4.1: "fair
+    /// Fair share: routers with fair queueing report each flow's max-min fair share and backlog, and the
+    /// flow sends at that share less the rate that drains its backlog in one RTT ([pcp06] §4.1: "fair
     /// queueing", "router-based control", the bound of its figures).
     pub struct Config {
-        /// How often routers are asked ([pcp06] §4.1: once a round trip).
+        /// Frequency of router feedback ([pcp06] §4.1: once per RTT).
         pub feedback: Feedback = Feedback::RoundTrip;
-        /// So many packets may wait without being corrected for: packets of several flows meet.
+        /// Backlog, in packets, without correction, since packets of several flows meet.
         pub tolerated: f64 = 1.0, where not_negative;
-        /// A flow gives up its share so many round trips before it has sent its last packet, so that the
-        /// others hear of it in time; 0 with its last packet. With 1 many shares may be given up before
-        /// any of them is free, which overflows a buffer of a bandwidth-delay product.
+        /// Time in RTTs before its last packet at which a flow releases its share, so that others are
+        /// notified in time; 0: with the last packet. With 1 many shares may be released before they are
+        /// unused, which overflows a buffer of one bandwidth-delay product.
         pub farewell: f64 = 0.5, where not_negative;
-        /// How data is made reliable. Lost packets are sent again in the next paced slot.
+        /// Loss recovery and retransmission timeouts. Retransmissions use the next paced slot.
         pub reliability: Reliability = Reliability::internet();
     }
     check |config| {
-        config.reliability.must_answer_each("the answer to every question is wanted")
+        config.reliability.require_ack_per_packet("every request needs an answer")
     }
 }
 
@@ -49,26 +51,26 @@ impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let Format { payload, header, .. } = path.format;
         let line = path.line_rate.bps() / 8.0;
-        // Until routers have spoken.
+        // Until the first feedback.
         let share = path.initial_rate.map_or(line, |rate| rate.bps() / 8.0).min(line);
         Box::new(FairShare {
             feedback: self.feedback,
             packet: (payload + header).0 as f64,
             payload: payload.0 as f64,
-            tolerated: self.tolerated * (payload + header).0 as f64,
+            allowance: self.tolerated * (payload + header).0 as f64,
             farewell: self.farewell,
             packets: path.size.map(|size| path.format.packets(size) as f64),
-            line,
+            line_rate: line,
             share,
             rate: share,
-            rtt: path.base_rtt,
-            least_rtt: path.base_rtt,
-            asks_from: Time::ZERO,
+            srtt: path.base_rtt,
+            min_rtt: path.base_rtt,
+            next_request: Time::ZERO,
         })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { has_header: true, sends_fin: true, ..Mechanism::paced(&self.reliability) }
+        Mechanism { signalling: Signalling::HeaderAndFin, ..Mechanism::paced(&self.reliability) }
     }
 
     fn queue(&self) -> disciplines::Config {
@@ -84,87 +86,88 @@ impl Transport for Config {
     }
 }
 
-/// The state of one flow; bytes, and rates in bytes a second.
+/// State of one flow; bytes, and rates in bytes per second.
 struct FairShare {
     feedback: Feedback,
-    /// A full packet on the wire, and its payload.
+    /// Size of a full packet on the link, and its payload.
     packet: f64,
     payload: f64,
-    tolerated: f64,
+    allowance: f64,
     farewell: f64,
-    /// How many it has to send, unless it is without end.
+    /// Number of packets of the flow; none if unlimited.
     packets: Option<f64>,
-    line: f64,
-    /// What routers let it have, and that less what empties its queue.
+    line_rate: f64,
+    /// Fair share reported by routers, and the share less the correction for the backlog.
     share: f64,
     rate: f64,
-    /// Smoothed round-trip time, and the least that it can be, whatever a coarse clock says.
-    rtt: Duration,
-    least_rtt: Duration,
-    /// The next packet to leave asks routers if it is not before this.
-    asks_from: Time,
+    /// Smoothed RTT, and its lower bound, since a coarse clock may measure less.
+    srtt: Duration,
+    min_rtt: Duration,
+    /// Time from which the next packet carries a request.
+    next_request: Time,
 }
 
 impl FairShare {
-    /// Takes in what routers say; the share is no more than some rate.
-    fn obey(&mut self, feedback: f32, most: f64) {
-        // Zero is what nobody has written.
+    /// Handles router feedback; the share is limited to `limit`.
+    fn handle_feedback(&mut self, feedback: f32, limit: f64) {
+        // Zero: no router wrote feedback.
         if feedback != 0.0 {
             let Share { rate, queued } = Share::of(feedback);
-            let excess = (queued - self.tolerated).max(0.0) / self.rtt.seconds();
-            self.share = rate.min(most);
+            let excess = (queued - self.allowance).max(0.0) / self.srtt.seconds();
+            self.share = rate.min(limit);
             self.rate = (self.share - excess).max(0.0);
         }
     }
 
-    /// Whether the flow gives up its share when it has sent so many packets: they are all, or the rest
-    /// takes no longer than it takes others to hear of it.
-    fn leaves(&self, sent: f64) -> bool {
+    /// True if the flow releases its share after `sent` packets: all are sent, or the rest takes no longer
+    /// than the notice to others.
+    fn releases_share(&self, sent: f64) -> bool {
         let Some(packets) = self.packets else { return false };
-        let soon = self.farewell * self.share * self.rtt.seconds();
-        (packets - sent) * self.packet <= soon
+        let notice = self.farewell * self.share * self.srtt.seconds();
+        (packets - sent) * self.packet <= notice
     }
 }
 
 impl Controller for FairShare {
     fn on_open(&mut self, opened: &Opened) {
-        self.rtt = opened.rtt.max(self.least_rtt);
-        self.obey(opened.feedback, self.line);
+        self.srtt = opened.rtt.max(self.min_rtt);
+        self.handle_feedback(opened.feedback, self.line_rate);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.rtt = smooth(Some(self.rtt), ack.rtt).max(self.least_rtt);
+        self.srtt = smooth(Some(self.srtt), ack.rtt).max(self.min_rtt);
         let sent = f64::from(ack.next);
-        // What others leave belongs to those who stay, and does not hasten the end of those who have said
-        // when it will be. Once all is sent that is over: what was lost is sent again at what routers say
-        // then, be the last share that was heard of ever so small.
-        let is_ending = self.packets.is_some_and(|packets| sent < packets) && self.leaves(sent);
-        let most = if is_ending { self.share } else { self.line };
-        self.obey(ack.feedback, most);
+        // Capacity that others release belongs to the flows that stay: a flow that has announced its end
+        // does not take more. Once all packets are sent this ends: retransmissions use the current share,
+        // however small the last share was.
+        let is_ending =
+            self.packets.is_some_and(|packets| sent < packets) && self.releases_share(sent);
+        let limit = if is_ending { self.share } else { self.line_rate };
+        self.handle_feedback(ack.feedback, limit);
     }
 
     fn on_sent(&mut self, now: Time, _bytes: Bytes) {
-        if now >= self.asks_from {
-            self.asks_from = now + self.rtt;
+        if now >= self.next_request {
+            self.next_request = now + self.srtt;
         }
     }
 
     fn allowance(&self) -> Allowance {
         let rate = Rate::from_bps(self.rate * 8.0);
-        let is_slow = self.rate * self.rtt.seconds() < self.packet;
-        let probe = is_slow.then_some(self.rtt);
+        let is_slow = self.rate * self.srtt.seconds() < self.packet;
+        let probe = is_slow.then_some(self.srtt);
         Allowance { window: Bytes(u64::MAX), rate: Some(rate), probe, gives_up: false }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {
         let sent = leaving.offset.0 as f64 / self.payload + 1.0;
-        let leaves = leaving.kind == Kind::Data && self.leaves(sent);
-        let asks = match self.feedback {
+        let leaves = leaving.kind == Kind::Data && self.releases_share(sent);
+        let has_request = match self.feedback {
             Feedback::EveryAck => true,
-            Feedback::RoundTrip => leaving.kind != Kind::Data || leaving.now >= self.asks_from,
+            Feedback::RoundTrip => leaving.kind != Kind::Data || leaving.now >= self.next_request,
         };
-        if asks || leaves {
-            Header::FairShare { limit: self.line as f32, leaves }
+        if has_request || leaves {
+            Header::FairShare { limit: self.line_rate as f32, leaves }
         } else {
             Header::NONE
         }
@@ -179,18 +182,18 @@ impl Controller for FairShare {
 mod tests {
     use super::*;
     use crate::base::schema::{Parameter, defaults};
-    use crate::transport::fixture::{ACK, LEAVING, ack, path};
+    use crate::transport::fixture::{ACK, OUTGOING, ack, path};
     use serde_json::json;
 
-    /// What routers say of a share in MB/s and a queue in packets.
-    fn told(rate: f64, queued: f64) -> f32 {
+    /// Feedback for a share in MB/s and a backlog in packets.
+    fn feedback(rate: f64, queued: f64) -> f32 {
         Share { rate: rate * 1e6, queued: queued * 1e3 }.number()
     }
 
     fn flow(config: &Config, packets: u64) -> Box<dyn Controller> {
         let mut flow = config.controller(&Path { size: Some(Bytes(960 * packets)), ..path() });
         let (now, rtt) = (Time::ZERO, Duration::from_micros(100));
-        flow.on_open(&Opened { now, rtt, feedback: told(50.0, 0.0), syn_was_lost: false });
+        flow.on_open(&Opened { now, rtt, feedback: feedback(50.0, 0.0), syn_was_lost: false });
         flow
     }
 
@@ -200,28 +203,28 @@ mod tests {
     }
 
     #[test]
-    fn it_sends_at_its_share_less_what_empties_its_queue_in_a_round_trip() {
+    fn the_rate_is_the_share_less_the_rate_that_drains_the_backlog_in_one_rtt() {
         let mut flow = flow(&defaults(), 1000);
         assert_rate(&*flow, 50.0);
-        flow.on_ack(&Ack { feedback: told(40.0, 1.0), ..ack(1, 10) });
+        flow.on_ack(&Ack { feedback: feedback(40.0, 1.0), ..ack(1, 10) });
         assert_rate(&*flow, 40.0);
-        // Two packets too many in 100 us are 20 MB/s.
-        flow.on_ack(&Ack { feedback: told(40.0, 3.0), ..ack(2, 10) });
+        // Two excess packets in 100 us are 20 MB/s.
+        flow.on_ack(&Ack { feedback: feedback(40.0, 3.0), ..ack(2, 10) });
         assert_rate(&*flow, 20.0);
         flow.on_ack(&ack(3, 10));
         assert_rate(&*flow, 20.0);
-        flow.on_ack(&Ack { feedback: told(40.0, 30.0), ..ack(4, 10) });
-        assert_eq!(flow.allowance().rate, Some(Rate(1)), "as good as nothing");
-        assert_eq!(flow.allowance().probe, Some(Duration::from_micros(100)), "but it asks");
-        flow.on_ack(&Ack { feedback: told(300.0, 0.0), ..ack(5, 10) });
+        flow.on_ack(&Ack { feedback: feedback(40.0, 30.0), ..ack(4, 10) });
+        assert_eq!(flow.allowance().rate, Some(Rate(1)), "minimum rate");
+        assert_eq!(flow.allowance().probe, Some(Duration::from_micros(100)), "requests continue");
+        flow.on_ack(&Ack { feedback: feedback(300.0, 0.0), ..ack(5, 10) });
         assert_eq!(flow.allowance().rate, Some(path().line_rate));
     }
 
     #[test]
-    fn it_asks_once_a_round_trip_or_with_every_packet() {
+    fn requests_are_sent_once_per_rtt_or_with_every_packet() {
         let asks = |flow: &dyn Controller, us| {
             let now = Time::ZERO + Duration::from_micros(us);
-            flow.header(&OutgoingPacket { now, ..LEAVING }) != Header::NONE
+            flow.header(&OutgoingPacket { now, ..OUTGOING }) != Header::NONE
         };
         let once: Config = defaults();
         let mut flow = flow(&once, 1000);
@@ -234,26 +237,26 @@ mod tests {
     }
 
     #[test]
-    fn it_leaves_before_its_end_and_then_takes_no_more() {
+    fn a_flow_releases_its_share_before_its_end_and_then_takes_no_more() {
         let config = Config::read(&json!({ "farewell": 2 })).unwrap();
         let mut flow = flow(&config, 100);
         let leaves = |flow: &dyn Controller, segment: u64| {
-            let header = flow.header(&OutgoingPacket { offset: Bytes(960 * segment), ..LEAVING });
+            let header = flow.header(&OutgoingPacket { offset: Bytes(960 * segment), ..OUTGOING });
             matches!(header, Header::FairShare { leaves: true, .. })
         };
-        // 50 MB/s are ten packets in two round trips.
+        // 50 MB/s are ten packets in two RTTs.
         assert!(!leaves(&*flow, 89) && leaves(&*flow, 90));
-        flow.on_ack(&Ack { feedback: told(60.0, 0.0), next: 87, ..ACK });
+        flow.on_ack(&Ack { feedback: feedback(60.0, 0.0), next: 87, ..ACK });
         assert_rate(&*flow, 60.0);
-        // Twelve packets.
-        flow.on_ack(&Ack { feedback: told(70.0, 0.0), next: 89, ..ACK });
+        // 60 MB/s are twelve packets.
+        flow.on_ack(&Ack { feedback: feedback(70.0, 0.0), next: 89, ..ACK });
         assert_rate(&*flow, 60.0);
-        flow.on_ack(&Ack { feedback: told(30.0, 0.0), next: 90, ..ACK });
+        flow.on_ack(&Ack { feedback: feedback(30.0, 0.0), next: 90, ..ACK });
         assert_rate(&*flow, 30.0);
-        flow.on_ack(&Ack { feedback: told(1e-6, 0.0), next: 100, ..ACK });
-        flow.on_ack(&Ack { feedback: told(40.0, 0.0), next: 100, ..ACK });
+        flow.on_ack(&Ack { feedback: feedback(1e-6, 0.0), next: 100, ..ACK });
+        flow.on_ack(&Ack { feedback: feedback(40.0, 0.0), next: 100, ..ACK });
         assert_rate(&*flow, 40.0);
-        let syn = OutgoingPacket { kind: Kind::Syn, offset: Bytes(960 * 99), ..LEAVING };
+        let syn = OutgoingPacket { kind: Kind::Syn, offset: Bytes(960 * 99), ..OUTGOING };
         assert_eq!(flow.header(&syn), Header::FairShare { limit: 125e6, leaves: false });
     }
 }

@@ -1,19 +1,18 @@
-//! FAST: a window that keeps a given amount of each flow's data in queues.
+//! FAST: a window that keeps alpha packets of each flow in queues ([fast04], [fast06]).
 //!
-//! Sources: [fast04] and [fast06] for the window; [timely15] compares with FAST*, the same rule over
-//! TIMELY's segments. In equilibrium `x_i q = alpha_i`, where `q` is the queueing delay on the flow's
-//! way: flows share a queue of the sum of their alphas, whatever their round-trip times, and rates are
-//! proportionally fair with weights alpha. A flow that starts behind a standing queue takes that for
-//! part of its base round-trip time and gets more.
+//! [timely15] compares with FAST*, the same law over TIMELY's segments. In equilibrium `x_i q = alpha_i`,
+//! with `x_i` the flow's rate and `q` its queueing delay: a shared queue holds the sum of the alphas,
+//! whatever the RTTs, and rates are proportionally fair with weights alpha. A flow that starts behind a
+//! standing queue overestimates its base RTT and gets a larger share.
 //!
-//! Left out: the pacing that spreads a change of the window over a round trip ([fast06]).
+//! Left out: pacing of window changes over an RTT ([fast06]).
 //!
-//! FAST* as read here: each completed segment gives one round-trip time, without the segment's own
-//! serialisation, and the rate is the window divided by it. So feedback is late by a segment's time.
-//! Unless that is short against the queueing delay, that is alpha large against a segment, rates swing
-//! and the link idles at times.
+//! Our reading of FAST*: each completed segment gives one RTT sample without the segment's serialisation
+//! delay, and the rate is the window over that RTT. So feedback is delayed by the time of a segment. Unless
+//! that is short compared with the queueing delay (alpha large against a segment), rates oscillate and the
+//! link idles at times.
 
-use super::timely::{Engine, Segments};
+use super::timely::{SegmentRate, Segments};
 use super::{
     Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Mechanism, Path,
     Reliability, Transport,
@@ -23,47 +22,47 @@ use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// FAST TCP: keeps alpha packets of each flow in queues, by the queueing delay it sees ([fast04],
+    /// FAST TCP: keeps alpha packets of each flow in queues, by measuring the queueing delay ([fast04],
     /// [fast06]); with `segments` it is FAST* of [timely15], which paces.
     pub struct Config {
-        /// alpha, the payload that a flow keeps in queues, in packets (own choice: the sources set it
-        /// by the capacity of their links, up to some thousands).
+        /// alpha, the number of packets that a flow keeps in queues (own choice: the sources set it by
+        /// the capacity of their links, up to some thousands).
         pub alpha: f64 = 20.0, where positive;
-        /// gamma, the share of the way to its aim that the window goes in a step ([fast06]: up to 1;
-        /// authors' simulator: 0.5).
+        /// gamma, the fraction of the distance to its target that the window moves in one update
+        /// ([fast06]: up to 1; authors' simulator: 0.5).
         pub gamma: f64 = 0.5, where positive_fraction;
-        /// How often the window is steered; none for every other round trip, so that a change has
-        /// taken hold before the next ([fast04]'s prototype: 20 ms).
+        /// Period of window updates (none: every other RTT, so that an update has taken effect before
+        /// the next; [fast04]'s prototype: 20 ms).
         pub period: Option<Duration> = None, where positive_if_given;
-        /// While the least queueing delay of a period is no more than this, the window doubles
-        /// instead; none for never. Deviation: [fast06] asks that no delay is seen on average; packets
-        /// that leave together always delay each other.
+        /// Multiplicative increase: the window doubles while the minimum queueing delay of a period is
+        /// at most this (none: never). Deviation: [fast06] requires a mean delay of 0, but packets sent
+        /// back to back always delay each other.
         pub multiplicative_below: Option<Duration> = Some(Duration::ZERO);
         /// Initial window, in packets (RFC 6928: 10). FAST* starts at a rate instead.
         pub initial_window: u32 = 10, where positive;
-        /// Most that the window may be, in packets; none for no bound.
+        /// Maximum window, in packets (none: unlimited).
         pub max_window: Option<u32> = None, where positive_if_given;
-        /// FAST*: how data is cut into segments and paced; none for a window without pacing.
+        /// FAST*: segments and their pacing (none: a window without pacing).
         pub segments: Option<Segments> = None;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
 }
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let law = Law::new(self, path.start);
+        let law = FastLaw::new(self, path.start);
         let Some(segments) = &self.segments else {
-            return Box::new(Windowed {
+            return Box::new(WindowFast {
                 law,
                 packet: path.format.payload.0 as f64,
                 window: f64::from(self.initial_window),
             });
         };
-        // Its gradient is not used.
-        let engine = Engine::new(segments, 1.0, path.base_rtt, path);
+        // The gradient is not used.
+        let control = SegmentRate::new(segments, 1.0, path.base_rtt, path);
         let packet_bits = path.format.on_wire(path.format.payload).bits();
-        Box::new(Paced { law, engine, packet_bits, window: None })
+        Box::new(PacedFast { law, control, packet_bits, window: None })
     }
 
     fn mechanism(&self, format: &Format) -> Mechanism {
@@ -73,140 +72,143 @@ impl Transport for Config {
         }
     }
 
-    fn segment(&self) -> Option<Bytes> {
+    fn segment_size(&self) -> Option<Bytes> {
         self.segments.as_ref().map(|segments| segments.size)
     }
 }
 
-/// What a round-trip time of nothing, which a poor clock may measure, is taken for, in seconds.
-const LEAST_RTT: f64 = 1e-12;
+/// Replaces an RTT of 0, which a coarse clock may measure, in seconds.
+const MIN_RTT: f64 = 1e-12;
 
-/// When to make a step and how long it is; windows in packets, times in seconds.
-struct Law {
+/// Update rule of the window; windows in packets, times in seconds.
+struct FastLaw {
     config: Config,
-    most: f64,
-    /// Since the first sample.
+    max_window: f64,
+    /// None before the first sample.
     delays: Option<Delays>,
-    /// This round trip ends when everything before this segment is acknowledged.
-    round_ends: u32,
-    /// In the second of the two round trips between steps.
-    is_second: bool,
-    /// When the next step is due, if steps have a period.
-    next_step: Time,
+    /// The round ends when all segments before this one are acknowledged.
+    round_end: u32,
+    /// True in the second of the two rounds between updates.
+    is_second_round: bool,
+    /// Time of the next update, if updates have a period.
+    next_update: Time,
 }
 
-/// The round-trip times of a flow, in seconds.
+/// RTTs of a flow, in seconds.
 #[derive(Clone, Copy)]
 struct Delays {
-    /// Least ever seen.
-    base: f64,
-    /// The same when the last step was made.
-    known_base: f64,
-    /// Least since the last step.
-    least: f64,
+    /// Minimum of all samples (baseRTT).
+    base_rtt: f64,
+    /// Base RTT at the last update.
+    previous_base_rtt: f64,
+    /// Minimum since the last update.
+    min_rtt: f64,
     /// Moving average.
-    average: f64,
+    avg_rtt: f64,
 }
 
-impl Law {
+impl FastLaw {
     fn new(config: &Config, start: Time) -> Self {
         Self {
             config: config.clone(),
-            most: config.max_window.map_or(f64::INFINITY, f64::from),
+            max_window: config.max_window.map_or(f64::INFINITY, f64::from),
             delays: None,
-            round_ends: 0,
-            is_second: false,
-            next_step: start,
+            round_end: 0,
+            is_second_round: false,
+            next_update: start,
         }
     }
 
-    /// Takes in a round-trip time in seconds, with its weight in the average.
+    /// Adds an RTT sample, in seconds, with its weight in the moving average.
     fn sample(&mut self, rtt: f64, weight: f64) {
-        let rtt = rtt.max(LEAST_RTT);
-        let seen = self.delays.unwrap_or(Delays {
-            base: rtt,
-            known_base: f64::INFINITY,
-            least: rtt,
-            average: rtt,
+        let rtt = rtt.max(MIN_RTT);
+        let delays = self.delays.unwrap_or(Delays {
+            base_rtt: rtt,
+            previous_base_rtt: f64::INFINITY,
+            min_rtt: rtt,
+            avg_rtt: rtt,
         });
         self.delays = Some(Delays {
-            base: seen.base.min(rtt),
-            least: seen.least.min(rtt),
-            average: seen.average + weight * (rtt - seen.average),
-            ..seen
+            base_rtt: delays.base_rtt.min(rtt),
+            min_rtt: delays.min_rtt.min(rtt),
+            avg_rtt: delays.avg_rtt + weight * (rtt - delays.avg_rtt),
+            ..delays
         });
     }
 
-    /// Whether the next step is due.
-    fn is_due(&mut self, ack: &Ack) -> bool {
+    /// True if an update is due.
+    fn is_update_due(&mut self, ack: &Ack) -> bool {
         if let Some(period) = self.config.period {
-            let is_due = ack.now >= self.next_step;
+            let is_due = ack.now >= self.next_update;
             if is_due {
-                self.next_step = ack.now + period;
+                self.next_update = ack.now + period;
             }
             return is_due;
         }
-        if ack.cumulative < self.round_ends {
+        if ack.cumulative < self.round_end {
             return false;
         }
-        self.round_ends = ack.next;
-        self.is_second = !self.is_second;
-        !self.is_second
+        self.round_end = ack.next;
+        self.is_second_round = !self.is_second_round;
+        !self.is_second_round
     }
 
-    /// The window after a step from `window` ([fast04], [fast06]).
-    fn step(&mut self, window: f64) -> f64 {
+    /// Returns the updated window ([fast04], [fast06]).
+    fn update(&mut self, window: f64) -> f64 {
         let Some(delays) = &mut self.delays else { return window };
         let Config { alpha, gamma, multiplicative_below, .. } = self.config;
-        // If the base has fallen since the last step the queue is falling, which does not say that it
-        // is empty.
-        let least_delay = delays.least - delays.known_base;
+        // If the base RTT has fallen since the last update, the queue is draining, but it is not
+        // necessarily empty.
+        let min_queueing_delay = delays.min_rtt - delays.previous_base_rtt;
         let is_empty = multiplicative_below
-            .is_some_and(|below| (0.0..=below.seconds()).contains(&least_delay));
-        (delays.known_base, delays.least) = (delays.base, f64::INFINITY);
-        let aim = delays.base / delays.average * window + alpha;
-        let steered = (1.0 - gamma) * window + gamma * aim;
+            .is_some_and(|below| (0.0..=below.seconds()).contains(&min_queueing_delay));
+        (delays.previous_base_rtt, delays.min_rtt) = (delays.base_rtt, f64::INFINITY);
+        let target = delays.base_rtt / delays.avg_rtt * window + alpha;
+        let updated = (1.0 - gamma) * window + gamma * target;
         let doubled = 2.0 * window;
-        let stepped = if is_empty { doubled } else { doubled.min(steered) };
-        stepped.min(self.most)
+        let window = if is_empty { doubled } else { doubled.min(updated) };
+        window.min(self.max_window)
     }
 
     fn gauges(&self, window_bytes: f64) -> Vec<(&'static str, f64)> {
-        let (base, average) = self.delays.map_or((0.0, 0.0), |seen| (seen.base, seen.average));
+        let (base_rtt, average) =
+            self.delays.map_or((0.0, 0.0), |delays| (delays.base_rtt, delays.avg_rtt));
         vec![
             ("window_bytes", window_bytes),
-            ("base_rtt_s", base),
-            ("queueing_delay_s", (average - base).max(0.0)),
+            ("base_rtt_s", base_rtt),
+            ("queueing_delay_s", (average - base_rtt).max(0.0)),
         ]
     }
 }
 
-/// FAST: a window.
-struct Windowed {
-    law: Law,
+/// FAST: controls a window.
+struct WindowFast {
+    law: FastLaw,
     /// Payload of a packet.
     packet: f64,
     window: f64,
 }
 
-impl Controller for Windowed {
+impl Controller for WindowFast {
     fn on_ack(&mut self, ack: &Ack) {
-        // [fast06]: an average over a third of a window, and at least over four packets.
+        // [fast06]: a moving average over a third of a window, and at least over four packets.
         self.law.sample(ack.rtt.seconds(), (3.0 / self.window).min(0.25));
-        if self.law.is_due(ack) && !ack.is_recovering {
-            self.window = self.law.step(self.window).max(1.0);
+        if self.law.is_update_due(ack) && !ack.is_recovering {
+            self.window = self.law.update(self.window).max(1.0);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.window = match loss.sign {
-            CongestionSignal::Gap | CongestionSignal::Mark => (self.window / 2.0).max(1.0),
+        self.window = match loss.signal {
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => {
+                (self.window / 2.0).max(1.0)
+            }
             CongestionSignal::Timeout => 1.0,
         };
     }
 
     fn allowance(&self) -> Allowance {
-        // A packet that fits but for rounding fits.
+        // Rounding up half a byte lets through a packet that the window just holds.
         Allowance::window(self.window * self.packet + 0.5)
     }
 
@@ -215,52 +217,52 @@ impl Controller for Windowed {
     }
 }
 
-/// FAST*: the rate of paced segments.
-struct Paced {
-    law: Law,
-    engine: Engine,
-    /// A full packet on the wire.
+/// FAST*: controls the rate of paced segments.
+struct PacedFast {
+    law: FastLaw,
+    control: SegmentRate,
+    /// Size of a full packet on the link.
     packet_bits: f64,
-    /// Since the first segment.
+    /// None before the first segment.
     window: Option<f64>,
 }
 
-impl Paced {
-    /// Sends a window in `rtt` seconds; what the bounds of the rate leave of the window.
-    fn send(&mut self, window: f64, rtt: f64) {
-        self.engine.set_rate(window * self.packet_bits / rtt);
-        self.window = Some(self.engine.rate * rtt / self.packet_bits);
+impl PacedFast {
+    /// Sets the rate to one window per `rtt` seconds, and the window to the resulting rate.
+    fn set_window(&mut self, window: f64, rtt: f64) {
+        self.control.set_rate(window * self.packet_bits / rtt);
+        self.window = Some(self.control.rate * rtt / self.packet_bits);
     }
 }
 
-impl Controller for Paced {
+impl Controller for PacedFast {
     fn on_ack(&mut self, ack: &Ack) {
-        let Some(completion) = self.engine.complete(ack) else { return };
-        let rtt = completion.rtt.max(LEAST_RTT);
+        let Some(sample) = self.control.on_ack(ack) else { return };
+        let rtt = sample.rtt.max(MIN_RTT);
         self.law.sample(rtt, 1.0);
-        let mut window = self.window.unwrap_or(self.engine.rate * rtt / self.packet_bits);
-        if self.law.is_due(ack) {
-            window = self.law.step(window);
+        let mut window = self.window.unwrap_or(self.control.rate * rtt / self.packet_bits);
+        if self.law.is_update_due(ack) {
+            window = self.law.update(window);
         }
-        self.send(window, rtt);
+        self.set_window(window, rtt);
     }
 
     fn on_loss(&mut self, _loss: &Loss) {
-        self.engine.set_rate(self.engine.rate / 2.0);
+        self.control.set_rate(self.control.rate / 2.0);
         self.window = self.window.map(|window| window / 2.0);
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.engine.rate)
+        Allowance::rate(self.control.rate)
     }
 
-    fn memo(&self) -> Option<CachedPathState> {
-        self.engine.memo()
+    fn cached_state(&self) -> Option<CachedPathState> {
+        self.control.cached_state()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
         let packet = self.packet_bits / 8.0;
-        let mut gauges = vec![("rate_bps", self.engine.rate)];
+        let mut gauges = vec![("rate_bps", self.control.rate)];
         gauges.extend(self.law.gauges(self.window.unwrap_or(0.0) * packet));
         gauges
     }
@@ -278,8 +280,8 @@ mod tests {
         Config::read(config).unwrap().controller(&path())
     }
 
-    /// Packets of 960 B in the window after ACKs with these round-trip times in microseconds, each of which
-    /// ends a round trip.
+    /// Plays ACKs with these RTTs in microseconds, each of which ends a round. Returns the windows in
+    /// packets of 960 B.
     fn windows(flow: &mut dyn Controller, rtts_us: &[u64]) -> Vec<f64> {
         let mut windows = Vec::new();
         for (i, rtt) in (1..).zip(rtts_us) {
@@ -291,10 +293,10 @@ mod tests {
     }
 
     #[test]
-    fn every_other_round_trip_it_goes_half_the_way_to_its_aim() {
+    fn every_other_rtt_the_window_moves_half_the_distance_to_its_target() {
         let mut flow = fast(&json!({ "alpha": 6, "initial_window": 40 }));
-        // The average moves by 3/40 of the difference: 100, 103, 106, ... us; the first step is made in
-        // the second round trip.
+        // The average moves by 3/40 of the difference: 100, 103, 106, ... us. The first update is in the
+        // second round.
         let average = 100.0 + 40.0 * 3.0 / 40.0;
         let first = f64::midpoint(40.0, 100.0 / average * 40.0 + 6.0);
         let rounded = (first * 1e3).round() / 1e3;
@@ -302,44 +304,45 @@ mod tests {
     }
 
     #[test]
-    fn it_no_more_than_doubles_and_does_so_while_the_queue_is_seen_empty() {
+    fn the_window_at_most_doubles_and_does_so_while_the_queue_is_empty() {
         let mut flow = fast(&json!({ "alpha": 100 }));
         assert_eq!(windows(&mut *flow, &[100, 100]), [10.0, 20.0], "60, but for the bound");
-        // Far above alpha it still doubles, if one packet has not waited.
+        // Far above alpha the window still doubles, if one packet has not queued.
         let mut flow = fast(&json!({ "alpha": 1, "initial_window": 64 }));
         assert_eq!(windows(&mut *flow, &[100, 100, 100, 130])[1..], [64.5, 64.5, 129.0]);
         let never = json!({ "alpha": 1, "initial_window": 64, "multiplicative_below": "none" });
         assert_eq!(windows(&mut *fast(&never), &[100; 4])[3..], [65.0]);
-        // A base that falls is no sign of that.
+        // A falling base RTT does not indicate an empty queue.
         let mut flow = fast(&json!({ "alpha": 1, "initial_window": 64 }));
         let last = windows(&mut *flow, &[200, 200, 180, 160])[3];
         assert!(last < 65.0, "{last}");
     }
 
     #[test]
-    fn it_can_be_told_how_often_to_step_and_how_far_the_window_goes() {
+    fn the_update_period_and_the_maximum_window_are_parameters() {
         let config = json!({ "alpha": 4, "period": "3 ms", "max_window": 13, "initial_window": 8 });
         let steps = windows(&mut *fast(&config), &[100; 7]);
         assert_eq!(steps, [10.0, 10.0, 10.0, 13.0, 13.0, 13.0, 13.0]);
     }
 
     #[test]
-    fn losses_halve_and_time_outs_leave_a_packet() {
+    fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = fast(&json!({ "initial_window": 20 }));
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(19_200), lost: Bytes::ZERO, sign };
-        flow.on_loss(&loss(CongestionSignal::Gap));
+        let loss =
+            |signal| Loss { now: Time::ZERO, flight: Bytes(19_200), lost: Bytes::ZERO, signal };
+        flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_eq!(flow.allowance().window, Bytes(9_600));
         flow.on_loss(&loss(CongestionSignal::Timeout));
         assert_eq!(flow.allowance().window, Bytes(960));
     }
 
     #[test]
-    fn segments_pace_the_same_window_over_a_round_trip() {
-        // A segment is ten packets of 1000 B on the wire, and starts at half of 1 Gb/s; 100 us and a
-        // packet's 8 us are 6.25 packets at that rate.
+    fn segments_pace_the_window_over_one_rtt() {
+        // A segment is ten packets of 1000 B on the link, and starts at half of 1 Gb/s; in 100 us and a
+        // packet's 8 us there are 6.25 packets at that rate.
         let segments = json!({ "size": "9600 B" });
         let config = Config::read(&json!({ "alpha": 5, "segments": segments })).unwrap();
-        let mut flow = config.controller(&Path { others: 1, ..path() });
+        let mut flow = config.controller(&Path { other_flows: 1, ..path() });
         let mut rate = |rtt_us: u64| {
             let rtt = Duration::from_micros(rtt_us + 8);
             flow.on_ack(&Ack { bytes: Bytes(9_600), rtt, ..ack(10, 10) });
@@ -348,7 +351,7 @@ mod tests {
         assert!((rate(100) - 500.0).abs() < 1e-9);
         let window = 6.25 + 0.5 * (5.0 - 6.25 / 5.0);
         assert!((rate(125) - window * 8_000.0 / 125.0).abs() < 1e-9);
-        assert!((rate(250) - window * 8_000.0 / 250.0).abs() < 1e-9, "one step in two round trips");
-        assert_eq!(config.mechanism(&path().format).ack_every, 10);
+        assert!((rate(250) - window * 8_000.0 / 250.0).abs() < 1e-9, "one update in two RTTs");
+        assert_eq!(config.mechanism(&path().format).acks.every, 10);
     }
 }

@@ -1,29 +1,29 @@
-//! HighSpeed TCP: the larger the window, the faster it grows and the less it is cut (RFC 3649).
+//! HighSpeed TCP: a faster increase and a smaller decrease at larger windows (RFC 3649).
 
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, defaults, positive, positive_fraction};
 use crate::model::packet::Format;
-use crate::transport::blocks::tcp::window::{self, Law, Window};
+use crate::transport::blocks::tcp::window::{self, Window, WindowLaw};
 
 crate::choices! {
-    /// Where the increase comes from.
+    /// Source of the increase a(w).
     pub enum Increase {
-        /// RFC 3649 §5 with its rounded response, a loss rate of 0.078 / w^1.2; for the default
-        /// parameters.
+        /// RFC 3649 §5 with the rounded response function, a loss rate of 0.078 / w^1.2; for the
+        /// default parameters.
         Formula = "formula",
         /// RFC 3649 Appendix B: the formula in whole packets.
         Table = "table",
-        /// RFC 3649 §5 with the exact response through the two given points; up to 2.5 % more than the
-        /// formula where both are defined.
+        /// RFC 3649 §5 with the exact response function through the two points; up to 2.5 % more
+        /// than `formula` where both are defined.
         Interpolated = "interpolated",
     }
 }
 
 crate::parameters! {
-    /// HighSpeed TCP: as TCP up to a window of 38 packets; above, the increase grows and the decrease
-    /// shrinks with the window (RFC 3649).
+    /// HighSpeed TCP: TCP up to a window of 38 packets; above, the increase per RTT grows and the
+    /// decrease shrinks with the window (RFC 3649).
     pub struct Config {
-        /// Window up to which it behaves as TCP, in packets (RFC 3649 §5: 38).
+        /// Window, in packets, up to which the flow behaves as TCP (RFC 3649 §5: 38).
         pub low_window: f64 = 38.0, where positive;
         /// Loss rate at which the window is `low_window` (RFC 3649 §5: 0.001; ns-2: 0.00104); only for
         /// the interpolated increase.
@@ -33,15 +33,15 @@ crate::parameters! {
         /// Loss rate at which the window is `high_window` (RFC 3649 §5: 1e-7); only for the interpolated
         /// increase.
         pub high_loss: f64 = 1e-7, where positive_fraction;
-        /// Share of the window that a loss takes at `high_window` (RFC 3649 §5: 0.1).
+        /// Fraction by which a loss reduces a window of `high_window` (RFC 3649 §5: 0.1).
         pub high_decrease: f64 = 0.1, where positive_fraction;
-        /// Where the increase comes from.
+        /// Source of the increase a(w).
         pub increase: Increase = Increase::Formula;
-        /// How the window begins and is bounded.
+        /// Initial congestion window, slow start and maximum window.
         pub window: Window = defaults();
-        /// Whether routers may mark instead of dropping (RFC 3168).
+        /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
         pub ecn: bool = false;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
     check |config: &Config| {
@@ -67,7 +67,7 @@ impl Transport for Config {
     }
 }
 
-/// The windows up to which RFC 3649 Appendix B grows by 1, 2, 3 … packets a round trip.
+/// Windows up to which the increase is 1, 2, 3 … packets per RTT (RFC 3649 Appendix B).
 const TABLE: [u32; 73] = [
     38, 118, 221, 347, 495, 663, 851, 1058, 1284, 1529, 1793, 2076, 2378, 2699, 3039, 3399, 3778,
     4177, 4596, 5036, 5497, 5979, 6483, 7009, 7558, 8130, 8726, 9346, 9991, 10661, 11358, 12082,
@@ -81,7 +81,7 @@ struct HighSpeed {
     low_window: f64,
     low_loss: f64,
     increase: Increase,
-    /// Slope of the decrease over the logarithm of the window.
+    /// Slope of b(w) over the logarithm of the window.
     decrease_slope: f64,
     /// Exponent of the loss rate over the window.
     exponent: f64,
@@ -99,37 +99,37 @@ impl HighSpeed {
         }
     }
 
-    /// b(w): the share of the window that a loss takes.
-    fn taken(&self, above: f64) -> f64 {
-        (0.5 + self.decrease_slope * above).max(0.0)
+    /// b(w), the fraction by which a loss reduces the window; `log_ratio` is ln(w / `low_window`).
+    fn decrease_factor(&self, log_ratio: f64) -> f64 {
+        (0.5 + self.decrease_slope * log_ratio).max(0.0)
     }
 
-    /// a(w): packets a round trip.
-    fn given(&self, window: f64) -> f64 {
-        if window <= self.low_window {
+    /// a(w), the increase in packets per RTT.
+    fn increase_per_rtt(&self, cwnd: f64) -> f64 {
+        if cwnd <= self.low_window {
             return 1.0;
         }
-        let above = (window / self.low_window).ln();
+        let log_ratio = (cwnd / self.low_window).ln();
         let loss = match self.increase {
             Increase::Table => {
-                return 1.0 + TABLE.partition_point(|top| f64::from(*top) < window) as f64;
+                return 1.0 + TABLE.partition_point(|top| f64::from(*top) < cwnd) as f64;
             }
-            Increase::Formula => 0.078 / window.powf(1.2),
-            Increase::Interpolated => self.low_loss * (self.exponent * above).exp(),
+            Increase::Formula => 0.078 / cwnd.powf(1.2),
+            Increase::Interpolated => self.low_loss * (self.exponent * log_ratio).exp(),
         };
-        let taken = self.taken(above);
-        (window * window * loss * 2.0 * taken / (2.0 - taken)).max(1.0)
+        let factor = self.decrease_factor(log_ratio);
+        (cwnd * cwnd * loss * 2.0 * factor / (2.0 - factor)).max(1.0)
     }
 }
 
-impl Law for HighSpeed {
-    fn increase(&mut self, window: f64, acked: f64, _ack: &Ack) -> f64 {
-        window + self.given(window) * acked / window
+impl WindowLaw for HighSpeed {
+    fn increase(&mut self, cwnd: f64, acked: f64, _ack: &Ack) -> f64 {
+        cwnd + self.increase_per_rtt(cwnd) * acked / cwnd
     }
 
-    fn decrease(&mut self, window: f64, _loss: &Loss) -> f64 {
-        let above = (window / self.low_window).ln().max(0.0);
-        (1.0 - self.taken(above)) * window
+    fn decrease(&mut self, cwnd: f64, _loss: &Loss) -> f64 {
+        let log_ratio = (cwnd / self.low_window).ln().max(0.0);
+        (1.0 - self.decrease_factor(log_ratio)) * cwnd
     }
 }
 
@@ -141,20 +141,22 @@ mod tests {
     fn the_formula_agrees_with_the_table_of_the_rfc() {
         let law = HighSpeed::new(&defaults());
         for (packets, top) in (1..).zip(TABLE) {
-            let given = law.given(f64::from(top));
-            assert!((given / f64::from(packets) - 1.0).abs() < 0.005, "{given} at {top}");
+            let increase = law.increase_per_rtt(f64::from(top));
+            assert!((increase / f64::from(packets) - 1.0).abs() < 0.005, "{increase} at {top}");
         }
         // RFC 3649 Appendix B.
-        for (window, taken) in [(38, 0.50), (118, 0.44), (851, 0.34), (5036, 0.25), (84035, 0.10)] {
-            let above = (f64::from(window) / 38.0).ln();
-            assert!((law.taken(above) - taken).abs() < 0.006, "at {window}");
+        for (window, factor) in [(38, 0.50), (118, 0.44), (851, 0.34), (5036, 0.25), (84035, 0.10)]
+        {
+            let log_ratio = (f64::from(window) / 38.0).ln();
+            assert!((law.decrease_factor(log_ratio) - factor).abs() < 0.006, "at {window}");
         }
     }
 
     #[test]
-    fn the_table_gives_whole_packets() {
+    fn the_table_increases_by_whole_packets() {
         let law = HighSpeed { increase: Increase::Table, ..HighSpeed::new(&defaults()) };
-        let given = [10.0, 38.0, 39.0, 118.0, 119.0, 84_035.0].map(|window| law.given(window));
-        assert_eq!(given.map(|packets| packets as u32), [1, 1, 2, 2, 3, 71]);
+        let increase =
+            [10.0, 38.0, 39.0, 118.0, 119.0, 84_035.0].map(|window| law.increase_per_rtt(window));
+        assert_eq!(increase.map(|packets| packets as u32), [1, 1, 2, 2, 3, 71]);
     }
 }

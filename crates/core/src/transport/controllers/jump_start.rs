@@ -1,30 +1,29 @@
-//! `JumpStart`: all that waits to be sent, evenly over the first round trip, then TCP.
+//! Jump Start: sends all waiting data evenly over the first RTT, then continues as TCP ([jumpstart07]).
 //!
-//! Source: [jumpstart07]. There is no slow start: as many packets as there are, or as the receiver takes,
-//! follow one another evenly in the round trip after the handshake. Losses are repaired as TCP does, and
-//! what the window is then counts only what came through.
+//! There is no slow start: the packets that are waiting, up to the receiver's window, are paced over the RTT
+//! after the handshake. Loss recovery is TCP's. The window after losses counts only the packets that arrived.
 
 use super::tcp::Reno;
 use super::{Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{Problem, defaults};
 use crate::model::packet::Format;
-use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, PacedStart, Size};
+use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, FlightSize, PacedStart};
 use crate::transport::blocks::tcp::window::Window;
 
 crate::parameters! {
-    /// `JumpStart`: sends all that waits, up to the receiver's window, evenly over the first round trip,
-    /// and goes on as TCP does ([jumpstart07]).
+    /// Jump Start: paces all waiting data, up to the receiver's window, over the first RTT, and then
+    /// continues as TCP ([jumpstart07]).
     pub struct Config {
-        /// How the window is bounded, and how it begins where the SYN was lost.
+        /// Maximum window, and initial window after a lost SYN.
         pub window: Window = defaults();
-        /// Whether routers may mark instead of dropping (RFC 3168).
+        /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
         pub ecn: bool = false;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
     check |config| {
         if !config.reliability.handshake {
-            let message = "must be true: the SYN gives the round-trip time";
+            let message = "must be true: the SYN measures the RTT";
             return Err(Problem::new("reliability.handshake", message));
         }
         Ok(())
@@ -34,8 +33,8 @@ crate::parameters! {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let waiting = path.size.map_or(f64::INFINITY, |size| path.format.packets(size) as f64);
-        let taken = self.reliability.receive_window.map_or(f64::INFINITY, f64::from);
-        let size = Size::Packets(waiting.min(taken));
+        let receive_window = self.reliability.receive_window.map_or(f64::INFINITY, f64::from);
+        let size = FlightSize::Packets(waiting.min(receive_window));
         let flight = PacedStart { size, after_loss: AfterLoss::HalfOfArrived };
         paced_start::controller(&self.window, Reno, flight, path)
     }

@@ -1,10 +1,4 @@
-//! Transports: a congestion controller each, over one sender and one receiver that all of them
-//! share.
-
-use crate::base::units::{Bytes, Rate};
-use crate::model::packet::Format;
-use crate::queueing::disciplines;
-use crate::router;
+//! The transports, one file each: a congestion controller with its parameters.
 
 pub mod bbr;
 pub mod bbr3;
@@ -35,13 +29,15 @@ pub mod timely;
 pub mod vegas;
 pub mod xcp;
 
+use crate::transport::unlimited;
 pub use crate::transport::{
-    Ack, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Feedback, Loss,
-    Mechanism, Opened, OutgoingPacket, Path, Recovery, Reliability, TrainPacket, Unasked,
+    Ack, AckPolicy, Allowance, CachedPathState, CongestionSignal, Controller, ExternalStack, Loss,
+    MarkFeedback, Mechanism, NullController, Opened, OutgoingPacket, PacingPolicy, Path,
+    Priorities, Recovery, Reliability, Signalling, TrainPacket, Transport,
 };
 
 crate::family! {
-    /// Every transport, by the name a scenario gives it.
+    /// The transports, by their names in scenarios.
     pub enum Config as dyn Transport {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
         high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quic, quick_start,
@@ -50,89 +46,9 @@ crate::family! {
 }
 
 impl Config {
-    /// The names of the transports that are whole by themselves: Python's are so with a class that a
-    /// scenario names, and QUIC with a library.
+    /// Returns the names of the transports that need no external code: all but Python controllers and
+    /// QUIC.
     pub fn built_in() -> impl Iterator<Item = &'static str> {
         Self::NAMES.iter().copied().filter(|name| !["python", "quic"].contains(name))
     }
-}
-
-/// A kind of transport.
-pub trait Transport {
-    /// The controller of a flow that starts on `path`.
-    fn controller(&self, path: &Path) -> Box<dyn Controller>;
-
-    /// How its sender and receiver work.
-    fn mechanism(&self, format: &Format) -> Mechanism;
-
-    /// The queue at switches that it was designed for; a scenario may choose another.
-    fn queue(&self) -> disciplines::Config {
-        unlimited()
-    }
-
-    /// The controller that it needs at every port, if it needs one.
-    fn router(&self) -> Option<router::Config> {
-        None
-    }
-
-    /// What priorities its packets have.
-    fn priorities(&self) -> Priorities {
-        Priorities::Classes(1)
-    }
-
-    /// What a user should know of these parameters on a network whose slowest link has this rate,
-    /// although they are allowed.
-    fn warning(&self, _slowest: Rate, _format: &Format) -> Option<String> {
-        None
-    }
-
-    /// Whether it has no purpose without deadlines.
-    fn needs_deadlines(&self) -> bool {
-        false
-    }
-
-    /// Whether all packets of a flow must take one path, and what answers them the same path back.
-    fn needs_one_path(&self) -> bool {
-        false
-    }
-
-    /// How large the segments are that it sends and measures as one; none if it knows only packets.
-    fn segment(&self) -> Option<Bytes> {
-        None
-    }
-
-    /// How large a full packet must be on the wire.
-    fn least_packet(&self) -> Bytes {
-        Bytes::ZERO
-    }
-
-    /// Whether a stack from elsewhere sends and receives in place of the sender and the receiver that others
-    /// share.
-    fn has_own_stack(&self) -> bool {
-        false
-    }
-
-    /// That stack, if it is there.
-    fn stack(&self) -> Option<&dyn ExternalStack> {
-        None
-    }
-
-    /// The queue at hosts' own ports; a scenario may choose another.
-    fn host_queue(&self) -> disciplines::Config {
-        unlimited()
-    }
-}
-
-/// First in, first out, whatever comes.
-fn unlimited() -> disciplines::Config {
-    disciplines::Config::drop_tail(disciplines::drop_tail::Config { capacity: None })
-}
-
-/// What priorities a transport's packets have; 0 goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priorities {
-    /// So many, counted from 0.
-    Classes(u32),
-    /// Any number.
-    Numbers,
 }

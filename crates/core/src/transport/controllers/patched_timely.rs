@@ -1,11 +1,11 @@
-//! Patched TIMELY: the gradient says which way, the distance from a reference says how far.
+//! Patched TIMELY: TIMELY with a fixed point, by feedback of the queueing delay besides its gradient
+//! ([ecndelay16]).
 //!
-//! Source: [ecndelay16]. TIMELY feeds back only the gradient, so any split of the link between
-//! flows is an equilibrium; the patch adds the absolute queueing delay, and with it one fixed
-//! point:
+//! TIMELY feeds back only the gradient, so any division of the link between flows is an equilibrium. The
+//! patch adds the absolute queueing delay, and with it one fixed point:
 //! `q* = C T_low + N delta T_low / beta`.
 
-use super::timely::{Completion, Engine, Segments, check_thresholds};
+use super::timely::{SegmentRate, SegmentSample, Segments, check_thresholds};
 use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::{defaults, positive, positive_fraction};
 use crate::base::units::{Bytes, Duration, Rate};
@@ -14,88 +14,88 @@ use crate::model::packet::Format;
 crate::parameters! {
     /// Patched TIMELY: TIMELY with a fixed point, by feedback of the absolute delay ([ecndelay16]).
     pub struct Config {
-        /// Weight of the newest difference in the moving average of round-trip differences
-        /// ([ecndelay16]: 0.875).
+        /// Weight of the newest difference in the moving average of RTT differences ([ecndelay16]:
+        /// 0.875).
         pub ewma_weight: f64 = 0.875, where positive_fraction;
-        /// beta, how strongly the distance from the reference cuts the rate ([ecndelay16]: 0.008).
+        /// beta, the decrease factor for the distance from the reference ([ecndelay16]: 0.008).
         pub beta: f64 = 0.008, where positive_fraction;
-        /// delta, the additive increase of a step ([ecndelay16]: 10 Mb/s).
+        /// delta, the additive increase per segment ([ecndelay16]: 10 Mb/s).
         pub delta: Rate = Rate::from_mbps(10), where positive;
-        /// Below this the rate only rises; also the reference ([ecndelay16]: 50 us).
+        /// `T_low`: the rate only rises below this RTT, which is also the reference ([ecndelay16]:
+        /// 50 us).
         pub t_low: Duration = Duration::from_micros(50), where positive;
-        /// Above this the rate only falls ([ecndelay16]: 500 us).
+        /// `T_high`: the rate only falls above this RTT ([ecndelay16]: 500 us).
         pub t_high: Duration = Duration::from_micros(500), where positive;
-        /// The round-trip time that normalises the gradient ([ecndelay16]: 20 us).
+        /// Minimum RTT, which normalises the gradient ([ecndelay16]: 20 us).
         pub min_rtt: Duration = Duration::from_micros(20), where positive;
         /// Segments and their pacing.
         pub segments: Segments = defaults();
-        /// How data is made reliable.
-        pub reliability: Reliability = Reliability::patient();
+        /// Loss recovery and retransmission timeouts.
+        pub reliability: Reliability = Reliability::with_long_rto();
     }
     check |timely| check_thresholds(timely.t_low, timely.t_high)
 }
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let engine = Engine::new(&self.segments, self.ewma_weight, self.min_rtt, path);
-        Box::new(PatchedTimely { config: self.clone(), engine })
+        let control = SegmentRate::new(&self.segments, self.ewma_weight, self.min_rtt, path);
+        Box::new(PatchedTimely { config: self.clone(), control })
     }
 
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }
 
-    fn segment(&self) -> Option<Bytes> {
+    fn segment_size(&self) -> Option<Bytes> {
         Some(self.segments.size)
     }
 }
 
-/// The state of one flow.
+/// State of one flow.
 struct PatchedTimely {
     config: Config,
-    engine: Engine,
+    control: SegmentRate,
 }
 
-/// The weight of the decrease: 0 for a clearly falling delay, 1 for a clearly rising one
-/// ([ecndelay16]).
+/// Weight of the decrease: 0 for a clearly falling RTT, 1 for a clearly rising RTT ([ecndelay16]).
 fn weight(gradient: f64) -> f64 {
     (2.0 * gradient + 0.5).clamp(0.0, 1.0)
 }
 
 impl Controller for PatchedTimely {
     fn on_ack(&mut self, ack: &Ack) {
-        let Some(Completion { rtt, gradient }) = self.engine.complete(ack) else { return };
+        let Some(SegmentSample { rtt, gradient }) = self.control.on_ack(ack) else { return };
         let Config { beta, delta, .. } = self.config;
         let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
-        let (rate, delta) = (self.engine.rate, delta.bps());
-        let wanted = if rtt < t_low {
+        let (rate, delta) = (self.control.rate, delta.bps());
+        let new_rate = if rtt < t_low {
             rate + delta
         } else if rtt > t_high {
             rate * (1.0 - beta * (1.0 - t_high / rtt))
         } else {
-            // [ecndelay16], the patch.
+            // The patch of [ecndelay16].
             let (weight, error) = (weight(gradient), (rtt - t_low) / t_low);
             delta * (1.0 - weight) + rate * (1.0 - beta * weight * error)
         };
-        self.engine.set_rate(wanted);
+        self.control.set_rate(new_rate);
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.engine.rate)
+        Allowance::rate(self.control.rate)
     }
 
-    fn memo(&self) -> Option<CachedPathState> {
-        self.engine.memo()
+    fn cached_state(&self) -> Option<CachedPathState> {
+        self.control.cached_state()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.engine.gauges()
+        self.control.gauges()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::float_cmp, reason = "the law gives exactly these numbers")]
+    #![expect(clippy::float_cmp, reason = "the formulas give exactly these numbers")]
 
     use super::*;
     use crate::base::schema::Parameter;
@@ -118,7 +118,7 @@ mod tests {
         path.line_rate = Rate::from_gbps(10);
         path.initial_rate = Some(Rate::from_gbps(5));
         let mut flow = config.controller(&path);
-        // At half the line rate it takes twice the distance.
+        // At half the line rate the fixed point is at twice the distance.
         assert_eq!(rates(&mut *flow, &[62.5]), [5000.0]);
         assert_eq!(rates(&mut *flow, &[40.0]), [5010.0]);
     }

@@ -1,12 +1,13 @@
-//! pFabric's host: sends at line rate, and lets the network choose what to drop.
+//! pFabric (host): sends at line rate, and leaves scheduling and drops to priority queues ([pfabric13]
+//! §4.3 and §5.4.3).
 //!
-//! Sources: [pfabric13] §4.3 and §5.4.3; where the paper is silent, its authors' ns-2 module. A window of
-//! about the bandwidth-delay product, slow start after a loss, a fixed and short time-out as the only sign
-//! of loss, and probes instead of data after several time-outs in a row.
+//! Where the paper is silent: its authors' ns-2 module. The window is about the bandwidth-delay product, with
+//! slow start after a loss. A fixed short timeout is the only loss detection. After several consecutive
+//! timeouts probes are sent instead of data.
 
 use super::{
     Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Reliability,
-    Transport,
+    Signalling, Transport,
 };
 use crate::base::schema::{Problem, positive, positive_if_given};
 use crate::base::units::{Bytes, Duration, Rate, Time};
@@ -14,48 +15,47 @@ use crate::model::packet::{Format, Header, Kind};
 use crate::queueing::disciplines;
 
 crate::choices! {
-    /// What a data packet's priority is; the smaller goes first ([pfabric13] §5.4.3).
+    /// Priority of a data packet; the smallest number is served first ([pfabric13] §5.4.3).
     pub enum Priority {
-        /// Payload that the receiver is not known to have when the packet is sent.
+        /// Payload of the flow not yet acknowledged when the packet is sent.
         RemainingSize = "remaining_size",
         /// Payload of the whole flow.
         Size = "size",
-        /// Payload of the flow before this packet: needs no knowledge of sizes.
+        /// Payload of the flow before this packet; does not need flow sizes.
         BytesSent = "bytes_sent",
     }
 }
 
 crate::choices! {
-    /// What becomes of deadlines.
+    /// Use of deadlines.
     pub enum Deadlines {
-        /// Nothing.
+        /// Deadlines are ignored.
         Ignored = "ignored",
-        /// Flows with a deadline go before all others, the earliest first, as long as they can meet it
-        /// (pFabric-EDF).
+        /// Flows with a deadline are served before all others, the earliest deadline first, as long as
+        /// they can meet it (pFabric-EDF).
         First = "first",
     }
 }
 
 crate::parameters! {
     /// pFabric: starts at line rate and leaves scheduling to queues that serve and drop by priority
-    /// ([pfabric13]). The defaults are for its fabric, of 12 packets a round trip.
+    /// ([pfabric13]). The defaults are for its fabric, with 12 packets per RTT.
     pub struct Config {
-        /// What a data packet's priority is.
+        /// Priority of a data packet.
         pub priority: Priority = Priority::RemainingSize;
-        /// Packets at which one class of priority ends and the next begins, ascending; none leaves
-        /// priorities as they are.
+        /// Thresholds between priority classes, in packets, ascending; empty: no classes, exact
+        /// priorities.
         pub thresholds: Vec<u64> = Vec::new();
-        /// What becomes of deadlines.
+        /// Use of deadlines.
         pub deadlines: Deadlines = Deadlines::Ignored;
         /// Initial window, in packets (authors' scripts: the bandwidth-delay product, 12).
         pub initial_window: u32 = 12, where positive;
-        /// Most that the window may be, in packets (authors' scripts: the queue's size less one); none for
-        /// no bound.
+        /// Maximum window, in packets (authors' scripts: the queue's size less one; none: unlimited).
         pub max_window: Option<u32> = Some(23), where positive_if_given;
-        /// After so many time-outs in a row probes are sent instead of data, until one is answered; none
-        /// for never (authors' scripts: 5).
+        /// Number of consecutive timeouts after which probes are sent instead of data, until a probe is
+        /// answered (none: never; authors' scripts: 5).
         pub probe_after: Option<u32> = Some(5), where positive_if_given;
-        /// How data is made reliable: by a time-out of three round trips with a full buffer
+        /// Loss recovery and retransmission timeouts: a fixed timeout of three RTTs with a full buffer
         /// ([pfabric13] §5.4.3).
         pub reliability: Reliability = Reliability {
             duplicate_acks: None,
@@ -68,7 +68,7 @@ crate::parameters! {
             return Err(Problem::new("thresholds", "must ascend"));
         }
         if config.deadlines == Deadlines::First && !config.thresholds.is_empty() {
-            let message = "must be left out if deadlines go first: those have no classes";
+            let message = "must be empty if deadlines is first, which has no classes";
             return Err(Problem::new("thresholds", message));
         }
         Ok(())
@@ -77,15 +77,15 @@ crate::parameters! {
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let round_trips = path.base_rtt * 3;
+        let default_timeout = path.base_rtt * 3;
         Box::new(PFabric {
             config: self.clone(),
             payload: path.format.payload,
             line_rate: path.line_rate,
             size: path.size,
             deadline: path.deadline,
-            probe_interval: self.reliability.fixed_rto.unwrap_or(round_trips),
-            most: self.max_window.map_or(f64::INFINITY, f64::from),
+            probe_interval: self.reliability.fixed_rto.unwrap_or(default_timeout),
+            max_window: self.max_window.map_or(f64::INFINITY, f64::from),
             window: f64::from(self.initial_window),
             ssthresh: f64::INFINITY,
             timeouts: 0,
@@ -93,7 +93,7 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { has_header: true, ..Mechanism::plain(&self.reliability) }
+        Mechanism { signalling: Signalling::Header, ..Mechanism::plain(&self.reliability) }
     }
 
     fn queue(&self) -> disciplines::Config {
@@ -115,11 +115,11 @@ impl Transport for Config {
         let rto = self.reliability.fixed_rto?;
         let packets = self.max_window.unwrap_or(self.initial_window);
         let packet = format.payload + format.header;
-        let takes = slowest.transmit(Bytes(u64::from(packets) * packet.0));
-        (takes > rto).then(|| {
+        let drain_time = slowest.transmit(Bytes(u64::from(packets) * packet.0));
+        (drain_time > rto).then(|| {
             format!(
-                "transport: a window of {packets} packets takes {takes} on the slowest link, longer than \
-                 the time-out of {rto}: what only waits is sent again, and may crowd out the rest"
+                "transport: a window of {packets} packets takes {drain_time} on the slowest link, longer \
+                 than the timeout of {rto}: queued packets are retransmitted, and may displace other data"
             )
         })
     }
@@ -129,13 +129,13 @@ impl Transport for Config {
     }
 }
 
-/// Added to the priority of a flow that has no deadline, where some have.
+/// Added to the priority of a flow without a deadline, if other flows have deadlines.
 const AFTER_DEADLINES: u64 = 1 << 62;
 
-/// The priority of a packet whose deadline cannot be met any more (authors' module).
-const HOPELESS: u64 = AFTER_DEADLINES + (1 << 30);
+/// Priority of a packet whose deadline can no longer be met (authors' module).
+const INFEASIBLE: u64 = AFTER_DEADLINES + (1 << 30);
 
-/// The state of one flow; windows in packets.
+/// State of one flow; windows in packets.
 struct PFabric {
     config: Config,
     payload: Bytes,
@@ -143,16 +143,16 @@ struct PFabric {
     size: Option<Bytes>,
     deadline: Time,
     probe_interval: Duration,
-    most: f64,
+    max_window: f64,
     window: f64,
     ssthresh: f64,
-    /// Time-outs since the last ACK.
+    /// Timeouts since the last ACK.
     timeouts: u32,
 }
 
 impl PFabric {
     fn is_probing(&self) -> bool {
-        self.config.probe_after.is_some_and(|most| self.timeouts >= most)
+        self.config.probe_after.is_some_and(|limit| self.timeouts >= limit)
     }
 
     fn priority(&self, leaving: &OutgoingPacket) -> u64 {
@@ -172,12 +172,12 @@ impl PFabric {
                 AFTER_DEADLINES + number.0.min(AFTER_DEADLINES)
             }
             Deadlines::First => {
-                // What is in flight needs no more time.
+                // Data in flight needs no more time.
                 let size = self.size.unwrap_or(Bytes(u64::MAX));
                 let unsent = Bytes(size.0 - leaving.offset.0).min(leaving.remaining);
                 let ends = leaving.now + self.line_rate.transmit(unsent);
                 let microsecond = Duration::from_micros(1).0;
-                if ends > self.deadline { HOPELESS } else { self.deadline.0 / microsecond }
+                if ends > self.deadline { INFEASIBLE } else { self.deadline.0 / microsecond }
             }
         }
     }
@@ -186,13 +186,13 @@ impl PFabric {
 impl Controller for PFabric {
     fn on_ack(&mut self, ack: &Ack) {
         if self.is_probing() {
-            // [pfabric13] §4.3: an answer to a probe begins slow start anew.
+            // [pfabric13] §4.3: the answer to a probe restarts slow start.
             self.ssthresh = f64::INFINITY;
         }
         self.timeouts = 0;
         if ack.advanced > 0 {
             self.window += if self.window < self.ssthresh { 1.0 } else { 1.0 / self.window };
-            self.window = self.window.min(self.most);
+            self.window = self.window.min(self.max_window);
         }
     }
 
@@ -211,9 +211,9 @@ impl Controller for PFabric {
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {
-        // A probe stands for the data of its flow: in the authors' module it is data of one byte. With the
-        // best priority of all it would be answered however starved its flow is; and the queue, which serves
-        // the best flow's earliest packet first, would let all that waits of that flow go before the others.
+        // A probe stands for the data of its flow: in the authors' module it is one byte of data. With the
+        // highest priority it would be answered although its flow is starved; and the queue, which serves
+        // the earliest packet of the best flow, would serve all queued packets of that flow first.
         if matches!(leaving.kind, Kind::Data | Kind::Probe) {
             Header::Priority(self.priority(leaving))
         } else {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::base::schema::Parameter;
     use crate::transport::controllers::CongestionSignal;
-    use crate::transport::fixture::{ACK, LEAVING};
+    use crate::transport::fixture::{ACK, OUTGOING};
     use serde_json::json;
 
     const FORMAT: Format =
@@ -244,13 +244,13 @@ mod tests {
         Config::read(config).unwrap().controller(&path)
     }
 
-    fn said(flow: &dyn Controller, now: Duration, remaining: u64, offset: u64) -> Header {
+    fn header(flow: &dyn Controller, now: Duration, remaining: u64, offset: u64) -> Header {
         let (now, remaining, offset) = (Time::ZERO + now, Bytes(remaining), Bytes(offset));
-        flow.header(&OutgoingPacket { now, remaining, offset, ..LEAVING })
+        flow.header(&OutgoingPacket { now, remaining, offset, ..OUTGOING })
     }
 
     #[test]
-    fn a_time_out_shorter_than_its_window_is_warned_of() {
+    fn a_timeout_shorter_than_the_window_gives_a_warning() {
         let config = Config::read(&json!({})).unwrap();
         assert_eq!(config.warning(Rate::from_gbps(10), &FORMAT), None);
         let warning = config.warning(Rate::from_gbps(1), &FORMAT).unwrap();
@@ -261,53 +261,53 @@ mod tests {
     }
 
     #[test]
-    fn priorities_are_what_is_left_what_there_is_or_what_was_sent() {
+    fn priorities_are_remaining_size_size_or_bytes_sent() {
         for (priority, expected) in
             [("remaining_size", 14_600), ("size", 146_000), ("bytes_sent", 29_200)]
         {
             let flow = flow(&json!({ "priority": priority }));
-            let said = said(&*flow, Duration::ZERO, 14_600, 29_200);
-            assert_eq!(said, Header::Priority(expected), "{priority}");
+            let header = header(&*flow, Duration::ZERO, 14_600, 29_200);
+            assert_eq!(header, Header::Priority(expected), "{priority}");
         }
     }
 
     #[test]
     fn a_probe_has_the_priority_of_its_flows_data() {
         let flow = flow(&json!({}));
-        let said =
-            |kind| flow.header(&OutgoingPacket { kind, remaining: Bytes(14_600), ..LEAVING });
-        assert_eq!(said(Kind::Probe), said(Kind::Data));
-        assert_eq!(said(Kind::Syn), Header::NONE);
+        let header =
+            |kind| flow.header(&OutgoingPacket { kind, remaining: Bytes(14_600), ..OUTGOING });
+        assert_eq!(header(Kind::Probe), header(Kind::Data));
+        assert_eq!(header(Kind::Syn), Header::NONE);
     }
 
     #[test]
     fn a_class_ends_with_its_threshold() {
         let flow = flow(&json!({ "thresholds": [1, 10] }));
         for (packets, class) in [(1, 0), (2, 1), (10, 1), (11, 2)] {
-            let said = said(&*flow, Duration::ZERO, packets * 1460, 0);
-            assert_eq!(said, Header::Priority(class), "{packets} packets");
+            let header = header(&*flow, Duration::ZERO, packets * 1460, 0);
+            assert_eq!(header, Header::Priority(class), "{packets} packets");
         }
     }
 
     #[test]
-    fn deadlines_go_first_while_they_can_be_met() {
+    fn flows_with_deadlines_come_first_while_they_can_meet_them() {
         let flow = flow(&json!({ "deadlines": "first" }));
         // 100 us of data, with 500 us and with 90 us to go; then 90 us of it, the rest being in flight.
-        let early = said(&*flow, Duration::ZERO, 125_000, 21_000);
-        let late = said(&*flow, Duration::from_micros(410), 125_000, 21_000);
-        let in_flight = said(&*flow, Duration::from_micros(410), 125_000, 33_500);
-        let (in_time, hopeless) = (Header::Priority(500), Header::Priority(HOPELESS));
-        assert_eq!([early, late, in_flight], [in_time, hopeless, in_time]);
+        let early = header(&*flow, Duration::ZERO, 125_000, 21_000);
+        let late = header(&*flow, Duration::from_micros(410), 125_000, 21_000);
+        let in_flight = header(&*flow, Duration::from_micros(410), 125_000, 33_500);
+        let (in_time, infeasible) = (Header::Priority(500), Header::Priority(INFEASIBLE));
+        assert_eq!([early, late, in_flight], [in_time, infeasible, in_time]);
     }
 
     #[test]
-    fn a_time_out_begins_again_with_one_packet_and_five_with_probes() {
+    fn a_timeout_restarts_slow_start_and_five_timeouts_start_probing() {
         let mut flow = flow(&json!({}));
         let loss = Loss {
             now: Time::ZERO,
             flight: Bytes(14_600),
             lost: Bytes::ZERO,
-            sign: CongestionSignal::Timeout,
+            signal: CongestionSignal::Timeout,
         };
         let window = |flow: &dyn Controller| flow.allowance().window.0 / 1460;
         (0..3).for_each(|_| flow.on_ack(&ACK));
@@ -320,8 +320,8 @@ mod tests {
         let Allowance { rate, probe, .. } = flow.allowance();
         assert_eq!((rate, probe), (Some(Rate(0)), Some(Duration::from_micros(45))));
         flow.on_ack(&Ack { advanced: 0, ..ACK });
-        assert_eq!((flow.allowance().rate, window(&*flow)), (None, 1), "any answer ends it");
+        assert_eq!((flow.allowance().rate, window(&*flow)), (None, 1), "any answer ends probing");
         (0..10).for_each(|_| flow.on_ack(&ACK));
-        assert_eq!(window(&*flow), 11, "and begins slow start");
+        assert_eq!(window(&*flow), 11, "slow start restarts");
     }
 }

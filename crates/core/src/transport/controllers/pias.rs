@@ -1,13 +1,13 @@
-//! PIAS: without knowing how long a flow is, it goes behind all shorter ones as it grows.
+//! PIAS: DCTCP with priorities that fall as a flow sends more, without knowledge of flow sizes ([pias15]).
 //!
-//! Source: [pias15] and its authors' ns-2 module. Packets are tagged where they are sent, with a priority
-//! that falls as the flow passes one threshold after another; switches serve by priority and mark, and
-//! DCTCP does the rest. As in the module, what counts is the payload of the flow before that of the packet:
-//! a packet that is sent again keeps its priority.
+//! Details follow its authors' ns-2 module. Hosts tag packets with a priority that falls as the flow passes
+//! one threshold after another; switches serve by strict priority and mark. As in the module, the priority
+//! depends on the payload of the flow before the packet: a retransmission keeps its priority.
 
 use super::dctcp::{self, Dctcp};
 use super::{
-    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Transport,
+    Ack, Allowance, Controller, Loss, Mechanism, OutgoingPacket, Path, Priorities, Signalling,
+    Transport,
 };
 use crate::base::schema::defaults;
 use crate::base::units::{Bytes, Time};
@@ -15,18 +15,18 @@ use crate::model::packet::{Format, Header};
 use crate::queueing::disciplines::{self, Capacity, strict_priority};
 
 crate::parameters! {
-    /// PIAS: DCTCP whose packets lose priority as their flow grows, so that short flows pass long ones
-    /// although nobody knows which they are ([pias15]).
+    /// PIAS: DCTCP whose packets lose priority as their flow sends more, so that short flows overtake
+    /// long flows without knowledge of flow sizes ([pias15]).
     pub struct Config {
-        /// A packet has lost one priority for each of these that its flow had passed before it, in packets
-        /// and ascending (authors' script, web search at a load of 0.8).
+        /// Thresholds between priorities, in packets sent by the flow, ascending (authors' script, web
+        /// search at a load of 0.8).
         pub thresholds: Vec<u32> = vec![909, 1329, 1648, 1960, 2143, 2337, 2484],
             where |thresholds| {
                 let is_ascending = thresholds.is_sorted_by(|one, next| one < next);
-                let is_good = is_ascending && thresholds.len() < 64;
-                if is_good { Ok(()) } else { Err("ascending, and at most 63") }
+                let is_valid = is_ascending && thresholds.len() < 64;
+                if is_valid { Ok(()) } else { Err("ascending, and at most 63") }
             };
-        /// The DCTCP beneath.
+        /// Parameters of DCTCP.
         pub dctcp: dctcp::Config = defaults();
     }
 }
@@ -39,10 +39,10 @@ impl Transport for Config {
     }
 
     fn mechanism(&self, format: &Format) -> Mechanism {
-        Mechanism { has_header: true, ..self.dctcp.mechanism(format) }
+        Mechanism { signalling: Signalling::Header, ..self.dctcp.mechanism(format) }
     }
 
-    /// With the authors' K at 10 Gb/s, by port.
+    /// Strict priority with the authors' marking threshold K at 10 Gb/s, per port.
     fn queue(&self) -> disciplines::Config {
         disciplines::Config::strict_priority(strict_priority::Config {
             classes: self.thresholds.len() as u32 + 1,
@@ -102,26 +102,26 @@ impl Controller for Pias {
 mod tests {
     use super::*;
     use crate::base::schema::Parameter;
-    use crate::transport::fixture::{LEAVING, path};
+    use crate::transport::fixture::{OUTGOING, path};
     use serde_json::json;
 
     #[test]
-    fn packets_fall_in_priority_as_their_flow_passes_thresholds() {
+    fn priorities_fall_as_a_flow_passes_thresholds() {
         let config = Config::read(&json!({ "thresholds": [2, 3, 7] })).unwrap();
         assert_eq!(config.priorities(), Priorities::Classes(4));
         assert_eq!(config.queue().priorities(), Some(4));
         let flow = config.controller(&path());
         let priority = |packets: u64| {
             let offset = Bytes(packets * 960);
-            flow.header(&OutgoingPacket { offset, ..LEAVING })
+            flow.header(&OutgoingPacket { offset, ..OUTGOING })
         };
-        let found: Vec<Header> = (0..10).map(priority).collect();
-        // As in the authors' module, the packet that begins at a threshold has not passed it.
-        assert_eq!(found, [0, 0, 0, 1, 2, 2, 2, 2, 3, 3].map(Header::Priority));
+        let headers: Vec<Header> = (0..10).map(priority).collect();
+        // As in the authors' module, a packet that begins at a threshold has not passed it.
+        assert_eq!(headers, [0, 0, 0, 1, 2, 2, 2, 2, 3, 3].map(Header::Priority));
     }
 
     #[test]
-    fn thresholds_ascend() {
+    fn thresholds_must_ascend() {
         for thresholds in [json!([3, 2]), json!([2, 2])] {
             let problem = Config::read(&json!({ "thresholds": thresholds })).unwrap_err();
             assert!(problem.to_string().contains("must be ascending"), "{problem}");

@@ -1,14 +1,16 @@
-//! Controllers that are written in Python.
+//! Controllers written in Python.
 //!
-//! The core knows none: a scenario brings the source of a class, whoever runs the scenario makes a
-//! [`Maker`] of it, and what its controllers ask of the sender and the receiver that all transports share
-//! is configuration as any other's.
+//! The core does not run Python: a scenario names the source of a class, and the caller of the core makes a
+//! [`Maker`] of it. The sender and the receiver are configured as for any other transport.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Controller, Feedback, Mechanism, Path, Reliability, Transport, unlimited};
+use super::{
+    AckPolicy, Controller, MarkFeedback, Mechanism, PacingPolicy, Path, Reliability, Transport,
+    unlimited,
+};
 use crate::base::schema::json_schema::Definitions;
 use crate::base::schema::{File, Parameter, Problem, positive, positive_if_given, wrong};
 use crate::base::units::Duration;
@@ -16,58 +18,58 @@ use crate::model::packet::Format;
 use crate::queueing::disciplines;
 
 crate::choices! {
-    /// What the receiver makes of marks.
+    /// Feedback of marks by the receiver.
     pub enum Marks {
-        /// Every ACK says whether the packet that it answers was marked.
+        /// Every ACK echoes the mark of the packet that it acknowledges.
         Echo = "echo",
-        /// ACKs tell of a mark until the sender says that it has slowed down (RFC 3168).
+        /// ACKs echo a mark until the sender signals that it reduced its window (RFC 3168).
         EchoUntilReduced = "echo_until_reduced",
-        /// A notification at once, but not within `notification_interval` of the last one (DCQCN).
+        /// A notification at once, but at most one per `notification_interval` (DCQCN).
         Notify = "notify",
     }
 }
 
 crate::parameters! {
-    /// A controller of one's own, written in Python: a class derived from `sojourn.Controller`. Beside its
-    /// own parameters it has these, of which the class says what they are if they are not given.
+    /// User-defined controller in Python: a class derived from `sojourn.Controller`. Besides its own
+    /// parameters it has these, for which the class may give other defaults.
     pub struct Config {
-        /// The file and the class, as in `my_file.py:Gentle`.
+        /// File and class, as in `my_file.py:Gentle`.
         pub controller: Class;
-        /// The class's own parameters; they may be given beside the others too.
+        /// Parameters of the class; they may also be given next to the others.
         pub parameters: Arguments = Arguments::default();
-        /// Whether routers may mark its data.
+        /// If true, packets are ECN-capable: routers may mark instead of drop.
         pub ecn: bool = false;
-        /// What the receiver makes of marks.
+        /// Feedback of marks by the receiver.
         pub marks: Marks = Marks::Echo;
-        /// Least time between notifications ([dcqcn15]: 50 us).
+        /// Minimum time between notifications ([dcqcn15]: 50 us).
         pub notification_interval: Duration = Duration::from_micros(50), where positive;
-        /// How many packets leave at once, if it sends at a rate; none if a window alone rules.
+        /// Number of packets sent back to back if the controller sets a rate (none: only a window).
         pub burst: Option<u32> = None, where positive_if_given;
-        /// The receiver acknowledges every so many packets.
+        /// Number of packets per ACK.
         pub ack_every: u32 = 1, where positive;
-        /// Whether ACKs tell the one-way delay of the packet that they answer.
-        pub echoes_one_way_delay: bool = false;
-        /// The queue at switches that it was designed for; a scenario's own `queue` goes before it.
+        /// If true, ACKs carry the one-way delay of the packet that they acknowledge.
+        pub tells_delay: bool = false;
+        /// Queue at switches, unless the scenario gives a `queue`.
         pub designed_queue: Box<disciplines::Config> = Box::new(unlimited());
-        /// The same at hosts' own ports.
+        /// Queue at the hosts' ports, unless the scenario gives one.
         pub designed_host_queue: Box<disciplines::Config> = Box::new(unlimited());
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
 }
 
-/// Makes the controllers of one class.
+/// Factory of the controllers of one class.
 pub trait Maker: Send + Sync {
-    /// The controller of a flow that starts on `path`.
+    /// Returns the controller of a flow that starts on `path`.
     fn controller(&self, path: &Path) -> Box<dyn Controller>;
 }
 
-/// A class in a file, and who makes its controllers.
+/// A class in a file, and the factory of its controllers.
 #[derive(Clone)]
 pub struct Class {
-    /// The file; its name is followed by a colon and the class's.
+    /// The file; its name ends with a colon and the name of the class.
     pub file: File,
-    /// Who makes controllers of it; without one nothing runs.
+    /// Factory of controllers; required to run.
     pub maker: Option<Arc<dyn Maker>>,
 }
 
@@ -88,7 +90,7 @@ impl Parameter for Class {
         "the name of a file, relative to the scenario, a colon, and the name of a class".to_owned()
     }
     fn read(value: &Value) -> Result<Self, Problem> {
-        // What is wrong with a whole file is its name.
+        // The invalid part of a file value is its name.
         let file = File::read(value).map_err(|_| wrong::<Self>(value))?;
         let has_class = file.name.contains(':');
         has_class.then_some(Self { maker: None, file }).ok_or_else(|| wrong::<Self>(&value["name"]))
@@ -101,7 +103,7 @@ impl Parameter for Class {
     }
 }
 
-/// Parameters of a class, which the core only hands on.
+/// Parameters of a class, passed on unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments(pub Map<String, Value>);
 
@@ -123,7 +125,7 @@ impl Parameter for Arguments {
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let Some(maker) = &self.controller.maker else {
-            unreachable!("a run begins when every class has its maker")
+            unreachable!("the caller sets the maker before a run")
         };
         maker.controller(path)
     }
@@ -132,16 +134,20 @@ impl Transport for Config {
         let interval = self.notification_interval;
         Mechanism {
             ecn_capable: self.ecn,
-            feedback: match self.marks {
-                Marks::Echo => Feedback::Echo,
-                Marks::EchoUntilReduced if self.reliability.accurate_ecn => Feedback::Count,
-                Marks::EchoUntilReduced => Feedback::EchoUntilReduced,
-                Marks::Notify => Feedback::Notify { interval },
+            pacing: self.burst.map(PacingPolicy::bursts),
+            acks: AckPolicy {
+                every: self.ack_every,
+                feedback: match self.marks {
+                    Marks::Echo => MarkFeedback::Echo,
+                    Marks::EchoUntilReduced if self.reliability.accurate_ecn => {
+                        MarkFeedback::AccurateEcn
+                    }
+                    Marks::EchoUntilReduced => MarkFeedback::EchoUntilCwr,
+                    Marks::Notify => MarkFeedback::Cnp { interval },
+                },
+                echoes_one_way_delay: self.tells_delay,
             },
-            burst: self.burst,
-            ack_every: self.ack_every,
-            echoes_one_way_delay: self.echoes_one_way_delay,
-            shrinks_in_proportion: self.reliability.proportional_reduction && self.burst.is_none(),
+            uses_prr: self.reliability.proportional_reduction && self.burst.is_none(),
             ..Mechanism::plain(&self.reliability)
         }
     }
@@ -161,7 +167,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_names_no_class_is_refused() {
+    fn a_name_without_a_class_is_rejected() {
         let read = |name: &str| {
             let controller = json!({ "name": name, "text": "" });
             Config::read(&json!({ "controller": controller, "parameters": { "gain": 0.5 } }))

@@ -1,21 +1,21 @@
-//! QUIC as somebody else has written it.
+//! QUIC by an external stack (RFC 9000, RFC 9002).
 //!
-//! The core has its parameters and no more: who runs a scenario gives it the stack, if that was compiled in.
+//! The core has only the parameters. The caller provides the stack, if the build includes it.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Controller, ExternalStack, Mechanism, Path, Reliability, Transport, Unasked};
+use super::{Controller, ExternalStack, Mechanism, NullController, Path, Reliability, Transport};
 use crate::base::schema::json_schema::{self, Definitions};
 use crate::base::schema::{Parameter, Problem, positive, wrong};
 use crate::base::units::{Bytes, Duration};
 use crate::model::packet::Format;
 
 crate::choices! {
-    /// The law of congestion control. The library's BBR is none of them: it draws random numbers that nobody
-    /// can seed.
-    pub enum Law {
+    /// Congestion control of QUIC. The library's BBR is not available: its random numbers cannot be
+    /// seeded.
+    pub enum CongestionControl {
         /// CUBIC (RFC 8312), the library's default.
         Cubic = "cubic",
         /// NewReno (RFC 9002 §7).
@@ -24,43 +24,41 @@ crate::choices! {
 }
 
 crate::parameters! {
-    /// QUIC (RFC 9000, RFC 9002) by a library that servers run, `quinn-proto`, unchanged but for its clock,
-    /// its random numbers and its cryptography: keys that do nothing and weigh what AES-GCM weighs. Needs a
-    /// build with it (`make build FEATURES=quic`). A flow is a stream of a connection of its own, with the
-    /// handshake of one round trip before it.
+    /// QUIC (RFC 9000, RFC 9002) by `quinn-proto`, a library used by servers, with its clock, random
+    /// numbers and cryptography replaced: null keys with the size of AES-GCM tags. Needs a build with
+    /// QUIC (`make build FEATURES=quic`). Each flow is a stream of its own connection, after a handshake
+    /// of one RTT.
     ///
-    /// A datagram fills a packet of the scenario, headers of 28 B for IPv4 and UDP and all, which must
-    /// therefore take 1228 B at least. What answers is as ACKs are to switches.
+    /// A datagram fills a packet of the scenario, including 28 B of IPv4 and UDP headers, so a full
+    /// packet needs at least 1228 B. Switches treat packets of the receiver as ACKs.
     pub struct Config {
-        /// Whose QUIC it is.
+        /// Implementation of QUIC.
         pub implementation: Implementation = Implementation::default();
-        /// The law of congestion control.
-        pub law: Law = Law::Cubic;
-        /// Payload that may be in flight at first (library: 12 kB by RFC 9002 §7.2).
+        /// Congestion control algorithm.
+        pub law: CongestionControl = CongestionControl::Cubic;
+        /// Initial window, in bytes of payload (library: 12 kB by RFC 9002 §7.2).
         pub initial_window: Bytes = Bytes(12_000), where positive;
-        /// The round-trip time that is assumed before one is measured (RFC 9002 §6.2.2).
+        /// Initial RTT, assumed before the first sample (RFC 9002 §6.2.2).
         pub initial_rtt: Duration = Duration::from_millis(333), where positive;
-        /// How far the source may be ahead of what the target has read of the stream (library: 100 Mb/s over
-        /// 100 ms).
+        /// Stream flow-control window of the receiver (library: 100 Mb/s over 100 ms).
         pub receive_window: Bytes = Bytes(1_250_000), where positive;
-        /// Whether routers may mark its packets; the library sends all as ECN-capable until it finds that
-        /// marks do not come through.
+        /// If true, packets are ECN-capable until the library detects that the path removes marks.
         pub ecn: bool = true;
-        /// Size of the server's part of the TLS handshake after its hello: certificates and what signs them.
+        /// Size of the server's TLS handshake after its hello: certificates and signatures.
         pub certificates: Bytes = Bytes(2_000), where |size| {
-            // What the library keeps of a handshake that comes out of order.
+            // Limit of the library's buffer for out-of-order handshake data.
             if (100..=16_000).contains(&size.0) { Ok(()) } else { Err("from 100 B to 16 kB") }
         };
     }
 }
 
-/// The only implementation that there is.
+/// Name of the only implementation.
 const QUINN: &str = "quinn";
 
-/// An implementation by name, and what makes its connections.
+/// An implementation by name, and the stack that makes its connections.
 #[derive(Clone, Default)]
 pub struct Implementation {
-    /// What makes its connections; without it nothing runs.
+    /// Stack that makes connections; required to run.
     pub stack: Option<Arc<dyn ExternalStack>>,
 }
 
@@ -93,14 +91,14 @@ impl Parameter for Implementation {
 
 impl Transport for Config {
     fn controller(&self, _path: &Path) -> Box<dyn Controller> {
-        Box::new(Unasked)
+        Box::new(NullController)
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism::plain(&Reliability::selective_repeat())
     }
 
-    fn least_packet(&self) -> Bytes {
+    fn min_packet_size(&self) -> Bytes {
         Bytes(1_228)
     }
 

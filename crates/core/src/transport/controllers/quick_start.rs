@@ -1,42 +1,42 @@
-//! Quick-Start: asks routers in the SYN for a rate to start with, then TCP.
+//! Quick-Start: requests an initial rate from routers in the SYN, then continues as TCP (RFC 4782).
 //!
-//! Source: RFC 4782. What all routers approve is the window of the first round trip, in which packets
-//! leave evenly. If one of them is lost, all is as if nothing had been asked.
+//! The rate that all routers approve gives the window of the first RTT, over which packets are paced. If one
+//! of them is lost, the flow continues as without Quick-Start.
 
 use super::tcp::Reno;
-use super::{Controller, Mechanism, Path, Reliability, Transport};
+use super::{Controller, Mechanism, Path, Reliability, Signalling, Transport};
 use crate::base::schema::{Problem, defaults};
 use crate::base::units::Rate;
 use crate::model::packet::{Format, Header};
 use crate::router;
-use crate::router::quick_start::{encode_rate, decode_rate};
-use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, PacedStart, Size};
+use crate::router::quick_start::{decode_rate, encode_rate};
+use crate::transport::blocks::tcp::paced_start::{self, AfterLoss, FlightSize, PacedStart};
 use crate::transport::blocks::tcp::window::Window;
 
 crate::parameters! {
-    /// Quick-Start: the SYN asks for a rate, routers approve what they have to spare, and TCP starts
-    /// with a window of as much, paced over a round trip (RFC 4782).
+    /// Quick-Start: the SYN requests a rate, routers approve up to their spare capacity, and TCP starts
+    /// with the window of that rate, paced over one RTT (RFC 4782).
     pub struct Config {
-        /// What the SYN asks for, rounded down to 40 kb/s times a power of two from 2 to 32768 (RFC 4782
-        /// §3.1); none asks for the rate of the sender's line.
+        /// Requested rate, rounded down to 40 kb/s times a power of two from 2 to 32768 (RFC 4782
+        /// §3.1; none: line rate).
         pub request: Option<Rate> = None, where codable;
-        /// How the window begins where nothing is approved, grows and is bounded.
+        /// Initial window without an approval, slow start and maximum window.
         pub window: Window = defaults();
-        /// Whether routers may mark instead of dropping (RFC 3168).
+        /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
         pub ecn: bool = false;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
     check |config| {
         if !config.reliability.handshake {
-            let message = "must be true: the SYN asks for the rate";
+            let message = "must be true: the SYN requests the rate";
             return Err(Problem::new("reliability.handshake", message));
         }
         Ok(())
     }
 }
 
-/// At least the lowest rate that a SYN can ask for.
+/// Checks that the rate is at least the lowest rate that a SYN can request.
 pub fn codable(request: &Option<Rate>) -> Result<(), &'static str> {
     match request {
         Some(rate) if encode_rate(*rate) == 0 => Err("80 Kbps or more"),
@@ -49,13 +49,16 @@ impl Transport for Config {
         let code = encode_rate(self.request.unwrap_or(path.line_rate).min(path.line_rate));
         let request = Header::QuickStart { code };
         let rate = |code| decode_rate(code as u8);
-        let size = Size::Approved { request, rate };
+        let size = FlightSize::Approved { request, rate };
         let flight = PacedStart { size, after_loss: AfterLoss::Initial };
         paced_start::controller(&self.window, Reno, flight, path)
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { has_header: true, ..paced_start::mechanism(&self.reliability, self.ecn) }
+        Mechanism {
+            signalling: Signalling::Header,
+            ..paced_start::mechanism(&self.reliability, self.ecn)
+        }
     }
 
     fn router(&self) -> Option<router::Config> {

@@ -1,22 +1,22 @@
-//! RCP: sends at the rate that the routers offer.
+//! RCP: sends at the rate that routers offer to all flows ([rcp06] §IV).
 //!
-//! Sources: [rcp06] §IV; where the paper is silent, the authors' ns-2 module ("rtp5"). The SYN learns the
-//! rate; data is paced at it from the first packet on, and every ACK brings the newest. While the rate is
-//! below a packet a round trip, probes ask for a higher one. Lost packets are sent again after a
-//! time-out: RCP has no sign of loss but silence.
+//! Where the paper is silent: the authors' ns-2 module ("rtp5"). The SYN collects the rate, data is paced at
+//! it from the first packet on, and every ACK updates it. While the rate is below one packet per RTT, probes
+//! request a higher rate. Lost packets are retransmitted after a timeout, the only loss detection of RCP.
 
 use super::{
-    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Transport,
+    Ack, Allowance, Controller, Mechanism, Opened, OutgoingPacket, Path, Reliability, Signalling,
+    Transport,
 };
 use crate::base::units::{Duration, Rate};
 use crate::model::packet::{Format, Header};
 use crate::router;
 
 crate::parameters! {
-    /// RCP: routers offer all flows one rate, which is in the SYN's answer and in every ACK, and flows
-    /// send at it ([rcp06]).
+    /// RCP: routers offer one rate to all flows, in the SYN's answer and in every ACK, and flows send
+    /// at that rate ([rcp06]).
     pub struct Config {
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability {
             duplicate_acks: None,
             initial_rto: Duration::from_millis(500),
@@ -29,16 +29,16 @@ impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
         let packet = path.format.payload + path.format.header;
         Box::new(Rcp {
-            most: path.line_rate,
+            line_rate: path.line_rate,
             packet_bits: packet.bits(),
             rate: path.initial_rate.unwrap_or(path.line_rate).min(path.line_rate),
             rtt: Duration::ZERO,
-            least_rtt: path.base_rtt,
+            base_rtt: path.base_rtt,
         })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { has_header: true, ..Mechanism::paced(&self.reliability) }
+        Mechanism { signalling: Signalling::Header, ..Mechanism::paced(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {
@@ -47,38 +47,38 @@ impl Transport for Config {
 }
 
 struct Rcp {
-    most: Rate,
+    line_rate: Rate,
     packet_bits: f64,
     rate: Rate,
-    /// The last round-trip time measured, queueing and all, as packets tell it to routers.
+    /// Last RTT measured, including queueing, as packets report to routers.
     rtt: Duration,
-    /// A flow that sends less than a packet in this time is slow.
-    least_rtt: Duration,
+    /// RTT of an empty network. A flow with less than one packet in this time sends probes.
+    base_rtt: Duration,
 }
 
 impl Rcp {
-    /// Takes in the rate that routers offer, in bytes a second.
-    fn obey(&mut self, offered: f32) {
-        self.rate = Rate::from_bps(f64::from(offered) * 8.0).min(self.most).max(Rate(1));
+    /// Stores the rate offered by routers, in bytes per second.
+    fn set_offered(&mut self, offered: f32) {
+        self.rate = Rate::from_bps(f64::from(offered) * 8.0).min(self.line_rate).max(Rate(1));
     }
 }
 
 impl Controller for Rcp {
     fn on_open(&mut self, opened: &Opened) {
         self.rtt = opened.rtt;
-        self.obey(opened.feedback);
+        self.set_offered(opened.feedback);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.rtt;
-        self.obey(ack.feedback);
+        self.set_offered(ack.feedback);
     }
 
     fn allowance(&self) -> Allowance {
-        let is_slow = self.rate.bps() * self.least_rtt.seconds() < self.packet_bits;
-        // Deviation: probes go once a round trip as it is, queueing and all. The authors' module sends them
-        // once in the least round trip, and where a round trip holds few packets they drown the data.
-        let probe = is_slow.then_some(self.rtt.max(self.least_rtt));
+        let is_slow = self.rate.bps() * self.base_rtt.seconds() < self.packet_bits;
+        // Deviation: one probe per current RTT. The authors' module sends one per minimum RTT, and where an
+        // RTT holds few packets those displace the data.
+        let probe = is_slow.then_some(self.rtt.max(self.base_rtt));
         Allowance { probe, ..Allowance::rate(self.rate.bps()) }
     }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::base::units::{Bytes, Time};
-    use crate::transport::fixture::{ACK, LEAVING};
+    use crate::transport::fixture::{ACK, OUTGOING};
 
     fn flow() -> Box<dyn Controller> {
         let config: Config = defaults();
@@ -112,30 +112,30 @@ mod tests {
     }
 
     #[test]
-    fn it_sends_at_what_routers_offer_and_no_faster_than_its_line() {
+    fn the_rate_is_the_offered_rate_and_at_most_the_line_rate() {
         let mut flow = flow();
         let header = |rtt| Header::Rcp { rtt, rate: f32::INFINITY };
-        assert_eq!(flow.header(&LEAVING), header(0.0), "the SYN has no round-trip time to tell");
+        assert_eq!(flow.header(&OUTGOING), header(0.0), "no RTT in the SYN");
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 1e6, syn_was_lost: false });
         assert_eq!(flow.allowance(), Allowance::rate(8e6));
-        assert_eq!(flow.header(&LEAVING), header(0.1));
+        assert_eq!(flow.header(&OUTGOING), header(0.1));
         flow.on_ack(&ack(2e6));
         assert_eq!(flow.allowance(), Allowance::rate(16e6));
-        assert_eq!(flow.header(&LEAVING), header(0.12), "queueing and all");
+        assert_eq!(flow.header(&OUTGOING), header(0.12), "including queueing");
         flow.on_ack(&ack(f32::INFINITY));
         assert_eq!(flow.allowance(), Allowance::rate(1e9));
     }
 
     #[test]
-    fn it_asks_routers_once_a_round_trip_while_it_is_slower_than_a_packet_in_one() {
+    fn a_flow_slower_than_one_packet_per_rtt_sends_one_probe_per_rtt() {
         let mut flow = flow();
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 10_000.0, syn_was_lost: false });
         assert_eq!(flow.allowance().probe, None, "a packet of 1000 B in 100 ms");
         flow.on_ack(&ack(9_990.0));
-        assert_eq!(flow.allowance().probe, Some(Duration::from_millis(120)), "as it is now");
+        assert_eq!(flow.allowance().probe, Some(Duration::from_millis(120)), "the current RTT");
         flow.on_ack(&ack(0.0));
-        assert!(flow.allowance().rate > Some(Rate(0)), "and never stops");
+        assert!(flow.allowance().rate > Some(Rate(0)), "never 0");
     }
 }

@@ -1,11 +1,10 @@
-//! Swift: a window that follows a target for the round-trip time, down to fractions of a packet.
+//! Swift: a window that follows a target delay, down to fractions of a packet ([swift20] §3, Algorithm 1).
 //!
-//! Source: [swift20] §3, Algorithm 1. The target is higher over more links, and for flows with smaller
-//! windows: where many flows share a link each has less, and together they need more queue.
+//! The target delay is higher for more hops, and for smaller windows: if many flows share a link, each has a
+//! smaller window, and together they need a longer queue.
 //!
-//! Left out: the second window, for the delay at end hosts, whose processors take no time here. The
-//! delay is the whole round-trip time, propagation included; the target has to be above what an empty
-//! network takes.
+//! Left out: the endpoint window, for the delay in end hosts, whose processing takes no time here. The delay
+//! is the whole RTT, including propagation: the target delay has to exceed the RTT of an empty network.
 
 use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Path, Reliability, Transport,
@@ -15,37 +14,37 @@ use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::Format;
 
 crate::parameters! {
-    /// Swift: additive increase below a target for the round-trip time, and a decrease in proportion to
-    /// how far it is exceeded; a window below one packet paces ([swift20]). The target depends on the
-    /// network, and the defaults for it are our own choice, for links of 10 Gb/s.
+    /// Swift: additive increase below a target delay, and a decrease in proportion to the excess delay;
+    /// a window below one packet is paced ([swift20]). The target depends on the network: its defaults
+    /// are our own choice, for links of 10 Gb/s.
     pub struct Config {
-        /// Target for a window of `fs_max` packets or more over no links; it should exceed the
-        /// round-trip time of an empty network (own choice: 20 us).
+        /// Target delay for a window of `fs_max` packets or more and 0 hops; should exceed the RTT of
+        /// an empty network (own choice: 20 us).
         pub base_target: Duration = Duration::from_micros(20), where positive;
-        /// What each link on the way there adds to the target (own choice: 3 us).
+        /// Addition to the target delay per link of the forward path (own choice: 3 us).
         pub hop_scaling: Duration = Duration::from_micros(3);
-        /// Most that a small window adds to the target (own choice: 100 us).
+        /// Maximum addition to the target delay for small windows (own choice: 100 us).
         pub fs_range: Duration = Duration::from_micros(100);
-        /// Window, in packets, at and below which the target is highest (own choice: 0.1).
+        /// Window, in packets, at or below which the addition is `fs_range` (own choice: 0.1).
         pub fs_min: f64 = 0.1, where positive;
-        /// Window, in packets, at and above which nothing is added (own choice: 100).
+        /// Window, in packets, at or above which the addition is 0 (own choice: 100).
         pub fs_max: f64 = 100.0, where positive;
-        /// Packets that the window grows by in a round trip below the target (own choice: 1).
+        /// Additive increase, in packets per RTT (own choice: 1).
         pub ai: f64 = 1.0, where positive;
-        /// Strength of the decrease: this times the share of the delay above the target (own choice:
+        /// Multiplicative decrease factor: times the fraction of the delay above the target (own choice:
         /// 0.8).
         pub beta: f64 = 0.8, where positive_fraction;
-        /// Most of the window that one decrease takes (own choice: 0.5).
+        /// Maximum fraction of the window that one decrease takes (own choice: 0.5).
         pub max_mdf: f64 = 0.5, where positive_fraction;
         /// Initial window, in packets (RFC 6928: 10).
         pub initial_cwnd: f64 = 10.0, where positive;
-        /// Least window, in packets ([swift20]: 0.001).
+        /// Minimum window, in packets ([swift20]: 0.001).
         pub min_cwnd: f64 = 0.001, where positive;
-        /// Most that the window may be, in packets (own choice: 10000).
+        /// Maximum window, in packets (own choice: 10000).
         pub max_cwnd: f64 = 10_000.0, where positive;
-        /// So many time-outs in a row leave the least window (own choice: 5).
+        /// Number of consecutive timeouts that reset the window to `min_cwnd` (own choice: 5).
         pub retransmit_reset: u32 = 5, where positive;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::selective_repeat();
     }
     check Config::check
@@ -69,7 +68,8 @@ impl Config {
         Ok(())
     }
 
-    /// The target for a flow of this window, in packets, over so many links ([swift20] §3.5); in seconds.
+    /// Returns the target delay, in seconds, for this window, in packets, and number of hops ([swift20]
+    /// §3.5).
     fn target(&self, window: f64, hops: u32) -> f64 {
         let range = self.fs_range.seconds();
         let span = self.fs_min.powf(-0.5) - self.fs_max.powf(-0.5);
@@ -87,58 +87,59 @@ impl Transport for Config {
             packet: path.format.payload,
             packet_bits: path.format.on_wire(path.format.payload).bits(),
             line_rate: path.line_rate,
-            window: self.initial_cwnd,
+            cwnd: self.initial_cwnd,
             rtt: path.base_rtt,
             last_decrease: None,
-            timeouts_in_a_row: 0,
+            retransmit_cnt: 0,
         })
     }
 
-    /// Paced only below a window of one packet.
+    /// Pacing applies only to windows below one packet.
     fn mechanism(&self, _format: &Format) -> Mechanism {
         Mechanism::paced_window(&self.reliability)
     }
 
     fn warning(&self, slowest: Rate, format: &Format) -> Option<String> {
-        let (takes, target) = (slowest.transmit(format.on_wire(format.payload)), self.base_target);
-        (takes > target).then(|| {
+        let (serialisation, target) =
+            (slowest.transmit(format.on_wire(format.payload)), self.base_target);
+        (serialisation > target).then(|| {
             format!(
-                "transport: a packet takes {takes} on the slowest link, longer than the base_target of \
-                 {target}: windows may stay at min_cwnd though nothing waits"
+                "transport: a packet takes {serialisation} on the slowest link, longer than the base_target \
+                 of {target}: windows may stay at min_cwnd although queues are empty"
             )
         })
     }
 }
 
-/// The state of one flow.
+/// State of one flow.
 struct Swift {
     config: Config,
     hops: u32,
-    /// Payload of a packet, and all of it on the wire.
+    /// Payload of a packet, and size of a full packet on the link.
     packet: Bytes,
     packet_bits: f64,
     line_rate: Rate,
     /// In packets.
-    window: f64,
-    /// The last sample; before the first one that of an empty network.
+    cwnd: f64,
+    /// Last sample; the RTT of an empty network before the first sample.
     rtt: Duration,
     last_decrease: Option<Time>,
-    timeouts_in_a_row: u32,
+    retransmit_cnt: u32,
 }
 
 impl Swift {
-    /// Multiplies the window, unless it has shrunk within the last round-trip time.
+    /// Multiplies the window by `factor`, at most once per RTT.
     fn decrease(&mut self, now: Time, factor: f64) {
-        let may = self.last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
-        if may {
-            self.set_window(now, self.window * factor);
+        let can_decrease = self.last_decrease.is_none_or(|last| now.since(last) >= self.rtt);
+        if can_decrease {
+            self.set_cwnd(now, self.cwnd * factor);
         }
     }
 
-    fn set_window(&mut self, now: Time, window: f64) {
-        let before = self.window;
-        self.window = window.clamp(self.config.min_cwnd, self.config.max_cwnd);
-        if self.window < before {
+    fn set_cwnd(&mut self, now: Time, cwnd: f64) {
+        let before = self.cwnd;
+        self.cwnd = cwnd.clamp(self.config.min_cwnd, self.config.max_cwnd);
+        if self.cwnd < before {
             self.last_decrease = Some(now);
         }
     }
@@ -147,13 +148,13 @@ impl Swift {
 impl Controller for Swift {
     fn on_ack(&mut self, ack: &Ack) {
         self.rtt = ack.rtt;
-        self.timeouts_in_a_row = 0;
+        self.retransmit_cnt = 0;
         let Config { ai, beta, max_mdf, .. } = self.config;
-        let (delay, target) = (ack.rtt.seconds(), self.config.target(self.window, self.hops));
+        let (delay, target) = (ack.rtt.seconds(), self.config.target(self.cwnd, self.hops));
         if delay < target {
             let acked = ack.bytes.bits() / self.packet.bits();
-            let increase = ai * acked / self.window.max(1.0);
-            self.set_window(ack.now, self.window + increase);
+            let increase = ai * acked / self.cwnd.max(1.0);
+            self.set_cwnd(ack.now, self.cwnd + increase);
         } else {
             let excess = (delay - target) / delay;
             self.decrease(ack.now, (1.0 - beta * excess).max(1.0 - max_mdf));
@@ -161,31 +162,31 @@ impl Controller for Swift {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        match loss.sign {
-            CongestionSignal::Gap | CongestionSignal::Mark => self.timeouts_in_a_row = 0,
-            CongestionSignal::Timeout => self.timeouts_in_a_row += 1,
+        match loss.signal {
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => self.retransmit_cnt = 0,
+            CongestionSignal::Timeout => self.retransmit_cnt += 1,
         }
-        if self.timeouts_in_a_row >= self.config.retransmit_reset {
-            self.set_window(loss.now, self.config.min_cwnd);
+        if self.retransmit_cnt >= self.config.retransmit_reset {
+            self.set_cwnd(loss.now, self.config.min_cwnd);
         } else {
             self.decrease(loss.now, 1.0 - self.config.max_mdf);
         }
     }
 
     fn allowance(&self) -> Allowance {
-        if self.window >= 1.0 {
-            // A packet that fits but for rounding fits.
-            return Allowance::window(self.window * self.packet.0 as f64 + 0.5);
+        if self.cwnd >= 1.0 {
+            // Rounding up half a byte lets through a packet that the window just holds.
+            return Allowance::window(self.cwnd * self.packet.0 as f64 + 0.5);
         }
-        // One packet every `rtt / window`.
-        let rate = self.packet_bits * self.window / self.rtt.seconds().max(1e-12);
+        // One packet every `rtt / cwnd`.
+        let rate = self.packet_bits * self.cwnd / self.rtt.seconds().max(1e-12);
         let rate = Rate::from_bps(rate).min(self.line_rate);
         Allowance { rate: Some(rate), ..Allowance::window(self.packet.0 as f64) }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let window = self.window * self.packet.0 as f64;
-        let target = self.config.target(self.window, self.hops);
+        let window = self.cwnd * self.packet.0 as f64;
+        let target = self.config.target(self.cwnd, self.hops);
         vec![("window_bytes", window), ("target_s", target), ("rtt_s", self.rtt.seconds())]
     }
 }
@@ -198,21 +199,21 @@ mod tests {
     use crate::base::schema::Parameter;
     use crate::transport::fixture::{ack, path};
 
-    /// Over two links, with a target of 26 us for large windows.
+    /// Flow over two links, with a target delay of 26 us for large windows.
     fn swift(config: &Value) -> Box<dyn Controller> {
         Config::read(config).unwrap().controller(&Path { hops: 2, ..path() })
     }
 
-    /// Packets in the window after an ACK so many microseconds from the start.
-    fn hear(flow: &mut dyn Controller, at_us: u64, rtt_us: u64) -> f64 {
+    /// Plays an ACK at this time and returns the window in packets.
+    fn receive_ack(flow: &mut dyn Controller, at_us: u64, rtt_us: u64) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
         flow.on_ack(&Ack { now, rtt: Duration::from_micros(rtt_us), ..ack(1, 2) });
         flow.gauges()[0].1 / 960.0
     }
 
-    fn lose(flow: &mut dyn Controller, at_us: u64, sign: CongestionSignal) -> f64 {
+    fn lose(flow: &mut dyn Controller, at_us: u64, signal: CongestionSignal) -> f64 {
         let now = Time::ZERO + Duration::from_micros(at_us);
-        flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, sign });
+        flow.on_loss(&Loss { now, flight: Bytes(960), lost: Bytes::ZERO, signal });
         flow.gauges()[0].1 / 960.0
     }
 
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_is_that_of_the_formula() {
+    fn the_target_delay_follows_the_formula() {
         let config = Config::read(&json!({})).unwrap();
         let target_us = |window, hops| config.target(window, hops) * 1e6;
         // a = 100 us / (1 / sqrt(0.1) - 1 / sqrt(100)) = 32.6554 us, b = -3.26554 us.
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_a_packet_alone_exceeds_is_warned_of() {
+    fn a_target_delay_below_the_serialisation_delay_gives_a_warning() {
         let config = Config::read(&json!({})).unwrap();
         let warning = |mbps| config.warning(Rate::from_mbps(mbps), &path().format);
         assert_eq!(warning(400), None);
@@ -249,35 +250,35 @@ mod tests {
     }
 
     #[test]
-    fn below_the_target_it_grows_by_a_packet_a_round_trip() {
+    fn below_the_target_the_window_grows_by_one_packet_per_rtt() {
         let mut flow = swift(&json!({}));
-        assert_near(hear(&mut *flow, 10, 20), 10.1);
-        assert_near(hear(&mut *flow, 11, 20), 10.1 + 1.0 / 10.1);
-        // Below one packet every acknowledged packet counts whole.
+        assert_near(receive_ack(&mut *flow, 10, 20), 10.1);
+        assert_near(receive_ack(&mut *flow, 11, 20), 10.1 + 1.0 / 10.1);
+        // Below a window of one packet the increase is `ai` per acknowledged packet.
         let mut flow = swift(&json!({ "initial_cwnd": 0.5, "ai": 0.25 }));
-        assert_near(hear(&mut *flow, 10, 20), 0.75);
+        assert_near(receive_ack(&mut *flow, 10, 20), 0.75);
     }
 
     #[test]
-    fn above_the_target_it_shrinks_by_the_excess_once_a_round_trip() {
+    fn above_the_target_the_window_shrinks_by_the_excess_once_per_rtt() {
         let flat = json!({ "fs_range": "0 s" });
         let mut flow = swift(&flat);
         // (40 - 26) / 40 = 0.35, times 0.8.
-        assert_near(hear(&mut *flow, 100, 40), 7.2);
-        assert_near(hear(&mut *flow, 139, 40), 7.2);
-        assert_near(hear(&mut *flow, 140, 40), 7.2 * 0.72);
-        // And by a half at most.
-        assert_near(hear(&mut *flow, 10_000, 9_000), 7.2 * 0.36);
+        assert_near(receive_ack(&mut *flow, 100, 40), 7.2);
+        assert_near(receive_ack(&mut *flow, 139, 40), 7.2);
+        assert_near(receive_ack(&mut *flow, 140, 40), 7.2 * 0.72);
+        // At most by a half.
+        assert_near(receive_ack(&mut *flow, 10_000, 9_000), 7.2 * 0.36);
     }
 
     #[test]
-    fn losses_take_the_most_and_time_outs_in_a_row_all() {
+    fn losses_take_max_mdf_and_consecutive_timeouts_reset_the_window() {
         let mut flow = swift(&json!({ "retransmit_reset": 3 }));
-        assert_near(lose(&mut *flow, 1_000, CongestionSignal::Gap), 5.0);
-        assert_near(lose(&mut *flow, 1_001, CongestionSignal::Gap), 5.0);
+        assert_near(lose(&mut *flow, 1_000, CongestionSignal::DetectedLoss), 5.0);
+        assert_near(lose(&mut *flow, 1_001, CongestionSignal::DetectedLoss), 5.0);
         assert_near(lose(&mut *flow, 2_000, CongestionSignal::Timeout), 2.5);
         assert_near(lose(&mut *flow, 3_000, CongestionSignal::Timeout), 1.25);
-        assert_near(hear(&mut *flow, 3_100, 20), 2.05);
+        assert_near(receive_ack(&mut *flow, 3_100, 20), 2.05);
         for _ in 0..2 {
             lose(&mut *flow, 4_000, CongestionSignal::Timeout);
         }
@@ -285,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn below_one_packet_it_sends_one_every_rtt_over_window() {
+    fn a_window_below_one_packet_sends_a_packet_every_rtt_over_window() {
         let mut flow = swift(&json!({ "initial_cwnd": 1 }));
         let whole = flow.allowance();
         assert_eq!((whole.window, whole.rate), (Bytes(960), None));
-        hear(&mut *flow, 1_000, 1_000);
+        receive_ack(&mut *flow, 1_000, 1_000);
         let paced = flow.allowance();
         // Half a packet of 8000 bits in a millisecond.
         assert_eq!((paced.window, paced.rate), (Bytes(960), Some(Rate::from_mbps(4))));

@@ -1,22 +1,22 @@
-//! TCP: one packet more a round trip, half the window at a loss.
+//! TCP (Reno): one packet more per RTT, half the window at a loss (RFC 5681).
 //!
-//! Source: RFC 5681. Which losses it notices at once and which wait for the time-out is its recovery:
-//! SACK (RFC 6675), NewReno (RFC 6582) or Reno.
+//! The recovery algorithm decides which losses are detected at once and which by timeout: SACK (RFC 6675),
+//! NewReno (RFC 6582) or Reno.
 
 use super::{Ack, Controller, Loss, Mechanism, Path, Reliability, Transport};
 use crate::base::schema::defaults;
 use crate::model::packet::Format;
-use crate::transport::blocks::tcp::window::{self, Law, Window};
+use crate::transport::blocks::tcp::window::{self, Window, WindowLaw};
 
 crate::parameters! {
-    /// TCP: slow start, then one packet a round trip; half the window at a loss or mark (RFC 5681).
+    /// TCP: slow start, then one packet more per RTT; half the window at a loss or mark (RFC 5681).
     /// `reliability.recovery` makes it TCP SACK (`selective_repeat`), NewReno or Reno.
     pub struct Config {
-        /// How the window begins and is bounded.
+        /// Initial congestion window, slow start and maximum window.
         pub window: Window = defaults();
-        /// Whether routers may mark instead of dropping (RFC 3168).
+        /// If true, packets are ECN-capable: routers may mark instead of drop (RFC 3168).
         pub ecn: bool = false;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
 }
@@ -31,15 +31,15 @@ impl Transport for Config {
     }
 }
 
-/// RFC 5681 §3.1.
+/// Window law of TCP (RFC 5681 §3.1).
 pub struct Reno;
 
-impl Law for Reno {
-    fn increase(&mut self, window: f64, acked: f64, _ack: &Ack) -> f64 {
-        window + acked / window
+impl WindowLaw for Reno {
+    fn increase(&mut self, cwnd: f64, acked: f64, _ack: &Ack) -> f64 {
+        cwnd + acked / cwnd
     }
 
-    fn decrease(&mut self, window: f64, _loss: &Loss) -> f64 {
-        window / 2.0
+    fn decrease(&mut self, cwnd: f64, _loss: &Loss) -> f64 {
+        cwnd / 2.0
     }
 }

@@ -1,10 +1,13 @@
-//! TIMELY: a rate steered by the gradient of the round-trip time.
+//! TIMELY: controls the rate by the gradient of the RTT ([timely15] Algorithm 1).
 //!
-//! Source: [timely15] Algorithm 1; the starting rate and the meaning of its parameters as
-//! [ecndelay16] restates them. The paper leaves the weight of the moving average open; [ecndelay16]
-//! uses 0.875, the authors' own code fragment 0.02, and the choice matters (docs/design.md).
+//! The initial rate and the meaning of the parameters follow [ecndelay16]. The paper does not give the
+//! weight of the moving average; [ecndelay16] uses 0.875, the authors' code fragment 0.02, and the choice
+//! matters (docs/design.md).
 
-use super::{Ack, Allowance, CachedPathState, Controller, Mechanism, Path, Reliability, Transport};
+use super::{
+    Ack, AckPolicy, Allowance, CachedPathState, Controller, Mechanism, PacingPolicy, Path,
+    Reliability, Transport,
+};
 use crate::base::schema::{
     Problem, defaults, not_negative, positive, positive_fraction, positive_if_given,
 };
@@ -13,20 +16,20 @@ use crate::model::host_clock::Stamps;
 use crate::model::packet::Format;
 
 crate::choices! {
-    /// How a segment's packets leave.
+    /// Transmission of a segment's packets.
     pub enum Pacing {
         /// Evenly spaced at the flow's rate.
         PerPacket = "per_packet",
-        /// The segment at once, and then the pause that the rate asks for.
+        /// Back to back, followed by the pause that the rate requires.
         PerBurst = "per_burst",
     }
 }
 
 crate::choices! {
-    /// Which serialisation is taken off a measured round-trip time.
+    /// Serialisation delay subtracted from an RTT sample.
     pub enum Excludes {
-        /// That of all packets that are handed over and stamped together: the segment's with bursts
-        /// that leave at once, else one packet's ([timely15]).
+        /// That of all packets handed to the NIC and stamped together: the segment's for back-to-back
+        /// bursts, else one packet's ([timely15]).
         Burst = "burst",
         /// One packet's, even with bursts ([ecndelay16], authors' code).
         Packet = "packet",
@@ -34,20 +37,20 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// The rate that a flow starts at.
+    /// Initial rate of a flow.
     pub enum Start {
-        /// An equal share of the line rate among the flows in progress at the sending host
-        /// ([ecndelay16]: C / (N + 1)).
+        /// Equal share of the line rate among the active flows of the sending host ([ecndelay16]:
+        /// C / (N + 1)).
         FairShare = "fair_share",
         /// The line rate.
         LineRate = "line_rate",
-        /// That of the last flow to end between the same hosts, as it was then: as if flows were messages
-        /// over connections that last ([timely15]). The first starts at an equal share.
+        /// Final rate of the last flow between the same hosts, as if flows were messages over
+        /// persistent connections ([timely15]). The first flow starts at an equal share.
         Remembered = "remembered",
     }
 }
 
-/// Refuses thresholds out of order.
+/// Checks the order of the thresholds.
 pub(super) fn check_thresholds(t_low: Duration, t_high: Duration) -> Result<(), Problem> {
     if t_low > t_high {
         return Err(Problem::new("t_low", format!("must not be above t_high, which is {t_high}")));
@@ -56,26 +59,26 @@ pub(super) fn check_thresholds(t_low: Duration, t_high: Duration) -> Result<(), 
 }
 
 crate::parameters! {
-    /// How TIMELY and its kin cut data into segments, each of which gives one round-trip time.
+    /// Segments of TIMELY and related schemes, and their pacing. Each segment gives one RTT sample.
     pub struct Segments {
-        /// Length of a segment ([timely15]: 16 to 64 KB; [ecndelay16]: 16 KB).
+        /// Segment size ([timely15]: 16 to 64 KB; [ecndelay16]: 16 KB).
         pub size: Bytes = Bytes(16_000), where positive;
-        /// How its packets leave ([ecndelay16]: its figures space packets, its simulator sends
-        /// bursts).
+        /// Transmission of a segment's packets ([ecndelay16]: figures per packet, simulator per
+        /// burst).
         pub pacing: Pacing = Pacing::PerPacket;
-        /// The rate, headers included, at which the packets of a burst follow one another ([timely15]
-        /// §6.1: best at 700 Mb/s for bursts of 64 KB at a fair share of 500 Mb/s); none for at once.
+        /// Rate of the packets within a burst, headers included ([timely15] §6.1: best at 700 Mb/s for
+        /// bursts of 64 KB at a fair share of 500 Mb/s; none: back to back).
         pub spacing: Option<Rate> = None, where positive_if_given;
-        /// Which serialisation is taken off a measured round-trip time.
+        /// Serialisation delay subtracted from an RTT sample.
         pub rtt_excludes: Excludes = Excludes::Burst;
-        /// The rate that a flow starts at.
+        /// Initial rate of a flow.
         pub start: Start = Start::FairShare;
-        /// Least rate ([timely15] gives none; [ecndelay16], authors' code: 1 % of the line rate).
+        /// Minimum rate ([timely15] gives none; [ecndelay16], authors' code: 1 % of the line rate).
         pub min_rate: Rate = Rate::from_mbps(10), where positive;
     }
     check |segments| {
         if segments.spacing.is_some() && segments.pacing == Pacing::PerPacket {
-            let message = "is for bursts: give `pacing = \"per_burst\"` too, or leave it out";
+            let message = "is for bursts only: add `pacing = \"per_burst\"`, or remove spacing";
             return Err(Problem::new("spacing", message));
         }
         Ok(())
@@ -83,62 +86,59 @@ crate::parameters! {
 }
 
 crate::parameters! {
-    /// An integral term for TIMELY: our own answer to whether one would help, not of [timely15].
+    /// Integral term for TIMELY. Own addition, to test if it would help; not part of [timely15].
     ///
-    /// Between the thresholds each segment multiplies the rate by `1 - beta gradient - gain error`, where
-    /// the error is how far the round-trip time is above the reference, as a share of that. The rate
-    /// itself adds up these steps, and so the differences to a part in proportion to the round-trip
-    /// time, and the errors to an integral.
+    /// Between the thresholds each segment multiplies the rate by `1 - beta gradient - gain error`. The
+    /// error is the relative deviation of the RTT from the reference. The rate accumulates these steps:
+    /// the gradients sum to a proportional term of the RTT, the errors to an integral term.
     pub struct Integral {
-        /// The round-trip time, without a segment's serialisation, that the queue is to settle at; from
-        /// `t_low` to `t_high`.
+        /// Target RTT without a segment's serialisation delay; from `t_low` to `t_high`.
         pub reference: Duration = Duration::from_micros(100), where positive;
-        /// Share of the rate that one segment with an error of 1 takes.
+        /// Fraction of the rate subtracted per segment at an error of 1.
         pub gain: f64 = 0.004, where positive_fraction;
-        /// Most that an error counts for, either way. Together with the bounds of the rate it keeps
-        /// the integral from winding up.
+        /// Limit of the absolute error. With the limits of the rate it prevents integral windup.
         pub bound: f64 = 1.0, where positive;
     }
 }
 
 impl Integral {
-    /// The share of the rate to give up after a round-trip time in seconds.
-    fn cut(&self, rtt: f64) -> f64 {
+    /// Returns the fraction by which to reduce the rate at this RTT, in seconds.
+    fn reduction(&self, rtt: f64) -> f64 {
         let reference = self.reference.seconds();
         self.gain * ((rtt - reference) / reference).clamp(-self.bound, self.bound)
     }
 }
 
 crate::parameters! {
-    /// TIMELY: rate control by the gradient of the round-trip time ([timely15]).
+    /// TIMELY: rate control by the gradient of the RTT ([timely15]).
     pub struct Config {
-        /// Weight of the newest difference in the moving average of round-trip differences
-        /// ([ecndelay16]: 0.875; [timely15] does not say).
+        /// Weight of the newest difference in the moving average of RTT differences ([ecndelay16]:
+        /// 0.875; [timely15] gives none).
         pub ewma_weight: f64 = 0.875, where positive_fraction;
-        /// beta, how strongly a rising round-trip time cuts the rate ([timely15]: 0.8).
+        /// beta, the multiplicative decrease factor ([timely15]: 0.8).
         pub beta: f64 = 0.8, where positive_fraction;
-        /// delta, the additive increase of a step ([timely15]: 10 Mb/s).
+        /// delta, the additive increase per segment ([timely15]: 10 Mb/s).
         pub delta: Rate = Rate::from_mbps(10), where positive;
-        /// Below this the rate only rises ([timely15]: 50 us); equal to `t_high` it leaves the gradient no
-        /// say.
+        /// `T_low`: the rate only rises below this RTT ([timely15]: 50 us). If equal to `t_high` the
+        /// gradient is not used.
         pub t_low: Duration = Duration::from_micros(50);
-        /// Above this the rate only falls ([timely15]: 500 us).
+        /// `T_high`: the rate only falls above this RTT ([timely15]: 500 us).
         pub t_high: Duration = Duration::from_micros(500), where positive;
-        /// The round-trip time that normalises the gradient ([ecndelay16]: 20 us).
+        /// Minimum RTT, which normalises the gradient ([ecndelay16]: 20 us).
         pub min_rtt: Duration = Duration::from_micros(20), where positive;
-        /// Hyper increase sets in after so many negative gradients in a row ([timely15]: 5).
+        /// Hyperactive increase starts after this number of consecutive negative gradients
+        /// ([timely15]: 5).
         pub hyper_after: u32 = 5, where positive;
-        /// It multiplies delta by this ([timely15]: 5); 1 switches it off.
+        /// Factor of delta in hyperactive increase ([timely15]: 5); 1 disables it.
         pub hyper_factor: f64 = 5.0, where positive;
-        /// A step never cuts the rate below this share of itself (authors' code fragment: 0.5).
+        /// Minimum factor of the rate in one step (authors' code fragment: 0.5).
         pub least_factor: f64 = 0.0, where not_negative;
-        /// An integral term, which between the thresholds takes the place of delta; none for TIMELY as
-        /// published.
+        /// Integral term, which replaces delta between the thresholds (none: TIMELY as published).
         pub integral: Option<Integral> = None;
         /// Segments and their pacing.
         pub segments: Segments = defaults();
-        /// How data is made reliable.
-        pub reliability: Reliability = Reliability::patient();
+        /// Loss recovery and retransmission timeouts.
+        pub reliability: Reliability = Reliability::with_long_rto();
     }
     check Config::check
 }
@@ -162,167 +162,172 @@ impl Segments {
         format.packets(self.size) as u32
     }
 
-    /// The mechanism under TIMELY's kin: one ACK a segment.
+    /// Returns the mechanism of TIMELY and related schemes: one ACK per segment.
     pub(super) fn mechanism(&self, reliability: &Reliability, format: &Format) -> Mechanism {
         let packets = self.packets(format);
         Mechanism {
-            burst: Some(if self.pacing == Pacing::PerBurst { packets } else { 1 }),
-            spacing: self.spacing,
-            ack_every: packets,
+            pacing: Some(PacingPolicy {
+                burst: if self.pacing == Pacing::PerBurst { packets } else { 1 },
+                spacing: self.spacing,
+                unpaced: 0,
+            }),
+            acks: AckPolicy { every: packets, ..AckPolicy::default() },
             ..Mechanism::paced(reliability)
         }
     }
 }
 
-/// A rate and the measurements that steer it: what TIMELY and its kin share.
-pub(super) struct Engine {
-    /// The rate in bits a second.
+/// Rate and RTT measurement per segment, shared by TIMELY and related schemes.
+pub(super) struct SegmentRate {
+    /// Rate in bits per second.
     pub(super) rate: f64,
-    least: f64,
-    most: f64,
-    /// Whether the next flow between the same hosts starts at the rate that this ends at.
-    remembers: bool,
+    min_rate: f64,
+    line_rate: f64,
+    /// If true, the next flow between the same hosts starts at this flow's final rate.
+    shares_rate: bool,
     ewma_weight: f64,
     min_rtt: f64,
-    /// Taken off every measured round-trip time.
+    /// Subtracted from every RTT sample.
     serialisation: Duration,
     segment: u64,
     /// Payload acknowledged since the last completed segment.
     acked: u64,
-    previous_rtt: Option<f64>,
-    /// Moving average of round-trip differences, in seconds.
-    difference: f64,
+    prev_rtt: Option<f64>,
+    /// Moving average of RTT differences, in seconds.
+    rtt_diff: f64,
 }
 
-/// What one completed segment tells.
+/// RTT sample of one completed segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Completion {
-    /// Round-trip time without the segment's own serialisation, in seconds.
+pub(super) struct SegmentSample {
+    /// RTT without the segment's serialisation delay, in seconds.
     pub(super) rtt: f64,
-    /// Normalised gradient.
+    /// RTT gradient, normalised by the minimum RTT.
     pub(super) gradient: f64,
 }
 
-impl Engine {
+impl SegmentRate {
     pub(super) fn new(
         segments: &Segments,
         ewma_weight: f64,
         min_rtt: Duration,
         path: &Path,
     ) -> Self {
-        let line = path.line_rate.bps();
-        let fair_share = line / f64::from(path.others + 1);
-        let own_choice = match segments.start {
+        let line_rate = path.line_rate.bps();
+        let fair_share = line_rate / f64::from(path.other_flows + 1);
+        let initial_rate = match segments.start {
             Start::FairShare => fair_share,
-            Start::LineRate => line,
-            Start::Remembered => path.memo.map_or(fair_share, |memo| memo.rate * memo.share),
+            Start::LineRate => line_rate,
+            Start::Remembered => {
+                path.cached_state.map_or(fair_share, |state| state.rate * state.share)
+            }
         };
-        // The last packet of a burst waits for the others only if it is stamped when all are handed over.
-        let is_behind = segments.pacing == Pacing::PerBurst
+        // The last packet of a burst queues behind the others only if packets are stamped when handed over.
+        let is_stamped_together = segments.pacing == Pacing::PerBurst
             && segments.spacing.is_none()
             && path.stamps == Stamps::Handed
             && segments.rtt_excludes == Excludes::Burst;
-        let together = if is_behind { segments.size } else { path.format.payload };
+        let excluded = if is_stamped_together { segments.size } else { path.format.payload };
         let payload = path.format.payload.0;
         Self {
-            rate: path.initial_rate.map_or(own_choice, |rate| rate.bps().min(line)),
-            least: segments.min_rate.bps().min(line),
-            most: line,
-            remembers: segments.start == Start::Remembered,
+            rate: path.initial_rate.map_or(initial_rate, |rate| rate.bps().min(line_rate)),
+            min_rate: segments.min_rate.bps().min(line_rate),
+            line_rate,
+            shares_rate: segments.start == Start::Remembered,
             ewma_weight,
             min_rtt: min_rtt.seconds(),
-            serialisation: path.line_rate.transmit(path.format.on_wire(together)),
+            serialisation: path.line_rate.transmit(path.format.on_wire(excluded)),
             segment: u64::from(segments.packets(&path.format)) * payload,
             acked: 0,
-            previous_rtt: None,
-            difference: 0.0,
+            prev_rtt: None,
+            rtt_diff: 0.0,
         }
     }
 
-    /// Takes an ACK in; if it completes a segment, says what that tells.
-    pub(super) fn complete(&mut self, ack: &Ack) -> Option<Completion> {
+    /// Handles an ACK. Returns the sample of the segment that the ACK completes.
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<SegmentSample> {
         self.acked += ack.bytes.0;
         if self.acked < self.segment {
             return None;
         }
         self.acked -= self.segment;
         let rtt = ack.rtt.saturating_sub(self.serialisation).seconds();
-        let newest = rtt - self.previous_rtt.replace(rtt).unwrap_or(rtt);
-        self.difference += self.ewma_weight * (newest - self.difference);
-        Some(Completion { rtt, gradient: self.difference / self.min_rtt })
+        let new_rtt_diff = rtt - self.prev_rtt.replace(rtt).unwrap_or(rtt);
+        self.rtt_diff += self.ewma_weight * (new_rtt_diff - self.rtt_diff);
+        Some(SegmentSample { rtt, gradient: self.rtt_diff / self.min_rtt })
     }
 
     pub(super) fn set_rate(&mut self, rate: f64) {
-        self.rate = rate.clamp(self.least, self.most);
+        self.rate = rate.clamp(self.min_rate, self.line_rate);
     }
 
-    /// What the next flow between the same hosts may remember.
-    pub(super) fn memo(&self) -> Option<CachedPathState> {
-        self.remembers.then_some(CachedPathState::of_rate(self.rate))
+    /// Rate that the next flow between the same hosts may start at.
+    pub(super) fn cached_state(&self) -> Option<CachedPathState> {
+        self.shares_rate.then_some(CachedPathState::from_rate(self.rate))
     }
 
     pub(super) fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let rtt = self.previous_rtt.unwrap_or(0.0);
-        vec![("rate_bps", self.rate), ("rtt_s", rtt), ("gradient", self.difference / self.min_rtt)]
+        let rtt = self.prev_rtt.unwrap_or(0.0);
+        vec![("rate_bps", self.rate), ("rtt_s", rtt), ("gradient", self.rtt_diff / self.min_rtt)]
     }
 }
 
 impl Transport for Config {
     fn controller(&self, path: &Path) -> Box<dyn Controller> {
-        let engine = Engine::new(&self.segments, self.ewma_weight, self.min_rtt, path);
-        Box::new(Timely { config: self.clone(), engine, negative_in_a_row: 0 })
+        let control = SegmentRate::new(&self.segments, self.ewma_weight, self.min_rtt, path);
+        Box::new(Timely { config: self.clone(), control, negative_gradients: 0 })
     }
 
     fn mechanism(&self, format: &Format) -> Mechanism {
         self.segments.mechanism(&self.reliability, format)
     }
 
-    fn segment(&self) -> Option<Bytes> {
+    fn segment_size(&self) -> Option<Bytes> {
         Some(self.segments.size)
     }
 }
 
-/// The state of one flow.
+/// State of one flow.
 struct Timely {
     config: Config,
-    engine: Engine,
-    negative_in_a_row: u32,
+    control: SegmentRate,
+    negative_gradients: u32,
 }
 
 impl Controller for Timely {
     fn on_ack(&mut self, ack: &Ack) {
-        let Some(Completion { rtt, gradient }) = self.engine.complete(ack) else { return };
+        let Some(SegmentSample { rtt, gradient }) = self.control.on_ack(ack) else { return };
         let Config { beta, delta, .. } = self.config;
         let (t_low, t_high) = (self.config.t_low.seconds(), self.config.t_high.seconds());
-        let (rate, delta) = (self.engine.rate, delta.bps());
-        self.negative_in_a_row = if gradient < 0.0 { self.negative_in_a_row + 1 } else { 0 };
+        let (rate, delta) = (self.control.rate, delta.bps());
+        self.negative_gradients = if gradient < 0.0 { self.negative_gradients + 1 } else { 0 };
         // [timely15] Algorithm 1.
-        let wanted = if rtt < t_low {
+        let new_rate = if rtt < t_low {
             rate + delta
         } else if rtt > t_high || self.config.t_low == self.config.t_high {
-            // With equal thresholds only the queue's size counts, at the threshold itself too.
+            // With equal thresholds only the RTT counts, also at the threshold itself.
             rate * (1.0 - beta * (1.0 - t_high / rtt))
         } else if let Some(integral) = &self.config.integral {
-            rate * (1.0 - beta * gradient - integral.cut(rtt))
+            rate * (1.0 - beta * gradient - integral.reduction(rtt))
         } else if gradient <= 0.0 {
-            let is_hyper = self.negative_in_a_row >= self.config.hyper_after;
+            let is_hyper = self.negative_gradients >= self.config.hyper_after;
             rate + if is_hyper { self.config.hyper_factor * delta } else { delta }
         } else {
             rate * (1.0 - beta * gradient)
         };
-        self.engine.set_rate(wanted.max(rate * self.config.least_factor));
+        self.control.set_rate(new_rate.max(rate * self.config.least_factor));
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::rate(self.engine.rate)
+        Allowance::rate(self.control.rate)
     }
 
-    fn memo(&self) -> Option<CachedPathState> {
-        self.engine.memo()
+    fn cached_state(&self) -> Option<CachedPathState> {
+        self.control.cached_state()
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.engine.gauges()
+        self.control.gauges()
     }
 }
 
@@ -333,10 +338,10 @@ pub(super) mod tests {
     use crate::transport::fixture::ACK;
     use serde_json::{Value, json};
 
-    /// A flow with 7 others at its host, over 10 Gb/s.
+    /// Path of a flow with 7 other flows at its host, over 10 Gb/s.
     pub(in crate::transport::controllers) fn path() -> Path {
         Path {
-            others: 7,
+            other_flows: 7,
             ..Path::new(
                 Rate::from_gbps(10),
                 Duration::from_micros(10),
@@ -345,8 +350,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The rate in Mb/s after each completed segment with these round-trip times in microseconds,
-    /// each without the serialisation of 0.8 us.
+    /// Rate in Mb/s after each completed segment with these RTTs in microseconds, without the serialisation
+    /// delay of 0.8 us.
     pub(in crate::transport::controllers) fn rates(
         flow: &mut dyn Controller,
         rtts_us: &[f64],
@@ -376,7 +381,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hyper_increase_sets_in_at_the_fifth_negative_gradient_in_a_row() {
+    fn hyperactive_increase_starts_at_the_fifth_consecutive_negative_gradient() {
         let mut flow = timely(&json!({}));
         let rtts = [100.0, 99.0, 98.0, 97.0, 96.0, 95.0, 94.0];
         let steps = rates(&mut *flow, &rtts);
@@ -384,7 +389,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_steep_rise_cuts_to_the_least_rate_or_by_the_bound_on_one_step() {
+    fn a_steep_rise_reduces_the_rate_to_the_minimum_or_by_the_limit_of_one_step() {
         let mut flow = timely(&json!({}));
         assert_eq!(rates(&mut *flow, &[60.0, 160.0]).pop(), Some(10.0));
         let mut flow = timely(&json!({"least_factor": 0.5}));
@@ -407,11 +412,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_integral_term_adds_the_distance_from_its_reference() {
+    fn the_integral_term_uses_the_deviation_from_the_reference() {
         let integral = json!({ "reference": "100 us", "gain": 0.1, "bound": 0.5 });
         let mut flow = timely(&json!({ "beta": 0.2, "integral": integral, "ewma_weight": 1 }));
         // 1250 Mb/s less a tenth of a fifth; then a rise by 20 us is a gradient of 1; the error of 3
-        // at 400 us counts as 0.5; and below T_low it is TIMELY.
+        // at 400 us counts as 0.5; below T_low the rate follows TIMELY.
         let first = 1250.0 * (1.0 - 0.02);
         let second = first * (1.0 - 0.2 - 0.1 * 0.4);
         assert_eq!(rates(&mut *flow, &[120.0, 140.0]), [first, second]);
@@ -420,19 +425,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_flow_starts_where_the_last_one_ended_if_it_is_to_remember() {
-        let starts = |start: &str, memo: Option<CachedPathState>| {
+    fn a_remembered_start_uses_the_final_rate_of_the_last_flow() {
+        let starts = |start: &str, cached_state: Option<CachedPathState>| {
             let segments = json!({ "segments": { "start": start } });
-            let mut flow = Config::read(&segments).unwrap().controller(&Path { memo, ..path() });
+            let mut flow =
+                Config::read(&segments).unwrap().controller(&Path { cached_state, ..path() });
             rates(&mut *flow, &[40.0]);
-            (flow.gauges()[0].1 / 1e6, flow.memo().map(|memo| memo.rate / 1e6))
+            (flow.gauges()[0].1 / 1e6, flow.cached_state().map(|state| state.rate / 1e6))
         };
-        let memo = Some(CachedPathState::of_rate(70e6));
-        // An equal share of 10 Gb/s, or what is remembered; and 10 Mb/s more.
+        let cached_state = Some(CachedPathState::from_rate(70e6));
+        // An equal share of 10 Gb/s, or the remembered rate; and 10 Mb/s more.
         assert_eq!(starts("remembered", None), (1260.0, Some(1260.0)));
-        assert_eq!(starts("remembered", memo), (80.0, Some(80.0)));
-        assert_eq!(starts("fair_share", memo), (1260.0, None));
-        assert_eq!(starts("line_rate", memo), (10_000.0, None));
+        assert_eq!(starts("remembered", cached_state), (80.0, Some(80.0)));
+        assert_eq!(starts("fair_share", cached_state), (1260.0, None));
+        assert_eq!(starts("line_rate", cached_state), (10_000.0, None));
     }
 
     #[test]

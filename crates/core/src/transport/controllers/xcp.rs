@@ -1,11 +1,11 @@
-//! XCP: a window that routers change packet by packet.
+//! XCP: routers change the window with feedback in every packet ([xcp02] §3.4).
 //!
-//! Sources: [xcp02] §3.4 and the later internet-draft, in which feedback is a change of throughput.
-//! Losses, which routers mean to prevent, are answered as TCP does.
+//! As in the later internet-draft, the feedback is a change of throughput. The reaction to losses, which
+//! routers are to prevent, is TCP's.
 
 use super::{
     Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, OutgoingPacket, Path,
-    Reliability, Transport,
+    Reliability, Signalling, Transport,
 };
 use crate::base::schema::{positive, positive_if_given};
 use crate::base::units::Duration;
@@ -14,13 +14,13 @@ use crate::router;
 use crate::transport::endpoint::rtt::smooth;
 
 crate::parameters! {
-    /// XCP: routers tell every flow by how much to change its window ([xcp02]).
+    /// XCP: routers set the change of every flow's window ([xcp02]).
     pub struct Config {
         /// Initial window, in packets (ns-2: 2).
         pub initial_window: u32 = 2, where positive;
-        /// Most that the window may be, in packets; none for no bound.
+        /// Maximum window, in packets (none: unlimited).
         pub max_window: Option<u32> = None, where positive_if_given;
-        /// How data is made reliable.
+        /// Loss recovery and retransmission timeouts.
         pub reliability: Reliability = Reliability::internet();
     }
 }
@@ -30,15 +30,15 @@ impl Transport for Config {
         let Format { payload, header, .. } = path.format;
         Box::new(Xcp {
             packet: payload.0 as f64,
-            on_wire: (payload + header).0 as f64,
-            most: self.max_window.map_or(f64::INFINITY, f64::from),
-            window: f64::from(self.initial_window),
-            rtt: None,
+            packet_bytes: (payload + header).0 as f64,
+            max_window: self.max_window.map_or(f64::INFINITY, f64::from),
+            cwnd: f64::from(self.initial_window),
+            srtt: None,
         })
     }
 
     fn mechanism(&self, _format: &Format) -> Mechanism {
-        Mechanism { has_header: true, ..Mechanism::plain(&self.reliability) }
+        Mechanism { signalling: Signalling::Header, ..Mechanism::plain(&self.reliability) }
     }
 
     fn router(&self) -> Option<router::Config> {
@@ -46,20 +46,20 @@ impl Transport for Config {
     }
 }
 
-/// The state of one flow; the window is in packets.
+/// State of one flow; the window is in packets.
 struct Xcp {
-    /// A packet's payload, and its size on the wire.
+    /// Payload of a packet, and its size on the link.
     packet: f64,
-    on_wire: f64,
-    most: f64,
-    window: f64,
-    /// Smoothed round-trip time, once there is a sample.
-    rtt: Option<Duration>,
+    packet_bytes: f64,
+    max_window: f64,
+    cwnd: f64,
+    /// Smoothed RTT; none before the first sample.
+    srtt: Option<Duration>,
 }
 
 impl Xcp {
     fn sample(&mut self, rtt: Duration) {
-        self.rtt = Some(smooth(self.rtt, rtt));
+        self.srtt = Some(smooth(self.srtt, rtt));
     }
 }
 
@@ -70,19 +70,19 @@ impl Controller for Xcp {
 
     fn on_ack(&mut self, ack: &Ack) {
         self.sample(ack.rtt);
-        if let Some(rtt) = self.rtt
+        if let Some(rtt) = self.srtt
             && ack.advanced > 0
         {
-            // [xcp02] eq. in §3.4, with the change of throughput, which counts bytes on the wire, made
-            // one of the window.
-            let change = f64::from(ack.feedback) * rtt.seconds() / self.on_wire;
-            self.window = (self.window + change).clamp(1.0, self.most);
+            // [xcp02] §3.4, with the change of throughput, in bytes on the link, converted to a change of
+            // the window.
+            let change = f64::from(ack.feedback) * rtt.seconds() / self.packet_bytes;
+            self.cwnd = (self.cwnd + change).clamp(1.0, self.max_window);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.window = match loss.sign {
-            CongestionSignal::Gap | CongestionSignal::Mark => {
+        self.cwnd = match loss.signal {
+            CongestionSignal::DetectedLoss | CongestionSignal::EcnMark => {
                 (loss.flight.0 as f64 / self.packet / 2.0).max(1.0)
             }
             CongestionSignal::Timeout => 1.0,
@@ -90,18 +90,18 @@ impl Controller for Xcp {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance::window(self.window * self.packet + 0.5)
+        Allowance::window(self.cwnd * self.packet + 0.5)
     }
 
     fn header(&self, _leaving: &OutgoingPacket) -> Header {
-        let rtt = self.rtt.map_or(0.0, Duration::seconds);
-        let spacing = (rtt / self.window) as f32;
-        // The sender wishes for all that it can get.
+        let rtt = self.srtt.map_or(0.0, Duration::seconds);
+        let spacing = (rtt / self.cwnd) as f32;
+        // The sender requests an unlimited increase.
         Header::Xcp { rtt: rtt as f32, spacing, feedback: f32::INFINITY }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
-        vec![("window_bytes", self.window * self.packet)]
+        vec![("window_bytes", self.cwnd * self.packet)]
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::base::schema::defaults;
     use crate::base::units::{Bytes, Rate, Time};
-    use crate::transport::fixture::{ACK, LEAVING};
+    use crate::transport::fixture::{ACK, OUTGOING};
 
     fn flow() -> Box<dyn Controller> {
         let config: Config = defaults();
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_throughput_is_one_of_the_window_over_a_round_trip() {
+    fn a_change_of_throughput_changes_the_window_by_its_product_with_the_rtt() {
         let mut flow = flow();
         assert_window(&*flow, 2.0);
-        // 30 KB/s more for 100 ms are three packets of 1000 B on the wire.
+        // 30 KB/s more for 100 ms are three packets of 1000 B on the link.
         flow.on_ack(&ack(1, 30_000.0));
         assert_window(&*flow, 5.0);
         flow.on_ack(&ack(1, -10_000.0));
@@ -150,18 +150,19 @@ mod tests {
     }
 
     #[test]
-    fn packets_say_how_far_apart_they_are() {
+    fn packets_carry_their_spacing() {
         let mut flow = flow();
         flow.on_ack(&ack(1, 80_000.0));
         let expected = Header::Xcp { rtt: 0.1, spacing: 0.01, feedback: f32::INFINITY };
-        assert_eq!(flow.header(&LEAVING), expected, "ten packets in 100 ms");
+        assert_eq!(flow.header(&OUTGOING), expected, "ten packets in 100 ms");
     }
 
     #[test]
-    fn losses_halve_the_window_and_time_outs_leave_one_packet() {
+    fn losses_halve_the_window_and_timeouts_reset_it_to_one_packet() {
         let mut flow = flow();
-        let loss = |sign| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, sign };
-        flow.on_loss(&loss(CongestionSignal::Gap));
+        let loss =
+            |signal| Loss { now: Time::ZERO, flight: Bytes(9_600), lost: Bytes::ZERO, signal };
+        flow.on_loss(&loss(CongestionSignal::DetectedLoss));
         assert_window(&*flow, 5.0);
         flow.on_loss(&loss(CongestionSignal::Timeout));
         assert_window(&*flow, 1.0);

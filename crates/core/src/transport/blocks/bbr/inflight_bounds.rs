@@ -1,179 +1,180 @@
-//! What losses teach: bounds on what is in flight, for the next round trips and in the long run.
+//! BBRv3's bounds on bandwidth and inflight, which it derives from losses.
 //!
-//! Source: [bbr26], its section on updating the model upon loss. Short-term bounds follow what came through
-//! in a round trip with losses, and are forgotten before the next probe; the long-term bound is what was in
-//! flight when a probe lost too much, and probes that lose little raise it.
+//! Source: [bbr26], section on updating the model upon loss. The short-term bounds `bw_lo` and `inflight_lo`
+//! follow the data delivered in a round with losses, and are reset before the next probe. The long-term
+//! bound `inflight_hi` is the data in flight when a probe lost too much; probes with little loss raise it.
 
-use super::delivery_rate::Sample;
+use super::delivery_rate::RateSample;
 
-/// How much may be lost while a flow probes.
+/// Loss rate tolerated while a flow probes.
 #[derive(Clone, Copy, Debug)]
-pub struct Tolerance {
-    /// Share of what is in flight.
-    pub share: f64,
-    /// Whether more than one loss a round trip can be seen; if not, any is too much.
-    pub tells_each_loss: bool,
+pub struct LossTolerance {
+    /// Tolerated share of the data in flight (`BBR.LossThresh`).
+    pub loss_thresh: f64,
+    /// True if recovery detects more than one loss per round. If not, any loss is too much.
+    pub counts_losses: bool,
 }
 
-impl Tolerance {
-    /// Whether more has been lost since a packet left.
-    pub fn is_exceeded(&self, sample: &Sample) -> bool {
-        let allowed = if self.tells_each_loss { self.share * sample.in_flight } else { 0.0 };
+impl LossTolerance {
+    /// True if more data was lost since the packet was sent.
+    pub fn is_exceeded(&self, sample: &RateSample) -> bool {
+        let allowed = if self.counts_losses { self.loss_thresh * sample.in_flight } else { 0.0 };
         sample.lost > allowed
     }
 
-    /// What was in flight when losses crossed the share; the last ACK told of so much of them.
-    pub fn crossing(&self, sample: &Sample, now_lost: f64) -> f64 {
-        let before = (sample.in_flight - now_lost).max(0.0);
-        let left = (self.share * before - (sample.lost - now_lost)).max(0.0) / (1.0 - self.share);
-        before + left
+    /// Returns the data in flight when losses exceeded the share; `newly_lost` is what the ACK reports lost.
+    pub fn inflight_at_threshold(&self, sample: &RateSample, newly_lost: f64) -> f64 {
+        let before = (sample.in_flight - newly_lost).max(0.0);
+        let more = (self.loss_thresh * before - (sample.lost - newly_lost)).max(0.0)
+            / (1.0 - self.loss_thresh);
+        before + more
     }
 }
 
-/// The largest rate and the most data that came through, and what was lost, in a round trip.
+/// Maximum delivery rate, maximum data delivered, and losses of a loss round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossRound {
-    /// It ends with the ACK of a packet that left after so much had been delivered.
-    ends: u64,
+    /// The round ends with the ACK of a packet that was sent after this total had been delivered.
+    round_end: u64,
     has_loss: bool,
-    /// ACKs that told of losses.
-    pub events: u32,
-    /// The largest rate, in bytes a second.
-    pub rate: f64,
-    /// The most that came between two ACKs a round trip apart, in bytes.
-    pub delivered: f64,
+    /// Number of ACKs that reported losses.
+    pub loss_events: u32,
+    /// Maximum delivery rate, in bytes per second.
+    pub bw_latest: f64,
+    /// Maximum data delivered in one RTT, in bytes.
+    pub inflight_latest: f64,
 }
 
 impl LossRound {
-    /// An ACK tells of losses, after so much has been delivered in all.
+    /// Handles an ACK that reports losses, after `delivered` bytes in all.
     pub fn on_loss(&mut self, delivered: u64) {
         if !self.has_loss {
-            (self.has_loss, self.ends) = (true, delivered);
+            (self.has_loss, self.round_end) = (true, delivered);
         }
-        self.events += 1;
+        self.loss_events += 1;
     }
 
-    /// Takes a sample in; says whether the round trip is over.
-    pub fn on_sample(&mut self, sample: &Sample, delivered: u64) -> bool {
-        self.rate = self.rate.max(sample.rate.unwrap_or(0.0));
-        self.delivered = self.delivered.max(sample.delivered);
-        let is_over = sample.delivered_before >= self.ends;
+    /// Handles a sample. Returns true if the round is over.
+    pub fn on_sample(&mut self, sample: &RateSample, delivered: u64) -> bool {
+        self.bw_latest = self.bw_latest.max(sample.rate.unwrap_or(0.0));
+        self.inflight_latest = self.inflight_latest.max(sample.delivered);
+        let is_over = sample.prior_delivered >= self.round_end;
         if is_over {
-            self.ends = delivered;
+            self.round_end = delivered;
         }
         is_over
     }
 
-    /// Whether something was lost.
+    /// True if there were losses in the round.
     pub fn has_loss(&self) -> bool {
         self.has_loss
     }
 
-    /// Forgets all but when it ends.
-    pub fn forget(&mut self) {
-        *self = Self { ends: self.ends, ..Self::default() };
+    /// Resets all but the end of the round.
+    pub fn reset(&mut self) {
+        *self = Self { round_end: self.round_end, ..Self::default() };
     }
 
-    /// The next round trip, which this sample begins.
-    pub fn go_on(&mut self, sample: &Sample) {
-        self.forget();
-        (self.rate, self.delivered) = (sample.rate.unwrap_or(0.0), sample.delivered);
+    /// Starts the next round with this sample.
+    pub fn start_next(&mut self, sample: &RateSample) {
+        self.reset();
+        (self.bw_latest, self.inflight_latest) = (sample.rate.unwrap_or(0.0), sample.delivered);
     }
 }
 
-/// Bounds on the bandwidth, in bytes a second, and on what is in flight, in bytes; infinite for none.
+/// Bounds on bandwidth, in bytes per second, and on inflight, in bytes; infinite if unset.
 #[derive(Clone, Copy, Debug)]
 pub struct InflightBounds {
     packet: f64,
-    least: f64,
-    rate: f64,
-    in_flight: f64,
-    long: f64,
-    /// By how many packets the long-term bound grows in this round trip of a probe.
-    growth: f64,
-    /// Payload acknowledged since it last grew, and how much that takes for a packet more.
-    acked: f64,
-    per_packet: f64,
+    min_cwnd: f64,
+    bw_lo: f64,
+    inflight_lo: f64,
+    inflight_hi: f64,
+    /// Packets by which `inflight_hi` grows in this round of a probe.
+    packets_per_round: f64,
+    /// Payload acknowledged since `inflight_hi` last grew, and the payload per packet of growth.
+    probe_up_acked: f64,
+    acked_per_packet: f64,
 }
 
 impl InflightBounds {
-    /// None yet; what is in flight may always be `least`.
-    pub fn new(packet: f64, least: f64) -> Self {
+    /// Bounds that are all unset; `min_cwnd` is the minimum of `inflight_hi` with headroom.
+    pub fn new(packet: f64, min_cwnd: f64) -> Self {
         Self {
             packet,
-            least,
-            rate: f64::INFINITY,
-            in_flight: f64::INFINITY,
-            long: f64::INFINITY,
-            growth: 1.0,
-            acked: 0.0,
-            per_packet: f64::INFINITY,
+            min_cwnd,
+            bw_lo: f64::INFINITY,
+            inflight_lo: f64::INFINITY,
+            inflight_hi: f64::INFINITY,
+            packets_per_round: 1.0,
+            probe_up_acked: 0.0,
+            acked_per_packet: f64::INFINITY,
         }
     }
 
-    /// The short-term bound on the bandwidth.
-    pub fn rate(&self) -> f64 {
-        self.rate
+    /// Short-term bound on the bandwidth.
+    pub fn bw_lo(&self) -> f64 {
+        self.bw_lo
     }
 
-    /// The short-term bound on what is in flight.
-    pub fn in_flight(&self) -> f64 {
-        self.in_flight
+    /// Short-term bound on inflight.
+    pub fn inflight_lo(&self) -> f64 {
+        self.inflight_lo
     }
 
-    /// The long-term bound on what is in flight.
-    pub fn long(&self) -> f64 {
-        self.long
+    /// Long-term bound on inflight.
+    pub fn inflight_hi(&self) -> f64 {
+        self.inflight_hi
     }
 
-    /// The long-term bound less a share of it, which is left to others.
+    /// Long-term bound less the headroom left to other flows.
     pub fn with_headroom(&self, share: f64) -> f64 {
-        if self.long.is_finite() {
-            (self.long - (share * self.long).max(self.packet)).max(self.least)
+        if self.inflight_hi.is_finite() {
+            (self.inflight_hi - (share * self.inflight_hi).max(self.packet)).max(self.min_cwnd)
         } else {
             f64::INFINITY
         }
     }
 
     /// Sets the long-term bound.
-    pub fn set_long(&mut self, in_flight: f64) {
-        self.long = in_flight;
+    pub fn set_inflight_hi(&mut self, in_flight: f64) {
+        self.inflight_hi = in_flight;
     }
 
-    /// So much was in flight without harm.
-    pub fn raise(&mut self, in_flight: f64) {
-        self.long = self.long.max(in_flight);
+    /// Raises the long-term bound to data in flight that did not lose too much.
+    pub fn raise_inflight_hi(&mut self, in_flight: f64) {
+        self.inflight_hi = self.inflight_hi.max(in_flight);
     }
 
-    /// After a round trip with losses: what came through in it, but at least `beta` of the bounds before.
-    /// Where there are none yet, the bandwidth and the window stand for them.
-    pub fn shorten(&mut self, round: &LossRound, beta: f64, bandwidth: f64, window: f64) {
-        let before = |bound: f64, other| if bound.is_finite() { bound } else { other };
-        self.rate = round.rate.max(beta * before(self.rate, bandwidth));
-        self.in_flight = round.delivered.max(beta * before(self.in_flight, window));
+    /// Lowers the short-term bounds after a round with losses, to the data delivered in it but at most by the
+    /// factor `beta`. Unset bounds start from the bandwidth and the window.
+    pub fn lower_short_term(&mut self, round: &LossRound, beta: f64, bandwidth: f64, cwnd: f64) {
+        let bound_or = |bound: f64, other| if bound.is_finite() { bound } else { other };
+        self.bw_lo = round.bw_latest.max(beta * bound_or(self.bw_lo, bandwidth));
+        self.inflight_lo = round.inflight_latest.max(beta * bound_or(self.inflight_lo, cwnd));
     }
 
-    /// Forgets the short-term bounds.
-    pub fn forget_short(&mut self) {
-        (self.rate, self.in_flight) = (f64::INFINITY, f64::INFINITY);
+    /// Resets the short-term bounds.
+    pub fn reset_short_term(&mut self) {
+        (self.bw_lo, self.inflight_lo) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// A probe begins.
-    pub fn begin_climb(&mut self, window: f64) {
-        (self.growth, self.acked) = (1.0, 0.0);
-        self.per_packet = window.max(self.packet);
+    /// Starts the growth of `inflight_hi` in a new probe.
+    pub fn begin_probe_up(&mut self, cwnd: f64) {
+        (self.packets_per_round, self.probe_up_acked) = (1.0, 0.0);
+        self.acked_per_packet = cwnd.max(self.packet);
     }
 
-    /// So much has been acknowledged while a probe filled the long-term bound, which is its window. It grows
-    /// by 1, 2, 4, ... packets a round trip.
-    pub fn climb(&mut self, acked: f64, window: f64, starts_round: bool) {
-        self.acked += acked;
-        let packets = (self.acked / self.per_packet).floor();
-        self.acked -= packets * self.per_packet;
-        self.long += packets * self.packet;
+    /// Raises `inflight_hi` for data acknowledged while a probe used it fully. The increase is 1, 2, 4, …
+    /// packets per round.
+    pub fn probe_inflight_hi_upward(&mut self, acked: f64, cwnd: f64, starts_round: bool) {
+        self.probe_up_acked += acked;
+        let packets = (self.probe_up_acked / self.acked_per_packet).floor();
+        self.probe_up_acked -= packets * self.acked_per_packet;
+        self.inflight_hi += packets * self.packet;
         if starts_round {
-            self.growth = (self.growth * 2.0).min(f64::from(1 << 30));
-            self.per_packet = (window / self.growth).max(self.packet);
+            self.packets_per_round = (self.packets_per_round * 2.0).min(f64::from(1 << 30));
+            self.acked_per_packet = (cwnd / self.packets_per_round).max(self.packet);
         }
     }
 }
@@ -187,56 +188,57 @@ mod tests {
 
     const PACKET: f64 = 1000.0;
 
-    fn came(rate: f64, packets: f64) -> Sample {
-        Sample { rate: Some(rate), delivered: packets * PACKET, delivered_before: 500, ..SAMPLE }
+    fn sample(rate: f64, packets: f64) -> RateSample {
+        RateSample { rate: Some(rate), delivered: packets * PACKET, prior_delivered: 500, ..SAMPLE }
     }
 
     #[test]
-    fn a_round_trip_with_losses_leaves_what_came_through_but_seven_tenths_at_least() {
+    fn a_round_with_losses_sets_the_short_term_bounds_to_the_data_delivered_or_to_beta() {
         let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
         let mut round = LossRound::default();
-        round.go_on(&came(11e6, 80.0));
-        bounds.shorten(&round, 0.7, 12.5e6, 200.0 * PACKET);
-        assert_eq!((bounds.rate(), bounds.in_flight()), (11e6, 140.0 * PACKET));
-        round.go_on(&came(1e6, 120.0));
-        bounds.shorten(&round, 0.7, 12.5e6, 50.0 * PACKET);
-        assert_eq!((bounds.rate(), bounds.in_flight()), (0.7 * 11e6, 120.0 * PACKET));
-        bounds.forget_short();
-        assert!(bounds.rate().is_infinite() && bounds.in_flight().is_infinite());
+        round.start_next(&sample(11e6, 80.0));
+        bounds.lower_short_term(&round, 0.7, 12.5e6, 200.0 * PACKET);
+        assert_eq!((bounds.bw_lo(), bounds.inflight_lo()), (11e6, 140.0 * PACKET));
+        round.start_next(&sample(1e6, 120.0));
+        bounds.lower_short_term(&round, 0.7, 12.5e6, 50.0 * PACKET);
+        assert_eq!((bounds.bw_lo(), bounds.inflight_lo()), (0.7 * 11e6, 120.0 * PACKET));
+        bounds.reset_short_term();
+        assert!(bounds.bw_lo().is_infinite() && bounds.inflight_lo().is_infinite());
     }
 
     #[test]
-    fn a_round_trip_counts_from_its_first_loss() {
+    fn a_loss_round_starts_at_its_first_loss() {
         let mut round = LossRound::default();
-        assert!(round.on_sample(&came(1e6, 1.0), 100));
+        assert!(round.on_sample(&sample(1e6, 1.0), 100));
         round.on_loss(600);
         round.on_loss(700);
-        assert!(!round.on_sample(&came(3e6, 1.0), 800), "the packet left before the loss");
-        assert!(round.on_sample(&Sample { delivered_before: 600, ..came(2e6, 4.0) }, 900));
-        assert_eq!((round.has_loss(), round.events), (true, 2));
-        assert_eq!((round.rate, round.delivered), (3e6, 4000.0));
-        round.go_on(&came(2e6, 4.0));
-        assert_eq!((round.has_loss(), round.events, round.rate), (false, 0, 2e6));
+        assert!(!round.on_sample(&sample(3e6, 1.0), 800), "sent before the loss");
+        assert!(round.on_sample(&RateSample { prior_delivered: 600, ..sample(2e6, 4.0) }, 900));
+        assert_eq!((round.has_loss(), round.loss_events), (true, 2));
+        assert_eq!((round.bw_latest, round.inflight_latest), (3e6, 4000.0));
+        round.start_next(&sample(2e6, 4.0));
+        assert_eq!((round.has_loss(), round.loss_events, round.bw_latest), (false, 0, 2e6));
     }
 
     #[test]
-    fn a_share_of_the_long_term_bound_is_left_to_others_but_a_packet_at_least() {
+    fn headroom_is_a_share_of_inflight_hi_or_one_packet() {
         let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
         assert!(bounds.with_headroom(0.15).is_infinite());
-        for (long, left) in [(100.0, 85.0), (6.0, 5.0), (4.0, 4.0)] {
-            bounds.set_long(long * PACKET);
-            assert_eq!(bounds.with_headroom(0.15), left * PACKET);
+        for (inflight_hi, expected) in [(100.0, 85.0), (6.0, 5.0), (4.0, 4.0)] {
+            bounds.set_inflight_hi(inflight_hi * PACKET);
+            assert_eq!(bounds.with_headroom(0.15), expected * PACKET);
         }
     }
 
     #[test]
-    fn a_probe_raises_its_bound_by_one_two_and_four_packets_in_a_round_trip() {
+    fn a_probe_raises_inflight_hi_by_one_two_and_four_packets_per_round() {
         let mut bounds = InflightBounds::new(PACKET, 4.0 * PACKET);
-        bounds.set_long(128.0 * PACKET);
-        bounds.begin_climb(128.0 * PACKET);
+        bounds.set_inflight_hi(128.0 * PACKET);
+        bounds.begin_probe_up(128.0 * PACKET);
         for packets in [129.0, 131.0, 135.0] {
-            (1..=128).for_each(|i| bounds.climb(PACKET, 128.0 * PACKET, i == 128));
-            assert_eq!(bounds.long(), packets * PACKET);
+            (1..=128)
+                .for_each(|i| bounds.probe_inflight_hi_upward(PACKET, 128.0 * PACKET, i == 128));
+            assert_eq!(bounds.inflight_hi(), packets * PACKET);
         }
     }
 }

@@ -1,147 +1,148 @@
-//! A model of a path's bottleneck, of its bandwidth and its round-trip time, and the throttle that obeys it.
+//! BBR's model of the path, with its maximum bandwidth and minimum RTT, and the resulting pacing rate and
+//! window.
 //!
-//! Sources: [bbr16] and [bbr26], as far as they agree. When a flow looks for more bandwidth, and how much it
-//! lets be in flight, each version decides for itself.
+//! Sources: [bbr16] and [bbr26], as far as they agree. Each version of BBR has its own state machine for
+//! probing, and its own limits on inflight.
 
-use super::delivery_rate::{DeliveryRate, FullPipe, Sample};
+use super::delivery_rate::{DeliveryRate, FullPipe, RateSample};
 use super::max_filter::MaxFilter;
 use super::window::BbrWindow;
 use crate::base::units::{Duration, Rate, Time};
 use crate::transport::{Ack, CongestionSignal, Loss, Opened, Path};
 
-/// The least round-trip time of late.
+/// Windowed minimum RTT.
 #[derive(Clone, Copy, Debug)]
-pub struct LeastRtt {
+pub struct MinRtt {
     rtt: Option<Duration>,
-    /// When it was seen; until then, since when it is missed.
-    at: Time,
+    /// Time of the sample; before the first sample, the time from which its age counts.
+    stamp: Time,
 }
 
-impl LeastRtt {
-    /// None has been seen, and it is missed from this time on.
-    pub fn missed(from: Time) -> Self {
-        Self { rtt: None, at: from }
+impl MinRtt {
+    /// No sample yet; the age counts from `since`.
+    pub fn unknown_since(since: Time) -> Self {
+        Self { rtt: None, stamp: since }
     }
 
-    /// This one has been seen.
-    pub fn seen(rtt: Duration, at: Time) -> Self {
-        Self { rtt: Some(rtt), at }
+    /// RTT sample taken at this time.
+    pub fn sample(rtt: Duration, at: Time) -> Self {
+        Self { rtt: Some(rtt), stamp: at }
     }
 
-    /// The round-trip time, or nothing if none has been seen.
+    /// The minimum RTT; zero before the first sample.
     pub fn rtt(&self) -> Duration {
         self.rtt.unwrap_or_default()
     }
 
-    /// Gives way to one that is less, and to any after so long a time; says whether it was as old as that.
-    pub fn give_way(&mut self, other: Self, now: Time, lasts: Duration) -> bool {
-        let is_old = now.since(self.at) > lasts;
-        if is_old || self.rtt.is_none_or(|least| other.rtt() < least) {
-            *self = other;
+    /// Replaces the minimum if the sample is lower or the minimum expired. Returns true if it expired.
+    pub fn update(&mut self, sample: Self, now: Time, window: Duration) -> bool {
+        let is_expired = now.since(self.stamp) > window;
+        if is_expired || self.rtt.is_none_or(|min_rtt| sample.rtt() < min_rtt) {
+            *self = sample;
         }
-        is_old
+        is_expired
     }
 
-    /// Counts as if it were seen now.
-    pub fn renew(&mut self, now: Time) {
-        self.at = now;
+    /// Restarts the age of the minimum.
+    pub fn refresh(&mut self, now: Time) {
+        self.stamp = now;
     }
 }
 
-/// What a flow knows of the bottleneck, and what it sends accordingly; payload in bytes.
+/// Path model of a flow, with its window and pacing rate; payload in bytes.
 pub struct PathModel {
     /// Payload of a packet.
     pub packet: f64,
-    /// How data comes through.
+    /// Delivery-rate estimator.
     pub delivery: DeliveryRate,
-    /// The window and the pace.
-    pub throttle: BbrWindow,
-    /// Delivery rates in bytes a second, by a clock of the version, and over how many of its steps.
-    bandwidth: MaxFilter<u32, f64>,
-    steps: u32,
-    /// Whether the bandwidth has stopped growing.
-    pub plateau: FullPipe,
-    /// Whether it has ever done so.
-    pub has_been_full: bool,
-    /// The round-trip time of the path itself.
-    pub least_rtt: LeastRtt,
+    /// Congestion window and pacing rate.
+    pub window: BbrWindow,
+    /// Maximum filter of delivery rates, in bytes per second, and its length in steps of the version's clock.
+    max_bw_filter: MaxFilter<u32, f64>,
+    filter_len: u32,
+    /// Full-pipe estimator.
+    pub full_pipe: FullPipe,
+    /// True once the pipe has been full.
+    pub full_bw_reached: bool,
+    /// Estimate of the path's RTT without queueing.
+    pub min_rtt: MinRtt,
 }
 
 impl PathModel {
-    /// Nothing is known. Of the delivery rates of so many steps of the version's clock the largest counts.
-    pub fn new(path: &Path, throttle: BbrWindow, plateau: FullPipe, steps: u32) -> Self {
+    /// Model of a new flow. The bandwidth is the maximum over `filter_len` steps of the version's clock.
+    pub fn new(path: &Path, window: BbrWindow, full_pipe: FullPipe, filter_len: u32) -> Self {
         Self {
             packet: path.format.payload.0 as f64,
             delivery: DeliveryRate::new(path),
-            throttle,
-            bandwidth: MaxFilter::default(),
-            steps,
-            plateau,
-            has_been_full: false,
-            least_rtt: LeastRtt::missed(path.start),
+            window,
+            max_bw_filter: MaxFilter::default(),
+            filter_len,
+            full_pipe,
+            full_bw_reached: false,
+            min_rtt: MinRtt::unknown_since(path.start),
         }
     }
 
-    /// The bandwidth in bytes a second; 0 until it is known.
+    /// Bandwidth in bytes per second; 0 before the first sample.
     pub fn bandwidth(&self) -> f64 {
-        self.bandwidth.largest().unwrap_or(0.0)
+        self.max_bw_filter.max().unwrap_or(0.0)
     }
 
-    /// The round-trip time of the path itself.
+    /// Estimate of the path's RTT without queueing.
     pub fn rtt(&self) -> Duration {
-        self.least_rtt.rtt()
+        self.min_rtt.rtt()
     }
 
-    /// Begins with a pace of `gain` initial windows in the round trip of the handshake.
+    /// Sets the pacing rate to `gain` initial windows per RTT of the handshake.
     pub fn on_open(&mut self, opened: &Opened, gain: f64) {
-        self.throttle.begin(gain, opened.rtt);
-        self.least_rtt = LeastRtt::seen(opened.rtt, opened.now);
+        self.window.init_pacing_rate(gain, opened.rtt);
+        self.min_rtt = MinRtt::sample(opened.rtt, opened.now);
         if opened.syn_was_lost {
-            self.throttle.shrink();
+            self.window.set_one_packet();
         }
     }
 
-    /// New data has been acknowledged.
-    pub fn on_ack(&mut self, ack: &Ack) -> Option<Sample> {
-        let least = self.rtt().min(ack.rtt);
-        self.delivery.on_ack(ack, least)
+    /// Handles an ACK of new data.
+    pub fn on_ack(&mut self, ack: &Ack) -> Option<RateSample> {
+        let min_rtt = self.rtt().min(ack.rtt);
+        self.delivery.on_ack(ack, min_rtt)
     }
 
-    /// Takes in the rate of a sample, at a step of the version's clock. What the sender has limited itself
-    /// shows no more than that there is at least so much.
-    pub fn learn(&mut self, sample: &Sample, step: u32) {
+    /// Adds the rate of a sample to the maximum filter, at a step of the version's clock. An
+    /// application-limited sample counts only if it does not lower the bandwidth.
+    pub fn update_max_bw(&mut self, sample: &RateSample, step: u32) {
         if let Some(rate) = sample.rate
-            && (!sample.is_limited || rate >= self.bandwidth())
+            && (!sample.is_app_limited || rate >= self.bandwidth())
         {
-            self.bandwidth.add(step, rate, |then| step - then >= self.steps);
+            self.max_bw_filter.add(step, rate, |time| step - time >= self.filter_len);
         }
     }
 
-    /// Paces at a rate in bytes a second, less a margin, and restores the window if a repair waited for this
-    /// ACK.
-    pub fn pace(&mut self, ack: &Ack, rate: f64, margin: f64) {
-        self.throttle.pace(rate * (1.0 - margin), self.has_been_full);
-        self.throttle.on_ack(ack);
+    /// Sets the pacing rate to `rate` bytes per second less the margin, and restores the window if this ACK
+    /// ends loss recovery.
+    pub fn set_pacing_rate(&mut self, ack: &Ack, rate: f64, margin: f64) {
+        self.window.set_pacing_rate(rate * (1.0 - margin), self.full_bw_reached);
+        self.window.on_ack(ack);
     }
 
-    /// Opens the window towards its aim.
-    pub fn open(&mut self, ack: &Ack, aim: f64) {
-        self.throttle.open(ack, aim, self.has_been_full, &self.delivery);
+    /// Moves the window towards `target`.
+    pub fn set_cwnd(&mut self, ack: &Ack, target: f64) {
+        self.window.update_cwnd(ack, target, self.full_bw_reached, &self.delivery);
     }
 
-    /// Something was lost.
-    pub fn on_loss(&mut self, loss: &Loss, is_paused: bool) {
-        self.throttle.on_loss(loss, is_paused);
-        if loss.sign == CongestionSignal::Timeout {
+    /// Handles a loss.
+    pub fn on_loss(&mut self, loss: &Loss, is_probing_rtt: bool) {
+        self.window.on_loss(loss, is_probing_rtt);
+        if loss.signal == CongestionSignal::Timeout {
             self.delivery.on_timeout();
         }
     }
 
-    /// Numbers for traces.
+    /// Values for traces.
     pub fn gauges(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("window_bytes", self.throttle.window()),
-            ("rate_bps", self.throttle.allowance().rate.map_or(0.0, Rate::bps)),
+            ("window_bytes", self.window.cwnd()),
+            ("rate_bps", self.window.allowance().rate.map_or(0.0, Rate::bps)),
             ("bandwidth_bps", self.bandwidth() * 8.0),
             ("min_rtt_s", self.rtt().seconds()),
         ]
@@ -150,7 +151,7 @@ impl PathModel {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::float_cmp, reason = "what goes in comes out")]
+    #![expect(clippy::float_cmp, reason = "stored values are returned unchanged")]
 
     use super::*;
     use crate::transport::fixture::{SAMPLE, path};
@@ -160,11 +161,11 @@ mod tests {
     }
 
     #[test]
-    fn the_least_round_trip_time_gives_way_to_a_lesser_and_to_any_when_it_is_old() {
-        let lasts = Duration::from_millis(100);
-        let mut least = LeastRtt::missed(at(0));
-        assert_eq!(least.rtt(), Duration::ZERO);
-        for (now, rtt, kept, is_old) in [
+    fn the_minimum_rtt_changes_to_a_lower_sample_and_to_any_sample_once_expired() {
+        let window = Duration::from_millis(100);
+        let mut min_rtt = MinRtt::unknown_since(at(0));
+        assert_eq!(min_rtt.rtt(), Duration::ZERO);
+        for (now, rtt, expected, is_expired) in [
             (10, 7, 7, false),
             (20, 9, 7, false),
             (110, 8, 7, false),
@@ -173,29 +174,34 @@ mod tests {
             (311, 8, 8, false),
         ] {
             let (now, rtt) = (at(now), Duration::from_millis(rtt));
-            assert_eq!(least.give_way(LeastRtt::seen(rtt, now), now, lasts), is_old, "{now:?}");
-            assert_eq!(least.rtt(), Duration::from_millis(kept));
+            assert_eq!(
+                min_rtt.update(MinRtt::sample(rtt, now), now, window),
+                is_expired,
+                "{now:?}"
+            );
+            assert_eq!(min_rtt.rtt(), Duration::from_millis(expected));
         }
-        least.renew(at(311));
-        let later = LeastRtt::seen(Duration::from_millis(9), at(400));
-        assert!(!least.give_way(later, at(400), lasts), "it was renewed");
-        assert!(LeastRtt::missed(at(0)).give_way(later, at(101), lasts), "missed for so long");
+        min_rtt.refresh(at(311));
+        let later = MinRtt::sample(Duration::from_millis(9), at(400));
+        assert!(!min_rtt.update(later, at(400), window), "the age was reset");
+        assert!(MinRtt::unknown_since(at(0)).update(later, at(101), window), "unknown for longer");
     }
 
     #[test]
-    fn a_sender_that_held_back_shows_no_less_bandwidth_than_is_known() {
-        let throttle = BbrWindow::new(&path(), 10, 4, 2.0);
-        let mut model = PathModel::new(&path(), throttle, FullPipe::new(1.25, 3), 2);
-        let sample = |rate, is_limited| Sample { rate: Some(rate), is_limited, ..SAMPLE };
-        for (step, rate, is_limited, known) in [
+    fn an_app_limited_sample_does_not_lower_the_bandwidth() {
+        let window = BbrWindow::new(&path(), 10, 4, 2.0);
+        let mut model = PathModel::new(&path(), window, FullPipe::new(1.25, 3), 2);
+        let sample =
+            |rate, is_app_limited| RateSample { rate: Some(rate), is_app_limited, ..SAMPLE };
+        for (step, rate, is_app_limited, expected) in [
             (0, 5.0, false, 5.0),
             (1, 3.0, true, 5.0),
             (2, 7.0, true, 7.0),
             (3, 4.0, false, 7.0),
             (4, 2.0, false, 4.0),
         ] {
-            model.learn(&sample(rate, is_limited), step);
-            assert_eq!(model.bandwidth(), known, "in step {step}");
+            model.update_max_bw(&sample(rate, is_app_limited), step);
+            assert_eq!(model.bandwidth(), expected, "in step {step}");
         }
     }
 }

@@ -1,102 +1,113 @@
-//! Whether a policer on the path lets through no more than a rate, as Linux's BBR tells (`tcp_bbr.c`).
+//! Policer detection: finds a token-bucket policer on the path and paces at its rate, as Linux's BBR
+//! (`tcp_bbr.c`, long-term bandwidth sampling).
 //!
-//! A policer drops what is above its rate and queues nothing. So when a fifth of what is sent is lost over
-//! some round trips, and the same rate comes through twice, that rate is taken for the policer's. It is held
-//! for a while; then more is tried again.
+//! A policer drops traffic above its rate and queues nothing. If at least a fifth of the data is lost over
+//! two consecutive intervals with the same delivery rate, that rate is taken as the policer's. The flow
+//! keeps to it for 48 rounds and then probes again.
 
 use crate::base::units::{Bytes, Duration, Time};
 
-/// An interval has at least so many round trips, and at most four times as many.
-const LEAST_ROUNDS: u32 = 4;
-const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Which share of what comes through must be lost.
-const LOST: f64 = 50.0 / 256.0;
-/// Two rates are the same that differ by an eighth, or by 4 kb/s.
-const SAME_SHARE: f64 = 1.0 / 8.0;
-const SAME_BYTES: f64 = 500.0;
-/// For so many round trips the rate is held.
-const HELD_ROUNDS: u32 = 48;
-/// The shortest interval.
-const LEAST: Duration = Duration::from_millis(1);
+/// Rounds of a sampling interval: minimum (`bbr_lt_intvl_min_rtts`) and maximum.
+const MIN_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
+/// Lost over delivered data from which an interval counts (`bbr_lt_loss_thresh`).
+const LOSS_THRESHOLD: f64 = 50.0 / 256.0;
+/// Two rates are equal within an eighth (`bbr_lt_bw_ratio`) or 4 kb/s (`bbr_lt_bw_diff`).
+const RATE_RATIO: f64 = 1.0 / 8.0;
+const RATE_DIFFERENCE: f64 = 500.0;
+/// Rounds for which the rate is used (`bbr_lt_bw_max_rtts`).
+const RATE_ROUNDS: u32 = 48;
+/// Minimum duration of an interval.
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What an ACK, or a time-out, tells.
+/// Observation at an ACK or a timeout.
 #[derive(Clone, Copy, Debug)]
-pub struct PolicerVerdict {
-    /// When.
+pub struct PolicerSample {
+    /// Time of the observation.
     pub now: Time,
-    /// Payload that has come through.
-    pub came: Bytes,
-    /// Payload that is lost.
+    /// Newly delivered payload.
+    pub delivered: Bytes,
+    /// Newly lost payload.
     pub lost: Bytes,
-    /// Whether a round trip begins.
+    /// True if a round starts.
     pub starts_round: bool,
-    /// Whether less was sent than the network would have let through.
-    pub is_limited: bool,
+    /// True if the sender, not the network, limited the rate.
+    pub is_app_limited: bool,
 }
 
-/// What is known of a policer.
+/// State of policer detection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policer {
-    /// Since when the present interval lasts: the first begins with a loss, when there are no tokens left.
-    began: Option<Time>,
-    came: u64,
+    /// Start of the sampling interval. The first interval starts with a loss, when the bucket is empty.
+    interval_start: Option<Time>,
+    delivered: u64,
     lost: u64,
-    /// Round trips of the interval, or since the rate is held.
+    /// Rounds of the interval, or rounds since the rate is in use.
     rounds: u32,
-    /// Payload that came through in a second in the interval before.
-    before: Option<f64>,
-    held: Option<f64>,
+    /// Delivery rate of the interval before, in bytes per second.
+    previous_rate: Option<f64>,
+    rate: Option<f64>,
 }
 
 impl Policer {
-    /// The rate that is held, in bytes of payload a second, if one is.
+    /// The policer's rate in bytes of payload per second, while in use.
     pub fn rate(&self) -> Option<f64> {
-        self.held
+        self.rate
     }
 
-    /// Takes in what an ACK tells; says whether the rate has been held long enough, if that may end now.
-    pub fn learn(&mut self, told: &PolicerVerdict, may_end: bool) -> bool {
-        if self.held.is_some() {
-            self.rounds += u32::from(may_end && told.starts_round);
-            let is_over = self.rounds >= HELD_ROUNDS;
+    /// Handles an observation. Returns true if the rate is no longer used, which needs `may_end`.
+    pub fn update(&mut self, sample: &PolicerSample, may_end: bool) -> bool {
+        if self.rate.is_some() {
+            self.rounds += u32::from(may_end && sample.starts_round);
+            let is_over = self.rounds >= RATE_ROUNDS;
             if is_over {
                 *self = Self::default();
             }
             return is_over;
         }
-        match self.began {
-            None if told.lost > Bytes::ZERO => self.begin(told.now),
+        match self.interval_start {
+            None if sample.lost > Bytes::ZERO => self.start_interval(sample.now),
             None => {}
-            Some(began) => self.sample(told, began),
+            Some(start) => self.update_interval(sample, start),
         }
         false
     }
 
-    fn begin(&mut self, now: Time) {
-        *self = Self { began: Some(now), before: self.before, ..Self::default() };
+    fn start_interval(&mut self, now: Time) {
+        *self = Self {
+            interval_start: Some(now),
+            previous_rate: self.previous_rate,
+            ..Self::default()
+        };
     }
 
-    fn sample(&mut self, told: &PolicerVerdict, began: Time) {
-        self.came += told.came.0;
-        self.lost += told.lost.0;
-        self.rounds += u32::from(told.starts_round);
-        if told.is_limited || self.rounds > MOST_ROUNDS {
+    fn update_interval(&mut self, sample: &PolicerSample, start: Time) {
+        self.delivered += sample.delivered.0;
+        self.lost += sample.lost.0;
+        self.rounds += u32::from(sample.starts_round);
+        if sample.is_app_limited || self.rounds > MAX_ROUNDS {
             *self = Self::default();
             return;
         }
-        let is_lossy = self.lost as f64 >= LOST * self.came as f64 && self.came > 0;
-        let lasted = told.now - began;
-        // An interval ends with a loss: until then tokens may have been there.
-        if self.rounds < LEAST_ROUNDS || told.lost == Bytes::ZERO || !is_lossy || lasted < LEAST {
+        let is_lossy =
+            self.lost as f64 >= LOSS_THRESHOLD * self.delivered as f64 && self.delivered > 0;
+        let interval = sample.now - start;
+        // An interval ends with a loss: without one the bucket may still hold tokens.
+        if self.rounds < MIN_ROUNDS
+            || sample.lost == Bytes::ZERO
+            || !is_lossy
+            || interval < MIN_INTERVAL
+        {
             return;
         }
-        let rate = self.came as f64 / lasted.seconds();
-        let is_same = |before: f64| (rate - before).abs() <= (SAME_SHARE * before).max(SAME_BYTES);
-        if let Some(before) = self.before.filter(|before| is_same(*before)) {
-            *self = Self { held: Some(f64::midpoint(before, rate)), ..Self::default() };
+        let rate = self.delivered as f64 / interval.seconds();
+        let is_equal =
+            |before: f64| (rate - before).abs() <= (RATE_RATIO * before).max(RATE_DIFFERENCE);
+        if let Some(before) = self.previous_rate.filter(|before| is_equal(*before)) {
+            *self = Self { rate: Some(f64::midpoint(before, rate)), ..Self::default() };
         } else {
-            self.before = Some(rate);
-            self.begin(told.now);
+            self.previous_rate = Some(rate);
+            self.start_interval(sample.now);
         }
     }
 }
@@ -105,23 +116,22 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// What an ACK tells at the end of a round trip of 10 ms.
-    fn told(round: u64, came: u64, lost: u64) -> PolicerVerdict {
+    /// Observation at the end of a round of 10 ms.
+    fn sample(round: u64, delivered: u64, lost: u64) -> PolicerSample {
         let now = Time::ZERO + Duration::from_millis(10 * round);
-        let (came, lost) = (Bytes(came), Bytes(lost));
-        PolicerVerdict { now, came, lost, starts_round: true, is_limited: false }
+        let (delivered, lost) = (Bytes(delivered), Bytes(lost));
+        PolicerSample { now, delivered, lost, starts_round: true, is_app_limited: false }
     }
 
-    /// Lets so many round trips pass, in each of which so much comes through and is lost; says whether
-    /// holding the rate has ended.
-    fn pass(policer: &mut Policer, from: u64, rounds: u64, came: u64, lost: u64) -> bool {
-        (from..from + rounds).any(|round| policer.learn(&told(round, came, lost), true))
+    /// Plays rounds with this delivered and lost payload each. Returns true if the use of the rate has ended.
+    fn pass(policer: &mut Policer, from: u64, rounds: u64, delivered: u64, lost: u64) -> bool {
+        (from..from + rounds).any(|round| policer.update(&sample(round, delivered, lost), true))
     }
 
     #[test]
-    fn a_rate_that_comes_through_twice_with_a_fifth_lost_is_held_for_its_round_trips() {
+    fn a_rate_seen_in_two_lossy_intervals_is_used_for_48_rounds() {
         let mut policer = Policer::default();
-        // The first loss begins an interval; four round trips on each of two end.
+        // The first loss starts an interval; four rounds later each of two intervals ends.
         pass(&mut policer, 0, 8, 10_000, 2_500);
         assert_eq!(policer.rate(), None);
         pass(&mut policer, 8, 1, 10_000, 2_500);
@@ -132,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_losses_other_rates_and_senders_that_hold_back_tell_of_none() {
+    fn few_losses_unequal_rates_and_limited_senders_do_not_reveal_a_policer() {
         let mut few = Policer::default();
         pass(&mut few, 0, 60, 10_000, 1_900);
         assert_eq!(few.rate(), None);
@@ -142,16 +152,16 @@ mod tests {
         assert_eq!(other.rate(), None, "a fifth more than before");
         let mut limited = Policer::default();
         pass(&mut limited, 0, 8, 10_000, 2_500);
-        limited.learn(&PolicerVerdict { is_limited: true, ..told(8, 9, 9) }, true);
+        limited.update(&PolicerSample { is_app_limited: true, ..sample(8, 9, 9) }, true);
         pass(&mut limited, 9, 8, 10_000, 2_500);
-        assert_eq!(limited.rate(), None, "all begins anew");
+        assert_eq!(limited.rate(), None, "detection starts again");
     }
 
     #[test]
-    fn a_rate_is_held_on_while_nobody_may_end_it() {
+    fn the_rate_stays_in_use_until_its_end_is_allowed() {
         let mut policer = Policer::default();
         pass(&mut policer, 0, 9, 10_000, 2_500);
-        assert!((9..200).all(|round| !policer.learn(&told(round, 1, 0), false)));
+        assert!((9..200).all(|round| !policer.update(&sample(round, 1, 0), false)));
         assert_eq!(policer.rate(), Some(1e6));
     }
 }

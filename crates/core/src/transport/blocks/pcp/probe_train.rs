@@ -1,112 +1,113 @@
-//! Probes: short trains of evenly spaced packets, and what their one-way delays say.
+//! Probe trains: short trains of evenly spaced packets, judged by the slope of their one-way delays
+//! ([pcp06] §3.1).
 //!
-//! Source: [pcp06] §3.1. A train at a rate that the path has to spare keeps its delays; one at a higher
-//! rate builds a queue, and each of its packets takes longer than the one before. A constant error of the
-//! clocks cancels, and what happens on the way back does not matter.
+//! A train at a rate that the path has to spare has constant delays. A train at a higher rate builds a queue,
+//! and each packet has a longer delay than the one before. A constant clock offset cancels out, and the
+//! reverse path has no effect.
 
 use crate::base::random::Random;
 use crate::base::units::{Duration, Time};
 use crate::transport::TrainPacket;
 
 crate::choices! {
-    /// How the slope of a train's one-way delays is judged.
+    /// Acceptance test of the slope of a train's one-way delays.
     pub enum Acceptance {
-        /// One draw from the normal distribution of the slope and its standard error: a train over a full
-        /// but steady link passes every other time, which gives newcomers a chance ([pcp06] §3.1
-        /// says that the variance counts; the form of the draw is ours).
+        /// One sample of the normal distribution of the slope and its standard error: a train over a
+        /// full but steady link passes every other time, which gives new flows a chance ([pcp06] §3.1
+        /// uses the variance; this form of the test is our own).
         Gaussian = "gaussian",
         /// The slope alone.
         Slope = "slope",
-        /// The slope and its standard error together: the careful reading.
+        /// The slope plus its standard error.
         Careful = "careful",
     }
 }
 
-/// The straight line through the delays of a train by least squares.
+/// Least-squares line through the one-way delays of a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slope {
-    /// Seconds of delay a second.
+    /// Slope, in seconds of delay per second.
     pub slope: f64,
     /// Standard error of the slope.
     pub error: f64,
 }
 
 impl Slope {
-    /// The line through points of send time and delay, if there are three or more.
+    /// Fits the line through points of send time and delay; none for fewer than three points.
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
-        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (centre, level) = (mean(|point| point.0), mean(|point| point.1));
-        let spread: f64 = points.iter().map(|(x, _)| (x - centre).powi(2)).sum();
-        if points.len() < 3 || spread == 0.0 {
+        let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
+        let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+        let sum_sq_x: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+        if points.len() < 3 || sum_sq_x == 0.0 {
             return None;
         }
-        let slope = points.iter().map(|(x, y)| (x - centre) * (y - level)).sum::<f64>() / spread;
-        let residual = |(x, y): &(f64, f64)| (y - level - slope * (x - centre)).powi(2);
+        let slope = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / sum_sq_x;
+        let residual = |(x, y): &(f64, f64)| (y - mean_y - slope * (x - mean_x)).powi(2);
         let variance = points.iter().map(residual).sum::<f64>() / (count - 2.0);
-        Some(Self { slope, error: (variance / spread).sqrt() })
+        Some(Self { slope, error: (variance / sum_sq_x).sqrt() })
     }
 
-    /// Whether the delays do not grow, or by no more than `tolerance`.
+    /// True if the slope is at most `tolerance` by this test.
     pub fn is_flat(self, acceptance: Acceptance, tolerance: f64, random: &mut Random) -> bool {
-        let judged = match acceptance {
+        let tested = match acceptance {
             Acceptance::Gaussian => random.normal(self.slope, self.error),
             Acceptance::Slope => self.slope,
             Acceptance::Careful => self.slope + self.error,
         };
-        judged <= tolerance
+        tested <= tolerance
     }
 }
 
-/// What a train consists of.
+/// Parameters of a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
-    /// How many packets.
+pub struct TrainShape {
+    /// Number of packets.
     pub packets: u32,
-    /// What each is: a segment of the flow, or padding.
+    /// Packets of the train: segments of the flow, or padding.
     pub each: TrainPacket,
-    /// Time from one to the next.
-    pub gap: Duration,
-    /// How long after the last packet its answer is given up.
-    pub patience: Duration,
+    /// Spacing of the packets.
+    pub spacing: Duration,
+    /// Time after the last packet at which missing answers count as lost.
+    pub timeout: Duration,
 }
 
-/// How a train has ended.
+/// Result of a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ended {
-    /// All answers are there.
+pub enum TrainResult {
+    /// All packets are answered.
     Answered(Slope),
     /// Packets or answers were lost, or are late.
     Lost,
-    /// The flow had nothing more to send before the train was complete, which says nothing.
+    /// The flow had too little data for the train: no result.
     CutShort,
 }
 
-/// A train on its way.
+/// A train in progress.
 #[derive(Clone, Debug)]
 pub struct ProbeTrain {
-    shape: Shape,
-    /// Packets whose time has come, and when the next one's does.
-    ripe: u32,
+    shape: TrainShape,
+    /// Packets that are due so far, and the time of the next.
+    due_packets: u32,
     due: Time,
-    /// Packets handed over, the first and the last of them when.
-    handed: u32,
+    /// Packets sent, and the times of the first and the last.
+    sent_packets: u32,
     first: Time,
     last: Time,
-    /// Packets whose delays are to come. If it carries data, those that the flow sends in between count:
-    /// they are as large, and meet the same queue.
+    /// Number of delays expected. In a train of data, segments that the flow sends between the packets
+    /// count too: they have the same size and pass the same queue.
     expected: u32,
     points: Vec<(f64, f64)>,
 }
 
 impl ProbeTrain {
-    /// A train whose first packet is due.
-    pub fn new(shape: Shape, now: Time) -> Self {
+    /// Train whose first packet is due.
+    pub fn new(shape: TrainShape, now: Time) -> Self {
         Self {
             shape,
-            ripe: 1,
-            due: now + shape.gap,
-            handed: 0,
+            due_packets: 1,
+            due: now + shape.spacing,
+            sent_packets: 0,
             first: now,
             last: now,
             expected: 0,
@@ -118,62 +119,73 @@ impl ProbeTrain {
         self.shape.each == TrainPacket::Segment
     }
 
-    /// When the next packet is due, or after the last the answers are late.
+    /// Time at which the next packet is due, or after the last packet, at which answers are late.
     pub fn next_timer(&self) -> Time {
-        if self.ripe < self.shape.packets {
+        if self.due_packets < self.shape.packets {
             self.due
         } else {
-            // `due` lies a gap after the last packet.
-            self.due + self.shape.patience
+            // `due` is one spacing after the last packet.
+            self.due + self.shape.timeout
         }
     }
 
-    /// Time has passed; says how the train has ended, if it is over.
-    pub fn on_timer(&mut self, now: Time) -> Option<Ended> {
+    /// Handles the timer. Returns the result if the train is over.
+    pub fn on_timer(&mut self, now: Time) -> Option<TrainResult> {
         if now < self.next_timer() {
             return None;
         }
-        if self.ripe < self.shape.packets {
-            self.ripe += 1;
-            self.due = now + self.shape.gap;
+        if self.due_packets < self.shape.packets {
+            self.due_packets += 1;
+            self.due = now + self.shape.spacing;
             return None;
         }
-        Some(if self.handed < self.shape.packets { Ended::CutShort } else { Ended::Lost })
+        Some(if self.sent_packets < self.shape.packets {
+            TrainResult::CutShort
+        } else {
+            TrainResult::Lost
+        })
     }
 
-    /// The packet that is due.
-    pub fn beside(&mut self, now: Time) -> Option<TrainPacket> {
-        if self.handed >= self.ripe {
+    /// Returns the packet that is due.
+    pub fn next_packet(&mut self, now: Time) -> Option<TrainPacket> {
+        if self.sent_packets >= self.due_packets {
             return None;
         }
-        if self.handed == 0 {
+        if self.sent_packets == 0 {
             self.first = now;
         }
-        self.handed += 1;
+        self.sent_packets += 1;
         self.last = now;
         self.expected += u32::from(!self.carries_data());
         Some(self.shape.each)
     }
 
-    /// The flow has sent a segment, in this train or between its packets.
+    /// Handles a segment sent by the flow, in the train or between its packets.
     pub fn on_sent(&mut self, now: Time) {
-        let is_between = self.handed > 0 && (self.handed < self.shape.packets || now <= self.last);
+        let is_between =
+            self.sent_packets > 0 && (self.sent_packets < self.shape.packets || now <= self.last);
         self.expected += u32::from(self.carries_data() && is_between);
     }
 
-    /// An answer tells the delay of a packet; says how the train has ended, if it is over.
-    pub fn on_answer(&mut self, sent_at: Time, delay: f64, is_of_probe: bool) -> Option<Ended> {
-        let is_complete = self.handed == self.shape.packets;
-        let is_ours = is_of_probe != self.carries_data()
-            && self.handed > 0
+    /// Handles an answer with the delay of a packet. Returns the result if the train is over.
+    pub fn on_answer(
+        &mut self,
+        sent_at: Time,
+        delay: f64,
+        is_probe_ack: bool,
+    ) -> Option<TrainResult> {
+        let is_complete = self.sent_packets == self.shape.packets;
+        let is_counted = is_probe_ack != self.carries_data()
+            && self.sent_packets > 0
             && sent_at >= self.first
             && (sent_at <= self.last || !is_complete);
-        if !is_ours {
+        if !is_counted {
             return None;
         }
         self.points.push((sent_at.since(self.first).seconds(), delay));
         let is_answered = is_complete && self.points.len() >= self.expected as usize;
-        is_answered.then(|| Slope::fit(&self.points).map_or(Ended::Lost, Ended::Answered))
+        is_answered
+            .then(|| Slope::fit(&self.points).map_or(TrainResult::Lost, TrainResult::Answered))
     }
 }
 
@@ -185,32 +197,33 @@ mod tests {
     const LINK: Rate = Rate::from_mbps(40);
     const FULL: Bytes = Bytes(1250);
 
-    /// How a train of full packets at this rate ends on a link that small packets load at a steady rate.
+    /// Slope of a train of full packets at this rate over a link loaded by small packets at a constant rate.
     fn sent_over(cross: Rate, rate: Rate) -> Slope {
         let small = Bytes(125);
-        let gap = rate.transmit(FULL);
-        let shape = Shape { packets: 20, each: TrainPacket::Segment, gap, patience: gap * 100 };
+        let spacing = rate.transmit(FULL);
+        let shape =
+            TrainShape { packets: 20, each: TrainPacket::Segment, spacing, timeout: spacing * 100 };
         let mut train = ProbeTrain::new(shape, Time::ZERO);
-        let (mut free, mut comes) = (Time::ZERO, Time::ZERO);
-        let mut ended = None;
+        let (mut free, mut next_arrival) = (Time::ZERO, Time::ZERO);
+        let mut result = None;
         for i in 0..20 {
-            let now = Time::ZERO + gap * i;
+            let now = Time::ZERO + spacing * i;
             if i > 0 {
                 assert_eq!(train.next_timer(), now);
                 assert_eq!(train.on_timer(now), None);
             }
-            assert_eq!(train.beside(now), Some(TrainPacket::Segment));
-            assert_eq!(train.beside(now), None, "one at a time");
+            assert_eq!(train.next_packet(now), Some(TrainPacket::Segment));
+            assert_eq!(train.next_packet(now), None, "one at a time");
             train.on_sent(now);
-            while cross.0 > 1 && comes <= now {
-                free = free.max(comes) + LINK.transmit(small);
-                comes = comes + cross.transmit(small);
+            while cross.0 > 1 && next_arrival <= now {
+                free = free.max(next_arrival) + LINK.transmit(small);
+                next_arrival = next_arrival + cross.transmit(small);
             }
             free = free.max(now) + LINK.transmit(FULL);
-            ended = train.on_answer(now, free.since(now).seconds(), false);
+            result = train.on_answer(now, free.since(now).seconds(), false);
         }
-        match ended {
-            Some(Ended::Answered(slope)) => slope,
+        match result {
+            Some(TrainResult::Answered(slope)) => slope,
             other => panic!("{other:?}"),
         }
     }
@@ -221,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_link_lets_every_train_pass_up_to_its_rate_and_none_above() {
+    fn over_an_idle_link_trains_pass_up_to_its_rate() {
         for share in [0.1, 0.5, 1.0] {
             let slope = sent_over(Rate(1), Rate::from_bps(40e6 * share));
             assert!(slope.slope.abs() < 1e-9 && slope.error < 1e-9, "{slope:?}");
@@ -229,25 +242,25 @@ mod tests {
         }
         for share in [1.05, 1.5, 3.0] {
             let slope = sent_over(Rate(1), Rate::from_bps(40e6 * share));
-            // Every packet waits L/C - L/r longer than the one L/r before it: (r - C)/C.
+            // Each packet waits L/C - L/r longer than the packet L/r before: (r - C)/C.
             assert!((slope.slope - (share - 1.0)).abs() < 1e-6, "{slope:?}");
             assert_eq!(passes(slope), 0);
         }
     }
 
     #[test]
-    fn beside_steady_traffic_a_train_passes_if_there_is_room_for_both() {
+    fn with_constant_cross_traffic_a_train_passes_if_the_link_has_capacity_for_both() {
         for cross in [10, 20, 30] {
-            let room = 40 - cross;
-            let below = sent_over(Rate::from_mbps(cross), Rate::from_bps(room as f64 * 0.9e6));
+            let spare = 40 - cross;
+            let below = sent_over(Rate::from_mbps(cross), Rate::from_bps(spare as f64 * 0.9e6));
             assert!(passes(below) > 900, "{cross}: {below:?}");
-            let above = sent_over(Rate::from_mbps(cross), Rate::from_bps(room as f64 * 1.2e6));
+            let above = sent_over(Rate::from_mbps(cross), Rate::from_bps(spare as f64 * 1.2e6));
             assert!(passes(above) < 10, "{cross}: {above:?}");
         }
     }
 
     #[test]
-    fn delays_that_scatter_about_a_level_pass_every_other_time_unless_one_is_careful() {
+    fn noisy_delays_pass_every_other_time_unless_the_test_is_careful() {
         let points: Vec<_> =
             (0..8).map(|i| (f64::from(i), f64::from([1, 0, 0, 1][i as usize % 4]))).collect();
         let slope = Slope::fit(&points).unwrap();
@@ -261,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slope_and_its_error_are_those_of_least_squares() {
+    fn the_slope_and_its_error_are_the_least_squares_estimates() {
         // By hand: means 1.5 and 1; Sxx 5, Sxy 3; residuals -0.1, 0.3, -0.3, 0.1.
         let fit = Slope::fit(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0), (3.0, 2.0)]).unwrap();
         assert!((fit.slope - 0.6).abs() < 1e-12);
@@ -270,26 +283,26 @@ mod tests {
     }
 
     #[test]
-    fn a_train_with_an_answer_missing_is_lost_and_one_without_data_says_nothing() {
+    fn a_train_with_a_missing_answer_is_lost_and_an_incomplete_train_has_no_result() {
         let at = |us| Time::ZERO + Duration::from_micros(us);
         let padding = TrainPacket::Padding(Bytes(250));
-        let (gap, patience) = (Duration::from_micros(100), Duration::from_micros(1000));
-        let shape = Shape { packets: 3, each: padding, gap, patience };
-        for taken in [3, 1] {
+        let (spacing, timeout) = (Duration::from_micros(100), Duration::from_micros(1000));
+        let shape = TrainShape { packets: 3, each: padding, spacing, timeout };
+        for sent in [3, 1] {
             let mut train = ProbeTrain::new(shape, at(0));
             for i in 0..3 {
                 assert_eq!(train.on_timer(at(100 * i)), None);
-                if i < taken {
-                    assert_eq!(train.beside(at(100 * i)), Some(padding));
+                if i < sent {
+                    assert_eq!(train.next_packet(at(100 * i)), Some(padding));
                 }
             }
-            // Data between its packets is none of it.
+            // Data between the packets of a padding train does not count.
             train.on_sent(at(50));
             assert_eq!(train.on_answer(at(50), 0.1, false), None);
             assert_eq!(train.on_answer(at(0), 0.1, true), None);
             assert_eq!(train.next_timer(), at(300 + 1000));
-            let ended = if taken == 3 { Ended::Lost } else { Ended::CutShort };
-            assert_eq!(train.on_timer(at(1300)), Some(ended));
+            let result = if sent == 3 { TrainResult::Lost } else { TrainResult::CutShort };
+            assert_eq!(train.on_timer(at(1300)), Some(result));
         }
     }
 }

@@ -1,61 +1,60 @@
-//! When the first slow start ends before anything is lost: when round-trip times grow, or ACKs come in a
-//! train that is as long as the path (HyStart).
+//! HyStart: leaves slow start before a loss, when RTTs grow or when an ACK train spans the path
+//! (RFC 9406; Linux's `tcp_cubic.c`).
 
 use crate::base::units::{Duration, Time};
 use crate::transport::Ack;
 
 crate::choices! {
-    /// What ends slow start before a loss.
-    pub enum Kind {
-        /// Growing round-trip times, after five rounds of slower growth that show whether that was a false
-        /// alarm (HyStart++, RFC 9406).
+    /// Rule that ends slow start before a loss.
+    pub enum HyStartVariant {
+        /// RTT increase, confirmed by five rounds of conservative slow start (HyStart++, RFC 9406).
         PlusPlus = "plus_plus",
-        /// Growing round-trip times, or a train of ACKs as long as half the least one, at once; in every slow
-        /// start (Linux's `tcp_cubic.c`).
+        /// RTT increase, or an ACK train longer than half the minimum RTT. Ends slow start at once,
+        /// and applies to every slow start (Linux's `tcp_cubic.c`).
         Linux = "linux",
     }
 }
 
-const FOREVER: Duration = Duration(u64::MAX);
+const INFINITE: Duration = Duration(u64::MAX);
 
-/// Samples of a round that show what its round-trip time is (RFC 9406 §4.3, Linux).
-const SAMPLES: u32 = 8;
+/// RTT samples that a round needs (RFC 9406 §4.3: `N_RTT_SAMPLE`; Linux: `HYSTART_MIN_SAMPLES`).
+const N_RTT_SAMPLE: u32 = 8;
 
-/// By how much a round-trip time must exceed one to have grown (RFC 9406 §4.3, Linux).
-fn threshold(rtt: Duration) -> Duration {
+/// Returns the RTT increase that counts as congestion: an eighth, within 4 to 16 ms (RFC 9406 §4.3, Linux).
+fn rtt_threshold(rtt: Duration) -> Duration {
     Duration(rtt.0 / 8).clamp(Duration::from_millis(4), Duration::from_millis(16))
 }
 
-/// The state of one slow start.
+/// State of HyStart in one slow start.
 #[derive(Clone, Copy, Debug)]
 pub enum HyStart {
-    /// RFC 9406's.
+    /// HyStart++ (RFC 9406).
     PlusPlus(PlusPlus),
-    /// Linux's.
+    /// HyStart of Linux's CUBIC.
     Linux(Linux),
 }
 
 impl HyStart {
-    /// That of a flow that has just started.
-    pub fn new(kind: Kind) -> Self {
-        match kind {
-            Kind::PlusPlus => Self::PlusPlus(PlusPlus::default()),
-            Kind::Linux => Self::Linux(Linux::default()),
+    /// State of a new flow.
+    pub fn new(variant: HyStartVariant) -> Self {
+        match variant {
+            HyStartVariant::PlusPlus => Self::PlusPlus(PlusPlus::default()),
+            HyStartVariant::Linux => Self::Linux(Linux::default()),
         }
     }
 
-    /// By how much to grow a window of so many packets for `acked`.
+    /// Returns the increase of `cwnd`, in packets, for `acked` packets.
     pub fn growth(&mut self, window: f64, acked: f64, ack: &Ack) -> f64 {
         match self {
             Self::PlusPlus(state) => state.growth(acked, ack),
             Self::Linux(state) => {
-                state.look(window, ack);
+                state.update(window, ack);
                 acked
             }
         }
     }
 
-    /// Whether congestion avoidance is to begin.
+    /// True if congestion avoidance is to begin.
     pub fn is_over(&self) -> bool {
         match self {
             Self::PlusPlus(state) => state.is_over(),
@@ -63,132 +62,143 @@ impl HyStart {
         }
     }
 
-    /// A loss has come; says whether it watches over the next slow start as well.
+    /// Handles a loss. Returns true if HyStart also applies to the next slow start.
     pub fn on_loss(&mut self) -> bool {
         match self {
             Self::PlusPlus(_) => false,
             Self::Linux(state) => {
-                *state = Linux { least: state.least, ..Linux::default() };
+                *state = Linux { min_rtt: state.min_rtt, ..Linux::default() };
                 true
             }
         }
     }
 }
 
-/// RFC 9406 §4.3.
-const SLOWER: f64 = 4.0;
-const SLOW_ROUNDS: u32 = 5;
+/// `CSS_GROWTH_DIVISOR` and `CSS_ROUNDS` (RFC 9406 §4.3).
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
 
-/// The state of HyStart++.
+/// State of HyStart++, with the names of RFC 9406 §4.2.
 #[derive(Clone, Copy, Debug)]
 pub struct PlusPlus {
-    /// The round ends when everything before this segment is acknowledged.
-    round_ends: u32,
-    /// The least round-trip time of the last round and of this one, and the samples of this one.
-    last: Duration,
-    current: Duration,
-    samples: u32,
-    /// In conservative slow start: the least round-trip time when it began, and the rounds in it.
-    conservative: Option<(Duration, u32)>,
+    /// The round ends when all segments before this one are acknowledged.
+    window_end: u32,
+    /// Minimum RTTs of the last and of the current round, and the RTT samples of the current one.
+    last_round_min_rtt: Duration,
+    current_round_min_rtt: Duration,
+    rtt_sample_count: u32,
+    /// In conservative slow start (CSS): the baseline RTT, and the number of CSS rounds so far.
+    css: Option<(Duration, u32)>,
 }
 
 impl Default for PlusPlus {
     fn default() -> Self {
-        Self { round_ends: 0, last: FOREVER, current: FOREVER, samples: 0, conservative: None }
+        Self {
+            window_end: 0,
+            last_round_min_rtt: INFINITE,
+            current_round_min_rtt: INFINITE,
+            rtt_sample_count: 0,
+            css: None,
+        }
     }
 }
 
 impl PlusPlus {
     fn growth(&mut self, acked: f64, ack: &Ack) -> f64 {
-        if ack.cumulative > self.round_ends {
-            self.round_ends = ack.next;
-            self.last = self.current;
-            (self.current, self.samples) = (FOREVER, 0);
-            if let Some((_, rounds)) = &mut self.conservative {
+        if ack.cumulative > self.window_end {
+            self.window_end = ack.next;
+            self.last_round_min_rtt = self.current_round_min_rtt;
+            (self.current_round_min_rtt, self.rtt_sample_count) = (INFINITE, 0);
+            if let Some((_, rounds)) = &mut self.css {
                 *rounds += 1;
             }
         }
-        self.current = self.current.min(ack.rtt);
-        self.samples += 1;
-        self.judge();
-        if self.conservative.is_some() { acked / SLOWER } else { acked }
+        self.current_round_min_rtt = self.current_round_min_rtt.min(ack.rtt);
+        self.rtt_sample_count += 1;
+        self.update_phase();
+        if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked }
     }
 
     /// Enters or leaves conservative slow start.
-    fn judge(&mut self) {
-        if self.samples < SAMPLES || self.current == FOREVER || self.last == FOREVER {
+    fn update_phase(&mut self) {
+        if self.rtt_sample_count < N_RTT_SAMPLE
+            || self.current_round_min_rtt == INFINITE
+            || self.last_round_min_rtt == INFINITE
+        {
             return;
         }
-        match self.conservative {
-            None if self.current >= self.last + threshold(self.last) => {
-                self.conservative = Some((self.current, 0));
+        match self.css {
+            None if self.current_round_min_rtt
+                >= self.last_round_min_rtt + rtt_threshold(self.last_round_min_rtt) =>
+            {
+                self.css = Some((self.current_round_min_rtt, 0));
             }
-            Some((baseline, _)) if self.current < baseline => self.conservative = None,
+            Some((baseline, _)) if self.current_round_min_rtt < baseline => self.css = None,
             None | Some(_) => {}
         }
     }
 
     fn is_over(&self) -> bool {
-        self.conservative.is_some_and(|(_, rounds)| rounds >= SLOW_ROUNDS)
+        self.css.is_some_and(|(_, rounds)| rounds >= CSS_ROUNDS)
     }
 }
 
-/// Linux: the window from which it watches, and how far apart the ACKs of a train are.
-const LEAST_WINDOW: f64 = 16.0;
-const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// Linux: window from which HyStart applies, and largest spacing of the ACKs of a train.
+const LOW_WINDOW: f64 = 16.0;
+const ACK_DELTA: Duration = Duration::from_millis(2);
 
-/// What Linux adds to the least round-trip time before it halves it, at all but high rates.
+/// Linux adds this time to the minimum RTT before halving it, except at high pacing rates.
 const TRAIN_MARGIN: Duration = Duration::from_millis(1);
 
-/// The state of Linux's HyStart.
+/// State of Linux's HyStart.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
-    /// The round ends when everything before this segment is acknowledged.
-    round_ends: u32,
-    begun: Time,
-    /// The last ACK of the train.
-    train: Time,
-    /// The least round-trip time ever, and in this round; and the samples of the round.
-    least: Duration,
-    current: Duration,
-    samples: u32,
+    /// The round ends when all segments before this one are acknowledged.
+    window_end: u32,
+    round_start: Time,
+    /// Arrival of the last ACK of the train.
+    last_ack: Time,
+    /// Minimum RTTs of the flow and of the round, and the RTT samples of the round.
+    min_rtt: Duration,
+    current_round_min_rtt: Duration,
+    rtt_sample_count: u32,
     is_over: bool,
 }
 
 impl Default for Linux {
     fn default() -> Self {
         Self {
-            round_ends: 0,
-            begun: Time::ZERO,
-            train: Time::ZERO,
-            least: FOREVER,
-            current: FOREVER,
-            samples: 0,
+            window_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            min_rtt: INFINITE,
+            current_round_min_rtt: INFINITE,
+            rtt_sample_count: 0,
             is_over: false,
         }
     }
 }
 
 impl Linux {
-    fn look(&mut self, window: f64, ack: &Ack) {
-        self.least = self.least.min(ack.rtt);
-        if ack.cumulative > self.round_ends {
-            self.round_ends = ack.next;
-            (self.begun, self.train) = (ack.now, ack.now);
-            (self.current, self.samples) = (FOREVER, 0);
+    fn update(&mut self, window: f64, ack: &Ack) {
+        self.min_rtt = self.min_rtt.min(ack.rtt);
+        if ack.cumulative > self.window_end {
+            self.window_end = ack.next;
+            (self.round_start, self.last_ack) = (ack.now, ack.now);
+            (self.current_round_min_rtt, self.rtt_sample_count) = (INFINITE, 0);
         }
-        if window < LEAST_WINDOW {
+        if window < LOW_WINDOW {
             return;
         }
-        if ack.now.since(self.train) <= TRAIN_GAP {
-            self.train = ack.now;
-            self.is_over |= ack.now.since(self.begun) > (self.least + TRAIN_MARGIN) / 2;
+        if ack.now.since(self.last_ack) <= ACK_DELTA {
+            self.last_ack = ack.now;
+            self.is_over |= ack.now.since(self.round_start) > (self.min_rtt + TRAIN_MARGIN) / 2;
         }
-        self.current = self.current.min(ack.rtt);
-        if self.samples < SAMPLES {
-            self.samples += 1;
+        self.current_round_min_rtt = self.current_round_min_rtt.min(ack.rtt);
+        if self.rtt_sample_count < N_RTT_SAMPLE {
+            self.rtt_sample_count += 1;
         } else {
-            self.is_over |= self.current > self.least + threshold(self.least);
+            self.is_over |= self.current_round_min_rtt > self.min_rtt + rtt_threshold(self.min_rtt);
         }
     }
 }
@@ -198,8 +208,8 @@ mod tests {
     use super::*;
     use crate::transport::fixture::ACK;
 
-    /// Rounds of ten ACKs, each round with its round-trip time in milliseconds; returns what the last ACK
-    /// of each lets the window grow by, and whether slow start is over.
+    /// Plays rounds of ten ACKs, with one RTT in milliseconds per round. Returns the increase at the last ACK
+    /// of each round, and true if slow start is over.
     fn rounds(rtts: &[u64]) -> (Vec<f64>, bool) {
         let mut hystart = PlusPlus::default();
         let mut cumulative = 0;
@@ -217,22 +227,26 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_round_trip_time_slows_it_down_and_ends_it_after_five_rounds() {
-        assert_eq!(rounds(&[100, 105, 110, 115]), (vec![1.0; 4], false), "below an eighth");
+    fn an_rtt_increase_slows_growth_and_ends_slow_start_after_five_rounds() {
+        assert_eq!(
+            rounds(&[100, 105, 110, 115]),
+            (vec![1.0; 4], false),
+            "less than an eighth more"
+        );
         let grown = [100, 100, 113, 113, 113];
         assert_eq!(rounds(&grown), (vec![1.0, 1.0, 0.25, 0.25, 0.25], false));
         assert!(rounds(&[100, 100, 113, 113, 113, 113, 113, 113]).1);
     }
 
     #[test]
-    fn it_goes_back_if_the_round_trip_time_was_a_false_alarm() {
+    fn slow_start_resumes_if_the_rtt_falls_below_the_baseline() {
         assert_eq!(rounds(&[100, 113, 101]).0, [1.0, 0.25, 1.0]);
     }
 
-    /// Whether Linux ends slow start in a round of so many ACKs, so far apart and with these round-trip times
-    /// in milliseconds, after one of 100 ms.
+    /// True if Linux ends slow start in a round of `acks` ACKs with this spacing and these RTTs, all in
+    /// milliseconds, after a round with an RTT of 100 ms.
     fn linux_ends(window: f64, acks: u32, gap: f64, rtt: impl Fn(u32) -> u64) -> bool {
-        let mut hystart = HyStart::new(Kind::Linux);
+        let mut hystart = HyStart::new(HyStartVariant::Linux);
         let at = |ms: f64| Time::ZERO + Duration::from_seconds(ms / 1e3);
         let first =
             Ack { now: at(0.0), rtt: Duration::from_millis(100), cumulative: 1, next: 10, ..ACK };
@@ -241,26 +255,29 @@ mod tests {
             let now = at(100.0 + gap * f64::from(i));
             let rtt = Duration::from_millis(rtt(i));
             let ack = Ack { now, rtt, cumulative: 11 + i, next: 1000, ..ACK };
-            assert!(hystart.growth(window, 1.0, &ack) >= 1.0, "it never slows down");
+            assert!(hystart.growth(window, 1.0, &ack) >= 1.0, "growth never slows");
         }
         hystart.is_over()
     }
 
     #[test]
-    fn linux_ends_it_by_a_train_of_half_a_round_trip() {
+    fn linux_ends_slow_start_at_an_ack_train_of_half_an_rtt() {
         // (100 ms + 1 ms) / 2 after the first ACK of the round.
         assert!(!linux_ends(16.0, 51, 1.0, |_| 100));
         assert!(linux_ends(16.0, 52, 1.0, |_| 100));
-        assert!(!linux_ends(16.0, 52, 2.1, |_| 100), "that is no train");
-        assert!(!linux_ends(15.0, 52, 1.0, |_| 100), "nor does it watch small windows");
+        assert!(!linux_ends(16.0, 52, 2.1, |_| 100), "too far apart for a train");
+        assert!(!linux_ends(15.0, 52, 1.0, |_| 100), "too small a window");
     }
 
     #[test]
-    fn linux_ends_it_by_a_delay_that_eight_samples_show() {
+    fn linux_ends_slow_start_at_an_rtt_increase_in_eight_samples() {
         // An eighth of 100 ms more.
         assert!(linux_ends(16.0, 9, 3.0, |_| 113));
         assert!(!linux_ends(16.0, 9, 3.0, |_| 112));
         assert!(!linux_ends(16.0, 8, 3.0, |_| 113), "too few samples");
-        assert!(!linux_ends(16.0, 9, 3.0, |i| if i == 3 { 105 } else { 113 }), "the least counts");
+        assert!(
+            !linux_ends(16.0, 9, 3.0, |i| if i == 3 { 105 } else { 113 }),
+            "the minimum counts"
+        );
     }
 }

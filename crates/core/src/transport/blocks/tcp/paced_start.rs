@@ -1,166 +1,169 @@
-//! A first flight: many packets evenly over the first round trip in place of TCP's initial window.
+//! Paced first flight: many packets spread over the first RTT, in place of TCP's initial window.
 //!
-//! What Quick-Start (RFC 4782) and `JumpStart` ([jumpstart07]) have in common: the flight is paced until its
-//! first ACK comes, its ACKs let nothing grow, and then the window goes on as TCP's.
+//! Common part of Quick-Start (RFC 4782) and Jump Start ([jumpstart07]). The flight is paced until its first
+//! ACK arrives. Its ACKs do not increase the window, which then continues as TCP's.
 
-use super::window::{self, Controlled, Law, Window};
+use super::window::{self, Window, WindowController, WindowLaw};
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::packet::{Header, Kind};
 use crate::transport::{
-    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, OutgoingPacket, Path,
-    Reliability,
+    Ack, Allowance, CongestionSignal, Controller, Loss, Mechanism, Opened, OutgoingPacket,
+    PacingPolicy, Path, Reliability,
 };
 
-/// What a flow's first flight is to be.
+/// Parameters of a flow's paced first flight.
 #[derive(Clone, Debug)]
 pub struct PacedStart {
-    /// How large it may be.
-    pub size: Size,
-    /// What follows if some of it is lost.
+    /// Size limit.
+    pub size: FlightSize,
+    /// Reaction to a loss in the flight.
     pub after_loss: AfterLoss,
 }
 
-/// How large a first flight may be; never more than the sender's line carries in a round trip.
+/// Size limit of a first flight. The sender's line rate times the RTT is a further limit.
 #[derive(Clone, Copy, Debug)]
-pub enum Size {
-    /// So many packets.
+pub enum FlightSize {
+    /// Number of packets.
     Packets(f64),
-    /// What a rate, by its number as routers have written it into the SYN, carries in a round trip.
+    /// The approved rate times the RTT. Routers write the rate, as a code, into the SYN.
     Approved {
-        /// What the SYN asks for.
+        /// Header of the SYN with the requested rate.
         request: Header,
-        /// The rate that a number means, if it means one.
+        /// Decodes a rate; none if the code does not stand for a rate.
         rate: fn(f32) -> Option<Rate>,
     },
 }
 
-/// The window after losses in a first flight.
+/// Window after losses in a first flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLoss {
-    /// As if there had been no such flight: the initial window, in slow start.
+    /// The initial window, in slow start, as without the flight.
     Initial,
-    /// When all is repaired, half of the packets that came through at first.
+    /// Half of the packets that arrived at first, after loss recovery.
     HalfOfArrived,
 }
 
-/// The mechanism of a TCP with a first flight.
+/// Returns the mechanism of a TCP with a paced first flight.
 pub fn mechanism(reliability: &Reliability, ecn: bool) -> Mechanism {
-    Mechanism { burst: Some(1), ..window::mechanism(reliability, ecn) }
+    Mechanism { pacing: Some(PacingPolicy::PER_PACKET), ..window::mechanism(reliability, ecn) }
 }
 
-/// The window of one flow that has a first flight and then grows by `law`.
+/// Returns a controller that sends a paced first flight and then follows `law`.
 pub fn controller(
     window: &Window,
-    law: impl Law + 'static,
+    law: impl WindowLaw + 'static,
     flight: PacedStart,
     path: &Path,
 ) -> Box<dyn Controller> {
-    Box::new(Starter {
+    Box::new(StartController {
         flight,
-        on_wire: path.format.payload + path.format.header,
-        line: path.line_rate,
-        initial: f64::from(window.initial),
-        most: window.max.map_or(f64::INFINITY, f64::from),
-        flying: None,
-        window: Controlled::new(window, law, path),
+        packet_bytes: path.format.payload + path.format.header,
+        line_rate: path.line_rate,
+        initial_window: f64::from(window.initial),
+        max_window: window.max.map_or(f64::INFINITY, f64::from),
+        current: None,
+        window: WindowController::new(window, law, path),
     })
 }
 
-/// The state of one flow; windows in packets.
-struct Starter<L> {
+/// State of one flow; windows in packets.
+struct StartController<L> {
     flight: PacedStart,
-    /// A packet on the wire, and the rate at which it leaves the sender.
-    on_wire: Bytes,
-    line: Rate,
-    initial: f64,
-    most: f64,
-    /// While the flight is under way.
-    flying: Option<Flying>,
-    window: Controlled<L>,
+    /// Size of a full packet on the link, and the line rate of the sender.
+    packet_bytes: Bytes,
+    line_rate: Rate,
+    initial_window: f64,
+    max_window: f64,
+    /// Flight in progress.
+    current: Option<Flight>,
+    window: WindowController<L>,
 }
 
-/// A first flight that is under way.
+/// A first flight in progress.
 #[derive(Clone, Copy, Debug)]
-struct Flying {
+struct Flight {
     packets: f64,
-    /// Until the first ACK comes.
+    /// Pacing rate, until the first ACK arrives.
     rate: Option<Rate>,
-    /// Packets sent, copies and all.
+    /// Packets sent, retransmissions included.
     sent: u32,
-    was_hit: bool,
+    has_loss: bool,
 }
 
-impl<L: Law> Starter<L> {
-    /// Begins the flight, if it is more than the initial window.
-    fn take_off(&mut self, opened: &Opened) {
+impl<L: WindowLaw> StartController<L> {
+    /// Begins the flight if it is larger than the initial window.
+    fn begin_flight(&mut self, opened: &Opened) {
         let rtt = opened.rtt.max(Duration(1)).seconds();
-        let in_round_trip = |rate: Rate| rate.bps() * rtt / self.on_wire.bits();
+        let packets_per_rtt = |rate: Rate| rate.bps() * rtt / self.packet_bytes.bits();
         let packets = match self.flight.size {
-            Size::Packets(packets) => packets,
-            Size::Approved { rate, .. } => rate(opened.feedback).map_or(0.0, in_round_trip),
+            FlightSize::Packets(packets) => packets,
+            FlightSize::Approved { rate, .. } => rate(opened.feedback).map_or(0.0, packets_per_rtt),
         };
-        let packets = packets.min(in_round_trip(self.line)).min(self.most);
-        if packets > self.initial {
-            let rate = Rate::from_bps(packets * self.on_wire.bits() / rtt).min(self.line);
-            self.flying = Some(Flying { packets, rate: Some(rate), sent: 0, was_hit: false });
-            self.window.set(packets);
+        let packets = packets.min(packets_per_rtt(self.line_rate)).min(self.max_window);
+        if packets > self.initial_window {
+            let rate = Rate::from_bps(packets * self.packet_bytes.bits() / rtt).min(self.line_rate);
+            self.current = Some(Flight { packets, rate: Some(rate), sent: 0, has_loss: false });
+            self.window.set_window(packets);
         }
     }
 
-    /// Whether an ACK is one of the flight.
-    fn is_flying(&mut self, ack: &Ack) -> bool {
-        let Some(flying) = &mut self.flying else { return false };
-        flying.rate = None;
-        if f64::from(ack.cumulative) < flying.packets || ack.is_recovering {
+    /// Handles an ACK of the flight. Returns false for any other ACK.
+    fn handle_ack(&mut self, ack: &Ack) -> bool {
+        let Some(flight) = &mut self.current else { return false };
+        flight.rate = None;
+        if f64::from(ack.cumulative) < flight.packets || ack.is_recovering {
             return true;
         }
-        if flying.was_hit {
-            let copies = f64::from(flying.sent) - f64::from(ack.next);
-            let arrived = flying.packets.floor() - copies;
-            self.window.settle((arrived / 2.0).max(2.0));
+        if flight.has_loss {
+            let retransmitted = f64::from(flight.sent) - f64::from(ack.next);
+            let arrived = flight.packets.floor() - retransmitted;
+            self.window.end_slow_start_at((arrived / 2.0).max(2.0));
         }
-        self.flying = None;
+        self.current = None;
         true
     }
 
-    /// Takes a loss in; says whether it needs no other answer.
-    fn crashes(&mut self, sign: CongestionSignal) -> bool {
-        let Some(flying) = &mut self.flying else { return false };
-        flying.rate = None;
-        match (self.flight.after_loss, sign) {
-            (AfterLoss::Initial, CongestionSignal::Gap | CongestionSignal::Mark) => {
-                self.flying = None;
-                self.window.set(self.initial);
+    /// Handles a loss in the flight. Returns true if the window law must not handle it.
+    fn handle_loss(&mut self, signal: CongestionSignal) -> bool {
+        let Some(flight) = &mut self.current else { return false };
+        flight.rate = None;
+        match (self.flight.after_loss, signal) {
+            (AfterLoss::Initial, CongestionSignal::DetectedLoss | CongestionSignal::EcnMark) => {
+                self.current = None;
+                self.window.set_window(self.initial_window);
                 true
             }
-            (AfterLoss::HalfOfArrived, CongestionSignal::Gap | CongestionSignal::Mark) => {
-                flying.was_hit = sign == CongestionSignal::Gap;
+            (
+                AfterLoss::HalfOfArrived,
+                CongestionSignal::DetectedLoss | CongestionSignal::EcnMark,
+            ) => {
+                flight.has_loss = signal == CongestionSignal::DetectedLoss;
                 false
             }
             (AfterLoss::Initial | AfterLoss::HalfOfArrived, CongestionSignal::Timeout) => {
-                self.flying = None;
+                self.current = None;
                 false
             }
         }
     }
 }
 
-impl<L: Law> Controller for Starter<L> {
+impl<L: WindowLaw> Controller for StartController<L> {
     fn on_open(&mut self, opened: &Opened) {
         self.window.on_open(opened);
         if !opened.syn_was_lost {
-            self.take_off(opened);
+            self.begin_flight(opened);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.is_flying(ack) {
+        if !self.handle_ack(ack) {
             self.window.on_ack(ack);
         }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if !self.crashes(loss.sign) {
+        if !self.handle_loss(loss.signal) {
             self.window.on_loss(loss);
         }
     }
@@ -174,20 +177,20 @@ impl<L: Law> Controller for Starter<L> {
     }
 
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {
-        if let Some(flying) = &mut self.flying {
-            flying.sent += 1;
+        if let Some(flight) = &mut self.current {
+            flight.sent += 1;
         }
     }
 
     fn allowance(&self) -> Allowance {
-        let rate = self.flying.and_then(|flying| flying.rate);
+        let rate = self.current.and_then(|flight| flight.rate);
         Allowance { rate, ..self.window.allowance() }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {
         match self.flight.size {
-            Size::Approved { request, .. } if leaving.kind == Kind::Syn => request,
-            Size::Approved { .. } | Size::Packets(_) => Header::NONE,
+            FlightSize::Approved { request, .. } if leaving.kind == Kind::Syn => request,
+            FlightSize::Approved { .. } | FlightSize::Packets(_) => Header::NONE,
         }
     }
 
@@ -213,14 +216,14 @@ mod tests {
             now: Time::ZERO,
             flight: Bytes(960 * 40),
             lost: Bytes::ZERO,
-            sign: CongestionSignal::Gap,
+            signal: CongestionSignal::DetectedLoss,
         });
     }
 
-    /// A flow with a first flight of 40 packets of 1000 B, which take 1 ms.
-    fn flying(after_loss: AfterLoss) -> Box<dyn Controller> {
-        let first = PacedStart { size: Size::Packets(40.0), after_loss };
-        let mut flow = controller(&defaults(), Reno, first, &path());
+    /// Flow with a first flight of 40 packets of 1000 B over 1 ms.
+    fn flow_with_flight(after_loss: AfterLoss) -> Box<dyn Controller> {
+        let flight = PacedStart { size: FlightSize::Packets(40.0), after_loss };
+        let mut flow = controller(&defaults(), Reno, flight, &path());
         let (now, rtt) = (Time::ZERO, Duration::from_millis(1));
         flow.on_open(&Opened { now, rtt, feedback: 0.0, syn_was_lost: false });
         assert_window(&*flow, 40.0);
@@ -230,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn it_is_paced_until_an_ack_comes_and_its_acks_let_nothing_grow() {
-        let mut flow = flying(AfterLoss::HalfOfArrived);
+    fn the_flight_is_paced_until_its_first_ack_and_its_acks_do_not_increase_the_window() {
+        let mut flow = flow_with_flight(AfterLoss::HalfOfArrived);
         for cumulative in 1..=40 {
             flow.on_ack(&ack(cumulative, 40));
             assert_eq!(flow.allowance().rate, None);
@@ -243,17 +246,17 @@ mod tests {
 
     #[test]
     fn a_loss_leaves_the_initial_window_or_half_of_what_arrived() {
-        let mut flow = flying(AfterLoss::Initial);
+        let mut flow = flow_with_flight(AfterLoss::Initial);
         lose(&mut *flow);
         assert_window(&*flow, 10.0);
         assert_eq!(flow.allowance().rate, None);
-        let mut flow = flying(AfterLoss::HalfOfArrived);
+        let mut flow = flow_with_flight(AfterLoss::HalfOfArrived);
         lose(&mut *flow);
         assert_window(&*flow, 20.0);
         (0..28).for_each(|_| flow.on_sent(Time::ZERO, Bytes(1000)));
         flow.on_ack(&Ack { is_recovering: true, ..ack(20, 44) });
         assert_window(&*flow, 20.0);
-        // Four new packets and 24 copies: 16 of 40 came through.
+        // Four new packets and 24 retransmissions: 16 of 40 arrived.
         flow.on_ack(&ack(44, 44));
         assert_window(&*flow, 8.0);
     }
