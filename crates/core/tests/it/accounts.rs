@@ -8,43 +8,43 @@ use crate::common::{assert_estimates, count, flows, graph, link, mean, run, with
 use serde_json::{Value, json};
 
 /// FCT breakdown of a flow in picoseconds: non-zero components by name.
-type Told = BTreeMap<String, u64>;
+type Breakdown = BTreeMap<String, u64>;
 
 /// Runs a scenario with the FCT breakdown; returns those of the finished flows, in order.
-fn accounts(scenario: &Value) -> Vec<Told> {
+fn breakdowns(scenario: &Value) -> Vec<Breakdown> {
     let mut results = run(&with(scenario, json!({ "account": true })));
     let mut account = results.account.take().unwrap();
-    let mut told: Vec<Told> = account.flow.iter().map(|_| Told::new()).collect();
+    let mut breakdown: Vec<Breakdown> = account.flow.iter().map(|_| Breakdown::new()).collect();
     for (name, column) in account.take_parts() {
-        for (flow, part) in told.iter_mut().zip(column).filter(|(_, part)| *part > 0) {
+        for (flow, part) in breakdown.iter_mut().zip(column).filter(|(_, part)| *part > 0) {
             flow.insert(name.clone(), part);
         }
     }
-    let all = told.iter_mut().zip(account.rounds.iter().zip(&account.fct_ps));
+    let all = breakdown.iter_mut().zip(account.rounds.iter().zip(&account.fct_ps));
     for (flow, (rounds, fct)) in all {
         assert_eq!(flow.values().sum::<u64>(), *fct);
         if *rounds > 0 {
             flow.insert("rounds".to_owned(), *rounds);
         }
     }
-    told
+    breakdown
 }
 
 /// An expected breakdown, given in nanoseconds.
-fn expected(parts: &[(&str, f64)]) -> Told {
+fn expected(parts: &[(&str, f64)]) -> Breakdown {
     let of = |(name, ns): &(&str, f64)| (format!("{name}_ps"), (ns * 1000.0).round() as u64);
     parts.iter().map(of).collect()
 }
 
 /// An expected breakdown with a number of window-limited rounds.
-fn expected_in(rounds: u64, parts: &[(&str, f64)]) -> Told {
-    let mut told = expected(parts);
-    told.insert("rounds".to_owned(), rounds);
-    told
+fn expected_with_rounds(rounds: u64, parts: &[(&str, f64)]) -> Breakdown {
+    let mut breakdown = expected(parts);
+    breakdown.insert("rounds".to_owned(), rounds);
+    breakdown
 }
 
 /// One flow over one switch: at 1 Gb/s a packet of 1040 B takes 8.32 us, an ACK of 40 B 0.32 us.
-fn lone(transport: &Value, size: u64) -> Value {
+fn single_flow(transport: &Value, size: u64) -> Value {
     json!({
         "topology": { "kind": "star", "hosts": 2, "rate": "1 Gbps", "delay": "10 us" },
         "transport": transport,
@@ -60,30 +60,34 @@ fn tcp(initial: u32) -> Value {
 }
 
 #[test]
-fn a_lone_flow_with_a_large_window_has_its_last_packet_s_flight_alone() {
-    let told = accounts(&lone(&tcp(100), 20_000));
+fn single_flow_with_a_large_window_has_only_the_flight_of_its_last_packet() {
+    let breakdown = breakdowns(&single_flow(&tcp(100), 20_000));
     let flight = [
         ("flight_propagation", 20_000.0),
         ("flight_queue_own_host", 19.0 * 8_320.0),
         ("flight_transmission", 16_640.0),
     ];
-    assert_eq!(told, [expected(&flight)]);
+    assert_eq!(breakdown, [expected(&flight)]);
 }
 
 #[test]
-fn at_a_constant_rate_the_port_and_then_the_clock_hold_packets_back() {
+fn paced_packets_wait_for_the_nic_and_for_pacing() {
     let paced = |rate: &str| json!({ "kind": "constant_rate", "rate": rate });
     let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
     let turn = [("turn_sender", 19.0 * 8_320.0)];
-    let told = accounts(&lone(&paced("1 Gbps"), 20_000));
-    assert_eq!(told, [expected(&[&flight[..], &turn].concat())]);
+    let breakdown = breakdowns(&single_flow(&paced("1 Gbps"), 20_000));
+    assert_eq!(breakdown, [expected(&[&flight[..], &turn].concat())]);
     let rate = [("rate_sender", 19.0 * 8_320.0)];
-    let told = accounts(&lone(&paced("500 Mbps"), 20_000));
-    assert_eq!(told, [expected(&[&flight[..], &turn, &rate].concat())], "half of the time each");
+    let breakdown = breakdowns(&single_flow(&paced("500 Mbps"), 20_000));
+    assert_eq!(
+        breakdown,
+        [expected(&[&flight[..], &turn, &rate].concat())],
+        "half of the time each"
+    );
 }
 
 #[test]
-fn a_handshake_is_one_round_trip_of_small_packets() {
+fn handshake_takes_one_rtt_of_small_packets() {
     let with_handshake = with(&tcp(100), json!({ "reliability": { "handshake": true } }));
     let parts = [
         ("handshake_propagation", 40_000.0),
@@ -91,11 +95,11 @@ fn a_handshake_is_one_round_trip_of_small_packets() {
         ("flight_propagation", 20_000.0),
         ("flight_transmission", 16_640.0),
     ];
-    assert_eq!(accounts(&lone(&with_handshake, 1_000)), [expected(&parts)]);
+    assert_eq!(breakdowns(&single_flow(&with_handshake, 1_000)), [expected(&parts)]);
 }
 
 #[test]
-fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
+fn slow_start_rounds_match_the_closed_form() {
     let (delay, packets) = (10_000_000.0, 300_u64);
     for initial in [1, 2, 3, 10, 64] {
         let scenario = json!({
@@ -103,34 +107,40 @@ fn a_flow_in_slow_start_waits_for_as_many_round_trips_as_the_closed_form_has() {
             "transport": tcp(initial as u32),
             "workload": flows(&[(0.0, 0, 1, packets * 1_000)]),
         });
-        let told = &accounts(&scenario)[0];
+        let breakdown = &breakdowns(&scenario)[0];
         // After r rounds a flow may have sent initial * (2^(r + 1) - 1) packets.
         let rounds = (0..40).find(|r| initial * ((2 << r) - 1) >= packets).unwrap();
-        assert_eq!(told["rounds"], rounds, "initial window {initial}");
+        assert_eq!(breakdown["rounds"], rounds, "initial window {initial}");
         let propagation = 2.0 * delay * rounds as f64;
         let transmission = (832.0 + 32.0) * rounds as f64;
         for (name, ns) in [("propagation", propagation), ("transmission", transmission)] {
-            assert_eq!(told[&format!("window_{name}_ps")], (ns * 1000.0) as u64, "{initial}");
+            assert_eq!(breakdown[&format!("window_{name}_ps")], (ns * 1000.0) as u64, "{initial}");
         }
         let held = ["rate", "turn", "recovery_gap", "recovery_timeout"];
-        assert!(held.iter().all(|why| !told.contains_key(&format!("{why}_sender_ps"))), "{told:?}");
+        assert!(
+            held.iter().all(|why| !breakdown.contains_key(&format!("{why}_sender_ps"))),
+            "{breakdown:?}"
+        );
     }
 }
 
 #[test]
-fn a_round_of_the_window_is_a_round_trip_and_what_the_receiver_holds_back() {
+fn window_round_takes_one_rtt_plus_the_ack_delay() {
     let flight = [("flight_propagation", 20_000.0), ("flight_transmission", 16_640.0)];
     let round = [("window_propagation", 40_000.0), ("window_transmission", 16_640.0 + 640.0)];
-    assert_eq!(accounts(&lone(&tcp(1), 2_000)), [expected_in(1, &[round, flight].concat())]);
+    assert_eq!(
+        breakdowns(&single_flow(&tcp(1), 2_000)),
+        [expected_with_rounds(1, &[round, flight].concat())]
+    );
     let delayed = with(&tcp(1), json!({ "reliability": { "delayed_ack": "1 ms" } }));
     let held = [("window_receiver", 1e6)];
-    let told = accounts(&lone(&delayed, 2_000));
-    assert_eq!(told, [expected_in(1, &[&round[..], &flight, &held].concat())]);
+    let breakdown = breakdowns(&single_flow(&delayed, 2_000));
+    assert_eq!(breakdown, [expected_with_rounds(1, &[&round[..], &flight, &held].concat())]);
 }
 
 /// Two fast hosts, `a` and `c`, and a link of 1 Gb/s from their switch to host `b`. Full packets
 /// reach the switch after 1.832 us, packets of 540 B after 1.432 us.
-fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
+fn fan_in(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
     json!({
         "topology": graph("a,s,10 Gbps,1 us,,\nc,s,10 Gbps,1 us,,\ns,b,1 Gbps,1 us,,\n"),
         "transport": transport,
@@ -140,7 +150,7 @@ fn funnel(transport: &Value, queue: &Value, rows: &[(f64, u32, u32, u64)]) -> Va
 }
 
 #[test]
-fn what_a_packet_waits_for_depends_on_the_discipline() {
+fn queueing_causes_depend_on_the_discipline() {
     // Flow 0 sends three packets, which arrive at 1.832, 2.664 and 3.496 us; the first departs at
     // 10.152 us. Flow 1 sends one packet of 540 B, which arrives at 5.432 us and takes 4.32 us.
     let rows = [(0.0, 0, 2, 3_000), (4e-6, 1, 2, 500)];
@@ -160,7 +170,7 @@ fn what_a_packet_waits_for_depends_on_the_discipline() {
         ])
     };
     let in_turn = (tcp(10), json!({ "kind": "drop_tail" }));
-    let first_come = accounts(&funnel(&in_turn.0, &in_turn.1, &rows));
+    let first_come = breakdowns(&fan_in(&in_turn.0, &in_turn.1, &rows));
     assert_eq!(first_come, [of_three(0.0), of_one(4_720.0 + 2.0 * 8_320.0)]);
     let pfabric = json!({ "kind": "pfabric" });
     let in_classes = json!({ "kind": "pfabric", "thresholds": [2] });
@@ -169,13 +179,13 @@ fn what_a_packet_waits_for_depends_on_the_discipline() {
         (pfabric, json!({ "kind": "pfabric" })),
         (in_classes, json!({ "kind": "strict_priority", "classes": 8 })),
     ] {
-        let told = accounts(&funnel(&transport, &queue, &rows));
-        assert_eq!(told, [of_three(4_320.0), of_one(4_720.0)], "{queue}");
+        let breakdown = breakdowns(&fan_in(&transport, &queue, &rows));
+        assert_eq!(breakdown, [of_three(4_320.0), of_one(4_720.0)], "{queue}");
     }
 }
 
 #[test]
-fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
+fn undetected_loss_costs_the_timeout() {
     // The packet of flow 1 arrives when flow 0 has filled the queue. Its retransmission finds the
     // network empty, except for later packets of flow 0.
     let reliability = json!({ "handshake": false, "fixed_rto": "5 ms" });
@@ -184,17 +194,17 @@ fn a_lost_packet_that_nobody_tells_of_costs_the_time_out() {
     });
     let queue = json!({ "kind": "drop_tail", "capacity": "4 packets" });
     let rows = [(0.0, 0, 2, 20_000), (5e-6, 1, 2, 1_000)];
-    let told = accounts(&funnel(&transport, &queue, &rows));
+    let breakdown = breakdowns(&fan_in(&transport, &queue, &rows));
     let parts = [
         ("recovery_timeout_sender", 5e6),
         ("flight_propagation", 2_000.0),
         ("flight_transmission", 9_152.0),
     ];
-    assert_eq!(told[1], expected(&parts));
+    assert_eq!(breakdown[1], expected(&parts));
 }
 
 #[test]
-fn a_probe_for_a_lost_tail_costs_what_it_waits() {
+fn tail_loss_probe_costs_its_delay() {
     // One packet may be in flight, and its ACK is lost: the second packet is sent as a tail loss
     // probe and completes the flow.
     let lossy = |seed: u64| {
@@ -215,17 +225,21 @@ fn a_probe_for_a_lost_tail_costs_what_it_waits() {
     let seeds: Vec<u64> = (1..40).filter(is_probed).collect();
     assert!(seeds.len() > 3, "{seeds:?}");
     for seed in seeds {
-        let told = &accounts(&lossy(seed))[0];
+        let breakdown = &breakdowns(&lossy(seed))[0];
         // Two RTTs, as measured by the handshake, and 5 ms.
-        let opening = told.iter().filter(|(name, _)| name.starts_with("handshake"));
+        let opening = breakdown.iter().filter(|(name, _)| name.starts_with("handshake"));
         let rtt: u64 = opening.map(|(_, part)| part).sum();
-        assert_eq!(told["recovery_timeout_sender_ps"], 2 * rtt + 5_000_000_000, "{told:?}");
-        assert!(!told.keys().any(|name| name.starts_with("rate")), "{told:?}");
+        assert_eq!(
+            breakdown["recovery_timeout_sender_ps"],
+            2 * rtt + 5_000_000_000,
+            "{breakdown:?}"
+        );
+        assert!(!breakdown.keys().any(|name| name.starts_with("rate")), "{breakdown:?}");
     }
 }
 
 #[test]
-fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
+fn fast_retransmit_costs_one_rtt_and_three_packets() {
     let lossy = |seed: u64| {
         json!({
             "seed": seed,
@@ -241,14 +255,17 @@ fn a_gap_costs_the_round_trip_and_the_three_packets_that_tell_of_it() {
     let seeds: Vec<u64> = (1..40).filter(of_one_loss).collect();
     assert!(seeds.len() > 3, "{seeds:?}");
     for seed in seeds {
-        let told = &accounts(&lossy(seed))[0];
-        let gap = told["recovery_gap_sender_ps"];
+        let breakdown = &breakdowns(&lossy(seed))[0];
+        let gap = breakdown["recovery_gap_sender_ps"];
         // All packets are sent at once, so the third packet after the lost one waits for the
         // packets before it. Its own transmission and that of its ACK are part of the RTT.
         let before = gap - 2 * 1_000_000_000 - 8_320_000 - 320_000;
-        assert_eq!(before % 8_320_000, 0, "{told:?}");
-        assert!((3..60).contains(&(before / 8_320_000)), "{told:?}");
-        assert!(!told.contains_key("rounds") && !told.contains_key("recovery_timeout_sender_ps"));
+        assert_eq!(before % 8_320_000, 0, "{breakdown:?}");
+        assert!((3..60).contains(&(before / 8_320_000)), "{breakdown:?}");
+        assert!(
+            !breakdown.contains_key("rounds")
+                && !breakdown.contains_key("recovery_timeout_sender_ps")
+        );
     }
 }
 
@@ -268,7 +285,7 @@ fn single_packets(load: f64, sizes: &Value, seed: u64) -> Value {
 }
 
 #[test]
-fn single_packets_wait_for_others_as_the_closed_forms_say() {
+fn waiting_times_of_single_packets_match_pollaczek_khinchine() {
     let fixed = json!({ "kind": "fixed", "size": "1250 B" });
     let uniform = json!({ "kind": "uniform", "min": "1 B", "max": "2500 B" });
     // First and second moments of the sizes, in bytes.
@@ -280,8 +297,8 @@ fn single_packets_wait_for_others_as_the_closed_forms_say() {
         // Pollaczek–Khinchine formula.
         let bytes = load * second / (2.0 * first * (1.0 - load));
         let wait = |seed: u64| {
-            let told = accounts(&single_packets(load, &sizes, seed));
-            let others = told.iter().map(|flow| {
+            let breakdown = breakdowns(&single_packets(load, &sizes, seed));
+            let others = breakdown.iter().map(|flow| {
                 let places = ["host", "there"].map(|leg| format!("flight_queue_others_{leg}_ps"));
                 places.iter().filter_map(|place| flow.get(place)).sum::<u64>() as f64 / 1e12
             });
@@ -293,13 +310,13 @@ fn single_packets_wait_for_others_as_the_closed_forms_say() {
 }
 
 #[test]
-fn a_victim_of_pause_frames_waits_for_pauses() {
+fn victim_flow_waits_for_pauses() {
     // `x` receives at a quarter of the rate at which `a` and `b` send; `c` sends one packet to `y`
     // over their link.
     let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 1_000)];
     let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
-    let told = accounts(&scenario);
-    let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
+    let breakdown = breakdowns(&scenario);
+    let [victim] = &breakdown[..] else { panic!("one flow finishes: {breakdown:?}") };
     let (paused, fct) = (victim["flight_paused_there_ps"], victim.values().sum::<u64>());
     let share = link(&run(&scenario), "s->t", "paused_s") / 5e-3;
     // While the packet waits for s->t, the link is paused for the same fraction of time as over the
@@ -310,12 +327,12 @@ fn a_victim_of_pause_frames_waits_for_pauses() {
 }
 
 #[test]
-fn a_paused_host_keeps_data_back_for_its_pauses_and_not_for_its_turn() {
+fn pauses_of_a_host_are_separate_from_its_nic_wait() {
     // As above, but `c` sends more than its switch admits, and is paused itself.
     let rows = [(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS), (1e-3, C, Y, 200_000)];
     let scenario = with(&two_switches(), json!({ "workload": flows(&rows) }));
-    let told = accounts(&scenario);
-    let [victim] = &told[..] else { panic!("one flow finishes: {told:?}") };
+    let breakdown = breakdowns(&scenario);
+    let [victim] = &breakdown[..] else { panic!("one flow finishes: {breakdown:?}") };
     // The NIC takes 208 ns for each of the other packets, and the rest of the NIC wait is pauses;
     // the last pause outlasts the last packet.
     assert_eq!(victim["turn_sender_ps"], 199 * 208_000, "{victim:?}");

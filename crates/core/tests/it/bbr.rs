@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
 /// Bandwidth-delay product of [`path`] in bytes: 50 Mb/s and an RTT of 20 ms.
-const PIPE: f64 = 125_000.0;
+const BDP: f64 = 125_000.0;
 const LINK: f64 = 50e6;
 const PACKET: f64 = 1000.0;
 
@@ -41,20 +41,20 @@ fn share(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
     (of(to) - of(from)) * 8.0 / (to - from) / LINK
 }
 
-fn most(values: &[f64]) -> f64 {
+fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
 /// Times in seconds at which the window of flow 0 falls below 0.6 BDP.
 fn dips(results: &Results) -> Vec<f64> {
     let window = samples(results, "window_bytes flow 0", 1.0);
-    let is_low = |at: usize| window[at] < 0.6 * PIPE;
+    let is_low = |at: usize| window[at] < 0.6 * BDP;
     let dips = (1..window.len()).filter(|at| is_low(*at) && !is_low(at - 1));
     dips.map(|at| 1.0 + at as f64 * 1e-3).collect()
 }
 
 /// The same path with a buffer of half a BDP.
-fn shallow(transport: &str, starts: &[f64], seconds: u32, seed: u64) -> Results {
+fn run_with_shallow_buffer(transport: &str, starts: &[f64], seconds: u32, seed: u64) -> Results {
     let buffer =
         json!({ "seed": seed, "queue": { "kind": "drop_tail", "capacity": "60 packets" } });
     run(&with(&path(&json!(transport), starts, seconds), buffer))
@@ -69,7 +69,7 @@ fn loss(results: &Results) -> f64 {
 // Version 1.
 
 #[test]
-fn a_flow_of_version_1_fills_the_link_without_a_queue_but_when_it_probes() {
+fn v1_single_flow_fills_the_link_and_queues_only_when_it_probes() {
     let results = run(&path(&json!("bbr"), &[0.0], 25));
     // In every ten seconds, 0.2 s and one RTT have four packets in flight; the rest of the time the
     // rate is 1 % below the link.
@@ -77,13 +77,13 @@ fn a_flow_of_version_1_fills_the_link_without_a_queue_but_when_it_probes() {
     assert_near(share(&results, 0, 4.0, 24.0), 0.98, 0.03, "goodput, as published");
     assert_eq!(count(&results, "drops"), 0);
     // Startup: the window is 2.885 BDP plus three packets.
-    let startup = most(&queue(&results, 0.0, 1.0));
-    assert!(startup <= 1.885 * PIPE + 4.0 * PACKET, "{startup}");
-    assert!(startup > 1.5 * PIPE, "{startup}: it does overshoot");
+    let startup = max(&queue(&results, 0.0, 1.0));
+    assert!(startup <= 1.885 * BDP + 4.0 * PACKET, "{startup}");
+    assert!(startup > 1.5 * BDP, "{startup}: it does overshoot");
     // A probe lasts until the flow has a quarter of a BDP, and five packets, more in flight than
     // the BDP.
     let cycles = queue(&results, 2.0, 9.0);
-    assert_near(most(&cycles), 0.25 * PIPE + 4.0 * PACKET, 0.05, "largest queue of a probe");
+    assert_near(max(&cycles), 0.25 * BDP + 4.0 * PACKET, 0.05, "largest queue of a probe");
     // Six of the eight phases of the gain cycle.
     let is_empty = |bytes: &&f64| **bytes <= 2.0 * PACKET;
     let empty = cycles.iter().filter(is_empty).count() as f64 / cycles.len() as f64;
@@ -95,13 +95,13 @@ fn a_flow_of_version_1_fills_the_link_without_a_queue_but_when_it_probes() {
 }
 
 #[test]
-fn several_flows_of_version_1_keep_a_pipe_in_the_queue() {
+fn v1_several_flows_keep_one_bdp_in_the_queue() {
     // Each flow has taken its largest bandwidth sample, which exceeds its share. The sum of the
     // rates exceeds the link rate, so the windows of two BDP each limit the flows. Before the
     // second ProbeRTT, late flows still mistake the queue for part of the path.
     for (starts, tolerance) in [(&[0.0, 0.25][..], 0.1), (&[0.0, 0.25, 0.5, 0.75], 0.2)] {
         let results = run(&path(&json!("bbr"), starts, 40));
-        let pipes = mean(queue(&results, 21.0, 39.0)) / PIPE;
+        let pipes = mean(queue(&results, 21.0, 39.0)) / BDP;
         assert_near(pipes, 1.0, tolerance, &format!("queue of {} flows", starts.len()));
         let all: f64 = (0..starts.len()).map(|flow| share(&results, flow, 21.0, 39.0)).sum();
         assert!(all > 0.96, "{all}");
@@ -109,7 +109,7 @@ fn several_flows_of_version_1_keep_a_pipe_in_the_queue() {
 }
 
 #[test]
-fn losses_do_not_slow_version_1_down() {
+fn v1_is_not_slowed_down_by_losses() {
     // [bbr16] claims this up to the loss rate of the probing gain, 20 %. TCP would have 7 %, by the
     // square-root law. With Linux's loss recovery, as in the measurement: a timeout for each lost
     // retransmission would stop the flow for long.
@@ -124,18 +124,18 @@ fn losses_do_not_slow_version_1_down() {
 // Version 3.
 
 #[test]
-fn a_flow_of_version_3_fills_the_link_less_its_probing() {
+fn v3_single_flow_fills_the_link_except_for_probing() {
     let results = run(&path(&json!("bbr3"), &[0.0], 25));
     // Half of the link for 0.2 s and one RTT in every 5.2 s; the rest of the time 1 % below the
     // link.
     let expected = 0.99 * (1.0 - 0.5 * 0.22 / 5.22);
     assert_near(share(&results, 0, 4.0, 24.0), expected, 0.02, "goodput");
     assert_eq!(count(&results, "drops"), 0);
-    let startup = most(&queue(&results, 0.0, 1.0));
-    assert_near(startup, PIPE, 0.02, "largest queue of Startup");
+    let startup = max(&queue(&results, 0.0, 1.0));
+    assert_near(startup, BDP, 0.02, "largest queue of Startup");
     // A probe lasts three RTTs without growth, with a window of 2.25 BDP.
     let cycles = queue(&results, 2.0, 5.0);
-    let probe = most(&cycles) / PIPE;
+    let probe = max(&cycles) / BDP;
     assert!((0.5..1.25).contains(&probe), "{probe}");
     let is_empty = |bytes: &&f64| **bytes <= 2.0 * PACKET;
     let empty = cycles.iter().filter(is_empty).count() as f64 / cycles.len() as f64;
@@ -149,19 +149,19 @@ fn a_flow_of_version_3_fills_the_link_less_its_probing() {
 }
 
 #[test]
-fn version_3_loses_little_in_a_shallow_buffer_where_version_1_loses_much() {
-    let lost = |transport, starts: &[f64]| loss(&shallow(transport, starts, 30, 1));
+fn v3_has_fewer_losses_than_v1_with_a_shallow_buffer() {
+    let lost = |transport, starts: &[f64]| loss(&run_with_shallow_buffer(transport, starts, 30, 1));
     let (one, two) = (lost("bbr3", &[0.0]), lost("bbr3", &[0.0, 2.0]));
     assert!(one < 0.01 && two < 0.02, "{one} and {two}");
     let old = lost("bbr", &[0.0, 2.0]);
     assert!(old > 3.0 * two, "{old} and {two}");
-    assert!(share(&shallow("bbr3", &[0.0], 25, 1), 0, 4.0, 24.0) > 0.95);
+    assert!(share(&run_with_shallow_buffer("bbr3", &[0.0], 25, 1), 0, 4.0, 24.0) > 0.95);
 }
 
 #[test]
-fn flows_of_version_3_come_to_equal_shares_where_losses_bound_them() {
+fn v3_flows_converge_to_equal_shares_with_a_shallow_buffer() {
     let of_seed = |seed| {
-        let results = shallow("bbr3", &[0.0, 2.0], 40, seed);
+        let results = run_with_shallow_buffer("bbr3", &[0.0, 2.0], 40, seed);
         let shares = |from, to| [0, 1].map(|flow| share(&results, flow, from, to));
         let [first, second] = shares(2.0, 3.0);
         assert!(first > 2.0 * second, "{first} and {second}: they start apart");

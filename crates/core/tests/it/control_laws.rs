@@ -61,7 +61,7 @@ fn cycles(queue: &[f64], threshold: f64) -> (f64, f64) {
 }
 
 #[test]
-fn dctcp_keeps_the_queue_in_its_band() {
+fn dctcp_queue_oscillates_as_predicted() {
     // 10 Gb/s, 100 us, packets of 1500 B, K = 65: a bandwidth-delay product of 83 packets.
     // [dctcp10] §3.3: the queue peaks at K + N; each window W* = (83 + K) / N falls by (W* + 1)
     // alpha / 2, the sum of all windows by A; alpha solves alpha² (1 - alpha / 4) = (2 W* + 1) /
@@ -151,7 +151,7 @@ fn rate_under_marks(marked: f64) -> f64 {
 }
 
 #[test]
-fn dcqcn_settles_near_its_fixed_point() {
+fn dcqcn_converges_near_its_fixed_point() {
     // The fixed point of the fluid model of [ecndelay16], solved exactly for packets of 1000 B, is
     // a queue of 20 KB for two flows and 123 KB for ten. The model counts notifications at the
     // ticks of a free-running clock and assumes constant rates. Our receivers notify at once, which
@@ -183,7 +183,7 @@ fn dcqcn_settles_near_its_fixed_point() {
 }
 
 #[test]
-fn dcqcn_is_steadier_if_marks_do_not_wait_with_the_queue() {
+fn dcqcn_is_more_stable_with_marking_on_dequeue() {
     let unsteadiness = |senders, delay: &str, mark_at: &str| {
         mean((1..=3).map(|seed| deviation(&queue(&dcqcn(senders, delay, mark_at, seed), 0.05))))
     };
@@ -225,7 +225,7 @@ fn unfairness(results: &Results, from: f64, to: f64) -> f64 {
 }
 
 #[test]
-fn timely_keeps_whatever_split_it_starts_with_or_worsens_it() {
+fn timely_does_not_converge_to_fairness() {
     // [ecndelay16]: every split is an equilibrium. In the paper 7 and 3 Gb/s stay between 5 and 7.7
     // and between 2 and 3.5; here the larger flow has nearly all of the link after 80 ms. One
     // difference: a flow above 6.4 Gb/s takes less than 20 us per segment and increases faster; the
@@ -238,7 +238,7 @@ fn timely_keeps_whatever_split_it_starts_with_or_worsens_it() {
 }
 
 #[test]
-fn bursts_make_timely_fair_and_long_ones_make_it_collapse() {
+fn timely_is_fair_with_bursts_and_collapses_with_long_bursts() {
     // [ecndelay16]: with bursts of 16 KB the same two flows converge by 80 ms, to 3.8 to 5.1 Gb/s
     // each, because bursts randomise the delays.
     let bursts = |size: &str, rates: &[&str]| {
@@ -278,7 +278,7 @@ fn patched_timely_is_fair() {
 }
 
 #[test]
-fn patched_timely_settles_at_its_fixed_point() {
+fn patched_timely_converges_to_its_fixed_point() {
     // [ecndelay16]: q* = C T_low (1 + N delta / (beta C)). The law controls the RTT, so time on
     // links is not in the queue: without propagation, one packet's transmission at the host minus
     // the one subtracted, and that of an ACK.
@@ -300,7 +300,7 @@ fn patched_timely_settles_at_its_fixed_point() {
 }
 
 #[test]
-fn an_integral_term_holds_timelys_queue_at_its_reference_and_leaves_rates_unfair() {
+fn timely_with_an_integral_term_holds_the_queue_but_is_unfair() {
     // The integral term controls the RTT to 100 us, of which links take four times 1 us, one
     // packet's transmission at the host minus the one subtracted, and that of an ACK, for any
     // number of flows: without delta no other term balances the integral. Fairness does not
@@ -354,7 +354,7 @@ fn delivered(results: &Results, flow: usize, from: f64) -> f64 {
 }
 
 #[test]
-fn fast_keeps_alpha_of_each_flow_in_the_queue() {
+fn fast_keeps_alpha_packets_per_flow_in_the_queue() {
     // [fast06]: x_i q = alpha_i. One packet is in transmission, and windows are rounded down to
     // whole packets.
     for (senders, delay, initial_window) in [(2, "1 us", 10), (10, "24 us", 1)] {
@@ -370,7 +370,7 @@ fn fast_keeps_alpha_of_each_flow_in_the_queue() {
 }
 
 #[test]
-fn fast_with_segments_has_the_same_equilibrium_if_alpha_is_a_segment_or_more() {
+fn fast_with_segments_has_the_same_equilibrium_for_large_alpha() {
     let segments = |alpha: u32, senders: usize, delay: &str| {
         let start = format!("{} Mbps", 2000 / senders);
         fast(&json!({ "alpha": alpha, "segments": {} }), &[&start], senders, delay)
@@ -395,7 +395,7 @@ fn fast_with_segments_has_the_same_equilibrium_if_alpha_is_a_segment_or_more() {
 }
 
 #[test]
-fn fast_shares_a_link_whatever_the_round_trip_times_and_a_late_comer_gets_the_golden_share() {
+fn fast_is_fair_for_any_rtt_and_late_flows_get_the_golden_ratio() {
     let shares = |delay: &str, starts: [&str; 2]| {
         let rows = format!("a,s,10 Gbps,1 us\nb,s,10 Gbps,{delay}\ns,c,1 Gbps,1 us\n");
         let results = run(&json!({
@@ -498,7 +498,7 @@ fn swift_equilibrium(senders: usize) -> f64 {
 }
 
 #[test]
-fn swift_holds_the_delay_near_the_target_of_its_equilibrium_window() {
+fn swift_converges_to_the_delay_of_its_equilibrium_window() {
     // Windows grow until the delay, one RTT old, exceeds the target, so the delay is slightly above
     // it.
     for (senders, tolerance) in [(2, 0.02), (4, 0.04), (10, 0.05), (20, 0.06)] {
@@ -515,7 +515,7 @@ fn swift_holds_the_delay_near_the_target_of_its_equilibrium_window() {
 }
 
 #[test]
-fn fractions_of_a_packet_keep_swifts_queue_short_however_many_flows() {
+fn swift_windows_below_one_packet_keep_the_queue_short() {
     // The path holds six packets, and the target allows about twenty more.
     for senders in [100, 300] {
         let packets = |least: f64| {
@@ -556,7 +556,7 @@ fn under_red(flows: u32, discipline: &Value) -> (f64, f64) {
 }
 
 #[test]
-fn adaptive_red_holds_its_target_whatever_the_load() {
+fn adaptive_red_holds_its_target_at_any_load() {
     // The target is 18 to 22 ms, 0.4 to 0.6 of the range between the thresholds ([floyd01]). With a
     // fixed profile the queue grows with the number of flows.
     let fixed = [10, 30, 60].map(|flows| {

@@ -29,7 +29,7 @@ fn delivered(results: &Results, flow: usize, ms: f64) -> f64 {
 // D2TCP.
 
 #[test]
-fn d2tcp_gives_more_to_the_nearer_deadline() {
+fn d2tcp_gives_more_to_the_earlier_deadline() {
     // Two flows of 20 MB take 33 ms over 10 Gb/s if they share it. Half of the window reacts to the
     // deadline.
     let scenario = to_one_receiver("10 Gbps", &[("20 MB", "27 ms"), ("20 MB", "200 ms")]);
@@ -45,7 +45,7 @@ fn d2tcp_gives_more_to_the_nearer_deadline() {
 }
 
 #[test]
-fn with_equal_deadlines_d2tcp_shares_as_dctcp_does() {
+fn d2tcp_with_equal_deadlines_shares_like_dctcp() {
     // Access links of different lengths avoid phase effects: otherwise the same packet would always
     // arrive first.
     let ratio = |us: usize| {
@@ -65,7 +65,7 @@ fn with_equal_deadlines_d2tcp_shares_as_dctcp_does() {
 }
 
 #[test]
-fn flows_are_given_up_when_their_deadlines_cannot_be_met() {
+fn flows_are_terminated_when_their_deadlines_cannot_be_met() {
     // Three flows of 5 MB over 1 Gb/s take 123 ms, a single one 41 ms.
     let offered = [("5 MB", "100 ms"), ("5 MB", "100 ms"), ("5 MB", "40 ms")];
     let scenario = to_one_receiver("1 Gbps", &offered);
@@ -92,7 +92,7 @@ fn d3_rates(left: [(f64, f64); 2]) -> [f64; 2] {
 }
 
 #[test]
-fn d3_gives_each_flow_what_it_needs_and_half_of_the_rest() {
+fn d3_allocates_the_demand_and_an_equal_share_of_the_rest() {
     let scenario = to_one_receiver("1 Gbps", &[("10 MB", "200 ms"), ("10 MB", "400 ms")]);
     let results = run(&with(&scenario, json!({ "transport": "d3" })));
     for ms in [10.0, 30.0, 60.0, 90.0, 120.0] {
@@ -114,7 +114,7 @@ fn d3_gives_each_flow_what_it_needs_and_half_of_the_rest() {
 }
 
 #[test]
-fn d3_serves_who_comes_first_if_needs_are_too_many() {
+fn d3_is_first_come_first_served_under_overload() {
     // Each flow needs two thirds of the link for 100 ms, and the second starts 2 ms late.
     let scenario = to_one_receiver("1 Gbps", &[("8 MB", "100 ms"), ("8 MB", "100 ms")]);
     let mut scenario = with(&scenario, json!({ "transport": "d3" }));
@@ -130,7 +130,7 @@ fn d3_serves_who_comes_first_if_needs_are_too_many() {
 }
 
 #[test]
-fn d3_leaves_no_link_idle_because_a_flow_gets_less_elsewhere() {
+fn d3_is_work_conserving_with_several_bottlenecks() {
     // A long path over 1 Gb/s and 600 Mb/s, and a short path over each.
     let cables = "from,to,rate,delay\na0,s0,10 Gbps,5 us\na1,s0,10 Gbps,5 us\n\
                   a2,s1,10 Gbps,5 us\ns0,s1,1 Gbps,20 us\ns1,s2,600 Mbps,20 us\n\
@@ -150,7 +150,7 @@ fn d3_leaves_no_link_idle_because_a_flow_gets_less_elsewhere() {
 }
 
 #[test]
-fn d3_gets_over_lost_goodbyes() {
+fn d3_recovers_from_lost_fins() {
     // Consecutive flows over a link that loses 10 % of all packets, each with a deadline of one
     // second.
     let one_by_one: Vec<_> = (0..50).map(|i| (f64::from(i) * 20e-3, 0, 1, 100_000)).collect();
@@ -169,7 +169,7 @@ fn d3_gets_over_lost_goodbyes() {
 // PIAS.
 
 #[test]
-fn under_pias_short_flows_pass_a_long_one() {
+fn pias_short_flows_overtake_a_long_flow() {
     // A long flow fills the link of its receiver, and flows of 20 packets arrive one at a time.
     let mut offered = vec![(0.0, 0, 4, 20_000_000)];
     offered.extend((1..=10).map(|i| (f64::from(i) * 1e-3, 1 + i as u32 % 3, 4, 20_000)));

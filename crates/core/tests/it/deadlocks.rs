@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
 /// A ring of five switches `s<i>` with one host `h<i>` each, with a given receive rate.
-fn ring(receives: &str) -> Value {
+fn ring(receive_rate: &str) -> Value {
     let mut text = "from,to,rate,delay,reverse_rate\n".to_owned();
     for i in 0..5 {
         let next = (i + 1) % 5;
-        writeln!(text, "h{i},s{i},10 Gbps,1 us,{receives}\ns{i},s{next},10 Gbps,1 us,").unwrap();
+        writeln!(text, "h{i},s{i},10 Gbps,1 us,{receive_rate}\ns{i},s{next},10 Gbps,1 us,")
+            .unwrap();
     }
     json!({ "kind": "graph", "file": { "name": "ring.csv", "text": text } })
 }
@@ -37,12 +38,12 @@ fn text(value: &Value) -> &str {
 }
 
 /// The first line of a deadlock report, and the warnings.
-fn told(results: &Results) -> (&str, &str) {
+fn report(results: &Results) -> (&str, &str) {
     (text(&results.summary["stuck"][0]), text(&results.summary["warnings"][0]))
 }
 
 #[test]
-fn flows_round_a_ring_deadlock_and_the_run_ends_and_names_the_links() {
+fn ring_flows_deadlock_and_the_run_ends_and_names_the_links() {
     let results = run(&round(None));
     assert_eq!((count(&results, "drops"), count(&results, "finished")), (0, 0));
     let deadlocks = results.summary["deadlocks"].as_array().unwrap();
@@ -51,7 +52,7 @@ fn flows_round_a_ring_deadlock_and_the_run_ends_and_names_the_links() {
     assert_eq!(deadlocks[0]["links"], json!(circle));
     let since = deadlocks[0]["since_s"].as_f64().unwrap();
     assert!(since > 0.0 && since < 1e-3, "{since}");
-    let (stuck, warning) = told(&results);
+    let (stuck, warning) = report(&results);
     let expected = "deadlock: s0->s1, s1->s2, s2->s3, s3->s4, s4->s0 wait for each other since ";
     assert!(stuck.starts_with(expected), "{stuck}");
     let flows = results.summary["stuck"].as_array().unwrap()[1..].iter().map(text);
@@ -68,18 +69,18 @@ fn flows_round_a_ring_deadlock_and_the_run_ends_and_names_the_links() {
 }
 
 #[test]
-fn without_a_watchdog_a_deadlock_is_found_at_the_end() {
+fn deadlock_is_detected_at_the_end_without_a_watchdog() {
     let watched = run(&round(None));
     let quiet = json!({ "time_limit": "30 ms", "switch": { "pause": { "watchdog": "none" } } });
     let results = run(&with(&round(None), quiet));
     assert_eq!(results.summary["simulated_s"], 0.03);
     assert_eq!(results.summary["deadlocks"], watched.summary["deadlocks"]);
-    assert_eq!(told(&results).0, told(&watched).0);
-    assert_eq!(told(&results).1, "pause frames have deadlocked the network (see `stuck`)");
+    assert_eq!(report(&results).0, report(&watched).0);
+    assert_eq!(report(&results).1, "pause frames have deadlocked the network (see `stuck`)");
 }
 
 #[test]
-fn a_ring_that_is_open_anywhere_does_not_deadlock() {
+fn open_ring_does_not_deadlock() {
     for left_out in 0..5 {
         // Flows that share a link still pause each other.
         let results = run(&round(Some(left_out)));
@@ -94,7 +95,7 @@ fn a_ring_that_is_open_anywhere_does_not_deadlock() {
 }
 
 #[test]
-fn a_pause_that_lasts_without_a_circle_is_a_storm_and_only_warned_of() {
+fn long_pause_without_a_cycle_is_only_a_warning() {
     // The receiver's link is so slow that links towards it are paused nearly all the time.
     let slow = "from,to,rate,delay\na,s,10 Gbps,1 us\nb,s,10 Gbps,1 us\ns,c,1 Mbps,1 us\n";
     let results = run(&json!({
@@ -119,9 +120,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn a_deadlock_is_for_good_and_nothing_else_keeps_flows_from_finishing(
+    fn only_permanent_deadlocks_keep_flows_from_finishing(
         ends in prop::collection::vec((0_u32..5, 1_u32..5, 20_u64..600), 4..14),
-        receives in prop::sample::select(&["3 Gbps", "10 Gbps"]), buffer in 70_u32..120,
+        receive_rate in prop::sample::select(&["3 Gbps", "10 Gbps"]), buffer in 70_u32..120,
         alpha in prop::sample::select(&[0.05, 0.125, 0.5, 2.0]),
     ) {
         let flow = |(i, (source, further, kilobytes)): (u32, &(u32, u32, u64))| {
@@ -129,7 +130,7 @@ proptest! {
         };
         let rows: Vec<_> = (0..).zip(&ends).map(flow).collect();
         let scenario = |watchdog: &str| with(&round(None), json!({
-            "topology": ring(receives), "workload": flows(&rows), "time_limit": "100 ms",
+            "topology": ring(receive_rate), "workload": flows(&rows), "time_limit": "100 ms",
             "switch": {
                 "shared_buffer": format!("{buffer} KB"), "pause": { "alpha": alpha, "watchdog": watchdog },
             },
@@ -149,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clos_network_never_deadlocks(
+    fn clos_networks_never_deadlock(
         seed in 0_u64..1_000, buffer in 150_u32..400, alpha in 0.01_f64..0.3,
         routing in prop::sample::select(&["flow_hash", "spray_random"]),
     ) {

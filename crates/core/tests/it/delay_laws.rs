@@ -9,13 +9,13 @@ const PACKET: f64 = 80e-6;
 
 /// Flows between distinct hosts over one bottleneck that takes 80 us per packet; the base RTT is
 /// `packets` transmission times. Flow i starts i · `apart_us` microseconds after the first.
-fn flows(senders: usize, packets: f64, apart_us: f64, transport: &Value) -> Value {
+fn flows(senders: usize, packets: f64, stagger_us: f64, transport: &Value) -> Value {
     // Delay outside the bottleneck: a data packet at 100 Mb/s, and twice at 10 Gb/s; likewise an
     // ACK of 40 B; four links of 1 us.
     let fixed = 1.04 * PACKET + 2.0 * 0.0104 * PACKET + 4e-6;
     let delay = (packets * PACKET - fixed) / 2.0;
     let flow = |i: usize| {
-        let start = format!("{:.3} us", i as f64 * apart_us);
+        let start = format!("{:.3} us", i as f64 * stagger_us);
         json!({ "source": i, "target": senders + i, "start": start })
     };
     json!({
@@ -60,7 +60,7 @@ fn vegas(variant: &str, senders: usize, packets: f64) -> Results {
 }
 
 #[test]
-fn vegas_keeps_alpha_to_beta_packets_of_each_flow_in_the_queue() {
+fn vegas_keeps_alpha_to_beta_packets_per_flow_in_the_queue() {
     // Slow start may leave a longer queue, which shrinks by a packet per RTT.
     let from = 4.0;
     for (variant, senders, packets) in [
@@ -98,7 +98,7 @@ fn vegas_keeps_alpha_to_beta_packets_of_each_flow_in_the_queue() {
 }
 
 #[test]
-fn linuxs_vegas_keeps_less_in_the_queue_of_a_short_path() {
+fn linux_vegas_keeps_a_shorter_queue_on_a_short_path() {
     // q (1 + q / P) is between 2 and 4 where the original has q between 2 and 4: with whole packets
     // a short path has a single value.
     for (packets, least, most) in [(100.0, 1.96, 3.85), (4.0, 1.46, 2.47)] {
@@ -110,7 +110,7 @@ fn linuxs_vegas_keeps_less_in_the_queue_of_a_short_path() {
 }
 
 #[test]
-fn who_comes_late_to_vegas_takes_the_others_queue_for_the_wire() {
+fn late_vegas_flow_mistakes_the_queue_for_propagation_delay() {
     let config = json!({ "kind": "vegas", "window": { "initial": 1 } });
     let late = flows(2, 100.0, 2e6, &config);
     let results = run(&with(&late, json!({ "time_limit": "8 s" })));
@@ -144,7 +144,7 @@ fn period(queue: &[f64], seconds: f64, rtt: f64) -> f64 {
 }
 
 #[test]
-fn copa_keeps_about_one_over_delta_of_each_flow_in_a_queue_that_empties_every_five_round_trips() {
+fn copa_keeps_one_over_delta_packets_per_flow_and_empties_the_queue_every_five_rtts() {
     let from = 4.0;
     for (senders, packets, delta) in [
         (1, 100.0, 0.5),

@@ -1,6 +1,6 @@
 //! Links with a delay trace: arrival times computed by hand, and equality of all engines.
 
-use crate::common::{at_once, run, told_by_all_engines, try_run, with};
+use crate::common::{at_once, run, run_with_all_engines, try_run, with};
 use serde_json::{Value, json};
 
 /// The transmission of a packet of 1000 B takes 1 ms. The propagation delay is 20 ms until 10 ms,
@@ -20,7 +20,7 @@ fn times_ms(scenario: &Value) -> [f64; 2] {
 }
 
 #[test]
-fn packets_take_the_delay_of_when_they_are_sent_and_come_in_their_order() {
+fn packets_have_the_delay_at_transmission_and_keep_their_order() {
     let near = |start, packets, expected: f64| {
         let [came, acked] = times_ms(&scenario(start, packets));
         assert!((came - expected).abs() < 1e-9, "{packets} from {start}: {came} {expected}");
@@ -42,7 +42,7 @@ fn packets_take_the_delay_of_when_they_are_sent_and_come_in_their_order() {
 }
 
 #[test]
-fn a_flow_alone_is_compared_with_the_shortest_delay() {
+fn ideal_fct_uses_the_minimum_delay() {
     let results = run(&scenario(0.0, 1));
     assert!((results.flows.ideal_fct_s[0] - 6e-3).abs() < 1e-12);
     let ideal = with(&scenario(0.0, 1), json!({ "model": "max_min" }));
@@ -51,7 +51,7 @@ fn a_flow_alone_is_compared_with_the_shortest_delay() {
 }
 
 #[test]
-fn all_ways_through_time_give_the_same() {
+fn all_engines_agree() {
     let flows: Vec<_> = (0..12).map(|i| (f64::from(i) * 2e-3, i % 3, 3 + i % 2, 60_000)).collect();
     let scenario = json!({
         "topology": {
@@ -67,6 +67,6 @@ fn all_ways_through_time_give_the_same() {
         "workload": crate::common::flows(&flows),
         "account": true,
     });
-    let counts = &told_by_all_engines(&scenario)["counts"];
+    let counts = &run_with_all_engines(&scenario)["counts"];
     assert_eq!((&counts["finished"], &counts["drops"]), (&json!(12), &json!(0)));
 }

@@ -2,7 +2,7 @@
 //! `invariants.rs` check that all give the same results; these tests check the choice of the engine
 //! and the end of a run on threads.
 
-use crate::common::{run, try_run_in_parts, with};
+use crate::common::{run, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::run::scenario::Scenario;
@@ -18,7 +18,7 @@ fn fabric() -> Value {
 }
 
 #[test]
-fn the_engine_is_chosen_by_rates_and_delays_and_the_summary_says_which_it_was() {
+fn engine_depends_on_rates_and_delays_and_is_in_the_summary() {
     let engine = |topology: Value| {
         let scenario = with(&fabric(), json!({ "topology": null, "samples": null }));
         run(&with(&scenario, json!({ "topology": topology }))).summary["engine"].clone()
@@ -35,9 +35,9 @@ fn the_engine_is_chosen_by_rates_and_delays_and_the_summary_says_which_it_was() 
 }
 
 #[test]
-fn a_run_on_threads_gives_what_a_run_on_one_gives_and_says_how_many_there_were() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let told = |threads| {
-        let results = try_run_in_parts([threads, threads], &fabric()).unwrap();
+        let results = try_run_in_partitions([threads, threads], &fabric()).unwrap();
         let engine = &results.summary["engine"];
         assert_eq!((&engine["threads"], &engine["parts"]), (&json!(threads), &json!(threads)));
         // All hosts send the same amount, so partitions have similar amounts of work.
@@ -51,23 +51,23 @@ fn a_run_on_threads_gives_what_a_run_on_one_gives_and_says_how_many_there_were()
 }
 
 #[test]
-fn a_run_that_is_served_by_events_takes_one_thread_whatever_it_is_offered() {
+fn event_engine_uses_one_thread() {
     let scenario = with(&fabric(), json!({ "engine": "events" }));
-    let results = try_run_in_parts([2, 2], &scenario).unwrap();
+    let results = try_run_in_partitions([2, 2], &scenario).unwrap();
     assert_eq!(results.summary["engine"], json!({ "kind": "events" }));
 }
 
 #[test]
-fn more_threads_than_nodes_are_no_harm() {
+fn more_threads_than_nodes_are_allowed() {
     let star = json!({ "kind": "star", "hosts": 3, "rate": "100 Gbps" });
     let scenario = with(&fabric(), json!({ "topology": null, "samples": null }));
     let scenario = with(&scenario, json!({ "topology": star }));
-    let results = try_run_in_parts([9, 9], &scenario).unwrap();
+    let results = try_run_in_partitions([9, 9], &scenario).unwrap();
     assert_eq!(results.flows.fct_s, run(&scenario).flows.fct_s);
 }
 
 #[test]
-fn a_run_on_threads_can_be_stopped() {
+fn run_on_threads_can_be_stopped() {
     let scenario = Scenario::parse(&fabric().to_string()).unwrap();
     for threads in [1, 3] {
         let watch = RunControl::default();

@@ -7,7 +7,7 @@ use crate::common::{count, flows, run, try_run, with};
 use serde_json::{Value, json};
 
 /// A valid scenario.
-fn good() -> Value {
+fn valid_scenario() -> Value {
     json!({
         "topology": { "kind": "dumbbell", "senders": 2, "receivers": 2 },
         "transport": "dctcp",
@@ -54,7 +54,7 @@ fn losses(text: &str) -> Value {
 
 /// All mistakes, each as a change of [`good`].
 fn mistakes() -> Vec<Value> {
-    [names_and_values(), what_must_fit(), traffic_and_files()].concat()
+    [names_and_values(), inconsistent_values(), traffic_and_files()].concat()
 }
 
 fn names_and_values() -> Vec<Value> {
@@ -91,7 +91,7 @@ fn names_and_values() -> Vec<Value> {
     ]
 }
 
-fn what_must_fit() -> Vec<Value> {
+fn inconsistent_values() -> Vec<Value> {
     vec![
         json!({ "transport": { "kind": "timely", "t_low": "1 ms" } }),
         json!({ "transport": { "kind": "dcqcn", "alpha_timer": "50 us" } }),
@@ -224,7 +224,7 @@ fn traffic_and_files() -> Vec<Value> {
 }
 
 /// Delay-based transports with invalid parameters.
-fn mistaken_delays() -> Vec<Value> {
+fn invalid_delay_laws() -> Vec<Value> {
     vec![
         json!({ "transport": { "kind": "timely", "integral": { "reference": "40 us" } } }),
         json!({ "transport": { "kind": "fast", "gamma": 1.5 } }),
@@ -245,14 +245,18 @@ fn mistaken_delays() -> Vec<Value> {
 }
 
 #[test]
-fn every_mistake_is_explained_in_one_line() {
+fn every_mistake_gives_a_one_line_error() {
     let mut lines = String::new();
-    assert!(try_run(&good()).is_ok());
-    for mistake in mistakes().into_iter().chain(mistaken_delays()) {
+    assert!(try_run(&valid_scenario()).is_ok());
+    for mistake in mistakes().into_iter().chain(invalid_delay_laws()) {
         // A table with a `kind` replaces the table of the valid scenario; other tables are merged.
         let is_part = mistake.as_object().unwrap().values().any(|part| part.get("kind").is_some());
         let change = mistake.clone();
-        let scenario = if is_part { replaced(good(), change) } else { with(&good(), change) };
+        let scenario = if is_part {
+            replaced(valid_scenario(), change)
+        } else {
+            with(&valid_scenario(), change)
+        };
         let Err(problem) = try_run(&scenario) else { panic!("{mistake} is accepted") };
         assert!(!problem.contains('\n'), "{problem}");
         writeln!(lines, "{problem}").unwrap();
@@ -261,13 +265,13 @@ fn every_mistake_is_explained_in_one_line() {
 }
 
 #[test]
-fn text_that_is_no_json_is_an_error_with_its_place() {
+fn invalid_json_gives_an_error_with_its_position() {
     let problem = sojourn_core::run::scenario::Scenario::parse("{\"seed\": }").unwrap_err();
     assert_eq!(problem.to_string(), "expected value at line 1 column 10");
 }
 
 #[test]
-fn a_flow_that_is_still_sending_at_the_limit_is_unfinished_and_not_stuck() {
+fn flow_that_is_sending_at_the_limit_is_unfinished_but_not_stuck() {
     // All packets are lost and retransmitted.
     let lost = json!({
         "topology": { "loss": 1.0 },
@@ -285,7 +289,7 @@ fn a_flow_that_is_still_sending_at_the_limit_is_unfinished_and_not_stuck() {
     let many: Vec<_> = (0..13).map(|i| (f64::from(i) * 1e-3, i % 2, 2, 1_000_000_000)).collect();
     let many = json!({ "time_limit": "20 ms", "workload": flows(&many) });
     for (change, limit, unfinished) in [(lost, 0.5, 2), (paused, 0.002, 2), (many, 0.02, 13)] {
-        let results = run(&with(&good(), change));
+        let results = run(&with(&valid_scenario(), change));
         assert_eq!(results.summary["simulated_s"], limit);
         assert_eq!(count(&results, "unfinished"), unfinished);
         assert_eq!(results.summary["stuck"], json!([]));

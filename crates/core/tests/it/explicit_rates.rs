@@ -46,7 +46,7 @@ fn throughput(results: &Results, flow: usize, from: f64, to: f64) -> f64 {
 }
 
 /// Utilisation of the link between two times.
-fn used(results: &Results, from: f64, to: f64) -> f64 {
+fn utilisation(results: &Results, from: f64, to: f64) -> f64 {
     growth(results, "transmitted_bytes left->right", from, to) / 1000.0 / CAPACITY
 }
 
@@ -74,7 +74,7 @@ fn window(results: &Results, flow: usize, at: f64) -> f64 {
 // RCP.
 
 #[test]
-fn rcp_offers_every_flow_its_share() {
+fn rcp_gives_every_flow_an_equal_share() {
     for (alpha, beta) in [(0.4, 0.226), (0.4, 1.0), (0.1, 1.0)] {
         for senders in [1, 4, 16] {
             let results = run(&with(
@@ -98,7 +98,7 @@ fn rcp_offers_every_flow_its_share() {
                 assert_near(rate(&results, flow, 30.0), share, 0.01, &format!("{what}: rate"));
             }
             if beta < alpha {
-                assert_near(used(&results, 20.0, 39.0), 1.0, 0.01, &what);
+                assert_near(utilisation(&results, 20.0, 39.0), 1.0, 0.01, &what);
             }
         }
     }
@@ -120,7 +120,7 @@ fn rcp_without_queue(alpha: f64, senders: f64, from: f64, seconds: f64) -> f64 {
 }
 
 #[test]
-fn rcp_shares_anew_when_flows_join_and_leave() {
+fn rcp_converges_when_flows_start_and_stop() {
     for (alpha, beta) in [(0.4, 0.226), (0.4, 1.0), (0.1, 1.0)] {
         let mut flows = spans(4, "0 s", "none");
         flows.extend(spans(4, "20 s", "50 s"));
@@ -171,7 +171,7 @@ fn two_bottlenecks(transport: &str) -> [f64; 3] {
 }
 
 #[test]
-fn over_two_bottlenecks_rcp_takes_the_smaller_rate_and_is_max_min_fair() {
+fn rcp_is_max_min_fair_over_two_bottlenecks() {
     let rates = two_bottlenecks("rcp");
     // Half of the smaller link for two flows; the remainder of the larger link for the third.
     for (flow, expected) in [30.0, 70.0, 30.0].into_iter().enumerate() {
@@ -180,19 +180,19 @@ fn over_two_bottlenecks_rcp_takes_the_smaller_rate_and_is_max_min_fair() {
 }
 
 #[test]
-fn over_two_bottlenecks_xcp_leaves_some_of_the_larger_one() {
+fn xcp_underuses_the_larger_of_two_bottlenecks() {
     // Low, Andrew and Wydrowski (2005): a flow that is limited elsewhere never regains what
     // bandwidth shuffling takes from it, so the other flows cannot fill the link; the utilisation
     // is at least 80 %.
     let rates = two_bottlenecks("xcp");
     assert_near(rates[0], 30.0, 0.02, "the long flow");
     assert_near(rates[2], 30.0, 0.02, "the flow beside it");
-    let used = (rates[0] + rates[1]) / 100.0;
-    assert!((0.8..0.97).contains(&used), "{used} of the larger link");
+    let utilisation = (rates[0] + rates[1]) / 100.0;
+    assert!((0.8..0.97).contains(&utilisation), "{utilisation} of the larger link");
 }
 
 #[test]
-fn a_flow_slower_than_a_packet_a_round_trip_learns_of_a_higher_rate_by_probes() {
+fn rcp_flow_below_one_packet_per_rtt_probes_for_higher_rates() {
     // 401 flows on a link of 100 packets per RTT, and after 40 s one flow.
     let mut flows = spans(1, "0 s", "none");
     flows.extend((0..400).map(|i| (format!("{} ms", i * 50), "40 s")));
@@ -207,16 +207,16 @@ fn a_flow_slower_than_a_packet_a_round_trip_learns_of_a_higher_rate_by_probes() 
     ));
     assert!(rate(&results, 0, 40.0) < 3.0, "packets a second");
     // The flow receives every rate update, although it sends almost no data packets.
-    let mut heard: Vec<u64> =
+    let mut updates: Vec<u64> =
         (1..=20).map(|i| rate(&results, 0, 40.0 + 0.05 * f64::from(i)).to_bits()).collect();
-    heard.dedup();
-    assert!(heard.len() >= 9, "{} rates in ten round trips", heard.len());
+    updates.dedup();
+    assert!(updates.len() >= 9, "{} rates in ten round trips", updates.len());
     assert!(throughput(&results, 0, 40.0, 41.0) < 5.0, "packets in ten round trips");
     assert_near(rate(&results, 0, 45.9), 1000.0, 0.01, "in the end");
 }
 
 #[test]
-fn rcp_sends_again_what_was_lost_when_all_has_been_sent() {
+fn rcp_retransmits_lost_packets_after_the_last_packet() {
     let of_loss = |loss| {
         run(&json!({
             "topology": { "kind": "link", "rate": "80 Mbps", "delay": "50 ms", "loss": loss },
@@ -242,7 +242,7 @@ fn rcp_sends_again_what_was_lost_when_all_has_been_sent() {
 // XCP.
 
 #[test]
-fn xcp_fills_the_link_in_equal_shares_with_hardly_a_queue() {
+fn xcp_fills_the_link_fairly_with_a_short_queue() {
     for rule in ["residue", "published"] {
         for senders in [1, 4, 16] {
             let results = run(&with(
@@ -250,7 +250,7 @@ fn xcp_fills_the_link_in_equal_shares_with_hardly_a_queue() {
                 json!({ "router": { "kind": "xcp", "rule": rule }, "time_limit": "60 s" }),
             ));
             let what = format!("{senders} flows, {rule}");
-            assert_near(used(&results, 40.0, 59.0), 1.0, 0.01, &what);
+            assert_near(utilisation(&results, 40.0, 59.0), 1.0, 0.01, &what);
             let queue = mean(queue(&results, 40.0));
             assert!(queue < 8.0, "{what}: a queue of {queue} packets");
             let share = CAPACITY / senders as f64;
@@ -266,7 +266,7 @@ fn xcp_fills_the_link_in_equal_shares_with_hardly_a_queue() {
 }
 
 #[test]
-fn xcp_shares_anew_as_fast_as_it_shuffles_when_flows_join_and_leave() {
+fn xcp_converges_at_the_rate_of_bandwidth_shuffling() {
     for rule in ["residue", "published"] {
         let mut flows = spans(4, "0 s", "none");
         flows.extend(spans(4, "20 s", "40 s"));
@@ -286,9 +286,9 @@ fn xcp_shares_anew_as_fast_as_it_shuffles_when_flows_join_and_leave() {
             let delivered = throughput(&results, flow, 30.0, 39.0);
             assert_near(delivered, CAPACITY / 8.0, 0.015, &format!("{rule}: of eight"));
         }
-        assert!(used(&results, 20.0, 40.0) > 0.97, "{rule}: while they join");
-        assert!(used(&results, 40.0, 41.0) > 0.7, "{rule}: when they have left");
-        assert!(used(&results, 42.0, 59.0) > 0.99, "{rule}: two seconds later");
+        assert!(utilisation(&results, 20.0, 40.0) > 0.97, "{rule}: while they join");
+        assert!(utilisation(&results, 40.0, 41.0) > 0.7, "{rule}: when they have left");
+        assert!(utilisation(&results, 42.0, 59.0) > 0.99, "{rule}: two seconds later");
         let delivered = throughput(&results, 0, 45.0, 59.0);
         assert_near(delivered, CAPACITY / 4.0, 0.01, &format!("{rule}: of four"));
     }

@@ -2,7 +2,7 @@
 //! hand, and equality of all engines.
 
 use crate::common::{
-    assert_near, count, flows, graph, link, run, told_by_all_engines, try_run, with,
+    assert_near, count, flows, graph, link, run, run_with_all_engines, try_run, with,
 };
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
@@ -54,7 +54,7 @@ fn fct_us(results: &Results) -> f64 {
 }
 
 #[test]
-fn what_is_on_a_link_when_it_fails_is_lost_and_what_is_sent_into_it() {
+fn packets_on_and_into_a_failed_link_are_lost() {
     // Packet k arrives at `u` at 40 us + 10 us * k, and at `b` 40 us later.
     let none = failing(20, &json!([]));
     assert_near(fct_us(&none), 80.0 + 190.0, 1e-9, "nothing fails");
@@ -68,7 +68,7 @@ fn what_is_on_a_link_when_it_fails_is_lost_and_what_is_sent_into_it() {
 }
 
 #[test]
-fn a_packet_that_comes_in_the_instant_of_the_failure_is_lost() {
+fn packet_that_arrives_at_the_time_of_the_failure_is_lost() {
     let lost = |fails: &str| {
         let failures = json!([{ "link": "u->s", "fails": fails, "returns": "1 ms" }]);
         packets(&failing(3, &failures), "s->u", "losses")
@@ -78,7 +78,7 @@ fn a_packet_that_comes_in_the_instant_of_the_failure_is_lost() {
 }
 
 #[test]
-fn flows_go_another_way_when_routes_have_converged_and_back_again() {
+fn flows_are_rerouted_after_convergence_and_return() {
     let failures = json!([{ "link": "s->u", "fails": "1.005 ms", "returns": "5.005 ms" }]);
     let results = failing(1000, &failures);
     // Packet k leaves `a` at 10 us * k: packets 201 to 600, from 2.005 to 6.005 ms, take the path
@@ -95,7 +95,7 @@ fn flows_go_another_way_when_routes_have_converged_and_back_again() {
 }
 
 #[test]
-fn who_cannot_be_reached_waits_for_the_link() {
+fn flows_to_unreachable_hosts_wait_for_the_link() {
     let failures = json!([{ "link": "b->t", "fails": "105 us", "returns": "12 ms" }]);
     let results = failing(20, &failures);
     // Packets arrive at 80 us + 10 us * k: three before the failure, and the ACK of the third is
@@ -113,7 +113,7 @@ fn who_cannot_be_reached_waits_for_the_link() {
 }
 
 #[test]
-fn a_flow_that_starts_meanwhile_takes_a_way_that_is_up() {
+fn flows_that_start_during_a_failure_take_a_working_path() {
     let failures = json!([{ "link": "s->u", "fails": "10 us", "returns": "900 ms" }]);
     let later = json!({ "workload": flows(&[(0.01, 0, 1, 960)]), "failures": failures });
     let results = run(&with(&scenario(&ring(), 1), later));
@@ -127,7 +127,7 @@ fn over_spines(results: &Results, spines: u32) -> Vec<u64> {
 }
 
 #[test]
-fn only_flows_whose_path_has_failed_choose_another() {
+fn only_flows_on_a_failed_path_are_rerouted() {
     let all: Vec<_> = (0..64).map(|i| (0.0, i % 4, 4 + i / 4 % 4, 960)).collect();
     let later: Vec<_> = (0..64).map(|i| (0.1, i % 4, 4 + i / 4 % 4, 960)).collect();
     let base = scenario(&fabric(4), 1);
@@ -150,7 +150,7 @@ fn only_flows_whose_path_has_failed_choose_another() {
 }
 
 #[test]
-fn sprayed_packets_avoid_what_is_down_and_take_it_again() {
+fn sprayed_packets_avoid_failed_links_until_recovery() {
     for routing in ["spray_round_robin", "spray_random"] {
         let failures = json!([{ "link": "leaf0->spine2", "fails": "1 ms", "returns": "2 ms" }]);
         let change = json!({
@@ -168,7 +168,7 @@ fn sprayed_packets_avoid_what_is_down_and_take_it_again() {
 }
 
 #[test]
-fn a_pause_ends_with_its_link_and_both_ends_forget_it() {
+fn link_failure_resets_the_pause_state_of_both_ends() {
     // `b` receives at a tenth of the rate of `a`, so `s` pauses `a`; then their link fails for a
     // while.
     let topology = graph("a,s,10 Gbps,1 us,,\nb,s,1 Gbps,1 us,,\n");
@@ -194,7 +194,7 @@ fn a_pause_ends_with_its_link_and_both_ends_forget_it() {
 }
 
 #[test]
-fn chosen_losses_and_those_of_a_failure_are_told_apart() {
+fn listed_losses_and_failure_losses_are_counted_separately() {
     let topology = json!({
         "kind": "link", "rate": "800 Mbps", "delay": "10 us",
         "losses": { "name": "losses.csv", "text": "flow,segment,time\n0,2,1\n0,900,1\n" },
@@ -220,7 +220,7 @@ fn errors_name_the_failure() {
 }
 
 #[test]
-fn ideals_have_no_failures() {
+fn ideals_reject_failures() {
     let failures = json!([{ "link": "s->u", "fails": "1 s" }]);
     let ideal = with(&scenario(&ring(), 1), json!({ "model": "max_min", "failures": failures }));
     let problem = try_run(&ideal).unwrap_err();
@@ -228,7 +228,7 @@ fn ideals_have_no_failures() {
 }
 
 #[test]
-fn all_ways_through_time_give_the_same() {
+fn all_engines_agree() {
     let flows: Vec<_> =
         (0..40).map(|i| (f64::from(i) * 5e-5, i % 8, (i * 3 + 1) % 8, 90_000)).collect();
     let failures = json!([
@@ -242,7 +242,7 @@ fn all_ways_through_time_give_the_same() {
             "workload": crate::common::flows(&flows), "failures": failures, "convergence": "200 us",
             "switch": { "shared_buffer": "2 MB", "pause": {} }, "account": true,
         });
-        let counts = &told_by_all_engines(&scenario)["counts"];
+        let counts = &run_with_all_engines(&scenario)["counts"];
         assert_eq!(counts["finished"], json!(40));
         assert!(counts["losses"].as_u64().unwrap() > 20, "{counts}");
     }

@@ -41,7 +41,7 @@ fn delivered(results: &Results, from: f64, to: f64) -> Vec<f64> {
 }
 
 #[test]
-fn on_parking_lots_every_flow_gets_what_max_min_says() {
+fn shares_are_max_min_fair_on_parking_lots() {
     let lots = [
         (vec![(0, 4), (1, 5), (2, 6), (3, 7)], "1 Gbps"),
         // As in `fairness.rs`: C / 4, 3 C / 8 and 3 C / 4.
@@ -78,7 +78,7 @@ fn on_parking_lots_every_flow_gets_what_max_min_says() {
 }
 
 #[test]
-fn a_lone_flow_takes_a_handshake_half_a_round_trip_and_its_bytes() {
+fn single_flow_takes_a_handshake_half_an_rtt_and_its_transmission() {
     for (packets, delay_ms) in [(1, 5), (20, 5), (200, 5), (2000, 5), (200, 50)] {
         let results = run(&with(
             &network(),
@@ -98,7 +98,7 @@ fn a_lone_flow_takes_a_handshake_half_a_round_trip_and_its_bytes() {
 }
 
 #[test]
-fn a_newcomer_queues_no_more_than_its_share_of_a_round_trip() {
+fn new_flow_queues_at_most_its_share_of_one_bdp() {
     let round_trip_packets = 0.025 / PACKET_TIME;
     for flows in 1..=6_u32 {
         // At several phases of the other flows' RTTs.
@@ -137,7 +137,7 @@ fn poisson(load: f64, seed: u64, change: Value) -> Value {
 }
 
 #[test]
-fn nothing_is_lost_with_a_buffer_of_a_bandwidth_delay_product() {
+fn no_losses_with_a_buffer_of_one_bdp() {
     for load in [0.6, 0.9] {
         for seed in 1..=3 {
             let buffer = json!({ "queue": { "kind": "fair_queueing", "capacity": "100 packets" } });
@@ -150,7 +150,7 @@ fn nothing_is_lost_with_a_buffer_of_a_bandwidth_delay_product() {
 }
 
 #[test]
-fn under_poisson_load_flows_take_as_long_as_processor_sharing_and_the_round_trips() {
+fn fcts_under_poisson_load_match_processor_sharing_plus_rtts() {
     // RTTs that are short compared with the FCTs, and the paper's RTTs. In both cases the handshake
     // is not part of the ideal FCT.
     for (delays, round_trip, tolerance) in
@@ -173,7 +173,7 @@ fn under_poisson_load_flows_take_as_long_as_processor_sharing_and_the_round_trip
 }
 
 #[test]
-fn who_ends_leaves_the_others_the_link() {
+fn finished_flow_releases_its_share() {
     let flows = json!([
         { "source": 0, "target": 10 },
         { "source": 1, "target": 11, "stop": "1 s" },
@@ -194,7 +194,7 @@ fn who_ends_leaves_the_others_the_link() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_parameters_are_rejected() {
     let error = |change: Value| {
         let base = with(&network(), json!({ "workload": flows(&[(0.0, 0, 10, 1000)]) }));
         try_run(&with(&base, change)).unwrap_err()

@@ -35,7 +35,7 @@ fn delivered(results: &Results) -> Vec<f64> {
 // Shares.
 
 #[test]
-fn flows_get_max_min_shares_whatever_they_ask_for() {
+fn shares_are_max_min_fair_for_any_demand() {
     // Of 5 Gb/s, 0.5 and 1 Gb/s are less than an equal share; the other flows divide the rest.
     let rates = ["500 Mbps", "1 Gbps", "3 Gbps", "10 Gbps"];
     let flow = |(i, rate)| json!({ "source": i, "target": 4 + i, "initial_rate": rate });
@@ -60,7 +60,7 @@ fn flows_get_max_min_shares_whatever_they_ask_for() {
 }
 
 #[test]
-fn weights_divide_what_no_flow_leaves() {
+fn weights_divide_the_remaining_capacity() {
     // Of 6 Gb/s, the third flow demands 0.5 of the 2 that its weight allows; the others divide the
     // rest as 1 to 4 to 0.5, whatever their packet sizes, and slots are reused by flows of other
     // classes.
@@ -97,7 +97,7 @@ fn weights_divide_what_no_flow_leaves() {
 }
 
 #[test]
-fn flows_with_unequal_round_trips_and_windows_of_one_size_get_equal_shares() {
+fn shares_do_not_depend_on_the_rtt() {
     // With drop-tail and equal windows, the flow with the tenfold RTT gets less.
     let mut graph = "from,to,rate,delay\n".to_owned();
     for (i, delay) in [10, 30, 100, 300].into_iter().enumerate() {
@@ -131,7 +131,7 @@ fn flows_with_unequal_round_trips_and_windows_of_one_size_get_equal_shares() {
 }
 
 #[test]
-fn a_parking_lot_is_shared_as_max_min_says() {
+fn parking_lot_is_max_min_fair() {
     // The last link carries four flows and has the smallest share: C / 4 for the long flow leaves 3
     // C / 8 for each of two flows on the first link, and 3 C / 4 for the flow on the second.
     let hosts = [(0, 4), (1, 5), (1, 5), (2, 6), (3, 7), (3, 7), (3, 7)];
@@ -155,7 +155,7 @@ fn a_parking_lot_is_shared_as_max_min_says() {
 }
 
 #[test]
-fn who_fills_a_small_buffer_drops_his_own_packets() {
+fn flow_that_overflows_a_small_buffer_drops_its_own_packets() {
     // A flow at line rate that ignores losses, and a flow at a quarter of the bottleneck rate.
     let flow =
         |source, rate| json!({ "source": source, "target": 2 + source, "initial_rate": rate });
@@ -180,7 +180,7 @@ fn who_fills_a_small_buffer_drops_his_own_packets() {
 }
 
 #[test]
-fn two_flows_in_one_bucket_of_stochastic_fair_queueing_have_one_share() {
+fn flows_in_one_sfq_bucket_share_one_share() {
     // With three flows in two buckets, either two share a bucket and get a quarter each, or all
     // three share one, with probability 1/4.
     let is_together = |seed: u64| {
@@ -213,7 +213,7 @@ fn two_flows_in_one_bucket_of_stochastic_fair_queueing_have_one_share() {
 
 /// Waiting times of single packets at a bottleneck of 1 Gb/s with eight greedy flows, in
 /// transmission times of 8.32 us.
-fn waits(queue: &Value) -> Vec<f64> {
+fn waiting_times(queue: &Value) -> Vec<f64> {
     let greedy_flow = |i| json!({ "source": i, "target": 9 + i });
     let lone = |i: u64| {
         json!({
@@ -237,8 +237,8 @@ fn waits(queue: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn a_sparse_flow_waits_for_a_packet_of_each_other_at_most_and_hardly_in_fq_codel() {
-    let most = |kind: &str| waits(&fair(kind)).into_iter().fold(0.0, f64::max);
+fn sparse_flow_waits_for_at_most_one_packet_per_flow() {
+    let most = |kind: &str| waiting_times(&fair(kind)).into_iter().fold(0.0, f64::max);
     // One packet of each of eight flows, and the rest of the packet in transmission.
     assert!((1.0..=9.0).contains(&most("fair_queueing")), "{}", most("fair_queueing"));
     // The quantum is 1514 B, so a flow sends at most two packets of 1040 B per round.
@@ -247,12 +247,12 @@ fn a_sparse_flow_waits_for_a_packet_of_each_other_at_most_and_hardly_in_fq_codel
     }
     assert!(most("fq_codel") <= 1.0, "only the one being sent: {}", most("fq_codel"));
     // FIFO: behind eight windows of 50 packets.
-    let least = waits(&json!("drop_tail")).into_iter().fold(f64::INFINITY, f64::min);
+    let least = waiting_times(&json!("drop_tail")).into_iter().fold(f64::INFINITY, f64::min);
     assert!(least > 300.0, "{least}");
 }
 
 #[test]
-fn under_fair_queueing_flows_are_slowed_down_alike_as_under_processor_sharing() {
+fn slowdowns_under_fair_queueing_match_processor_sharing() {
     // Each flow is in the queue as soon as it starts, because it is sent at once over a link of two
     // hundred times the rate: the discipline alone decides the service order, which matches
     // processor sharing. A transport limited by its window or rate would measure itself.
@@ -314,7 +314,7 @@ fn codel_link(law: &Value, flows: u32) -> Value {
 }
 
 #[test]
-fn under_codel_the_queue_of_tcp_stands_near_its_target() {
+fn codel_holds_the_tcp_queue_near_its_target() {
     // An unlimited drop-tail queue would hold whatever the windows grow to.
     for (flows, target_ms, ecn) in [(8, 5, false), (8, 5, true), (8, 20, false), (30, 20, true)] {
         let law = json!({ "target": format!("{target_ms} ms"), "ecn": ecn });
@@ -331,7 +331,7 @@ fn under_codel_the_queue_of_tcp_stands_near_its_target() {
 }
 
 #[test]
-fn who_does_not_listen_to_codel_is_dropped_from_at_the_rate_of_its_law() {
+fn codel_drops_unresponsive_traffic_at_the_rate_of_its_control_law() {
     // Twice the link rate: packets wait 5 ms from the tenth packet on, and the first is dropped 100
     // ms later. Drop k is followed by the next after 100 ms / sqrt(k), and the sum of 1 / sqrt(k)
     // up to n is 2 sqrt(n) - 1.46.

@@ -25,15 +25,15 @@ fn network(transport: &Value) -> Value {
 
 /// One flow of `packets` packets that starts after one second, when routers have measured an idle
 /// link.
-fn lone(transport: &Value, packets: u64, change: Value) -> Results {
+fn single_flow(transport: &Value, packets: u64, change: Value) -> Results {
     let workload = flows(&[(1.0, 0, 10, packets * 1210)]);
     run(&with(&with(&network(transport), json!({ "workload": workload })), change))
 }
 
 #[test]
-fn jump_start_sends_a_short_flow_in_two_and_a_half_round_trips() {
+fn jump_start_sends_a_short_flow_in_two_and_a_half_rtts() {
     for packets in [20, 60, 95] {
-        let results = lone(&json!("jump_start"), packets, json!({}));
+        let results = single_flow(&json!("jump_start"), packets, json!({}));
         // A handshake, all packets but the last spread over one RTT, and the one-way delay of the
         // last packet.
         let by_hand = ROUND_TRIP * (1.0 + (packets - 1) as f64 / packets as f64 + 0.5);
@@ -43,21 +43,21 @@ fn jump_start_sends_a_short_flow_in_two_and_a_half_round_trips() {
 }
 
 #[test]
-fn jump_start_overflows_where_more_waits_than_path_and_buffer_hold() {
-    let results = lone(&json!("jump_start"), 400, json!({}));
+fn jump_start_overflows_if_flow_exceeds_path_and_buffer() {
+    let results = single_flow(&json!("jump_start"), 400, json!({}));
     // 400 packets in one RTT, of which 100 depart and 100 wait.
     let drops = count(&results, "drops");
     assert!((180..=210).contains(&drops), "{drops}");
     assert_eq!(count(&results, "retransmits"), drops);
     let bounded = json!({ "kind": "jump_start", "reliability": { "receive_window": 150 } });
-    assert_eq!(count(&lone(&bounded, 400, json!({})), "drops"), 0);
+    assert_eq!(count(&single_flow(&bounded, 400, json!({})), "drops"), 0);
 }
 
 #[test]
-fn jump_start_goes_on_with_half_of_what_came_through() {
+fn jump_start_continues_with_half_of_the_delivered_window() {
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] }, "time_limit": "3 s" });
     let bounded = json!({ "kind": "jump_start", "reliability": { "receive_window": 400 } });
-    let results = lone(&bounded, 4000, sampled);
+    let results = single_flow(&bounded, 4000, sampled);
     let windows = samples(&results, "window_bytes flow 0", 1.0);
     let windows: Vec<f64> = windows.iter().map(|bytes| bytes / 1210.0).collect();
     assert_near(windows[40], 400.0, 1e-9, "at first");
@@ -67,26 +67,27 @@ fn jump_start_goes_on_with_half_of_what_came_through() {
 }
 
 #[test]
-fn quick_start_starts_with_what_routers_approve() {
+fn quick_start_starts_at_the_approved_rate() {
     let transport = json!({ "kind": "quick_start", "request": "1 Gbps" });
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] } });
-    let results = lone(&transport, 400, sampled.clone());
+    let results = single_flow(&transport, 400, sampled.clone());
     // 20.48 Mb/s is the largest power of two times 40 kb/s below 90 % of the bottleneck rate.
     let window = samples(&results, "window_bytes flow 0", 1.03)[0] / 1210.0;
     assert_near(window, 20.48e6 * ROUND_TRIP / 10_000.0, 0.02, "packets");
     assert_eq!(count(&results, "drops"), 0);
     let times = [&transport, &json!("tcp")]
-        .map(|transport| lone(transport, 100, json!({})).flows.fct_s[0] / ROUND_TRIP);
+        .map(|transport| single_flow(transport, 100, json!({})).flows.fct_s[0] / ROUND_TRIP);
     let saved = times[1] - times[0];
     assert!((1.0..4.0).contains(&saved), "{saved} round trips");
     // The requested rate is below the available rate.
     let modest = json!({ "kind": "quick_start", "request": "10 Mbps" });
-    let window = samples(&lone(&modest, 400, sampled), "window_bytes flow 0", 1.03)[0] / 1210.0;
+    let window =
+        samples(&single_flow(&modest, 400, sampled), "window_bytes flow 0", 1.03)[0] / 1210.0;
     assert_near(window, 5.12e6 * ROUND_TRIP / 10_000.0, 0.02, "packets");
 }
 
 #[test]
-fn where_routers_approve_nothing_quick_start_is_tcp() {
+fn quick_start_without_approval_is_tcp() {
     let workload = json!({
         "kind": "poisson", "load": 0.5, "flows": 200, "pairs": "opposite",
         "sizes": { "kind": "fixed", "size": "96800 B" },
@@ -100,7 +101,7 @@ fn where_routers_approve_nothing_quick_start_is_tcp() {
 }
 
 #[test]
-fn on_a_busy_link_a_newcomer_starts_as_tcp_does() {
+fn quick_start_on_a_busy_link_starts_like_tcp() {
     let flow = |i: u32, start: &str| json!({ "source": i, "target": 10 + i, "start": start });
     let mut flows: Vec<Value> = (0..4).map(|i| flow(i, "0 s")).collect();
     flows.push(flow(9, "5 s"));
@@ -117,7 +118,7 @@ fn on_a_busy_link_a_newcomer_starts_as_tcp_does() {
 }
 
 #[test]
-fn at_low_load_both_are_faster_than_tcp_and_at_high_load_jump_start_is_not() {
+fn both_beat_tcp_at_low_load_but_jump_start_not_at_high_load() {
     let mean_of = |transport: &str, load: f64| {
         let workload = json!({
             "kind": "poisson", "load": load, "flows": 1000, "pairs": "opposite",
@@ -136,7 +137,7 @@ fn at_low_load_both_are_faster_than_tcp_and_at_high_load_jump_start_is_not() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_parameters_are_rejected() {
     let error = |change: Value| {
         let workload = flows(&[(0.0, 0, 10, 1000)]);
         let base = with(&network(&json!("tcp")), json!({ "workload": workload }));

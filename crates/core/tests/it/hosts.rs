@@ -17,7 +17,7 @@ fn calls(rate: &str, workload: &Value) -> Results {
 }
 
 #[test]
-fn a_call_takes_request_service_and_response() {
+fn rpc_latency_is_request_service_and_response() {
     let workload = json!({
         "kind": "rpc", "service": "5 us",
         "request": { "kind": "uniform", "min": "1 B", "max": "64 KB" },
@@ -41,7 +41,7 @@ fn a_call_takes_request_service_and_response() {
 }
 
 #[test]
-fn a_device_is_a_queue_with_one_server() {
+fn storage_device_is_an_m_m_1_queue() {
     // M/M/1 at a utilisation of 0.5: the mean response time is twice the mean service time. Blocks
     // of 1000 B and their requests at 50 Mb/s are 5000 per second, which rarely collide in the
     // network.
@@ -80,7 +80,7 @@ fn sharing(stamps: &str) -> Value {
 }
 
 #[test]
-fn time_stamps_on_the_wire_leave_out_the_wait_in_the_host() {
+fn nic_timestamps_exclude_the_wait_in_the_host() {
     // The last of four simultaneous bursts waits for three bursts, and its last packet for 15 of
     // its own.
     let packet = 1040.0 * 8.0 / 10e9;
@@ -101,7 +101,7 @@ fn time_stamps_on_the_wire_leave_out_the_wait_in_the_host() {
 }
 
 #[test]
-fn the_packets_of_a_burst_are_spaced() {
+fn packets_of_a_burst_are_paced() {
     let mut scenario = sharing("handed");
     scenario["transport"]["segments"]["spacing"] = json!("1 Gbps");
     scenario["workload"] = crate::common::flows(&[(0.0, 0, 1, 16_000)]);
@@ -112,7 +112,7 @@ fn the_packets_of_a_burst_are_spaced() {
 }
 
 #[test]
-fn acknowledgements_that_go_first_do_not_wait_behind_data() {
+fn prioritised_acks_do_not_wait_behind_data() {
     let both_ways = |priority: bool| {
         let results = run(&json!({
             "time_limit": "3 ms",

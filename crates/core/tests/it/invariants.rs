@@ -6,7 +6,7 @@
 
 use crate::common::campaign::{self, Plan};
 use crate::common::scenarios::scenario;
-use crate::common::{count, try_run_in_parts, with};
+use crate::common::{count, try_run_in_partitions, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -20,10 +20,10 @@ fn check_rtts(results: &Results, scenario: &Value) {
         let rows = samples.probe.iter().zip(&samples.value);
         rows.filter(|(of, _)| **of as usize == probe).map(|(_, value)| *value).collect()
     };
-    let (told, exact) = (of("measured_rtt_s flow 0"), of("rtt_true_s flow 0"));
+    let (fingerprint, exact) = (of("measured_rtt_s flow 0"), of("rtt_true_s flow 0"));
     let host = &scenario["host"];
     if host["rtt_noise"] == "none" && host["clock_granularity"] == "0 ns" {
-        assert_eq!(told, exact, "a host measures what is not so");
+        assert_eq!(fingerprint, exact, "a host measures what is not so");
     }
     // With packet spraying, rerouting or delayed ACKs, the path and the waiting time of a sample
     // are unknown.
@@ -41,7 +41,7 @@ fn check_rtts(results: &Results, scenario: &Value) {
 }
 
 /// Results of a run, without details of its execution.
-fn told(results: &Results) -> [String; 3] {
+fn fingerprint(results: &Results) -> [String; 3] {
     let mut summary = results.summary.clone();
     summary["engine"] = Value::Null;
     // The last window may contain stale events after the end of the run.
@@ -61,7 +61,7 @@ fn assert_same(one: &str, other: &str) {
 
 /// Runs a scenario with an engine, in a number of partitions and threads.
 fn run_by(engine: &str, parts: [u32; 2], scenario: &Value) -> Results {
-    let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
+    let results = try_run_in_partitions(parts, &with(scenario, json!({ "engine": engine })));
     results.unwrap_or_else(|problem| panic!("{engine}: {problem}"))
 }
 
@@ -81,8 +81,8 @@ fn check(seed: u64) {
             .any(|paced| transport["kind"] == *paced)
             || transport["segments"].is_object();
     let is_selective = recovery == "selective_repeat" || recovery == "rack";
-    let is_cut_off = scenario["failures"].to_string().contains("none");
-    if is_cut_off {
+    let has_permanent_failure = scenario["failures"].to_string().contains("none");
+    if has_permanent_failure {
         // Flows may depend on a link that does not recover.
     } else if recovery == "go_back_n" || is_paced && !is_selective {
         // Without congestion control, or with a controller that excludes losses, a sender without
@@ -101,36 +101,37 @@ fn check(seed: u64) {
     let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
     assert!(flows.slowdown.iter().all(is_possible));
     check_rtts(&results, &scenario);
-    let by_events = told(&results);
+    let by_events = fingerprint(&results);
     // Synchronisation of threads takes longer than the simulation of these small networks.
-    let ways: &[_] = if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
-    for parts in ways {
-        let in_windows = told(&run_by("windows", *parts, &scenario));
+    let partitions: &[_] =
+        if seed.is_multiple_of(50) { &[[2, 2], [3, 3]] } else { &[[1, 1], [3, 1]] };
+    for parts in partitions {
+        let in_windows = fingerprint(&run_by("windows", *parts, &scenario));
         by_events.iter().zip(&in_windows).for_each(|(one, other)| assert_same(one, other));
     }
-    check_accounts(&scenario, &results, ways[ways.len() - 1]);
+    check_breakdown(&scenario, &results, partitions[partitions.len() - 1]);
 }
 
 /// Checks that the FCT breakdown changes no result and is the same with all engines. Every run
 /// asserts that its components add up.
-fn check_accounts(scenario: &Value, results: &Results, parts: [u32; 2]) {
+fn check_breakdown(scenario: &Value, results: &Results, parts: [u32; 2]) {
     let scenario = with(scenario, json!({ "account": true }));
     let (by_events, in_windows) =
         (run_by("events", [1, 1], &scenario), run_by("windows", parts, &scenario));
-    let without = told(results);
-    for kept in [&by_events, &in_windows] {
-        without.iter().zip(&told(kept)).for_each(|(one, other)| assert_same(one, other));
-        let (account, flows) = (kept.account.as_ref().unwrap(), &kept.flows);
+    let without = fingerprint(results);
+    for recorded in [&by_events, &in_windows] {
+        without.iter().zip(&fingerprint(recorded)).for_each(|(one, other)| assert_same(one, other));
+        let (account, flows) = (recorded.account.as_ref().unwrap(), &recorded.flows);
         let finished = flows.flow.iter().zip(&flows.outcome).filter(|(_, outcome)| **outcome == 0);
         let finished: Vec<u64> = finished.map(|(flow, _)| *flow).collect();
         assert_eq!(account.flow, finished, "every flow that has finished has an account");
     }
-    let shown = |results: &Results| format!("{:?}", results.account);
-    assert_same(&shown(&by_events), &shown(&in_windows));
+    let debug = |results: &Results| format!("{:?}", results.account);
+    assert_same(&debug(&by_events), &debug(&in_windows));
 }
 
 #[test]
-fn random_scenarios_account_for_everything_and_repeat() {
-    let plan = Plan { name: "scenarios", usual: 1000, block: 1 };
+fn random_scenarios_satisfy_the_invariants_with_all_engines() {
+    let plan = Plan { name: "scenarios", default_cases: 1000, block: 1 };
     campaign::run(&plan, check, |seed| scenario(seed).to_string());
 }

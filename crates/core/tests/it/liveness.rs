@@ -12,7 +12,7 @@ fn longest_pause(values: &[f64]) -> usize {
 }
 
 #[test]
-fn no_sender_is_silent_for_longer_than_its_time_out() {
+fn no_sender_is_silent_for_longer_than_its_timeout() {
     let mut silent = Vec::new();
     for kind in Config::built_in() {
         for recovery in ["selective_repeat", "rack", "new_reno", "reno"] {
@@ -71,7 +71,7 @@ fn two_flows(transport: &Value) -> Value {
 }
 
 #[test]
-fn no_flow_repairs_for_ever_while_others_wait() {
+fn loss_recovery_does_not_starve_other_flows() {
     // A case with many retransmissions, one of which is lost. In an earlier version the
     // retransmissions restarted the timeout, so the flow kept its window for 22 seconds and the
     // other flow got nothing.
@@ -94,7 +94,7 @@ fn no_flow_repairs_for_ever_while_others_wait() {
 }
 
 #[test]
-fn bbr_leaves_drain_though_repairs_are_lost() {
+fn bbr_leaves_drain_despite_lost_retransmissions() {
     let lone = json!({ "workload": flows(&[(0.0, 0, 1, 10_000_000)]) });
     for recovery in ["selective_repeat", "rack"] {
         let bbr = json!({

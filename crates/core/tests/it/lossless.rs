@@ -18,7 +18,7 @@ fn incast() -> Value {
 }
 
 #[test]
-fn with_enough_headroom_nothing_is_lost_and_the_link_stays_busy() {
+fn enough_headroom_prevents_losses_and_keeps_the_link_busy() {
     let results = run(&incast());
     assert_eq!(count(&results, "drops"), 0);
     assert_eq!(count(&results, "retransmits"), 0);
@@ -30,7 +30,7 @@ fn with_enough_headroom_nothing_is_lost_and_the_link_stays_busy() {
 }
 
 #[test]
-fn headroom_below_what_is_on_its_way_loses_packets() {
+fn headroom_below_the_data_in_flight_causes_losses() {
     let tight = with(
         &incast(),
         json!({
@@ -44,7 +44,7 @@ fn headroom_below_what_is_on_its_way_loses_packets() {
 }
 
 #[test]
-fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() {
+fn window_below_the_pause_threshold_bounds_the_queue() {
     // Three windows of 20 packets of 1040 B are below the pause threshold.
     let windowed = with(&incast(), json!({ "transport": { "window": "20 KB" } }));
     let results = run(&windowed);
@@ -66,13 +66,13 @@ fn a_window_under_pause_frames_alone_bounds_the_queue_and_costs_no_throughput() 
 }
 
 #[test]
-fn without_pause_frames_the_same_buffer_overflows() {
+fn same_buffer_overflows_without_pause_frames() {
     let without = with(&incast(), json!({ "switch": { "pause": null } }));
     assert!(count(&run(&without), "drops") > 0);
 }
 
 #[test]
-fn a_victim_flow_waits_behind_a_paused_port() {
+fn victim_flow_waits_behind_a_paused_port() {
     // Flow 1 has an idle receiver but shares the link between the switches with flows to a
     // congested receiver; its share of that link follows the pauses.
     let scenario = |pause: Value| {
@@ -95,7 +95,7 @@ fn a_victim_flow_waits_behind_a_paused_port() {
 }
 
 #[test]
-fn pauses_reach_the_hosts_and_never_stop_control_packets() {
+fn pauses_reach_the_hosts_but_not_control_packets() {
     let results = run(&incast());
     assert!(link(&results, "sender0->left", "pauses") > 0.0);
     assert!(link(&results, "sender0->left", "paused_s") > 0.0);
@@ -103,7 +103,7 @@ fn pauses_reach_the_hosts_and_never_stop_control_packets() {
 }
 
 #[test]
-fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
+fn shared_buffer_without_pauses_uses_static_or_dynamic_thresholds() {
     let scenario = |alpha: Value| {
         with(
             &incast(),
@@ -118,7 +118,7 @@ fn a_shared_buffer_without_pauses_is_one_pool_or_dynamic_shares_of_it() {
 }
 
 #[test]
-fn a_buffer_without_room_for_headrooms_is_refused() {
+fn buffer_smaller_than_the_headrooms_is_rejected() {
     let error = try_run(&with(&incast(), json!({ "switch": { "shared_buffer": "20 KB" } })));
     let error = error.err().unwrap();
     assert!(

@@ -73,7 +73,7 @@ fn networks() -> Vec<(Value, u32)> {
 }
 
 #[test]
-fn a_lone_flow_takes_exactly_its_ideal_time() {
+fn single_flow_takes_exactly_its_ideal_fct() {
     for (topology, last) in networks() {
         for transport in at_line_rate() {
             for size in [1, 1000, 1001, 12_345, 100_000] {
@@ -92,7 +92,7 @@ fn a_lone_flow_takes_exactly_its_ideal_time() {
 }
 
 #[test]
-fn a_lone_flow_takes_the_time_worked_out_by_hand() {
+fn single_flow_takes_the_hand_computed_time() {
     // 12345 B in packets of 1000 B and 40 B of headers: twelve packets of 1040 B and one of 385 B,
     // 12865 B in all. At 10 Gb/s a byte takes 0.8 ns. The first of three links transmits for 12865
     // * 0.8 = 10292 ns. On each of the next two links the last packet finds the packet before it in
@@ -167,7 +167,7 @@ fn exponential_packets_wait_as_in_m_m_1() {
 }
 
 #[test]
-fn mean_queues_obey_littles_law() {
+fn mean_queues_satisfy_littles_law() {
     // The integral of the queue length over time is the sum over packets of size times waiting
     // time.
     let sizes = json!({ "kind": "exponential", "mean": "2500 B" });
@@ -208,7 +208,7 @@ fn bottleneck(load: f64, seed: u64, number: u64) -> Value {
 }
 
 #[test]
-fn max_min_shares_a_parking_lot_by_halves() {
+fn max_min_gives_half_shares_on_a_parking_lot() {
     let results = run(&json!({
         "topology": { "kind": "parking_lot", "bottlenecks": 3 },
         "packet": { "header": "0 B" },
@@ -224,7 +224,7 @@ fn max_min_shares_a_parking_lot_by_halves() {
 }
 
 #[test]
-fn under_processor_sharing_every_flow_is_slowed_down_alike() {
+fn slowdown_under_processor_sharing_does_not_depend_on_size() {
     let (load, flows) = (0.6, 40_000);
     let slowdowns = |seed| {
         let results =
@@ -248,7 +248,7 @@ fn under_processor_sharing_every_flow_is_slowed_down_alike() {
 }
 
 #[test]
-fn srpt_has_the_mean_of_schrage_and_miller() {
+fn srpt_mean_fct_matches_schrage_and_miller() {
     // Schrage and Miller 1966, integrated numerically for exponential sizes of mean 1.
     for (load, expected) in [(0.5, 1.4254), (0.8, 2.3528)] {
         let fct = |seed| {
@@ -272,7 +272,7 @@ fn at_a_gigabit(transport: &str) -> Value {
 }
 
 #[test]
-fn nobody_beats_srpt_on_one_bottleneck() {
+fn no_transport_beats_srpt_on_one_bottleneck() {
     for seed in 1..=3 {
         let scenario = bottleneck(0.7, seed, 2_000);
         let mean_fct = |change: Value| {
@@ -295,7 +295,7 @@ fn nobody_beats_srpt_on_one_bottleneck() {
 // Comparisons.
 
 #[test]
-fn every_scheme_sees_the_same_flows() {
+fn every_transport_sees_the_same_flows() {
     let base = json!({
         "seed": 7,
         "topology": { "kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2 },
@@ -340,7 +340,7 @@ fn twice_as_fast(scenario: &Value) -> Value {
 }
 
 /// Flows that share a bottleneck, each larger than the previous one.
-fn crowd(flows: u64, larger: u64) -> Value {
+fn competing_flows(flows: u64, larger: u64) -> Value {
     let flow = |i: u64| {
         json!({
             "source": i % 3, "target": 3 + (i / 3) % 3, "start": format!("{} us", 40 * i),
@@ -366,8 +366,8 @@ fn assert_scales(scenario: &Value, tolerance: f64, what: &str) {
 }
 
 #[test]
-fn twice_the_rates_and_half_the_delays_halve_every_time() {
-    let base = crowd(30, 7_919);
+fn doubling_rates_and_halving_delays_halves_every_time() {
+    let base = competing_flows(30, 7_919);
     for transport in controllers::Config::built_in() {
         let router = match transport {
             // These control laws contain absolute times, such as seconds cubed; PCP has its own
@@ -391,17 +391,21 @@ fn twice_the_rates_and_half_the_delays_halve_every_time() {
 }
 
 #[test]
-fn pcp_takes_half_the_time_too_where_no_draw_judges_probes() {
+fn pcp_scales_without_random_probe_decisions() {
     // A rounding error of a picosecond decides which probe passes, and all later events: less
     // likely with few flows.
     let transport = json!({ "kind": "pcp", "probes": { "acceptance": "slope" } });
-    assert_scales(&with(&crowd(6, 79_190), json!({ "transport": transport })), 2e-2, "pcp");
+    assert_scales(
+        &with(&competing_flows(6, 79_190), json!({ "transport": transport })),
+        2e-2,
+        "pcp",
+    );
 }
 
 // Marks.
 
 #[test]
-fn a_packet_marked_at_two_hops_counts_once_and_is_echoed_once() {
+fn packet_marked_at_two_hops_is_counted_and_echoed_once() {
     // Twenty packets at once into a NIC that marks a packet if another waits: the first is in
     // transmission and the second finds an empty queue, but the others are marked, and so is the
     // last packet of the flow, which the first ACK releases. The slower link after it would mark

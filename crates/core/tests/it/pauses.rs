@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
 /// Fraction of time that a link was not paused.
-fn running(results: &Results, name: &str) -> f64 {
+fn unpaused_fraction(results: &Results, name: &str) -> f64 {
     1.0 - link(results, name, "paused_s") / results.summary["simulated_s"].as_f64().unwrap()
 }
 
@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_computed_headroom_loses_nothing(
+    fn computed_headroom_prevents_losses(
         topology in networks(),
         transport in prop::sample::select(
             &["constant_rate", "dcqcn", "timely", "patched_timely", "dctcp", "tcp", "cubic"],
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn no_switch_makes_a_run_panic(
+    fn no_switch_configuration_panics(
         sizes in prop::collection::vec(
             prop::sample::select(
                 &["none", "0 B", "1 B", "1500 B", "5 KB", "60 KB", "1 MB", "18000000000 GB"],
@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {
+fn victim_rate_follows_the_unpaused_fraction_of_its_link() {
     let congested = [(0.0, A, X, ENDLESS), (0.0, B, Y, ENDLESS)];
     let results = run(&with(&two_switches(), json!({ "workload": flows(&congested) })));
     // While s->t is not paused it serves both flows equally. The congested flow gets the rate of
@@ -137,7 +137,7 @@ fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {
     assert_near(share(&results, 1), 1.0, 0.05, "its victim");
     assert_near(
         share(&results, 1),
-        2.0 * running(&results, "s->t"),
+        2.0 * unpaused_fraction(&results, "s->t"),
         0.05,
         "the victim's duty cycle",
     );
@@ -147,7 +147,7 @@ fn a_victims_rate_follows_the_share_of_time_that_its_link_is_not_paused() {
 }
 
 #[test]
-fn shares_are_fair_between_ingress_ports_and_not_between_flows() {
+fn shares_are_fair_per_ingress_port_not_per_flow() {
     // Three flows arrive at `t` over s->t, and one from `y` directly; all go to `x`.
     let workload = flows(&[
         (0.0, A, X, ENDLESS),
@@ -163,12 +163,12 @@ fn shares_are_fair_between_ingress_ports_and_not_between_flows() {
 }
 
 #[test]
-fn acknowledgements_pass_a_paused_link_at_once() {
+fn acks_pass_a_paused_link() {
     // s->t is paused most of the time; ACKs from `c` to `y` pass it.
     let mut rows = vec![(0.0, A, X, ENDLESS), (0.0, B, X, ENDLESS)];
     rows.extend((0..50).map(|i| (1e-3 + f64::from(i) * 77e-6, Y, C, 1_000)));
     let results = run(&with(&two_switches(), json!({ "workload": flows(&rows) })));
-    assert!(running(&results, "s->t") < 0.5, "{}", running(&results, "s->t"));
+    assert!(unpaused_fraction(&results, "s->t") < 0.5, "{}", unpaused_fraction(&results, "s->t"));
     let paths = results.flows.acked_s.iter().zip(&results.flows.fct_s).skip(2);
     let ways_back: Vec<f64> = paths.map(|(acked, fct)| acked - fct).collect();
     assert_eq!(ways_back.len(), 50);
@@ -185,7 +185,7 @@ fn acknowledgements_pass_a_paused_link_at_once() {
 }
 
 #[test]
-fn pauses_spread_hop_by_hop_from_the_congested_port_to_the_senders() {
+fn pauses_spread_from_the_congested_port_to_the_senders() {
     // From the tier next to the receiver, host0 on edge0_0, back to the senders in the other pod.
     let tiers: [fn(&str) -> bool; 5] = [
         |name| name.starts_with("aggregation0") && name.ends_with("->edge0_0"),

@@ -40,7 +40,7 @@ fn rates(results: &Results, flow: u32) -> Vec<f64> {
 }
 
 /// Rates in Mb/s of a flow over time, with a given history.
-fn told(rate: &str, share: f64, host: &Value) -> Vec<f64> {
+fn rates_with_history(rate: &str, share: f64, host: &Value) -> Vec<f64> {
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] }, "host": host });
     let transport = pcp(json!({ "rigged": rate, "share": share }));
     let results = run_with(&transport, &one_flow(), sampled);
@@ -50,28 +50,28 @@ fn told(rate: &str, share: f64, host: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn a_probe_passes_up_to_the_rate_of_an_idle_link_and_not_above() {
+fn probe_succeeds_up_to_the_available_bandwidth() {
     for share in [0.1, 0.5, 0.9] {
         let granted = 40.0 * share;
-        let rates = told("40 Mbps", share, &json!({}));
+        let rates = rates_with_history("40 Mbps", share, &json!({}));
         assert!((rates[1] - granted).abs() < 0.1, "{share}: {rates:?}");
     }
     for share in [0.5, 0.9] {
-        let rates = told("100 Mbps", share, &json!({}));
+        let rates = rates_with_history("100 Mbps", share, &json!({}));
         assert!(rates[1] < 100.0 * share - 1.0, "{share}: {rates:?}");
     }
 }
 
 #[test]
-fn with_history_two_probes_find_the_whole_link() {
+fn two_probes_with_history_find_the_whole_link() {
     for host in [json!({}), json!({ "clock_offset": "300 ms" })] {
-        let rates = told("39.9 Mbps", 1.0 / 3.0, &host);
+        let rates = rates_with_history("39.9 Mbps", 1.0 / 3.0, &host);
         assert!((rates[1] - 13.3).abs() < 0.1 && (rates[2] - 39.9).abs() < 0.1, "{rates:?}");
     }
 }
 
 #[test]
-fn a_lone_flow_with_history_is_more_than_twice_as_fast_as_one_without() {
+fn history_more_than_halves_the_fct_of_a_single_flow() {
     let workload = flows(&(0..6_u32).map(|i| (f64::from(i), 0, 2, SIZE)).collect::<Vec<_>>());
     let results = run_with(&pcp(json!({})), &workload, json!({}));
     let times = &results.flows.fct_s;
@@ -90,7 +90,7 @@ fn a_lone_flow_with_history_is_more_than_twice_as_fast_as_one_without() {
 }
 
 #[test]
-fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
+fn two_flows_at_the_full_rate_slow_down_and_drain_the_queue() {
     let workload = flows(&[(0.0, 0, 2, 10 * SIZE), (0.008, 1, 3, 10 * SIZE)]);
     let sampled = json!({
         "samples": { "interval": "1 ms", "flows": [0, 1], "queues": ["left->right"] },
@@ -116,7 +116,7 @@ fn two_flows_that_both_take_the_whole_link_slow_down_and_drain_the_queue() {
 }
 
 /// PCP at the first sender, and another transport at the second, whose flows are `theirs`.
-fn beside(other: &Value, theirs: &Value, more: Value) -> Results {
+fn run_with_competitor(other: &Value, theirs: &Value, more: Value) -> Results {
     let flow = json!({ "kind": "flows", "flows": [
         { "source": 0, "target": 2, "start": "1 s", "size": "1 GB", "class": "pcp" },
     ] });
@@ -126,17 +126,17 @@ fn beside(other: &Value, theirs: &Value, more: Value) -> Results {
 }
 
 /// A flow that exists from the start.
-fn their_flow(change: Value) -> Value {
+fn competing_flow(change: Value) -> Value {
     let flow = json!({ "source": 1, "target": 3, "size": "1 GB", "class": "other" });
     json!({ "kind": "flows", "flows": [with(&flow, change)] })
 }
 
 #[test]
-fn it_takes_what_a_steady_flow_leaves_and_no_more() {
+fn pcp_takes_only_the_bandwidth_that_a_constant_rate_flow_leaves() {
     let sampled = json!({ "samples": { "interval": "10 ms", "flows": [1] }, "time_limit": "6 s" });
     for (theirs, left) in [("10 Mbps", 30e6), ("30 Mbps", 10e6)] {
-        let theirs = their_flow(json!({ "initial_rate": theirs }));
-        let results = beside(&json!("constant_rate"), &theirs, sampled.clone());
+        let theirs = competing_flow(json!({ "initial_rate": theirs }));
+        let results = run_with_competitor(&json!("constant_rate"), &theirs, sampled.clone());
         let settled = samples(&results, "rate_bps flow 1", 3.0);
         let rate = mean(settled.iter().copied());
         assert!((0.8 * left..1.01 * left).contains(&rate), "{rate} of {left}");
@@ -145,9 +145,9 @@ fn it_takes_what_a_steady_flow_leaves_and_no_more() {
 }
 
 #[test]
-fn neither_pcp_nor_a_greedy_tcp_starves_the_other() {
-    let theirs = their_flow(json!({ "start": "5 s" }));
-    let results = beside(&json!("tcp"), &theirs, json!({ "time_limit": "65 s" }));
+fn pcp_and_tcp_do_not_starve_each_other() {
+    let theirs = competing_flow(json!({ "start": "5 s" }));
+    let results = run_with_competitor(&json!("tcp"), &theirs, json!({ "time_limit": "65 s" }));
     let share = |flow: usize, seconds: f64| {
         results.flows.delivered_bytes[flow] as f64 * 8.0 / seconds / 40e6
     };
@@ -157,7 +157,7 @@ fn neither_pcp_nor_a_greedy_tcp_starves_the_other() {
 }
 
 #[test]
-fn random_losses_are_repaired_and_change_no_rate() {
+fn random_losses_are_recovered_without_a_rate_change() {
     let sampled = json!({ "samples": { "interval": "1 ms", "flows": [0] } });
     let transport = pcp(json!({ "rigged": "39.9 Mbps" }));
     let clean = run_with(&transport, &one_flow(), sampled.clone()).flows.fct_s[0];
@@ -170,7 +170,7 @@ fn random_losses_are_repaired_and_change_no_rate() {
 }
 
 #[test]
-fn a_lightly_loaded_link_loses_nothing() {
+fn no_losses_at_low_load() {
     let change = json!({
         "topology": { "senders": 20, "receivers": 20 },
         "workload": {
@@ -188,7 +188,7 @@ fn a_lightly_loaded_link_loses_nothing() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_parameters_are_rejected() {
     let error = |change: Value| {
         let scenario =
             with(&network(), json!({ "transport": pcp(change), "workload": one_flow() }));

@@ -38,11 +38,11 @@ fn star(transport: &str) -> Value {
 /// A workload of flows, each with start in microseconds, source, target and packets.
 fn packets(of: &[(f64, u32, u32, u64)]) -> Value {
     let no_deadlines = |(start, source, target, count)| (start, source, target, count, None);
-    urgent(&of.iter().copied().map(no_deadlines).collect::<Vec<_>>())
+    packets_with_deadlines(&of.iter().copied().map(no_deadlines).collect::<Vec<_>>())
 }
 
 /// The same with deadlines, in microseconds from the start.
-fn urgent(of: &[(f64, u32, u32, u64, Option<f64>)]) -> Value {
+fn packets_with_deadlines(of: &[(f64, u32, u32, u64, Option<f64>)]) -> Value {
     let mut text = "start_s,source,target,size_bytes,deadline_s\n".to_owned();
     for (start, source, target, count, deadline) in of {
         let deadline = deadline.map_or(String::new(), |deadline| format!("{deadline}e-6"));
@@ -64,7 +64,7 @@ fn fcts(results: &Results) -> Vec<f64> {
 }
 
 /// Asserts equality of two times in microseconds, to the picosecond.
-fn assert_is(us: f64, expected: f64, what: &str) {
+fn assert_time(us: f64, expected: f64, what: &str) {
     assert!((us - expected).abs() < 1e-6, "{what}: {us:.6} us, not {expected:.6}");
 }
 
@@ -75,7 +75,7 @@ const SYN_US: f64 = 11.6 + 2.0 * (2.0 * 0.032 + 2.0 * 0.008);
 // Lone flows.
 
 #[test]
-fn a_lone_pfabric_flow_runs_at_line_rate_but_for_a_packets_wait_for_its_first_ack() {
+fn single_pfabric_flow_runs_at_line_rate_except_before_its_first_ack() {
     for (spray, target, latency) in [
         ("spray_round_robin", 143, BETWEEN_RACKS_US),
         ("spray_random", 143, BETWEEN_RACKS_US),
@@ -90,14 +90,14 @@ fn a_lone_pfabric_flow_runs_at_line_rate_but_for_a_packets_wait_for_its_first_ac
             let results = run(&with(&with(&fabric("pfabric"), flow), json!({ "routing": spray })));
             let what = format!("{size} packets to {target} by {spray}");
             let waits = if size > 12 { gap } else { 0.0 };
-            assert_is(fcts(&results)[0], size as f64 * PACKET_US + latency + waits, &what);
+            assert_time(fcts(&results)[0], size as f64 * PACKET_US + latency + waits, &what);
             assert_eq!((count(&results, "timeouts"), count(&results, "drops")), (0, 0), "{what}");
         }
     }
 }
 
 #[test]
-fn a_lone_pdq_flow_takes_a_round_trip_of_its_syn_and_then_its_time_alone() {
+fn single_pdq_flow_takes_the_rtt_of_its_syn_plus_its_ideal_fct() {
     // Within a rack the SYN and its answer cross two links of 10 Gb/s each.
     for (target, latency, syn) in
         [(143, BETWEEN_RACKS_US, SYN_US), (15, WITHIN_RACK_US, 10.8 + 2.0 * 2.0 * 0.032)]
@@ -106,7 +106,7 @@ fn a_lone_pdq_flow_takes_a_round_trip_of_its_syn_and_then_its_time_alone() {
             let flow = packets(&[(0.0, 0, target, size)]);
             let results = run(&with(&fabric("pdq"), flow));
             let what = format!("{size} packets to {target}");
-            assert_is(fcts(&results)[0], syn + size as f64 * PACKET_US + latency, &what);
+            assert_time(fcts(&results)[0], syn + size as f64 * PACKET_US + latency, &what);
         }
     }
 }
@@ -115,7 +115,7 @@ fn a_lone_pdq_flow_takes_a_round_trip_of_its_syn_and_then_its_time_alone() {
 
 /// Three flows from three hosts to one, given by start in microseconds and packets; over a star of
 /// links of 10 Gb/s, and from three racks to a fourth.
-fn three(flows: [(f64, u64); 3]) -> [(Value, f64); 2] {
+fn three_flows(flows: [(f64, u64); 3]) -> [(Value, f64); 2] {
     let from = |hosts: [u32; 3]| {
         let list: Vec<_> =
             hosts.iter().zip(flows).map(|(host, (start, n))| (start, *host, 0, n)).collect();
@@ -137,18 +137,18 @@ const BLOCKED_US: f64 = PACKET_US + 2.0 * 0.3;
 const TWICE_BLOCKED_US: f64 = BLOCKED_US + PACKET_US;
 
 #[test]
-fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says() {
+fn three_short_flows_finish_in_order_of_size_as_in_theory() {
     // Starts, packets, and completion times at the shared link.
     let together = ([(0.0, 12), (0.0, 6), (0.0, 3)], [21.0 * 1.2, 9.0 * 1.2, 3.0 * 1.2]);
     // The first flow has sent for 3 us, and the second, of 7.2 us, for 3 more, when the third
     // starts, of 3.6 us. It ends at 9.6 us, the second at 9.6 + 4.2, and the first at 25.2.
     let staggered = ([(0.0, 12), (3.0, 6), (6.0, 3)], [25.2, 13.8, 9.6]);
     for (starts, ends) in [together, staggered] {
-        for (scenario, latency) in three(starts) {
+        for (scenario, latency) in three_flows(starts) {
             for model in ["srpt", "omniscient"] {
                 let ideal = fcts(&run(&with(&scenario, json!({ "model": model }))));
                 for i in 0..3 {
-                    assert_is(ideal[i], ends[i] - starts[i].0 + latency, model);
+                    assert_time(ideal[i], ends[i] - starts[i].0 + latency, model);
                 }
             }
             for priority in ["remaining_size", "size"] {
@@ -162,7 +162,7 @@ fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says()
                     "{what}: {late:?}"
                 );
                 // The link is never idle.
-                assert_is(late[0], 0.0, &what);
+                assert_time(late[0], 0.0, &what);
                 assert_eq!(count(&results, "timeouts") + count(&results, "drops"), 0, "{what}");
             }
         }
@@ -170,18 +170,18 @@ fn three_short_flows_go_in_order_of_size_and_finish_to_a_packet_as_theory_says()
 }
 
 #[test]
-fn a_window_already_sent_keeps_the_priority_it_was_sent_with() {
+fn packets_keep_the_priority_of_their_transmission() {
     // When the second flow starts, four packets of the first are left, and all twelve carry the
     // size of the flow: pFabric serves the six packets first. SRPT would serve the four.
     let starts = [(0.0, 12), (9.6, 6), (100.0, 1)];
-    for (scenario, latency) in three(starts) {
+    for (scenario, latency) in three_flows(starts) {
         let srpt = fcts(&run(&with(&scenario, json!({ "model": "srpt" }))));
-        assert_is(srpt[0], 14.4 + latency, "SRPT, the first");
-        assert_is(srpt[1], 21.6 - 9.6 + latency, "SRPT, the second");
+        assert_time(srpt[0], 14.4 + latency, "SRPT, the first");
+        assert_time(srpt[1], 21.6 - 9.6 + latency, "SRPT, the second");
         for priority in ["remaining_size", "size", "bytes_sent"] {
             let fcts =
                 fcts(&run(&with(&scenario, json!({ "transport": { "priority": priority } }))));
-            assert_is(fcts[0], 21.6 + latency, &format!("{priority}, the first"));
+            assert_time(fcts[0], 21.6 + latency, &format!("{priority}, the first"));
             let late = fcts[1] - (7.2 + latency);
             assert!((-1e-6..=BLOCKED_US).contains(&late), "{priority}, the second: {late}");
         }
@@ -189,9 +189,9 @@ fn a_window_already_sent_keeps_the_priority_it_was_sent_with() {
 }
 
 #[test]
-fn by_bytes_sent_equal_starters_take_turns_as_under_processor_sharing() {
+fn priority_by_bytes_sent_resembles_processor_sharing() {
     // Nine packets of three flows, six more of two, and six of the last.
-    for (scenario, latency) in three([(0.0, 12), (0.0, 6), (0.0, 3)]) {
+    for (scenario, latency) in three_flows([(0.0, 12), (0.0, 6), (0.0, 3)]) {
         let scenario = with(&scenario, json!({ "transport": { "priority": "bytes_sent" } }));
         let fcts = fcts(&run(&scenario));
         for (fct, (most, turn)) in fcts.iter().zip([(21.0, 0.0), (15.0, 1.0), (9.0, 2.0)]) {
@@ -234,7 +234,7 @@ fn long_flows(transport: &str, starts: [f64; 3]) -> Vec<(f64, f64)> {
 const STARTS: [[f64; 3]; 3] = [[0.0; 3], [0.0, 100.0, 200.0], [200.0, 100.0, 0.0]];
 
 #[test]
-fn long_pfabric_flows_finish_one_after_the_other_and_a_hand_over_costs_a_slow_start() {
+fn long_pfabric_flows_finish_in_order_and_each_hand_over_costs_a_slow_start() {
     // A waiting flow sends a probe every 45 us, gets the answer one RTT later, and then sends one
     // packet per RTT, two, three … up to the 12.2 that fill it: 1.2 us for each missing packet.
     let lacking: f64 = (1..=12).map(|window| ROUND_TRIP_US / PACKET_US - f64::from(window)).sum();
@@ -249,7 +249,7 @@ fn long_pfabric_flows_finish_one_after_the_other_and_a_hand_over_costs_a_slow_st
 }
 
 #[test]
-fn long_pdq_flows_finish_one_after_the_other_and_a_hand_over_costs_two_round_trips() {
+fn long_pdq_flows_finish_in_order_and_each_hand_over_costs_two_rtts() {
     for starts in STARTS {
         let flows = long_flows("pdq", starts);
         for (i, (fct, srpt)) in flows.into_iter().enumerate() {
@@ -299,7 +299,7 @@ fn idle_times() -> Vec<[f64; 4]> {
 }
 
 #[test]
-fn on_an_idle_fabric_pdqs_syn_makes_as_many_flows_late_as_published() {
+fn pdq_syn_on_an_idle_fabric_misses_as_many_deadlines_as_published() {
     let times = idle_times();
     for (mean_us, at_sender, at_receiver) in
         [(100.0, 0.229, 0.185), (500.0, 0.051, 0.040), (1000.0, 0.026, 0.021)]
@@ -322,12 +322,12 @@ fn on_an_idle_fabric_pdqs_syn_makes_as_many_flows_late_as_published() {
 }
 
 #[test]
-fn of_two_flows_with_deadlines_the_earlier_goes_first_whatever_their_sizes() {
+fn earliest_deadline_goes_first_for_any_sizes() {
     for starts in [[0.0, 0.0], [0.0, 50.0], [50.0, 0.0]] {
         let large = (starts[0], 16, 0, 500, Some(800.0));
         let small = (starts[1], 32, 0, 100, Some(2000.0));
         let list = if starts[0] <= starts[1] { [large, small] } else { [small, large] };
-        let results = run(&with(&fabric("pdq"), urgent(&list)));
+        let results = run(&with(&fabric("pdq"), packets_with_deadlines(&list)));
         for (fct, size) in fcts(&results).into_iter().zip(&results.flows.size_bytes) {
             let (served, start) = if *size == 500 * PAYLOAD { (500, 0) } else { (600, 1) };
             let expected = SYN_US + f64::from(served) * PACKET_US + BETWEEN_RACKS_US;
@@ -345,14 +345,14 @@ fn of_two_flows_with_deadlines_the_earlier_goes_first_whatever_their_sizes() {
 }
 
 #[test]
-fn a_flow_that_cannot_meet_its_deadline_leaves_its_bandwidth_to_others() {
+fn flow_that_cannot_meet_its_deadline_releases_its_bandwidth() {
     // Each flow takes 600 us of the link; the first two have deadlines, of which only one can be
     // met.
     let list =
         [(0.0, 16, 0, 500, Some(700.0)), (0.0, 32, 0, 500, Some(900.0)), (0.0, 48, 0, 500, None)];
     let outcomes = |early_termination: bool| {
         let change = json!({ "transport": { "early_termination": early_termination } });
-        run(&with(&with(&fabric("pdq"), urgent(&list)), change)).flows
+        run(&with(&with(&fabric("pdq"), packets_with_deadlines(&list)), change)).flows
     };
     let (with, without) = (outcomes(true), outcomes(false));
     // As above, flows before the last may lose more time.
@@ -379,21 +379,21 @@ fn on_link(loss: Value, list: &[(f64, u32, u32, u64)]) -> Value {
 }
 
 #[test]
-fn a_lost_syn_costs_pdq_its_time_out() {
+fn pdq_lost_syn_costs_its_timeout() {
     // The first flow sends a SYN, a hundred packets and a FIN; the SYN of the second is packet 103.
     let list = [(0.0, 0, 1, 100), (200.0, 0, 1, 90)];
     for (loss, time_out) in [(json!({}), 0.0), (json!({ "loss_every": 103 }), 1000.0)] {
         let results = run(&on_link(loss, &list));
         let fcts = fcts(&results);
         // The RTT of the SYN, 10 us and 2 * 32 ns, then the packets, and 5 us.
-        assert_is(fcts[0], 10.064 + 120.0 + 5.0, "the first");
-        assert_is(fcts[1], time_out + 10.064 + 108.0 + 5.0, "the second");
+        assert_time(fcts[0], 10.064 + 120.0 + 5.0, "the first");
+        assert_time(fcts[1], time_out + 10.064 + 108.0 + 5.0, "the second");
         assert_eq!(count(&results, "losses"), u64::from(time_out > 0.0));
     }
 }
 
 #[test]
-fn a_lost_fin_holds_others_back_for_fifty_round_trips_and_no_longer() {
+fn pdq_lost_fin_delays_other_flows_for_fifty_rtts() {
     // The lossy link is before the port that the flows share. Without Early Start, a flow whose FIN
     // was lost delays the next flow.
     let scenario = with(
@@ -423,7 +423,7 @@ fn a_lost_fin_holds_others_back_for_fifty_round_trips_and_no_longer() {
 }
 
 #[test]
-fn whatever_pdq_loses_nobody_stops_for_ever() {
+fn pdq_flows_finish_despite_losses() {
     for (loss, most_us) in [(0.01, 5e3), (0.1, 100e3), (0.3, 2e6)] {
         for seed in 1..=5 {
             let list: Vec<_> = (0..40)
@@ -443,7 +443,7 @@ fn whatever_pdq_loses_nobody_stops_for_ever() {
 }
 
 #[test]
-fn a_long_pdq_flow_goes_on_when_more_critical_ones_have_ended() {
+fn pdq_long_flow_resumes_after_more_critical_flows() {
     // Ten short flows arrive at the rate at which the link serves them.
     let mut list = vec![(0.0, 16, 0, 500)];
     list.extend((0..10).map(|i| (20.0 + 60.0 * f64::from(i), 32 + i, 0, 50)));
@@ -453,7 +453,7 @@ fn a_long_pdq_flow_goes_on_when_more_critical_ones_have_ended() {
 }
 
 #[test]
-fn a_paused_pdq_flow_asks_once_a_round_trip_and_less_often_far_down_a_list() {
+fn pdq_paused_flow_probes_every_rtt_or_less_often_far_down_the_list() {
     // One flow sends and one waits, for 1900 us.
     let list = [(0.0, 16, 0, 2000), (100.0, 32, 0, 2500)];
     let limit = json!({ "time_limit": "2 ms" });
@@ -487,7 +487,7 @@ fn control(results: &Results, name: &str) -> f64 {
 // pFabric.
 
 #[test]
-fn a_starved_pfabric_flow_sends_four_packets_again_and_then_asks() {
+fn pfabric_starved_flow_retransmits_four_packets_and_then_probes() {
     // The second flow waits for 1200 us, and the timeout of 45 us expires repeatedly, from a window
     // of 12 packets on.
     let list = [(0.0, 16, 0, 1000), (0.0, 32, 0, 2000)];
@@ -506,7 +506,7 @@ fn a_starved_pfabric_flow_sends_four_packets_again_and_then_asks() {
 }
 
 #[test]
-fn a_probe_is_no_better_than_the_data_it_stands_for() {
+fn pfabric_probe_has_the_priority_of_its_flow() {
     // If the probe were served at once, data of its flow would be served with it, and the best flow
     // would wait each time.
     let list = [(0.0, 16, 0, 1000), (0.0, 32, 0, 2000), (0.0, 48, 0, 3000)];
@@ -519,7 +519,7 @@ fn a_probe_is_no_better_than_the_data_it_stands_for() {
 }
 
 #[test]
-fn without_starvation_prevention_a_flow_overtakes_itself_and_loses_nothing() {
+fn pfabric_without_starvation_prevention_reorders_but_loses_nothing() {
     // A window that fills the NIC queue: later packets carry a smaller remaining size.
     let flow = packets(&[(0.0, 0, 143, 300)]);
     let base = with(&with(&fabric("pfabric"), flow), json!({ "routing": "flow_hash" }));
@@ -538,7 +538,7 @@ fn without_starvation_prevention_a_flow_overtakes_itself_and_loses_nothing() {
         let what = format!("{prevents}, {duplicate_acks}");
         let fct = fcts(&results)[0];
         if prevents {
-            assert_is(fct, 300.0 * PACKET_US + BETWEEN_RACKS_US, &what);
+            assert_time(fct, 300.0 * PACKET_US + BETWEEN_RACKS_US, &what);
         }
         assert_eq!(count(&results, "retransmits") == 0, prevents, "{what}");
         assert_eq!((count(&results, "drops"), count(&results, "losses")), (0, 0), "{what}");
@@ -547,7 +547,7 @@ fn without_starvation_prevention_a_flow_overtakes_itself_and_loses_nothing() {
 }
 
 #[test]
-fn deadlines_that_can_be_met_go_first_and_hopeless_ones_last() {
+fn feasible_deadlines_go_first_and_infeasible_ones_last() {
     // All at once: not even the last packet of the fourth flow could meet its deadline.
     let list = [
         (0.0, 1, 0, 12, Some(60.0)),
@@ -557,7 +557,8 @@ fn deadlines_that_can_be_met_go_first_and_hopeless_ones_last() {
     ];
     for (deadlines, served) in [("ignored", [23, 11, 5, 2]), ("first", [12, 18, 21, 23])] {
         let transport = json!({ "transport": { "deadlines": deadlines } });
-        let fcts = fcts(&run(&with(&with(&star("pfabric"), urgent(&list)), transport)));
+        let fcts =
+            fcts(&run(&with(&with(&star("pfabric"), packets_with_deadlines(&list)), transport)));
         for (fct, served) in fcts.into_iter().zip(served) {
             let expected = f64::from(served) * PACKET_US + WITHIN_RACK_US;
             assert_late(fct, expected, PACKET_US, &format!("{deadlines}, {served} packets"));

@@ -1,7 +1,7 @@
 //! Links with a rate trace: arrival times computed by hand, utilisation and load, and equality of
 //! all engines.
 
-use crate::common::{assert_near, at_once, link, run, told_by_all_engines, try_run, with};
+use crate::common::{assert_near, at_once, link, run, run_with_all_engines, try_run, with};
 use serde_json::{Value, json};
 use sojourn_core::run::Results;
 
@@ -20,7 +20,7 @@ fn fct_ms(results: &Results) -> f64 {
 }
 
 #[test]
-fn packets_take_what_the_rate_is_while_they_are_sent() {
+fn transmission_time_follows_the_rate_trace() {
     let fct = |start, packets: u64| fct_ms(&run(&scenario(PAUSE, (start, 0, 1, 960 * packets))));
     let near = |one: f64, other: f64| assert!((one - other).abs() < 1e-9, "{one} {other}");
     near(fct(0.0, 1), 1.0 + 1.0);
@@ -34,7 +34,7 @@ fn packets_take_what_the_rate_is_while_they_are_sent() {
 }
 
 #[test]
-fn opportunities_of_mahimahi_deliver_so_many_packets_and_begin_again() {
+fn mahimahi_opportunities_deliver_packets_and_repeat() {
     // Two packets of 1500 B by 3 ms, one by 10 ms.
     let fct = |packets: u64| {
         let change = json!({ "packet": { "payload": "1460 B" } });
@@ -47,7 +47,7 @@ fn opportunities_of_mahimahi_deliver_so_many_packets_and_begin_again() {
 }
 
 #[test]
-fn utilisation_and_load_go_by_what_the_link_can_carry() {
+fn utilisation_and_load_use_the_capacity_of_the_trace() {
     let results = run(&scenario(PAUSE, (0.0, 0, 1, 960 * 20)));
     // 160 kb out of 80 kb before the outage and 240 kb after it: the last ACK arrives 1 ms after
     // the last packet.
@@ -62,7 +62,7 @@ fn utilisation_and_load_go_by_what_the_link_can_carry() {
 }
 
 #[test]
-fn all_ways_through_time_give_the_same_over_a_trace() {
+fn all_engines_agree_on_a_trace() {
     let flows: Vec<_> = (0..12).map(|i| (f64::from(i) * 2e-3, i % 3, 3 + i % 2, 60_000)).collect();
     let scenario = json!({
         "topology": {
@@ -74,5 +74,5 @@ fn all_ways_through_time_give_the_same_over_a_trace() {
         "workload": crate::common::flows(&flows),
         "account": true,
     });
-    assert_eq!(told_by_all_engines(&scenario)["counts"]["finished"], json!(12));
+    assert_eq!(run_with_all_engines(&scenario)["counts"]["finished"], json!(12));
 }

@@ -20,13 +20,13 @@ use sojourn_core::run::scenario::Scenario;
 const MEMORY: u64 = 100_000_000;
 
 /// Limit of the memory of all threads of this test: checking takes less than running.
-const MOST_MEMORY_KB: u64 = 1_000_000;
+const MAX_MEMORY_KB: u64 = 1_000_000;
 
 /// Time limit for one input; nearly all take a millisecond.
-const MOST_TIME: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// Maximum length of an error: field and message, if each character is an escape of six characters.
-const MOST_SIGNS: usize = 6 * 2_300;
+const MAX_CHARACTERS: usize = 6 * 2_300;
 
 /// Numbers at the limits of types and beyond, and text that resembles numbers.
 const EXTREMES: &[&str] = &[
@@ -133,14 +133,14 @@ fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
 }
 
 /// A random value inside, or the whole value.
-fn place<'a>(random: &mut Random, value: &'a mut Value) -> &'a mut Value {
+fn random_value<'a>(random: &mut Random, value: &'a mut Value) -> &'a mut Value {
     let is_leaf = children(value).is_empty();
     if is_leaf || random.below(6) == 0 {
         return value;
     }
     let mut children = children(value);
     let child = children.swap_remove(random.below(children.len() as u64) as usize);
-    place(random, child)
+    random_value(random, child)
 }
 
 /// The text of a file inside, if any.
@@ -163,47 +163,51 @@ fn text_of_file<'a>(random: &mut Random, value: &'a mut Value) -> Option<&'a mut
 /// Changes one value: replaces it, deletes it, copies another value, or renames it.
 fn change_value(random: &mut Random, scenario: &mut Value) {
     let other = pick(random, &BASES).clone();
-    let place = place(random, scenario);
+    let random_value = random_value(random, scenario);
     match random.below(8) {
-        0 => *place = json!(pick(random, WORDS)),
+        0 => *random_value = json!(pick(random, WORDS)),
         1 => {
             let number = pick(random, EXTREMES);
-            *place = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
+            *random_value = serde_json::from_str(number).unwrap_or_else(|_| json!(number));
         }
         2 => {
-            *place = pick(random, &[json!(null), json!([]), json!({}), json!(true), json!([[[]]])])
-                .clone();
+            *random_value =
+                pick(random, &[json!(null), json!([]), json!({}), json!(true), json!([[[]]])])
+                    .clone();
         }
-        3 => *place = self::place(random, &mut other.clone()).clone(),
-        4 => *place = json!([place.take(), self::place(random, &mut other.clone()).clone()]),
+        3 => *random_value = self::random_value(random, &mut other.clone()).clone(),
+        4 => {
+            *random_value =
+                json!([random_value.take(), self::random_value(random, &mut other.clone()).clone()])
+        }
         5 => {
-            if let Value::Object(table) = place {
+            if let Value::Object(table) = random_value {
                 let keys: Vec<String> = table.keys().cloned().collect();
                 let key = if keys.is_empty() { return } else { pick(random, &keys) };
                 let value = table.remove(key).unwrap_or_default();
                 match random.below(3) {
                     0 => (),
-                    1 => drop(table.insert(broken(random, key), value)),
+                    1 => drop(table.insert(mutated(random, key), value)),
                     _ => drop(table.insert((*pick(random, WORDS)).to_owned(), value)),
                 }
             }
         }
         6 => {
-            if let Value::Object(table) = place {
+            if let Value::Object(table) = random_value {
                 let more = other.as_object().unwrap().clone();
                 table.extend(more.into_iter().filter(|_| random.below(3) == 0));
             }
         }
         _ => {
-            if let Value::String(text) = place {
-                *text = broken(random, text);
+            if let Value::String(text) = random_value {
+                *text = mutated(random, text);
             }
         }
     }
 }
 
 /// Mutates a text: bytes, lines, fields, numbers.
-fn broken(random: &mut Random, text: &str) -> String {
+fn mutated(random: &mut Random, text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let at = random.below(bytes.len() as u64 + 1) as usize;
     let to = (at + random.below(20) as usize).min(bytes.len());
@@ -268,12 +272,12 @@ fn input(number: u64) -> String {
     for _ in 0..=random.below(3) {
         let in_file = random.below(2) == 0;
         match text_of_file(random, &mut scenario) {
-            Some(text) if in_file => *text = broken(random, text),
+            Some(text) if in_file => *text = mutated(random, text),
             _ => change_value(random, &mut scenario),
         }
     }
     let text = scenario.to_string();
-    if random.below(8) == 0 { broken(random, &text) } else { text }
+    if random.below(8) == 0 { mutated(random, &text) } else { text }
 }
 
 /// Parses an input and checks it as `sojourn check` does.
@@ -288,7 +292,7 @@ fn check(number: u64) {
     let began = Instant::now();
     let outcome = read(&text);
     let took = began.elapsed();
-    assert!(took < MOST_TIME, "took {took:?}");
+    assert!(took < MAX_TIME, "took {took:?}");
     match outcome {
         Ok(scenario) => {
             let shown = scenario.show();
@@ -299,31 +303,31 @@ fn check(number: u64) {
             assert!(!problem.message.is_empty());
             let is_hidden = |sign: char| sign.is_control() || sign == '\u{202e}';
             assert!(!line.contains(is_hidden), "more than a line: {line:?}");
-            assert!(line.chars().count() <= MOST_SIGNS, "a long line: {line}");
+            assert!(line.chars().count() <= MAX_CHARACTERS, "a long line: {line}");
             let is_table =
                 serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object());
             assert!(!problem.field.is_empty() || !is_table, "no field: {line}");
         }
     }
-    let taken = most_memory_kb();
-    assert!(taken <= MOST_MEMORY_KB, "{taken} KB were taken, by this or by what ran beside it");
+    let taken = peak_memory_kb();
+    assert!(taken <= MAX_MEMORY_KB, "{taken} KB were taken, by this or by what ran beside it");
 }
 
 /// Peak memory of this process, where the system reports it.
-fn most_memory_kb() -> u64 {
+fn peak_memory_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse().unwrap())
 }
 
 #[test]
-fn broken_input_is_a_scenario_or_one_line_with_a_field() {
-    let plan = Plan { name: "input", usual: 10_000, block: 100 };
+fn malformed_input_gives_a_scenario_or_a_one_line_error() {
+    let plan = Plan { name: "input", default_cases: 10_000, block: 100 };
     campaign::run(&plan, check, input);
 }
 
 #[test]
-fn broken_input_is_broken_in_many_ways() {
+fn malformed_inputs_cover_many_errors() {
     let mut lines: Vec<String> = Vec::new();
     let mut accepted = 0;
     for number in 1..1000 {

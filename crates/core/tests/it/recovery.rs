@@ -17,7 +17,7 @@ fn fct(results: &sojourn_core::run::Results) -> f64 {
 }
 
 #[test]
-fn a_dropped_last_packet_costs_one_timeout() {
+fn loss_of_the_last_packet_costs_one_timeout() {
     // A burst of ten packets finds a port that holds nine, behind a packet of another flow in
     // transmission.
     let scenario = with(
@@ -37,7 +37,7 @@ fn a_dropped_last_packet_costs_one_timeout() {
 }
 
 #[test]
-fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
+fn loss_in_the_middle_costs_one_rtt_and_no_timeout() {
     let lone = with(
         &path(),
         json!({
@@ -60,7 +60,7 @@ fn a_loss_in_the_middle_costs_a_round_trip_and_no_timeout() {
 }
 
 #[test]
-fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
+fn fast_retransmit_can_be_disabled() {
     let scenario = with(
         &path(),
         json!({
@@ -77,7 +77,7 @@ fn duplicate_acks_can_be_told_to_wait_for_the_timeout() {
 }
 
 #[test]
-fn random_loss_of_data_is_repaired_exactly() {
+fn random_losses_are_recovered_exactly() {
     let transports = [
         "copa",
         "dctcp",
@@ -107,7 +107,7 @@ fn random_loss_of_data_is_repaired_exactly() {
 }
 
 #[test]
-fn periodic_loss_takes_every_so_many_th_packet() {
+fn periodic_loss_drops_every_nth_packet() {
     let scenario = |loss| {
         json!({
             "topology": with(&json!({ "kind": "link", "loss_every": 10 }), loss),
@@ -125,7 +125,7 @@ fn periodic_loss_takes_every_so_many_th_packet() {
 }
 
 #[test]
-fn chosen_losses_take_these_packets_and_no_others() {
+fn listed_losses_drop_exactly_these_packets() {
     let scenario = |rows: &str| {
         let text = format!("flow,segment,time\n{rows}");
         json!({
@@ -152,7 +152,7 @@ fn chosen_losses_take_these_packets_and_no_others() {
 }
 
 #[test]
-fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
+fn lost_acks_do_not_delay_selective_repeat() {
     let scenario = with(
         &path(),
         json!({
@@ -167,7 +167,7 @@ fn lost_acks_cost_selective_repeat_nothing_while_later_ones_come() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_the_timeout() {
+fn lost_retransmission_is_recovered_by_the_timeout() {
     // Half of all packets are lost, including retransmissions.
     let scenario = with(
         &path(),
@@ -184,7 +184,7 @@ fn a_lost_retransmission_is_found_by_the_timeout() {
 }
 
 #[test]
-fn go_back_n_sends_everything_from_the_gap_on() {
+fn go_back_n_retransmits_everything_after_the_loss() {
     let scenario = |kind| {
         with(
             &path(),
@@ -208,7 +208,7 @@ fn go_back_n_sends_everything_from_the_gap_on() {
 }
 
 #[test]
-fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
+fn handshake_costs_one_rtt_and_survives_losses() {
     let lone = |handshake: bool| {
         with(
             &path(),
@@ -228,7 +228,7 @@ fn a_handshake_costs_a_round_trip_and_survives_the_loss_of_its_packets() {
 }
 
 #[test]
-fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
+fn lost_syn_costs_the_initial_rto_and_the_initial_window() {
     // Every tenth packet is lost: the first flow's SYN and eight segments pass, the second's SYN is
     // lost.
     let results = run(&json!({
@@ -246,7 +246,7 @@ fn a_lost_syn_costs_the_initial_time_out_and_the_initial_window() {
 }
 
 #[test]
-fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
+fn tcp_variants_recover_from_two_losses_as_predicted() {
     // Segments 9 and 19 of 30 are lost, in a single window. SACK retransmits both in the next RTT,
     // NewReno in the next two; Reno waits for the timeout of 200 ms.
     let fct = |recovery| {
@@ -272,7 +272,7 @@ fn each_recovery_of_tcp_takes_its_time_for_two_losses_in_a_window() {
 }
 
 #[test]
-fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
+fn spurious_timeouts_are_undone_after_a_delay_spike() {
     // From 0.3 to 0.5 s packets take half a second instead of 20 ms. No packet is lost, but all
     // packets in flight time out.
     let scenario = |reliability: Value| {
@@ -290,28 +290,29 @@ fn a_delay_that_grows_for_a_while_costs_no_window_if_time_outs_are_undone() {
             "workload": flows(&[(0.0, 0, 1, 1_000_000)]),
         })
     };
-    let told = |reliability| {
+    let config = |reliability| {
         let results = run(&scenario(reliability));
         assert_eq!(count(&results, "losses") + count(&results, "drops"), 0);
         assert_eq!(results.flows.timeouts[0], 1);
         (results.flows.retransmits[0], fct(&results))
     };
-    let (sent_again, plain) = told(json!({}));
+    let (sent_again, plain) = config(json!({}));
     assert!(sent_again > 5, "{sent_again}");
     for undoing in
         [json!({ "undo": true }), json!({ "undo": true, "frto": true, "timestamps": false })]
     {
-        let (sent_again, undone) = told(undoing.clone());
+        let (sent_again, undone) = config(undoing.clone());
         assert_eq!(sent_again, 1, "{undoing}: what timed out");
         assert!(undone < plain - 0.05, "{undoing}: {undone} and {plain}");
     }
     // All ACKs of a window are late: receivers report duplicate segments with DSACK.
-    let told_of = told(json!({ "undo": true, "duplicate_sack": true, "timestamps": false }));
-    assert!(told_of.1 < plain - 0.05, "{} and {plain}", told_of.1);
+    let duplicate_sack_results =
+        config(json!({ "undo": true, "duplicate_sack": true, "timestamps": false }));
+    assert!(duplicate_sack_results.1 < plain - 0.05, "{} and {plain}", duplicate_sack_results.1);
 }
 
 #[test]
-fn marks_slow_tcp_down_and_cost_no_packet() {
+fn ecn_marks_slow_tcp_down_without_losses() {
     for accurate_ecn in [false, true] {
         let results = run(&json!({
             "topology": { "kind": "link", "rate": "100 Mbps", "delay": "1 ms" },

@@ -14,7 +14,7 @@ const ACK: u64 = 32_000;
 const DELAY: u64 = 1_000_000_000;
 
 /// A single flow of `packets` full packets over a link of 10 Gb/s.
-fn lone(packets: u64, window: u32, delayed_ack: &str) -> Results {
+fn single_flow(packets: u64, window: u32, delayed_ack: &str) -> Results {
     let results = run(&json!({
         "topology": { "kind": "link", "rate": "10 Gbps", "delay": "1 ms" },
         "transport": {
@@ -34,7 +34,7 @@ fn sizes() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn slow_start_takes_the_rounds_that_the_formula_says() {
+fn slow_start_rounds_match_the_formula() {
     // The SYN and its answer take one RTT. Then the window is sent, and every ACK, one RTT of a
     // packet and its ACK later, releases two packets: the packets of a round are sent back to back,
     // as long as a round is shorter than an RTT. The last packet is number `last` of its round, and
@@ -47,25 +47,25 @@ fn slow_start_takes_the_rounds_that_the_formula_says() {
             let before = u64::from(window) * ((1 << (rounds - 1)) - 1);
             let last = packets - before;
             let by_hand = handshake + (rounds - 1) * round_trip + last * PACKET + DELAY;
-            let fct = lone(packets, window, "none").flows.fct_s;
+            let fct = single_flow(packets, window, "none").flows.fct_s;
             assert_eq!(fct, [Duration(by_hand).seconds()], "{packets} packets, {window} at first");
         }
     }
 }
 
 #[test]
-fn delayed_acks_let_the_window_grow_by_half_in_a_round() {
+fn window_grows_by_half_per_round_with_delayed_acks() {
     // Cardwell, Savage and Anderson (2000): log_g(d (g - 1) / w + 1) rounds for d packets, with g =
     // 1 + 1/2. Rounds are integers, and an odd window may grow by one more packet. All delayed ACKs
     // and transmission times together are less than half of an RTT of 2 ms.
     for window in [2, 3, 4, 10] {
         for packets in [50, 200, 1000] {
-            let fct = lone(packets, window, "30 us").flows.fct_s[0];
+            let fct = single_flow(packets, window, "30 us").flows.fct_s[0];
             let rounds = (fct / 2e-3 - 0.5).floor();
             let closed = (packets as f64 * 0.5 / f64::from(window) + 1.0).ln() / 1.5_f64.ln();
             let off = rounds - closed.ceil();
             assert!(off.abs() <= 1.0, "{packets} packets, {window} at first: {rounds}, {closed}");
-            let at_once = lone(packets, window, "none").flows.fct_s[0];
+            let at_once = single_flow(packets, window, "none").flows.fct_s[0];
             assert!(fct > at_once + 1e-3, "{packets} packets, {window} at first: no slower");
         }
     }
@@ -115,7 +115,7 @@ fn sawtooth(ecn: bool, queue: &Value) -> (f64, u64) {
 }
 
 #[test]
-fn renos_sawtooth_uses_the_link_as_much_as_its_buffer_allows() {
+fn reno_utilisation_depends_on_the_buffer_as_predicted() {
     // A BDP of P packets and a buffer of beta P: the window grows from half of P + beta P to P +
     // beta P by one packet per RTT; below P the link is partly idle, above P the RTT grows. The
     // same with ECN marks instead of drops.
@@ -161,7 +161,7 @@ fn pftk(p: f64) -> f64 {
 }
 
 #[test]
-fn random_loss_gives_the_law_of_padhye_and_others() {
+fn random_loss_gives_the_pftk_law() {
     // The law's p is the rate of losses that start a loss recovery; at these rates nearly every
     // loss does.
     for recovery in ["selective_repeat", "new_reno", "reno"] {
@@ -210,7 +210,7 @@ fn high_speed_tcp_has_the_window_of_its_response_function() {
 }
 
 #[test]
-fn scalable_tcp_recovers_in_as_many_round_trips_whatever_its_window() {
+fn scalable_tcp_recovery_time_does_not_depend_on_the_window() {
     // From 7/8 of the window to the full window takes ln(8/7) / ln(1.01) = 13.4 RTTs, and the
     // recovery one: in that time the flow sends the packets between two losses.
     for (period, seconds, tolerance) in
@@ -242,7 +242,7 @@ fn cubic_has_the_window_of_its_response_function() {
 }
 
 #[test]
-fn hystart_slows_down_when_a_queue_stands_and_stops_five_rounds_later() {
+fn hystart_slows_down_on_a_standing_queue_and_stops_five_rounds_later() {
     // A BDP of 1000 packets and an unlimited buffer. The windows of 10 to 640 packets leave no
     // queue; 1280 leaves a queue of 280, which is more than an eighth of the RTT and is measured a
     // round later, at 2560. Then five rounds of growth by a quarter each, and one packet per RTT.

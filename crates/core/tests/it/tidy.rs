@@ -59,21 +59,21 @@ fn rust_files(directory: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// Returns every file below `directory` with this extension, with its text.
-fn files(directory: &Path, wanted: &str) -> Vec<(PathBuf, String)> {
+fn files(directory: &Path, suffix: &str) -> Vec<(PathBuf, String)> {
     let mut entries: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
-    let of_entry = |path: PathBuf| {
+    let read_entry = |path: PathBuf| {
         if path.is_dir() {
-            files(&path, wanted)
-        } else if path.extension().is_some_and(|extension| extension == wanted) {
+            files(&path, suffix)
+        } else if path.extension().is_some_and(|extension| extension == suffix) {
             let text = fs::read_to_string(&path).unwrap();
             vec![(path, text)]
         } else {
             Vec::new()
         }
     };
-    entries.into_iter().flat_map(of_entry).collect()
+    entries.into_iter().flat_map(read_entry).collect()
 }
 
 /// Returns the module of the crate that contains a file.
@@ -129,7 +129,7 @@ fn modules_import_only_lower_layers() {
 }
 
 #[test]
-fn parts_do_not_know_each_other() {
+fn components_do_not_import_each_other() {
     for family in FAMILIES {
         let directory = source().join(family);
         let list = fs::read_to_string(directory.join("mod.rs")).unwrap();
@@ -169,7 +169,7 @@ fn citations(comment: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn what_is_cited_is_in_the_bibliography() {
+fn citations_are_in_the_bibliography() {
     let bibliography = fs::read_to_string(repository().join("docs/papers.bib")).unwrap();
     let known: BTreeSet<&str> = bibliography
         .lines()
@@ -180,8 +180,8 @@ fn what_is_cited_is_in_the_bibliography() {
         for (file, text) in files(&source(), kind) {
             let comments = text.lines().filter_map(|line| line.split_once(sign));
             for key in comments.flat_map(|(_, comment)| citations(comment)) {
-                let shown = file.display();
-                assert!(known.contains(key), "{shown}: [{key}] is not in docs/papers.bib");
+                let path = file.display();
+                assert!(known.contains(key), "{path}: [{key}] is not in docs/papers.bib");
                 cited.insert(key.to_owned());
             }
         }
@@ -190,19 +190,19 @@ fn what_is_cited_is_in_the_bibliography() {
 }
 
 #[test]
-fn lines_and_files_stay_short_and_nothing_is_left_undone() {
+fn lines_and_files_are_short_and_without_open_items() {
     for directory in [source(), repository().join("crates/core/tests")] {
         for (file, text) in rust_files(&directory) {
-            let shown = file.display();
-            assert!(text.starts_with("//!"), "{shown}: says what it is in its first line");
+            let path = file.display();
+            assert!(text.starts_with("//!"), "{path}: says what it is in its first line");
             let lines = without_tests(&text).lines().count();
-            assert!(lines <= 600, "{shown}: {lines} lines: does it still hold one idea?");
+            assert!(lines <= 600, "{path}: {lines} lines: does it still hold one idea?");
             for (number, line) in (1..).zip(text.lines()) {
                 let width = line.chars().count();
-                assert!(width <= 110, "{shown}:{number}: a line of {width} characters");
-                let left_undone =
+                assert!(width <= 110, "{path}:{number}: a line of {width} characters");
+                let open_items =
                     ["TO", "FIX"].map(|a| format!("{a}{}", if a == "TO" { "DO" } else { "ME" }));
-                assert!(!left_undone.iter().any(|mark| line.contains(mark)), "{shown}:{number}");
+                assert!(!open_items.iter().any(|mark| line.contains(mark)), "{path}:{number}");
             }
         }
     }

@@ -33,7 +33,7 @@ fn pauses(results: &Results, name: &str, class: u32) -> u64 {
 }
 
 #[test]
-fn a_pause_of_one_class_does_not_hold_up_another() {
+fn pause_of_one_class_does_not_block_another() {
     let workload = flows(&[(A, X, ENDLESS, "jam"), (B, Y, ENDLESS, "victim")]);
     let together = with(&network(), json!({ "workload": workload }));
     assert_near(share(&run(&together), 1), 1.0, 0.05, "in one class the victim shares the jam");
@@ -60,7 +60,7 @@ fn a_pause_of_one_class_does_not_hold_up_another() {
 }
 
 #[test]
-fn classes_share_a_host_and_a_switch_byte_by_byte() {
+fn classes_share_a_host_and_a_switch_equally_in_bytes() {
     // One host sends in two classes, and two flows of one class meet one flow of another at a
     // switch.
     let at_host = flows(&[(A, Y, ENDLESS, "one"), (A, Y, ENDLESS, "other")]);
@@ -77,7 +77,7 @@ fn classes_share_a_host_and_a_switch_byte_by_byte() {
 }
 
 #[test]
-fn a_class_has_the_queues_that_the_transport_of_all_its_flows_was_designed_for() {
+fn class_gets_the_queue_of_its_transport() {
     let rows = flows(&[
         (A, X, 100_000, "storage"),
         (B, X, 100_000, "backup"),
@@ -111,7 +111,7 @@ fn a_class_has_the_queues_that_the_transport_of_all_its_flows_was_designed_for()
 }
 
 #[test]
-fn a_class_that_is_not_paused_drops_and_the_other_loses_nothing() {
+fn lossy_class_drops_and_lossless_class_does_not() {
     let sources = [A, B, C];
     let flow = |source, class| (source, X, 400_000, class);
     let lossless = sources.map(|source| flow(source, "rdma"));
@@ -140,7 +140,7 @@ fn a_class_that_is_not_paused_drops_and_the_other_loses_nothing() {
 }
 
 #[test]
-fn links_wait_for_each_other_in_a_circle_only_within_a_class() {
+fn deadlock_cycles_are_per_class() {
     let mut text = "from,to,rate,delay\n".to_owned();
     for i in 0..5 {
         let next = (i + 1) % 5;
@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn the_computed_headroom_has_room_for_the_frames_of_all_classes(
+    fn computed_headroom_covers_pause_frames_of_all_classes(
         classes in 2_u32..=8, packets in 20_u32..400, payload in 24_u32..200, spread in 0_u32..300,
         alpha in prop::sample::select(&[0.001, 0.01, 0.1]),
         back in prop::sample::select(&["1 Gbps", "10 Gbps"]),
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn lossless_classes_lose_nothing_whatever_goes_on_beside_them(
+    fn lossless_classes_lose_nothing_with_any_other_traffic(
         seed in 0_u64..1_000, kilobytes in 5_u64..300, numbers in prop::collection::vec(0_u32..8, 3),
         lossless in prop::sample::select(&[None, Some(0_usize), Some(1)]),
         queue in prop::sample::select(&["drop_tail", "ecn_threshold", "strict_priority", "drr"]),

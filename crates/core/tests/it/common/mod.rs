@@ -21,11 +21,14 @@ pub fn run(scenario: &Value) -> Results {
 
 /// Runs a scenario, or returns its error.
 pub fn try_run(scenario: &Value) -> Result<Results, String> {
-    try_run_in_parts([1, 1], scenario)
+    try_run_in_partitions([1, 1], scenario)
 }
 
 /// Runs a scenario in a number of partitions and threads, or returns its error.
-pub fn try_run_in_parts([parts, threads]: [u32; 2], scenario: &Value) -> Result<Results, String> {
+pub fn try_run_in_partitions(
+    [parts, threads]: [u32; 2],
+    scenario: &Value,
+) -> Result<Results, String> {
     let scenario = Scenario::parse(&scenario.to_string()).map_err(|problem| problem.to_string())?;
     let results = scenario.run_in_parts(parts, threads, &RunControl::default());
     results.map_err(|problem| problem.to_string())
@@ -74,9 +77,9 @@ pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
 
 /// Runs a scenario event by event and returns the summary. Asserts that flows, breakdown and links
 /// are the same in windows, with partitions on one and on two threads.
-pub fn told_by_all_engines(scenario: &Value) -> Value {
+pub fn run_with_all_engines(scenario: &Value) -> Value {
     let told = |engine: &str, parts| {
-        let results = try_run_in_parts(parts, &with(scenario, json!({ "engine": engine })));
+        let results = try_run_in_partitions(parts, &with(scenario, json!({ "engine": engine })));
         let Results { flows, account, summary, .. } = results.unwrap();
         (format!("{flows:?} {account:?} {}", summary["links"]), summary)
     };
