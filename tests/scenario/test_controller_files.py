@@ -247,7 +247,7 @@ def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) 
         ("def allowance(self): return sojourn.Allowance(rate_bps=1e6)", "such as burst = 1"),
         (
             "burst = 1\ndef allowance(self): return sojourn.Allowance(rate_bps=-1.0)",
-            "rate_bps must be zero or more bits a second, not -1",
+            "rate_bps must be zero or more bits per second, not -1",
         ),
         (
             "def next_timer(self): return 0.0\ndef allowance(self): return 1e4",

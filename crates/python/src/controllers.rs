@@ -1,4 +1,4 @@
-//! Controllers that are written in Python, as the core knows controllers.
+//! Adapter between congestion controllers written in Python and the core's `Controller` trait.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,20 +18,20 @@ use sojourn_core::transport::{self, CongestionSignal, Controller};
 use super::monitor::{Monitor, SharedCounts};
 use super::to_python;
 
-/// Declares what controllers are told: a class of Python's over a struct of the core's, with read-only
-/// attributes, and what else it may keep and do.
-macro_rules! told {
+/// Declares the Python class of an event: a wrapper of a struct of the core with read-only attributes, and
+/// optionally more state and methods.
+macro_rules! event_class {
     (
-        $(#[doc = $about:literal])+
+        $(#[doc = $class_doc:literal])+
         $(#[$option:meta])?
-        $name:ident $(with $kept:ty)? {
+        $name:ident $(with $state:ty)? {
             $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $read:expr; )+
         }
         $($methods:tt)*
     ) => {
-        $(#[doc = $about])+
+        $(#[doc = $class_doc])+
         #[pyclass(module = "sojourn._core" $(, $option)?)]
-        pub(crate) struct $name(transport::$name $(, $kept)?);
+        pub(crate) struct $name(transport::$name $(, $state)?);
 
         #[pymethods]
         impl $name {
@@ -49,115 +49,116 @@ macro_rules! told {
     };
 }
 
-told! {
-    /// What a flow may know of its way when it starts.
+event_class! {
+    /// Properties of a flow and its path that are known when the flow starts.
     #[frozen]
     Path with OnceLock<SharedCounts> {
-        /// The flow's number in the workload.
+        /// Number of the flow in the workload.
         flow: u64 = |path| path.flow;
-        /// Line rate of its host's link, in bits a second.
+        /// Line rate of the sending host's NIC, in bits per second.
         line_rate_bps: f64 = |path| path.line_rate.bps();
-        /// A full packet there and its ACK back, over an empty network, in seconds.
+        /// RTT of a full packet and its ACK in an empty network, in seconds.
         base_rtt_s: f64 = |path| path.base_rtt.seconds();
-        /// Links on the way there.
+        /// Links on the forward path.
         hops: u32 = |path| path.hops;
         /// Payload of a full packet, in bytes.
         payload_bytes: u64 = |path| path.format.payload.0;
-        /// What a full packet is on the wire, in bytes.
+        /// Size of a full packet on the link, in bytes.
         packet_bytes: u64 = |path| path.format.full().0;
-        /// Other flows in progress at the sending host.
-        others: u32 = |path| path.others;
-        /// A starting rate that the workload asks for, in bits a second.
+        /// Other live flows at the sending host.
+        others: u32 = |path| path.other_flows;
+        /// Initial rate that the workload specifies, in bits per second.
         initial_rate_bps: Option<f64> = |path| path.initial_rate.map(Rate::bps);
-        /// Payload to transfer, in bytes; none for a flow without end.
+        /// Payload to transfer, in bytes; None for an unbounded flow.
         size_bytes: Option<u64> = |path| path.size.map(|size| size.0);
-        /// When the flow starts, in seconds.
+        /// Start time of the flow, in seconds.
         start_s: f64 = |path| path.start.seconds();
-        /// When it should be over, in seconds, if it has a deadline.
+        /// Deadline of the flow, in seconds; None without one.
         deadline_s: Option<f64> = |path| (path.deadline < Time::NEVER).then(|| path.deadline.seconds());
-        /// A seed of its own, for controllers that draw random numbers.
+        /// Seed for random numbers of the controller.
         seed: u64 = |path| path.seed;
     }
 
-    /// Returns what counts all that the flow's sender sees, from now on: for controllers that act once in an
-    /// interval, and then need no `on_ack`.
+    /// Return a monitor that counts the flow's ACKs and losses from now on, for controllers that act once per
+    /// monitor interval and need no `on_ack`.
     fn monitor(&self) -> Monitor {
         Monitor::new(&self.0, self.1.get_or_init(|| SharedCounts::new(&self.0)))
     }
 }
 
-told! {
-    /// The end of a handshake.
+event_class! {
+    /// End of the handshake.
     #[frozen]
     Opened {
-        /// When it came, in seconds.
+        /// Arrival time of the SYN-ACK, in seconds.
         now_s: f64 = |opened| opened.now.seconds();
-        /// How long the last attempt took, in seconds.
+        /// RTT of the last attempt, in seconds.
         rtt_s: f64 = |opened| opened.rtt.seconds();
-        /// Whether it took more than one attempt.
+        /// True if SYNs were lost.
         syn_was_lost: bool = |opened| opened.syn_was_lost;
     }
 }
 
-told! {
-    /// An acknowledgement. It is one object for all ACKs, and holds until the next one.
+event_class! {
+    /// Acknowledgement. One object is reused for all ACKs; its values are valid until the next ACK.
     Ack {
-        /// When it came, in seconds.
+        /// Arrival time, in seconds.
         now_s: f64 = |ack| ack.now.seconds();
-        /// The same in picoseconds, exactly.
+        /// Arrival time in picoseconds, exact.
         now_ps: u64 = |ack| ack.now.0;
-        /// Payload that is now known to be received and was not before, in bytes.
+        /// Payload that is newly known to be delivered, in bytes.
         acked_bytes: u64 = |ack| ack.bytes.0;
-        /// By how many segments the cumulative acknowledgement moved.
+        /// Segments by which the cumulative acknowledgement advanced.
         advanced: u32 = |ack| ack.advanced;
-        /// Segments that are now known to be received and were not before, in order or not.
+        /// Segments that are newly known to be delivered, in order or not.
         delivered: u32 = |ack| ack.delivered;
-        /// The round-trip time that the host measured, in seconds.
+        /// RTT that the host measured, in seconds.
         rtt_s: f64 = |ack| ack.rtt.seconds();
-        /// The same in picoseconds, exactly.
+        /// RTT in picoseconds, exact.
         rtt_ps: u64 = |ack| ack.rtt.0;
-        /// Whether it tells of a mark.
+        /// True if the ACK reports an ECN mark.
         marked: bool = |ack| ack.marked;
-        /// How long the packet took to the receiver, in seconds by the hosts' clocks, if the class
+        /// One-way delay of the acknowledged packet, in seconds by the hosts' clocks, if the class sets
         /// `tells_delay`.
         one_way_delay_s: f64 = |ack| f64::from(ack.feedback);
-        /// When the packet was sent that it answers, in seconds.
+        /// When the acknowledged packet was sent, in seconds.
         sent_at_s: f64 = |ack| ack.sent_at.seconds();
-        /// All segments before this one have been received.
+        /// First segment that is not acknowledged.
         cumulative: u32 = |ack| ack.cumulative;
-        /// The next segment never sent before.
+        /// First segment that was never sent.
         next: u32 = |ack| ack.next;
-        /// Whether a gap is being repaired.
+        /// True during fast recovery.
         is_recovering: bool = |ack| ack.is_recovering;
-        /// Segments that it shows to be lost.
+        /// Segments newly detected as lost.
         lost: u32 = |ack| ack.lost;
-        /// Payload that is still in flight, as far as the sender knows, in bytes.
+        /// Estimated payload in flight, in bytes.
         in_flight_bytes: u64 = |ack| ack.in_flight.0;
     }
 }
 
-told! {
-    /// A loss, or a mark that means the same.
+event_class! {
+    /// Congestion event: a loss, or an ECN mark that is handled as a loss.
     #[frozen]
     Loss {
-        /// When it was noticed, in seconds.
+        /// Time of detection, in seconds.
         now_s: f64 = |loss| loss.now.seconds();
-        /// The same in picoseconds, exactly.
+        /// Time of detection in picoseconds, exact.
         now_ps: u64 = |loss| loss.now.0;
         /// Payload sent and not yet acknowledged, lost or not, in bytes.
         flight_bytes: u64 = |loss| loss.flight.0;
-        /// Payload that a time-out newly takes for lost, in bytes; 0 for other signs, whose ACKs tell of it.
+        /// Payload that a timeout newly declares lost, in bytes; 0 for other signals, whose losses
+        /// `Ack.lost` reports.
         lost_bytes: u64 = |loss| loss.lost.0;
-        /// How it was noticed: `gap`, `timeout` or `mark`.
-        sign: &'static str = |loss| match loss.sign {
-            CongestionSignal::Gap => "gap",
+        /// Signal that revealed the congestion: `gap` (loss detected from ACKs), `timeout` or `mark`.
+        sign: &'static str = |loss| match loss.signal {
+            CongestionSignal::DetectedLoss => "gap",
             CongestionSignal::Timeout => "timeout",
-            CongestionSignal::Mark => "mark",
+            CongestionSignal::EcnMark => "mark",
         };
     }
 }
 
-/// How much may be sent: what is in flight stays within the window, and leaves no faster than the rate.
+/// Permission to send: a window for the data in flight, and optionally a rate.
 #[pyclass(frozen, get_all, module = "sojourn._core")]
 pub(crate) struct Allowance {
     window_bytes: f64,
@@ -174,34 +175,35 @@ impl Allowance {
     }
 }
 
-/// Gives every class of Python's that a scenario names someone who makes its controllers; and says whether
-/// there is one. Then a run has one thread: the interpreter would let no second one go on, and all flows are
-/// told of ACKs by one object.
+/// Installs a controller factory for each Python class that a scenario names. Returns true if there is one.
+/// Such a run must have one thread: the interpreter permits no second one, and one `Ack` object serves all
+/// flows.
 pub(crate) fn provide(
     py: Python<'_>,
     scenario: &mut Scenario,
-    watch: &Arc<RunControl>,
+    run_control: &Arc<RunControl>,
 ) -> PyResult<(Arc<Failure>, bool)> {
-    let failure = Arc::new(Failure { watch: Arc::clone(watch), first: Mutex::default() });
-    let mut calls_python = false;
+    let failure =
+        Arc::new(Failure { run_control: Arc::clone(run_control), first: Mutex::default() });
+    let mut has_python = false;
     for (field, config) in scenario.written_in_python() {
         let class = Class::open(py, &field, config, &failure)?;
         config.controller.maker = Some(Arc::new(Maker(Arc::new(class))));
-        calls_python = true;
+        has_python = true;
     }
-    Ok((failure, calls_python))
+    Ok((failure, has_python))
 }
 
-/// What went wrong first in a controller; it stops the run.
+/// First error of a Python controller, which stops the run.
 pub(crate) struct Failure {
-    watch: Arc<RunControl>,
+    run_control: Arc<RunControl>,
     first: Mutex<Option<(Problem, PyErr)>>,
 }
 
 impl Failure {
-    /// What a run is worth that has ended so: an error if a controller has failed, however late the run was
-    /// to stop.
-    pub(crate) fn judge(
+    /// Returns the results of the run, or the error of the controller that failed first, even if the run
+    /// finished before it could be stopped.
+    pub(crate) fn into_result(
         &self,
         py: Python<'_>,
         results: Result<Results, Problem>,
@@ -216,16 +218,16 @@ impl Failure {
     }
 }
 
-/// What a class answers to.
+/// A controller class written in Python.
 struct Class {
-    /// Makes an instance.
-    make: Py<PyAny>,
-    /// Says what went wrong in a line.
-    tell: Py<PyAny>,
+    /// Creates an instance.
+    factory: Py<PyAny>,
+    /// Formats an exception as one line.
+    format_error: Py<PyAny>,
     field: String,
     is_paced: bool,
-    /// Names of the events that it wants to hear of.
-    hears: BTreeSet<String>,
+    /// Names of the methods that the class defines.
+    handlers: BTreeSet<String>,
     gauges: OnceLock<Vec<&'static str>>,
     ack: Py<Ack>,
     failure: Arc<Failure>,
@@ -242,35 +244,35 @@ impl Class {
         let file = &config.controller.file;
         let parameters = config.parameters.show().to_string();
         let opened = module.call_method1("opened", (&file.name, &*file.text, parameters, field))?;
-        let (make, hears) = opened.extract()?;
+        let (factory, handlers) = opened.extract()?;
         Ok(Self {
-            make,
-            tell: module.getattr("told")?.unbind(),
+            factory,
+            format_error: module.getattr("told")?.unbind(),
             field: format!("{field}.controller"),
             is_paced: config.burst.is_some(),
-            hears,
+            handlers,
             gauges: OnceLock::new(),
-            ack: Py::new(py, Ack(NO_ACK))?,
+            ack: Py::new(py, Ack(EMPTY_ACK))?,
             failure: Arc::clone(failure),
         })
     }
 
-    /// Something went wrong with a flow: the run stops and says what.
+    /// Records the first error of a controller and stops the run.
     fn fail(&self, py: Python<'_>, flow: u64, now: Time, error: PyErr) {
         let mut first = self.failure.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_some() {
             return;
         }
-        let told = self.tell.call1(py, (error.clone_ref(py).into_value(py),));
-        let told = told.map_or_else(|_| error.to_string(), |told| told.to_string());
-        let message = format!("flow {flow} at {} s: {told}", now.seconds());
-        self.failure.watch.stop(&message);
+        let line = self.format_error.call1(py, (error.clone_ref(py).into_value(py),));
+        let line = line.map_or_else(|_| error.to_string(), |line| line.to_string());
+        let message = format!("flow {flow} at {} s: {line}", now.seconds());
+        self.failure.run_control.stop(&message);
         *first = Some((Problem::new(self.field.as_str(), message), error));
     }
 }
 
-/// An ACK that tells nothing, in the place of the first.
-const NO_ACK: transport::Ack = transport::Ack {
+/// Initial value of the reused `Ack` object.
+const EMPTY_ACK: transport::Ack = transport::Ack {
     now: Time::ZERO,
     bytes: Bytes::ZERO,
     advanced: 0,
@@ -279,7 +281,7 @@ const NO_ACK: transport::Ack = transport::Ack {
     marked: false,
     feedback: 0.0,
     sent_at: Time::ZERO,
-    is_of_probe: false,
+    is_probe_ack: false,
     cumulative: 0,
     next: 0,
     is_recovering: false,
@@ -287,35 +289,36 @@ const NO_ACK: transport::Ack = transport::Ack {
     in_flight: Bytes::ZERO,
 };
 
+/// Controller factory of a Python class.
 struct Maker(Arc<Class>);
 
 impl python::Maker for Maker {
     fn controller(&self, path: &transport::Path) -> Box<dyn Controller> {
-        let mut written = Written {
+        let mut controller = PythonController {
             class: Arc::clone(&self.0),
             flow: path.flow,
             line_rate: path.line_rate,
-            left: path.size,
+            unacknowledged: path.size,
             counts: None,
             methods: None,
-            allowance: SILENCE.0,
-            wakes: SILENCE.1,
+            allowance: FAILED.0,
+            timer: FAILED.1,
         };
         let opened = Python::attach(|py| {
             let (methods, counts) = Methods::open(py, &self.0, path)?;
-            let answered = written.answer(py, &methods, path.start)?;
-            Ok((methods, counts, answered))
+            let decision = controller.query(py, &methods, path.start)?;
+            Ok((methods, counts, decision))
         });
-        let answered = opened.map(|(methods, counts, answered)| {
-            (written.methods, written.counts) = (Some(methods), counts);
-            answered
+        let decision = opened.map(|(methods, counts, decision)| {
+            (controller.methods, controller.counts) = (Some(methods), counts);
+            decision
         });
-        written.keep(path.start, answered);
-        Box::new(written)
+        controller.apply(path.start, decision);
+        Box::new(controller)
     }
 }
 
-/// What is called of an instance; none of the events that its class does not want to hear of.
+/// Bound methods of an instance; `None` for methods that its class does not define.
 struct Methods {
     on_open: Option<Py<PyAny>>,
     on_ack: Option<Py<PyAny>>,
@@ -332,19 +335,19 @@ struct Methods {
 }
 
 impl Methods {
-    /// Those of a new instance, which has been told of its way; and what is to be counted, if it has asked
-    /// for that.
+    /// Creates an instance and calls its `on_start`. Returns its methods, and the counts of its monitor if it
+    /// has requested one.
     fn open(
         py: Python<'_>,
         class: &Class,
         path: &transport::Path,
     ) -> PyResult<(Self, Option<SharedCounts>)> {
-        let instance = class.make.bind(py).call0()?;
+        let instance = class.factory.bind(py).call0()?;
         let path = Bound::new(py, Path(path.clone(), OnceLock::new()))?;
         instance.call_method1(intern!(py, "on_start"), (&path,))?;
         let method = |name: &str| {
-            let wanted = class.hears.contains(name);
-            wanted.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
+            let is_defined = class.handlers.contains(name);
+            is_defined.then(|| instance.getattr(name).map(Bound::unbind)).transpose()
         };
         let methods = Self {
             on_open: method("on_open")?,
@@ -364,93 +367,94 @@ impl Methods {
     }
 }
 
-/// The controller of one flow.
-struct Written {
+/// Controller of one flow, implemented by an instance of a Python class.
+struct PythonController {
     class: Arc<Class>,
     flow: u64,
     line_rate: Rate,
-    /// Payload that is still to be acknowledged.
-    left: Option<Bytes>,
-    /// What a monitor counts.
+    /// Payload that is not yet acknowledged; `None` for an unbounded flow.
+    unacknowledged: Option<Bytes>,
+    /// Counts of the flow's monitor.
     counts: Option<SharedCounts>,
-    /// None after a failure: it is silent until the run has stopped.
+    /// `None` after an error: the controller sends nothing until the run has stopped.
     methods: Option<Methods>,
-    /// What the instance answered after the last event.
+    /// Results of the instance after the last event.
     allowance: transport::Allowance,
-    wakes: Time,
+    timer: Time,
 }
 
-/// What an instance allows, and when it wants to be woken.
-type Answer = (transport::Allowance, Time);
+/// Results of an instance after an event: its allowance and its next timer.
+type Decision = (transport::Allowance, Time);
 
-/// What is left of a controller that has failed.
-const SILENCE: Answer = (
+/// Decision of a controller after an error.
+const FAILED: Decision = (
     transport::Allowance { window: Bytes::ZERO, rate: None, probe: None, gives_up: false },
     Time::NEVER,
 );
 
-impl Written {
-    /// Tells the instance of an event, if it wants to hear of it, and asks what it allows then.
-    fn tell(
+impl PythonController {
+    /// Passes an event to the instance if its class has a handler, then queries the allowance.
+    fn notify(
         &mut self,
         now: Time,
-        which: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
-        event: impl FnOnce(Python<'_>, &Py<PyAny>, &Class) -> PyResult<Py<PyAny>>,
+        handler: impl FnOnce(&Methods) -> Option<&Py<PyAny>>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Class) -> PyResult<Py<PyAny>>,
     ) {
         let Some(methods) = &self.methods else { return };
-        let Some(method) = which(methods) else { return };
-        let answered = Python::attach(|py| {
-            event(py, method, &self.class)?;
-            self.answer(py, methods, now)
+        let Some(method) = handler(methods) else { return };
+        let decision = Python::attach(|py| {
+            call(py, method, &self.class)?;
+            self.query(py, methods, now)
         });
-        self.keep(now, answered);
+        self.apply(now, decision);
     }
 
-    /// Asks the instance what it allows, and when it wants to be woken: at `now` or later.
-    fn answer(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Answer> {
-        let allowance = self.read(&methods.allowance.bind(py).call0()?)?;
+    /// Queries the allowance and the next timer of the instance; the timer must not be before `now`.
+    fn query(&self, py: Python<'_>, methods: &Methods, now: Time) -> PyResult<Decision> {
+        let allowance = self.read_allowance(&methods.allowance.bind(py).call0()?)?;
         let Some(next_timer) = &methods.next_timer else { return Ok((allowance, Time::NEVER)) };
-        let wakes = match next_timer.bind(py).call0()?.extract::<Option<f64>>()? {
+        let timer = match next_timer.bind(py).call0()?.extract::<Option<f64>>()? {
             None => Time::NEVER,
-            Some(seconds) => not_before(now, seconds)?,
+            Some(seconds) => timer_not_before(now, seconds)?,
         };
-        Ok((allowance, wakes))
+        Ok((allowance, timer))
     }
 
-    /// Keeps the answer, or falls silent if something went wrong.
-    fn keep(&mut self, now: Time, answered: PyResult<Answer>) {
-        (self.allowance, self.wakes) = answered.unwrap_or_else(|error| {
+    /// Stores a decision; after an error, disables the controller.
+    fn apply(&mut self, now: Time, decision: PyResult<Decision>) {
+        (self.allowance, self.timer) = decision.unwrap_or_else(|error| {
             Python::attach(|py| self.class.fail(py, self.flow, now, error));
             self.methods = None;
-            SILENCE
+            FAILED
         });
     }
 
-    /// Reads an allowance: an `Allowance`, or a number that is a window in bytes.
-    fn read(&self, answer: &Bound<'_, PyAny>) -> PyResult<transport::Allowance> {
-        if answer.is_instance_of::<PyFloat>() || answer.is_instance_of::<PyInt>() {
-            let window = amount("allowance: a window", "bytes", answer.extract()?)?;
+    /// Converts the result of `allowance()`: an `Allowance`, or a number for a window in bytes.
+    fn read_allowance(&self, value: &Bound<'_, PyAny>) -> PyResult<transport::Allowance> {
+        if value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>() {
+            let window = non_negative("allowance: a window", "bytes", value.extract()?)?;
             return Ok(transport::Allowance::window(window));
         }
-        let Ok(answer) = answer.cast::<Allowance>() else {
-            let kind = answer.get_type().name()?;
-            let message = format!("allowance: a window in bytes or an Allowance, not {kind}");
+        let Ok(value) = value.cast::<Allowance>() else {
+            let kind = value.get_type().name()?;
+            let message =
+                format!("allowance: must return a window in bytes or an Allowance, not {kind}");
             return Err(PyTypeError::new_err(message));
         };
-        let given = answer.get();
-        let window = amount("allowance: window_bytes", "bytes", given.window_bytes)?;
-        let rate = given.rate_bps.map(|rate| amount("allowance: rate_bps", "bits a second", rate));
+        let value = value.get();
+        let window = non_negative("allowance: window_bytes", "bytes", value.window_bytes)?;
+        let rate =
+            value.rate_bps.map(|rate| non_negative("allowance: rate_bps", "bits per second", rate));
         let rate = rate.transpose()?;
         if rate.is_some() && !self.class.is_paced {
-            let message = "allowance: a rate needs a class that says how many packets leave at once, \
-                           such as burst = 1";
+            let message = "allowance: a rate requires a class with a burst size, such as burst = 1";
             return Err(PyValueError::new_err(message));
         }
         Ok(transport::Allowance {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
             probe: None,
-            gives_up: given.gives_up,
+            gives_up: value.gives_up,
         })
     }
 
@@ -459,8 +463,8 @@ impl Written {
         py: Python<'_>,
         gauges: &Py<PyAny>,
     ) -> PyResult<Vec<(&'static str, f64)>> {
-        let answer = gauges.bind(py).call0()?;
-        let table: &Bound<'_, PyDict> = answer.cast()?;
+        let result = gauges.bind(py).call0()?;
+        let table: &Bound<'_, PyDict> = result.cast()?;
         let values: Vec<(String, f64)> = table
             .iter()
             .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
@@ -468,27 +472,30 @@ impl Written {
         let names = self
             .class
             .gauges
-            .get_or_init(|| values.iter().map(|(name, _)| lasting(name)).collect());
+            .get_or_init(|| values.iter().map(|(name, _)| intern_name(name)).collect());
         if !names.iter().copied().eq(values.iter().map(|(name, _)| name.as_str())) {
-            let message =
-                format!("gauges: always the same names in the same order: {}", names.join(", "));
+            let message = format!(
+                "gauges: must return the same names in the same order: {}",
+                names.join(", ")
+            );
             return Err(PyValueError::new_err(message));
         }
         Ok(names.iter().copied().zip(values.iter().map(|(_, value)| *value)).collect())
     }
 }
 
-/// A number of something that there can be.
-fn amount(what: &str, unit: &str, number: f64) -> PyResult<f64> {
+/// Returns `number` if it is zero or more.
+fn non_negative(name: &str, unit: &str, number: f64) -> PyResult<f64> {
     if number >= 0.0 {
         return Ok(number);
     }
-    Err(PyValueError::new_err(format!("{what} must be zero or more {unit}, not {number}")))
+    Err(PyValueError::new_err(format!("{name} must be zero or more {unit}, not {number}")))
 }
 
-/// A time to be woken at, which may be at the moment that has just come: other events come before timers.
-fn not_before(now: Time, seconds: f64) -> PyResult<Time> {
-    // Of seconds up to 2000 a float knows every picosecond.
+/// Converts the result of `next_timer()`. It may equal `now`, since other events at the same time precede
+/// timers.
+fn timer_not_before(now: Time, seconds: f64) -> PyResult<Time> {
+    // A float represents every picosecond up to 2000 seconds.
     let time = Time((seconds * 1e12).round() as u64);
     if time >= now {
         return Ok(time);
@@ -498,21 +505,21 @@ fn not_before(now: Time, seconds: f64) -> PyResult<Time> {
     Err(PyValueError::new_err(message))
 }
 
-/// A name for as long as the process lasts: gauges are few, and the same for all flows of a class.
-fn lasting(name: &str) -> &'static str {
+/// Interns a gauge name for the lifetime of the process: there are few, and all flows of a class share them.
+fn intern_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name) {
-        return known;
+    if let Some(interned) = names.get(name) {
+        return interned;
     }
     let name: &'static str = String::leak(name.to_owned());
     names.insert(name);
     name
 }
 
-impl Controller for Written {
+impl Controller for PythonController {
     fn on_open(&mut self, opened: &transport::Opened) {
-        self.tell(
+        self.notify(
             opened.now,
             |methods| methods.on_open.as_ref(),
             |py, on_open, _| on_open.call1(py, (Opened(*opened),)),
@@ -523,7 +530,7 @@ impl Controller for Written {
         if let Some(counts) = &self.counts {
             counts.lock().count(ack);
         }
-        self.tell(
+        self.notify(
             ack.now,
             |methods| methods.on_ack.as_ref(),
             |py, on_ack, class| {
@@ -531,10 +538,10 @@ impl Controller for Written {
                 on_ack.call1(py, (&class.ack,))
             },
         );
-        self.left = self.left.map(|left| left - ack.bytes);
-        if self.left == Some(Bytes::ZERO) {
-            self.left = None;
-            self.tell(
+        self.unacknowledged = self.unacknowledged.map(|left| left - ack.bytes);
+        if self.unacknowledged == Some(Bytes::ZERO) {
+            self.unacknowledged = None;
+            self.notify(
                 ack.now,
                 |methods| methods.on_end.as_ref(),
                 |py, on_end, _| on_end.call1(py, (ack.now.seconds(),)),
@@ -544,9 +551,9 @@ impl Controller for Written {
 
     fn on_loss(&mut self, loss: &transport::Loss) {
         if let Some(counts) = &self.counts {
-            counts.lock().timeouts += u64::from(loss.sign == CongestionSignal::Timeout);
+            counts.lock().timeouts += u64::from(loss.signal == CongestionSignal::Timeout);
         }
-        self.tell(
+        self.notify(
             loss.now,
             |methods| methods.on_loss.as_ref(),
             |py, on_loss, _| on_loss.call1(py, (Loss(*loss),)),
@@ -554,7 +561,7 @@ impl Controller for Written {
     }
 
     fn save_state(&mut self, now: Time) {
-        self.tell(
+        self.notify(
             now,
             |methods| methods.remember.as_ref(),
             |py, remember, _| remember.call1(py, (now.seconds(),)),
@@ -562,7 +569,7 @@ impl Controller for Written {
     }
 
     fn on_spurious_loss(&mut self, now: Time) {
-        self.tell(
+        self.notify(
             now,
             |methods| methods.on_undo.as_ref(),
             |py, on_undo, _| on_undo.call1(py, (now.seconds(),)),
@@ -570,7 +577,7 @@ impl Controller for Written {
     }
 
     fn on_notification(&mut self, now: Time) {
-        self.tell(
+        self.notify(
             now,
             |methods| methods.on_notification.as_ref(),
             |py, on_notification, _| on_notification.call1(py, (now.seconds(),)),
@@ -578,7 +585,7 @@ impl Controller for Written {
     }
 
     fn on_sent(&mut self, now: Time, bytes: Bytes) {
-        self.tell(
+        self.notify(
             now,
             |methods| methods.on_sent.as_ref(),
             |py, on_sent, _| on_sent.call1(py, (now.seconds(), bytes.0)),
@@ -586,20 +593,20 @@ impl Controller for Written {
     }
 
     fn on_timer(&mut self, now: Time) {
-        self.tell(
+        self.notify(
             now,
             |methods| methods.on_timer.as_ref(),
             |py, on_timer, _| on_timer.call1(py, (now.seconds(),)),
         );
-        if self.wakes == now {
+        if self.timer == now {
             let message =
                 format!("next_timer: must be later than now, {} s, after on_timer", now.seconds());
-            self.keep(now, Err(PyValueError::new_err(message)));
+            self.apply(now, Err(PyValueError::new_err(message)));
         }
     }
 
     fn next_timer(&self) -> Time {
-        self.wakes
+        self.timer
     }
 
     fn allowance(&self) -> transport::Allowance {

@@ -87,7 +87,7 @@ fn run<'py>(
     let (failure, calls_python) = controllers::provide(py, &mut scenario, &watch)?;
     let threads = if calls_python { 1 } else { threads };
     let results = py.detach(|| scenario.run_on(threads, &watch));
-    results_dict(py, failure.judge(py, results)?)
+    results_dict(py, failure.into_result(py, results)?)
 }
 
 /// Returns the scenario with every default filled in, as JSON, without building anything of it.

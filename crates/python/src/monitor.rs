@@ -1,4 +1,4 @@
-//! What a controller in Python sees of its flow without being called for every ACK: monitor intervals.
+//! Monitor intervals: aggregates of a flow's ACKs for Python controllers that are not called for every ACK.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use sojourn_core::transport::{Ack, Path};
 
-/// Declares the interval: its fields are attributes, arguments of its constructor, and what it is pickled as.
+/// Declares the class `Interval`: its fields are attributes, constructor arguments and pickled state.
 macro_rules! interval {
     ($( $(#[doc = $doc:literal])+ $field:ident : $type:ty; )+) => {
-        /// What a flow's sender saw from one moment to another: a monitor interval.
+        /// Monitor interval: aggregates of a flow's ACKs and losses over a time span.
         #[pyclass(frozen, eq, get_all, module = "sojourn._core")]
         #[derive(PartialEq)]
         pub(crate) struct Interval {
@@ -35,40 +35,40 @@ macro_rules! interval {
                 Ok(format!("Interval({})", fields.join(", ")))
             }
 
-            /// How long it was, in seconds; 0 if the flow was over as soon as it began.
+            /// Duration in seconds; 0 if the flow ended at the begin of the interval.
             #[getter]
             fn duration_s(&self) -> f64 {
                 self.end_s - self.begin_s
             }
 
-            /// Payload acknowledged, in bits a second.
+            /// Acknowledged payload, in bits per second.
             #[getter]
             fn throughput_bps(&self) -> f64 {
                 let duration_s = self.duration_s();
                 if duration_s > 0.0 { 8.0 * self.acked_bytes as f64 / duration_s } else { 0.0 }
             }
 
-            /// The throughput as a share of what the line rate carries of payload.
+            /// Throughput as a share of the payload rate at line rate.
             #[getter]
             fn utilisation(&self) -> f64 {
                 let payload_share = self.payload_bytes as f64 / self.packet_bytes as f64;
                 self.throughput_bps() / (self.line_rate_bps * payload_share)
             }
 
-            /// Packets lost as a share of those that were lost or acknowledged.
+            /// Lost packets as a share of the lost and acknowledged packets.
             #[getter]
             fn lost_share(&self) -> f64 {
                 let lost = self.losses as f64;
                 lost / (lost + self.acked_bytes as f64 / self.payload_bytes as f64).max(1.0)
             }
 
-            /// The round-trip time beyond the base RTT, in base RTTs.
+            /// RTT beyond the base RTT, in base RTTs.
             #[getter]
             fn queueing(&self) -> f64 {
                 self.rtt_s / self.base_rtt_s - 1.0
             }
 
-            /// Packets that the line rate sends in a base RTT.
+            /// Packets per base RTT at line rate.
             #[getter]
             fn pipe_packets(&self) -> f64 {
                 self.line_rate_bps * self.base_rtt_s / (8.0 * self.packet_bytes as f64)
@@ -78,48 +78,49 @@ macro_rules! interval {
 }
 
 interval! {
-    /// The flow's number in the workload.
+    /// Number of the flow in the workload.
     flow: u64;
-    /// When the flow started, in seconds.
+    /// Start time of the flow, in seconds.
     start_s: f64;
-    /// When it began, in seconds.
+    /// Begin of the interval, in seconds.
     begin_s: f64;
-    /// When it ended, in seconds: when it was closed, or when the flow was over.
+    /// End of the interval, in seconds: its closing or the end of the flow.
     end_s: f64;
-    /// ACKs that came.
+    /// Number of ACKs.
     acks: u64;
-    /// Payload that they told to be received and that was not known to be, in bytes.
+    /// Newly acknowledged payload, in bytes.
     acked_bytes: u64;
-    /// How many of them told of a mark.
+    /// Number of ACKs that reported an ECN mark.
     marks: u64;
-    /// Packets that they showed to be lost.
+    /// Packets newly detected as lost.
     losses: u64;
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     timeouts: u64;
-    /// Mean of the round-trip times that they measured, in seconds; without any, the mean before.
+    /// Mean of the RTT samples, in seconds; without samples, the mean of the previous interval.
     rtt_s: f64;
-    /// Slope of these over time, by linear regression, in seconds a second; 0 for fewer than two.
+    /// Slope of the RTT samples over time by linear regression, in seconds per second; 0 for fewer than two
+    /// samples.
     rtt_gradient: f64;
     /// Payload in flight after the last ACK, in bytes.
     in_flight_bytes: u64;
-    /// What was allowed: full packets in flight, or, of a rate, each base RTT.
+    /// Allowance in full packets: packets in flight, or packets per base RTT for a rate.
     allowed_packets: f64;
-    /// Payload still to be acknowledged, in bytes; none for a flow without end.
+    /// Payload that is not yet acknowledged, in bytes; None for an unbounded flow.
     left_bytes: Option<u64>;
-    /// Round-trip time of a full packet over an empty network, in seconds.
+    /// RTT of a full packet in an empty network, in seconds.
     base_rtt_s: f64;
-    /// Line rate of the sending host's link, in bits a second.
+    /// Line rate of the sending host's NIC, in bits per second.
     line_rate_bps: f64;
-    /// What a full packet is on the wire, in bytes.
+    /// Size of a full packet on the link, in bytes.
     packet_bytes: u64;
     /// Payload of a full packet, in bytes.
     payload_bytes: u64;
 }
 
-/// Counts what a flow's sender sees, from one interval to the next.
+/// Monitor of a flow: counts ACKs and losses in successive intervals.
 ///
-/// A controller that acts once in an interval asks for one as it starts, `self.monitor = path.monitor()`, and
-/// closes an interval whenever it wants to know: then it needs no `on_ack`, and costs little.
+/// A controller that acts once per interval creates a monitor when it starts, `self.monitor =
+/// path.monitor()`, and closes an interval at each decision. It then needs no `on_ack`, and costs little.
 #[pyclass(frozen, module = "sojourn._core")]
 pub(crate) struct Monitor {
     path: Path,
@@ -127,7 +128,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of a flow on `path`, of what `counts` is told.
+    /// Creates a monitor of a flow on `path` that reads `counts`.
     pub(crate) fn new(path: &Path, counts: &SharedCounts) -> Self {
         Self { path: path.clone(), counts: counts.clone() }
     }
@@ -135,20 +136,20 @@ impl Monitor {
 
 #[pymethods]
 impl Monitor {
-    /// Ends the interval now, begins the next, and returns what happened in it.
+    /// End the interval now, begin the next one, and return the ended interval.
     ///
-    /// What was allowed meanwhile, in full packets, only the controller knows: it is told on as it is given.
+    /// The controller passes its allowance during the interval, in full packets, which the interval stores.
     #[pyo3(signature = (now_s, allowed_packets=0.0))]
     fn close(&self, now_s: f64, allowed_packets: f64) -> Interval {
         let mut counts = self.counts.lock();
-        let next = Counts::after(&counts, now_s);
+        let next = Counts::next_interval(&counts, now_s);
         let counts = std::mem::replace(&mut *counts, next);
         let Path { flow, start, base_rtt, line_rate, format, .. } = &self.path;
         Interval {
             flow: *flow,
             start_s: start.seconds(),
             begin_s: counts.begin_s,
-            end_s: now_s.min(counts.over_s),
+            end_s: now_s.min(counts.flow_end_s),
             acks: counts.acks,
             acked_bytes: counts.acked_bytes,
             marks: counts.marks,
@@ -167,12 +168,13 @@ impl Monitor {
     }
 }
 
-/// Counts that a controller adds to and a monitor takes; they take turns, so neither waits for the other.
+/// Counts that a controller updates and a monitor reads, in the same thread, so that the lock is never
+/// contended.
 #[derive(Clone)]
 pub(crate) struct SharedCounts(Arc<Mutex<Counts>>);
 
 impl SharedCounts {
-    /// Nothing has happened yet on `path`.
+    /// Creates the counts of a flow that starts on `path`.
     pub(crate) fn new(path: &Path) -> Self {
         let left_bytes = path.size.map(|size| size.0);
         let counts = Counts::new(path.start.seconds(), path.base_rtt.seconds(), left_bytes);
@@ -184,11 +186,11 @@ impl SharedCounts {
     }
 }
 
-/// What has happened since the interval began.
+/// Counts since the begin of the interval.
 pub(crate) struct Counts {
     begin_s: f64,
-    /// When all had been acknowledged.
-    over_s: f64,
+    /// When all payload was acknowledged.
+    flow_end_s: f64,
     acks: u64,
     acked_bytes: u64,
     marks: u64,
@@ -196,18 +198,18 @@ pub(crate) struct Counts {
     pub(crate) timeouts: u64,
     in_flight_bytes: u64,
     left_bytes: Option<u64>,
-    /// Means of round-trip times and of when they were measured, and sums over what is around these.
+    /// Means of the RTT samples and their times, and the sums for the regression.
     rtt_s: f64,
     time_s: f64,
-    times_squared: f64,
-    times_by_rtts: f64,
+    time_squares: f64,
+    time_rtt_products: f64,
 }
 
 impl Counts {
     fn new(begin_s: f64, base_rtt_s: f64, left_bytes: Option<u64>) -> Self {
         Self {
             begin_s,
-            over_s: f64::INFINITY,
+            flow_end_s: f64::INFINITY,
             acks: 0,
             acked_bytes: 0,
             marks: 0,
@@ -217,18 +219,18 @@ impl Counts {
             left_bytes,
             rtt_s: base_rtt_s,
             time_s: 0.0,
-            times_squared: 0.0,
-            times_by_rtts: 0.0,
+            time_squares: 0.0,
+            time_rtt_products: 0.0,
         }
     }
 
-    /// Those of the next interval.
-    fn after(&self, begin_s: f64) -> Self {
-        let Self { over_s, in_flight_bytes, left_bytes, rtt_s, .. } = *self;
-        Self { over_s, in_flight_bytes, ..Self::new(begin_s, rtt_s, left_bytes) }
+    /// Returns the initial counts of the next interval.
+    fn next_interval(&self, begin_s: f64) -> Self {
+        let Self { flow_end_s, in_flight_bytes, left_bytes, rtt_s, .. } = *self;
+        Self { flow_end_s, in_flight_bytes, ..Self::new(begin_s, rtt_s, left_bytes) }
     }
 
-    /// Counts an ACK.
+    /// Adds an ACK.
     pub(crate) fn count(&mut self, ack: &Ack) {
         let (now_s, rtt_s) = (ack.now.seconds(), ack.rtt.seconds());
         if self.acks == 0 {
@@ -239,21 +241,21 @@ impl Counts {
         self.marks += u64::from(ack.marked);
         self.losses += u64::from(ack.lost);
         self.in_flight_bytes = ack.in_flight.0;
-        // Welford's way of sums around means that are not yet known.
-        let (ahead_s, beyond_s) = (now_s - self.time_s, rtt_s - self.rtt_s);
-        self.time_s += ahead_s / self.acks as f64;
-        self.rtt_s += beyond_s / self.acks as f64;
-        self.times_squared += ahead_s * (now_s - self.time_s);
-        self.times_by_rtts += ahead_s * (rtt_s - self.rtt_s);
+        // Welford's algorithm.
+        let (time_offset_s, rtt_offset_s) = (now_s - self.time_s, rtt_s - self.rtt_s);
+        self.time_s += time_offset_s / self.acks as f64;
+        self.rtt_s += rtt_offset_s / self.acks as f64;
+        self.time_squares += time_offset_s * (now_s - self.time_s);
+        self.time_rtt_products += time_offset_s * (rtt_s - self.rtt_s);
         if let Some(left) = &mut self.left_bytes {
             *left = left.saturating_sub(ack.bytes.0);
             if *left == 0 {
-                self.over_s = self.over_s.min(now_s);
+                self.flow_end_s = self.flow_end_s.min(now_s);
             }
         }
     }
 
     fn rtt_gradient(&self) -> f64 {
-        if self.times_squared > 0.0 { self.times_by_rtts / self.times_squared } else { 0.0 }
+        if self.time_squares > 0.0 { self.time_rtt_products / self.time_squares } else { 0.0 }
     }
 }

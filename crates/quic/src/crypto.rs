@@ -1,6 +1,5 @@
-//! Cryptography that hides nothing: keys that leave packets as they are but for the place of their tag, and a
-//! handshake of messages as long as those of TLS 1.3, of which only their lengths and the transport's
-//! parameters mean anything.
+//! Null cryptography: keys that leave packets unchanged except for the length of the tag, and a handshake with
+//! messages of the lengths of TLS 1.3 that contain only the transport parameters and padding.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -14,17 +13,17 @@ use quinn_proto::crypto::{
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 
-/// What AES-GCM adds to a packet (RFC 5116), and what headers are protected with (RFC 9001 §5.4).
+/// Length of the AES-GCM tag (RFC 5116) and of the header protection sample (RFC 9001 §5.4).
 const TAG: usize = 16;
-/// A hello of a client that offers X25519, a server's, and a finish with SHA-256 (RFC 8448 §3).
+/// Lengths of a ClientHello with X25519, a ServerHello, and a Finished with SHA-256 (RFC 8448 §3).
 const CLIENT_HELLO: usize = 196;
 const SERVER_HELLO: usize = 90;
 const FINISHED: usize = 36;
 
-/// Keys that do nothing.
-struct NoKey;
+/// Keys without effect.
+struct NullKey;
 
-impl PacketKey for NoKey {
+impl PacketKey for NullKey {
     fn encrypt(&self, _packet: u64, _buf: &mut [u8], _header_len: usize) {}
 
     fn decrypt(
@@ -50,7 +49,7 @@ impl PacketKey for NoKey {
     }
 }
 
-impl HeaderKey for NoKey {
+impl HeaderKey for NullKey {
     fn decrypt(&self, _number_at: usize, _packet: &mut [u8]) {}
 
     fn encrypt(&self, _number_at: usize, _packet: &mut [u8]) {}
@@ -61,19 +60,19 @@ impl HeaderKey for NoKey {
 }
 
 fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(NoKey), remote: Box::new(NoKey) }
+    KeyPair { local: Box::new(NullKey), remote: Box::new(NullKey) }
 }
 
 fn keys() -> Keys {
     let header: KeyPair<Box<dyn HeaderKey>> =
-        KeyPair { local: Box::new(NoKey), remote: Box::new(NoKey) };
+        KeyPair { local: Box::new(NullKey), remote: Box::new(NullKey) };
     Keys { header, packet: packet_keys() }
 }
 
-/// What an endpoint keeps to itself, of which there is nothing.
-pub(crate) struct NoSecret;
+/// Secret of an endpoint, without effect.
+pub(crate) struct NullSecret;
 
-impl HmacKey for NoSecret {
+impl HmacKey for NullSecret {
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
         // Tokens of different connections must differ.
         signature.iter_mut().zip(data.iter().cycle()).for_each(|(to, from)| *to = *from);
@@ -88,13 +87,13 @@ impl HmacKey for NoSecret {
     }
 }
 
-impl HandshakeTokenKey for NoSecret {
+impl HandshakeTokenKey for NullSecret {
     fn aead_from_hkdf(&self, _random_bytes: &[u8]) -> Box<dyn AeadKey> {
         Box::new(Self)
     }
 }
 
-impl AeadKey for NoSecret {
+impl AeadKey for NullSecret {
     fn seal(&self, _data: &mut Vec<u8>, _additional_data: &[u8]) -> Result<(), CryptoError> {
         Ok(())
     }
@@ -108,9 +107,9 @@ impl AeadKey for NoSecret {
     }
 }
 
-/// How connections are secured: not at all, but with messages of the usual sizes.
+/// Handshake without security, with messages of the usual sizes.
 pub(crate) struct Handshake {
-    /// What the server says of itself, in bytes: extensions, certificates, and what signs them.
+    /// Length of the server's extensions, certificates and signature, in bytes.
     pub(crate) certificates: usize,
 }
 
@@ -131,11 +130,18 @@ impl Handshake {
                 step(1, message(self.certificates + FINISHED, &parameters), true),
             ],
         };
-        Box::new(Messages { side, heard: 0, partial: Vec::new(), peer: None, steps: steps.into() })
+        Box::new(HandshakeSession {
+            side,
+            received: 0,
+            partial: Vec::new(),
+            peer_parameters: None,
+            steps: steps.into(),
+        })
     }
 }
 
-/// A message of so many bytes and the transport's parameters, that begins with the lengths of both.
+/// Returns a message of `bytes` bytes and the transport parameters, which begins with its length and that of
+/// the parameters.
 fn message(bytes: usize, parameters: &[u8]) -> Vec<u8> {
     let length = bytes + parameters.len();
     let mut message = Vec::with_capacity(length);
@@ -146,30 +152,30 @@ fn message(bytes: usize, parameters: &[u8]) -> Vec<u8> {
     message
 }
 
-/// A step of a handshake.
+/// Step of a handshake.
 struct Step {
-    /// How many of the other's messages come first.
+    /// Messages of the peer that must arrive first.
     awaits: usize,
     message: Vec<u8>,
-    /// Whether it leads to the next keys.
+    /// True if the step provides the next keys.
     has_keys: bool,
 }
 
-/// A handshake of three messages: the client's hello, the server's in two parts, the client's end.
-struct Messages {
+/// Handshake of three messages: the client's hello, the server's messages in two parts, the client's finish.
+struct HandshakeSession {
     side: Side,
-    /// How many of the other's messages have come.
-    heard: usize,
-    /// What has come of the next.
+    /// Number of complete messages received.
+    received: usize,
+    /// Received part of the next message.
     partial: Vec<u8>,
-    /// The other's parameters.
-    peer: Option<Vec<u8>>,
+    /// Transport parameters of the peer.
+    peer_parameters: Option<Vec<u8>>,
     steps: VecDeque<Step>,
 }
 
-impl Messages {
-    /// The other's next message, taken off what has come, if it is all there: the parameters in it.
-    fn next(&mut self) -> Option<Vec<u8>> {
+impl HandshakeSession {
+    /// Removes the peer's next message from the received data, if it is complete. Returns its parameters.
+    fn next_message(&mut self) -> Option<Vec<u8>> {
         let number = |at: usize| {
             let bytes = self.partial.get(at..at + 4)?.try_into().ok()?;
             Some(u32::from_be_bytes(bytes) as usize)
@@ -184,7 +190,7 @@ impl Messages {
     }
 }
 
-impl Session for Messages {
+impl Session for HandshakeSession {
     fn initial_keys(&self, _dst_cid: &ConnectionId, _side: Side) -> Keys {
         keys()
     }
@@ -206,15 +212,15 @@ impl Session for Messages {
     }
 
     fn is_handshaking(&self) -> bool {
-        self.heard < 2
+        self.received < 2
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         self.partial.extend(bytes);
-        while let Some(parameters) = self.next() {
-            self.heard += 1;
+        while let Some(parameters) = self.next_message() {
+            self.received += 1;
             if !parameters.is_empty() {
-                self.peer = Some(parameters);
+                self.peer_parameters = Some(parameters);
             }
         }
         Ok(false)
@@ -222,11 +228,11 @@ impl Session for Messages {
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
         let read = |bytes: &Vec<u8>| TransportParameters::read(self.side, &mut bytes.as_slice());
-        Ok(self.peer.as_ref().map(read).transpose()?)
+        Ok(self.peer_parameters.as_ref().map(read).transpose()?)
     }
 
     fn write_handshake(&mut self, bytes: &mut Vec<u8>) -> Option<Keys> {
-        self.steps.front().filter(|step| step.awaits <= self.heard)?;
+        self.steps.front().filter(|step| step.awaits <= self.received)?;
         let Step { message, has_keys, .. } = self.steps.pop_front()?;
         bytes.extend(message);
         has_keys.then(keys)

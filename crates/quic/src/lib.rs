@@ -1,11 +1,11 @@
-//! QUIC by `quinn-proto` as a [`ExternalStack`] for flows of the simulator: an implementation that servers run, in
+//! QUIC as an [`ExternalStack`] for simulated flows: `quinn-proto`, an implementation in production use, in
 //! simulated time.
 //!
-//! What it takes from outside is replaced: its clock by simulated time, its random numbers by ones that
-//! follow from the flow's seed, its cryptography by one that hides nothing (`crypto`). The rest is the
-//! library with its defaults, but for what [`Config`] says and two things: it does not search for larger
-//! packets, for the scenario says how large they are, and does not end idle connections, so that a flow
-//! outlives an outage as others do.
+//! The external inputs of the library are replaced: its clock by simulated time, its random numbers by a
+//! sequence that depends on the flow's seed, its cryptography by a null implementation (`crypto`). The library
+//! runs with its defaults, except for the parameters of [`Config`] and two others: no path MTU discovery,
+//! since the scenario specifies the packet size, and no idle timeout, so that a flow survives an outage as
+//! flows of other transports do.
 
 mod clock;
 mod crypto;
@@ -20,17 +20,17 @@ use quinn_proto::{
 };
 use sojourn_core::base::units::Bytes;
 use sojourn_core::run::scenario::Scenario;
-use sojourn_core::transport::controllers::quic::{Config, Law};
-use sojourn_core::transport::{End, ExternalStack, Path};
+use sojourn_core::transport::controllers::quic::{Config, CongestionControl};
+use sojourn_core::transport::{ExternalStack, Path, StackEndpoint};
 
-use self::clock::{Clock, Dateless};
-use self::crypto::{Handshake, NoSecret};
+use self::clock::{Clock, ConstantDate};
+use self::crypto::{Handshake, NullSecret};
 use self::peer::Peer;
 
-/// Headers of IPv4 and UDP.
+/// Size of the IPv4 and UDP headers.
 const HEADERS: Bytes = Bytes(28);
 
-/// Gives a scenario this stack for all flows that want one.
+/// Installs this stack in a scenario for all QUIC transports.
 pub fn provide(scenario: &mut Scenario) {
     for config in scenario.of_libraries() {
         let quinn = Quinn { config: config.clone(), clock: Clock::new() };
@@ -38,26 +38,26 @@ pub fn provide(scenario: &mut Scenario) {
     }
 }
 
-/// Makes connections by `quinn-proto`.
+/// Connections of `quinn-proto`.
 struct Quinn {
     config: Config,
     clock: Clock,
 }
 
 impl ExternalStack for Quinn {
-    fn connect(&self, path: &Path) -> [Box<dyn End>; 2] {
+    fn connect(&self, path: &Path) -> [Box<dyn StackEndpoint>; 2] {
         let mtu = (path.format.full().0 - HEADERS.0) as u16;
         let transport = Arc::new(self.transport(mtu));
         let certificates = self.config.certificates.0 as usize;
         let handshake = Arc::new(Handshake { certificates });
         let mut client = ClientConfig::new(handshake.clone());
-        let first = Ids(!path.seed).generate_cid();
+        let first = ConnectionIds(!path.seed).generate_cid();
         client
             .initial_dst_cid_provider(Arc::new(move || first))
             .token_store(Arc::new(NoneTokenStore))
             .transport_config(transport.clone());
-        let mut server = ServerConfig::new(handshake, Arc::new(NoSecret));
-        server.transport_config(transport).time_source(Arc::new(Dateless));
+        let mut server = ServerConfig::new(handshake, Arc::new(NullSecret));
+        server.transport_config(transport).time_source(Arc::new(ConstantDate));
         let endpoint = |side: u64, server| {
             Endpoint::new(Arc::new(endpoint(path.seed, side, mtu)), server, false, None)
         };
@@ -71,16 +71,16 @@ impl ExternalStack for Quinn {
 }
 
 impl Quinn {
-    /// Everything but the cryptography and the names of things.
+    /// Returns the transport configuration.
     fn transport(&self, mtu: u16) -> TransportConfig {
         let Config { law, initial_window, initial_rtt, receive_window, .. } = &self.config;
         let controllers: Arc<dyn ControllerFactory + Send + Sync> = match law {
-            Law::Cubic => {
+            CongestionControl::Cubic => {
                 let mut cubic = CubicConfig::default();
                 cubic.initial_window(initial_window.0);
                 Arc::new(cubic)
             }
-            Law::NewReno => {
+            CongestionControl::NewReno => {
                 let mut new_reno = NewRenoConfig::default();
                 new_reno.initial_window(initial_window.0);
                 Arc::new(new_reno)
@@ -92,10 +92,10 @@ impl Quinn {
             .congestion_controller_factory(controllers)
             .initial_rtt(std::time::Duration::from_nanos(initial_rtt.0 / 1_000))
             .stream_receive_window(window)
-            // As the defaults of the library have it.
+            // The ratio of the library's defaults.
             .send_window(window.into_inner().saturating_mul(8))
             .initial_mtu(mtu)
-            // Else some losses in a row would be taken for a path that lets only small packets pass.
+            // Disables black hole detection, which would reduce the packet size after consecutive losses.
             .min_mtu(mtu)
             .mtu_discovery_config(None)
             .max_idle_timeout(None)
@@ -104,33 +104,33 @@ impl Quinn {
     }
 }
 
-/// An end's configuration, whose random numbers follow from the flow's seed and the side.
+/// Returns the configuration of an endpoint, with random numbers that depend on the flow's seed and the side.
 fn endpoint(seed: u64, side: u64, mtu: u16) -> EndpointConfig {
-    let mut numbers = Ids(seed ^ side << 32);
+    let mut numbers = ConnectionIds(seed ^ side << 32);
     let mut bytes = [0; 32];
     bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&numbers.next()));
-    let mut config = EndpointConfig::new(Arc::new(NoSecret));
+    let mut config = EndpointConfig::new(Arc::new(NullSecret));
     config.rng_seed(Some(bytes));
     let first = u64::from_le_bytes(numbers.next());
-    config.cid_generator(move || Box::new(Ids(first)));
+    config.cid_generator(move || Box::new(ConnectionIds(first)));
     let Ok(_) = config.max_udp_payload_size(mtu) else {
-        unreachable!("a scenario with smaller packets is refused")
+        unreachable!("scenarios with smaller packets are rejected")
     };
     config
 }
 
-/// Identifiers of connections, as long as the library's own.
-struct Ids(u64);
+/// Connection IDs, of the length of the library's own.
+struct ConnectionIds(u64);
 
-impl Ids {
-    /// Eight bytes that look like chance (`SplitMix64`).
+impl ConnectionIds {
+    /// Returns eight pseudo-random bytes (`SplitMix64`).
     fn next(&mut self) -> [u8; 8] {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         sojourn_core::base::random::mix(self.0).to_le_bytes()
     }
 }
 
-impl ConnectionIdGenerator for Ids {
+impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
         ConnectionId::new(&self.next())
     }

@@ -1,5 +1,5 @@
-//! One end of a connection: an endpoint of the library that has no other, and the program that uses it. The
-//! client's opens a stream and writes, the server's reads.
+//! Endpoint of a connection: an endpoint of the library and its application. The client opens a stream and
+//! writes, the server reads.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,74 +9,74 @@ use quinn_proto::{
     Dir, EcnCodepoint, Endpoint, Event, Side, StreamEvent, StreamId, VarInt,
 };
 use sojourn_core::base::units::{self, Time};
-use sojourn_core::transport::{Ecn, End, Outgoing};
+use sojourn_core::transport::{Ecn, OutgoingDatagram, StackEndpoint};
 
 use super::HEADERS;
 use super::clock::Clock;
 
-/// Where all servers are, in a network of two hosts.
+/// Addresses in a network of two hosts.
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 50_000);
 
-/// What flows carry.
+/// Payload of flows.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// One end of a connection.
+/// Endpoint of a connection.
 pub(crate) struct Peer {
     endpoint: Endpoint,
-    /// None at a server that has not heard of its client.
+    /// `None` at a server before the first packet of its client.
     connection: Option<(ConnectionHandle, Connection)>,
     clock: Clock,
-    /// Whether what it sends may be marked.
+    /// True if sent packets are ECN-capable.
     ecn: bool,
-    /// When it wants to be woken.
-    deadline: Time,
-    /// The only stream, when it is open.
+    /// When the next timer of the library expires.
+    timer: Time,
+    /// The only stream, once it is open.
     stream: Option<StreamId>,
-    /// What is still to be written, at a client; without end, if the flow is.
+    /// Bytes that the client has not yet written; `u64::MAX` for an unbounded flow.
     unwritten: u64,
-    /// Whether the stream's end has been written, or the stream broken off.
+    /// True if the stream was finished or reset.
     is_finished: bool,
-    /// What has been read, at a server.
-    read: u64,
+    /// Bytes that the server has read.
+    read_bytes: u64,
     is_done: bool,
 }
 
 impl Peer {
-    /// An end that waits for the other.
+    /// Creates an endpoint that waits for its peer.
     pub(crate) fn new(endpoint: Endpoint, clock: Clock, ecn: bool) -> Self {
         Self {
             endpoint,
             connection: None,
             clock,
             ecn,
-            deadline: Time::NEVER,
+            timer: Time::NEVER,
             stream: None,
             unwritten: 0,
             is_finished: false,
-            read: 0,
+            read_bytes: 0,
             is_done: false,
         }
     }
 
-    /// The same as a client that has so much to send, or no end of it.
+    /// Connects as a client that sends `size` bytes, or an unbounded flow.
     pub(crate) fn connecting(mut self, config: ClientConfig, size: Option<u64>, now: Time) -> Self {
-        let connection = self.endpoint.connect(self.clock.at(now), config, SERVER, "server");
-        let Ok(connection) = connection else { unreachable!("all is as the library wants it") };
+        let connection = self.endpoint.connect(self.clock.instant(now), config, SERVER, "server");
+        let Ok(connection) = connection else { unreachable!("the configuration is valid") };
         self.connection = Some(connection);
         self.unwritten = size.unwrap_or(u64::MAX);
         self
     }
 
-    /// Hands something to the connection, and does all that follows from it.
-    fn settle(&mut self, now: Time, event: Option<ConnectionEvent>) {
+    /// Passes an event to the connection, and processes all events that result.
+    fn process_events(&mut self, now: Time, event: Option<ConnectionEvent>) {
         let Some((handle, connection)) = &mut self.connection else { return };
         if let Some(event) = event {
             connection.handle_event(event);
         }
         while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(answer);
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
             }
         }
         while let Some((_, connection)) = &mut self.connection
@@ -90,7 +90,7 @@ impl Peer {
             && connection.streams().send_streams() == 0
         {
             self.is_done = true;
-            connection.close(self.clock.at(now), VarInt::from_u32(0), Bytes::new());
+            connection.close(self.clock.instant(now), VarInt::from_u32(0), Bytes::new());
         }
     }
 
@@ -104,19 +104,19 @@ impl Peer {
             Event::Stream(StreamEvent::Writable { .. }) => self.write(),
             Event::Stream(StreamEvent::Opened { dir }) => {
                 self.stream = connection.streams().accept(dir);
-                self.read();
+                self.read_stream();
             }
-            Event::Stream(StreamEvent::Readable { .. }) => self.read(),
-            // The client closes when it knows that all has come, and then only.
+            Event::Stream(StreamEvent::Readable { .. }) => self.read_stream(),
+            // Only the client closes the connection, after all data is acknowledged.
             Event::ConnectionLost { reason } => assert!(
                 matches!(reason, ConnectionError::ApplicationClosed(_)),
-                "a connection broke off: {reason}"
+                "the connection was lost: {reason}"
             ),
             _ => {}
         }
     }
 
-    /// Writes what the library takes.
+    /// Writes as much data as the library accepts.
     fn write(&mut self) {
         let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) else {
             return;
@@ -126,7 +126,7 @@ impl Peer {
             let bytes = self.unwritten.min(ZEROS.len() as u64) as usize;
             let mut chunk = [Bytes::from_static(&ZEROS[..bytes])];
             let Ok(written) = stream.write_chunks(&mut chunk) else { return };
-            // What has no end does not become less.
+            // An unbounded flow stays unbounded.
             if self.unwritten < u64::MAX {
                 self.unwritten -= written.bytes as u64;
             }
@@ -136,8 +136,8 @@ impl Peer {
         }
     }
 
-    /// Reads what there is.
-    fn read(&mut self) {
+    /// Reads the available data.
+    fn read_stream(&mut self) {
         let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) else {
             return;
         };
@@ -145,7 +145,7 @@ impl Peer {
         let Ok(mut chunks) = stream.read(true) else { return };
         loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => self.read += chunk.bytes.len() as u64,
+                Ok(Some(chunk)) => self.read_bytes += chunk.bytes.len() as u64,
                 Ok(None) => {
                     self.is_done = true;
                     break;
@@ -153,59 +153,62 @@ impl Peer {
                 Err(_) => break,
             }
         }
-        // Whether this made something to send, whoever asks for packets is told.
+        // Packets that result, such as window updates, are sent with the next poll.
         let _ = chunks.finalize();
     }
 }
 
-impl End for Peer {
+impl StackEndpoint for Peer {
     fn on_datagram(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
         let ecn = match ecn {
-            Ecn::Incapable => None,
-            Ecn::Capable => Some(EcnCodepoint::Ect0),
-            Ecn::Marked => Some(EcnCodepoint::Ce),
+            Ecn::NotEct => None,
+            Ecn::Ect => Some(EcnCodepoint::Ect0),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
         };
         let side = self.connection.as_ref().map(|(_, connection)| connection.side());
         let remote = if side.is_some_and(Side::is_client) { SERVER } else { CLIENT };
-        let (instant, data) = (self.clock.at(now), BytesMut::from(datagram));
-        let mut answer = Vec::new();
-        match self.endpoint.handle(instant, remote, None, ecn, data, &mut answer) {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => self.settle(now, Some(event)),
+        let (instant, data) = (self.clock.instant(now), BytesMut::from(datagram));
+        let mut response = Vec::new();
+        match self.endpoint.handle(instant, remote, None, ecn, data, &mut response) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => self.process_events(now, Some(event)),
             Some(DatagramEvent::NewConnection(incoming)) => {
-                self.connection = self.endpoint.accept(incoming, instant, &mut answer, None).ok();
-                self.settle(now, None);
+                self.connection = self.endpoint.accept(incoming, instant, &mut response, None).ok();
+                self.process_events(now, None);
             }
-            // Of a connection that is over, or not yet there: its other end knows that, or sends again.
+            // For a closed or unknown connection; the peer has closed it, too, or retransmits.
             Some(DatagramEvent::Response(_)) | None => {}
         }
     }
 
-    fn on_time(&mut self, now: Time) {
+    fn on_timer(&mut self, now: Time) {
         if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(self.clock.at(now));
-            self.settle(now, None);
+            connection.handle_timeout(self.clock.instant(now));
+            self.process_events(now, None);
         }
     }
 
-    fn next(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+    fn next_datagram(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<OutgoingDatagram> {
         let (_, connection) = self.connection.as_mut()?;
-        if let Some(transmit) = connection.poll_transmit(self.clock.at(now), 1, datagram) {
+        if let Some(transmit) = connection.poll_transmit(self.clock.instant(now), 1, datagram) {
             let bytes = units::Bytes(transmit.size as u64 + HEADERS.0);
-            return Some(Outgoing { bytes, ecn_capable: self.ecn && transmit.ecn.is_some() });
+            return Some(OutgoingDatagram {
+                bytes,
+                ecn_capable: self.ecn && transmit.ecn.is_some(),
+            });
         }
-        // A connection that is closed only answers.
-        let awaited = connection.poll_timeout().filter(|_| !connection.is_closed());
-        self.deadline = awaited.map_or(Time::NEVER, |instant| self.clock.when(instant));
+        // A closed connection needs no timers.
+        let timeout = connection.poll_timeout().filter(|_| !connection.is_closed());
+        self.timer = timeout.map_or(Time::NEVER, |instant| self.clock.time(instant));
         None
     }
 
-    fn deadline(&self) -> Time {
-        self.deadline
+    fn next_timer(&self) -> Time {
+        self.timer
     }
 
     fn stop(&mut self, _now: Time) {
         self.unwritten = 0;
-        // What is written and not yet sent would take long.
+        // Discards the data that is written and not yet sent.
         if let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) {
             self.is_finished = connection.send_stream(stream).reset(VarInt::from_u32(0)).is_ok();
         }
@@ -216,12 +219,12 @@ impl End for Peer {
     }
 
     fn delivered(&self) -> units::Bytes {
-        units::Bytes(self.read)
+        units::Bytes(self.read_bytes)
     }
 
-    fn repairs(&self) -> (u32, u32) {
+    fn retransmits_and_timeouts(&self) -> (u32, u32) {
         let Some((_, connection)) = &self.connection else { return (0, 0) };
-        // The library does not tell of time-outs.
+        // The library does not count timeouts.
         (connection.stats().path.lost_packets as u32, 0)
     }
 

@@ -208,7 +208,7 @@ impl Scenario {
         }
         let mut transports = self.all_transports();
         let is_paced =
-            transports.any(|(_, transport)| transport.mechanism(&self.packet).burst.is_some());
+            transports.any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some());
         let port = |link: usize| {
             let rate = graph.links[link].rate;
             let place = PortInfo { link: link as LinkId, rate };

@@ -22,7 +22,7 @@ use crate::queueing::disciplines;
 use crate::run::linux_defaults;
 use crate::traffic::generators;
 use crate::transport::controllers;
-use crate::transport::controllers::Priorities;
+use crate::transport::Priorities;
 use crate::transport::controllers::{python, quic};
 use crate::{record, router, topology, traffic};
 
@@ -236,7 +236,7 @@ fn check_transport(
     if transport.has_own_stack() {
         check_own_stack(scenario, name)?;
     }
-    let (full, least) = (scenario.packet.full(), transport.least_packet());
+    let (full, least) = (scenario.packet.full(), transport.min_packet_size());
     if full < least {
         let message =
             format!("must make a full packet of {least} at least for `{name}`, not {full}");
@@ -247,7 +247,7 @@ fn check_transport(
             format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
         return Err(Problem::new("routing", message));
     }
-    if let (Some(segment), Some(buffer)) = (transport.segment(), scenario.switch.shared_buffer)
+    if let (Some(segment), Some(buffer)) = (transport.segment_size(), scenario.switch.shared_buffer)
         && segment > buffer
     {
         let message = format!("must fit into switch.shared_buffer, which is {buffer}");

@@ -9,7 +9,7 @@ use super::Simulation;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packet};
-use crate::transport::{Ecn, End, Outgoing};
+use crate::transport::{Ecn, OutgoingDatagram, StackEndpoint};
 
 /// The datagrams of a flow that are in the network, from its source and from its target.
 #[derive(Default)]
@@ -31,10 +31,10 @@ struct OneWay {
 
 impl OneWay {
     /// The next packet of an end, whose way is still to be filled in, if it has something to send.
-    fn next(&mut self, end: &mut dyn End, now: Time, frame: &Frame<'_>) -> Option<Packet> {
+    fn next(&mut self, end: &mut dyn StackEndpoint, now: Time, frame: &Frame<'_>) -> Option<Packet> {
         let mut datagram = self.spare.pop().unwrap_or_default();
         datagram.clear();
-        let Some(Outgoing { bytes, ecn_capable }) = end.next(now, &mut datagram) else {
+        let Some(OutgoingDatagram { bytes, ecn_capable }) = end.next_datagram(now, &mut datagram) else {
             self.spare.push(datagram);
             return None;
         };
@@ -49,14 +49,14 @@ impl OneWay {
     }
 
     /// Hands over to an end what a packet has brought.
-    fn deliver(&mut self, packet: &Packet, end: &mut dyn End, now: Time) {
+    fn deliver(&mut self, packet: &Packet, end: &mut dyn StackEndpoint, now: Time) {
         let Some(datagram) = self.out.remove(&packet.sequence) else {
             unreachable!("a packet arrives once")
         };
         let ecn = match packet.flags {
-            flags if flags.has(Flags::MARKED) => Ecn::Marked,
-            flags if flags.has(Flags::ECN_CAPABLE) => Ecn::Capable,
-            _ => Ecn::Incapable,
+            flags if flags.has(Flags::MARKED) => Ecn::Ce,
+            flags if flags.has(Flags::ECN_CAPABLE) => Ecn::Ect,
+            _ => Ecn::NotEct,
         };
         end.on_datagram(now, &datagram, ecn);
         self.spare.push(datagram);
@@ -72,7 +72,7 @@ struct Frame<'a> {
 
 impl Simulation<'_> {
     /// Gives the receiver in a place an end of a stack from elsewhere.
-    pub(super) fn give(&mut self, place: usize, target: Option<Box<dyn End>>) {
+    pub(super) fn give(&mut self, place: usize, target: Option<Box<dyn StackEndpoint>>) {
         if let (Some(receiving), Some(shared)) =
             (&mut self.flows.receivers[place], &mut self.flows.shared[place])
         {
@@ -132,7 +132,7 @@ impl Simulation<'_> {
             sending.stops = Time::NEVER;
             end.stop(now);
         }
-        end.on_time(now);
+        end.on_timer(now);
         self.send_datagrams(place);
     }
 
@@ -141,7 +141,7 @@ impl Simulation<'_> {
         let now = self.scheduler.now();
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         let Some(end) = &mut receiving.stack else { return };
-        end.on_time(now);
+        end.on_timer(now);
         self.return_datagrams(place);
         self.release_if_closed(place, Time::ZERO);
     }
@@ -165,7 +165,7 @@ impl Simulation<'_> {
         if end.is_done() {
             self.close_sender(place);
         } else {
-            let deadline = end.deadline().min(sending.stops);
+            let deadline = end.next_timer().min(sending.stops);
             sending.wake_by(deadline, scheduler);
         }
     }
@@ -186,7 +186,7 @@ impl Simulation<'_> {
             receiving.tally.sent += 1;
             network.send(Packet { next_hop: receiving.back.start(), ..packet }, scheduler);
         }
-        let deadline = end.deadline();
+        let deadline = end.next_timer();
         receiving.respond_by(deadline, scheduler);
     }
 }

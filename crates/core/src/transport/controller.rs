@@ -1,61 +1,61 @@
-//! What a congestion controller is, and what it is told and answers.
+//! Interface of congestion controllers: the trait, its events and its results.
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
 use crate::model::host_clock::Stamps;
 use crate::model::packet::{Format, Header, Kind};
 
-/// What a flow may know of its way when it starts.
+/// Properties of a flow and its path that are known when the flow starts.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// The flow's number in the workload.
     pub flow: u64,
-    /// Line rate of its host's link.
+    /// Line rate of the sending host's NIC.
     pub line_rate: Rate,
-    /// A full packet there and its ACK back, over an empty network.
+    /// RTT of a full packet and its ACK in an empty network.
     pub base_rtt: Duration,
-    /// Links on the way there.
+    /// Links on the forward path.
     pub hops: u32,
-    /// Sizes of packets.
+    /// Packet sizes.
     pub format: Format,
-    /// Other flows in progress at the sending host.
-    pub others: u32,
-    /// A starting rate that the workload asks for.
+    /// Other live flows at the sending host.
+    pub other_flows: u32,
+    /// Initial rate that the workload specifies.
     pub initial_rate: Option<Rate>,
-    /// Payload to transfer; none for a flow without end.
+    /// Payload to transfer; `None` for an unbounded flow.
     pub size: Option<Bytes>,
     /// When the flow starts.
     pub start: Time,
-    /// When it should be over; [`Time::NEVER`] if it has no deadline.
+    /// Deadline of the flow; [`Time::NEVER`] without one.
     pub deadline: Time,
-    /// When its packets get the time stamps that round-trip times count from.
+    /// Point at which packets get the timestamps for RTT samples.
     pub stamps: Stamps,
-    /// A seed of its own, for controllers that draw random numbers.
+    /// Seed for random numbers of the controller.
     pub seed: u64,
-    /// What the last flow that ended between the same hosts has left, if it left something.
-    pub memo: Option<CachedPathState>,
+    /// State cached by the last finished flow between the same hosts.
+    pub cached_state: Option<CachedPathState>,
 }
 
-/// What a flow leaves for the next one between the same hosts (RFC 9040 calls this temporal sharing). It
-/// lives as long as a run, and flows of one run only see it.
+/// State that a finished flow caches for the next flow between the same hosts (temporal sharing, RFC 9040).
+/// The cache belongs to one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CachedPathState {
-    /// A rate that the flow has had, in bits a second.
+    /// Rate of the flow, in bits per second.
     pub rate: f64,
-    /// Which share of it the next flow may count on.
+    /// Share of the rate that the next flow may use.
     pub share: f64,
-    /// The least one-way delay that was seen, in seconds by the hosts' clocks; infinite if none was.
-    pub least_delay: f64,
+    /// Minimum measured one-way delay, in seconds by the hosts' clocks; infinite without a measurement.
+    pub min_one_way_delay: f64,
 }
 
 impl CachedPathState {
-    /// A rate that the next flow may count on, and nothing else.
-    pub fn of_rate(rate: f64) -> Self {
-        Self { rate, share: 1.0, least_delay: f64::INFINITY }
+    /// Returns the state with a rate that the next flow may use in full, and no delay.
+    pub fn from_rate(rate: f64) -> Self {
+        Self { rate, share: 1.0, min_one_way_delay: f64::INFINITY }
     }
 }
 
 impl Path {
-    /// The way of a flow without end over one link, that nothing else is known of.
+    /// Returns the path of an unbounded flow over one link, with defaults for the other properties.
     pub fn new(line_rate: Rate, base_rtt: Duration, format: Format) -> Self {
         Self {
             flow: 0,
@@ -63,196 +63,197 @@ impl Path {
             base_rtt,
             hops: 1,
             format,
-            others: 0,
+            other_flows: 0,
             initial_rate: None,
             size: None,
             start: Time::ZERO,
             deadline: Time::NEVER,
             stamps: Stamps::Handed,
             seed: 0,
-            memo: None,
+            cached_state: None,
         }
     }
 }
 
-/// What an algorithm is: told of events, it answers how much may be sent.
+/// Congestion control algorithm of one flow: receives events, and returns how much may be sent.
 ///
-/// Arguments are structs, so an algorithm that needs one more fact adds a field and no signature
-/// changes.
+/// Events are structs, so that new information for an algorithm is a new field and changes no
+/// signature.
 pub trait Controller: Send {
-    /// The handshake is complete; without a handshake there is no such call.
+    /// Handles the end of the handshake; not called without a handshake.
     fn on_open(&mut self, _opened: &Opened) {}
 
-    /// Data has been acknowledged.
+    /// Handles an acknowledgement.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Data has been lost. Called once a window for losses and marks that ACKs reveal, and for every
-    /// time-out.
+    /// Handles a congestion event: called once per window of data for losses and marks that ACKs
+    /// reveal, and for every timeout.
     fn on_loss(&mut self, _loss: &Loss) {}
 
-    /// What the next loss costs may have to be given back; told only if that may be
-    /// ([`Reliability::undo`](super::Reliability::undo)).
+    /// Saves the state before a loss that may turn out to be spurious; called only with
+    /// [`Reliability::undo`](super::Reliability::undo).
     fn save_state(&mut self, _now: Time) {}
 
-    /// Nothing was lost: gives back what it has cost since it was to be remembered.
+    /// Restores the saved state: the losses since then were spurious.
     fn on_spurious_loss(&mut self, _now: Time) {}
 
-    /// A congestion notification packet has come.
+    /// Handles a congestion notification packet (CNP).
     fn on_notification(&mut self, _now: Time) {}
 
-    /// A data packet has been sent.
+    /// Handles the transmission of a data packet.
     fn on_sent(&mut self, _now: Time, _bytes: Bytes) {}
 
-    /// The time that [`next_timer`](Self::next_timer) gave has come.
+    /// Handles the timer that [`next_timer`](Self::next_timer) returned.
     fn on_timer(&mut self, _now: Time) {}
 
-    /// When to call [`on_timer`](Self::on_timer).
+    /// Returns when to call [`on_timer`](Self::on_timer).
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
 
-    /// How much may be sent.
+    /// Returns how much may be sent.
     fn allowance(&self) -> Allowance;
 
-    /// What a packet that leaves now says to routers and queues; asked only if
-    /// [`Mechanism::has_header`](super::Mechanism::has_header).
-    fn header(&self, _leaving: &OutgoingPacket) -> Header {
+    /// Returns the header for routers and queues of a packet to send; called only with
+    /// [`Mechanism::signalling`](super::Mechanism::signalling).
+    fn header(&self, _packet: &OutgoingPacket) -> Header {
         Header::NONE
     }
 
-    /// What to send now beside the data that the rate lets go, if anything is due; asked only if
+    /// Returns the next packet of a probe train, if one is due now; called only with
     /// [`Mechanism::sends_trains`](super::Mechanism::sends_trains).
-    fn beside(&mut self, _now: Time) -> Option<TrainPacket> {
+    fn next_train_packet(&mut self, _now: Time) -> Option<TrainPacket> {
         None
     }
 
-    /// What the flow, which is over, leaves for the next one between the same hosts.
-    fn memo(&self) -> Option<CachedPathState> {
+    /// Returns the state of the finished flow to cache for the next flow between the same hosts.
+    fn cached_state(&self) -> Option<CachedPathState> {
         None
     }
 
-    /// Named numbers for traces over time, such as a window in bytes; always the same names in the
-    /// same order.
+    /// Returns named values for traces over time, such as a window in bytes, always the same names in
+    /// the same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }
 
-/// A packet of a train, which leaves when the controller says and not when the rate allows it.
+/// Packet of a probe train. The controller schedules it; pacing does not apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainPacket {
-    /// The next segment in line, if there is one.
+    /// The next data segment, if there is one.
     Segment,
-    /// A packet without payload of this size on the wire, which the receiver answers.
+    /// A packet of this size on the link without payload, which the receiver acknowledges.
     Padding(Bytes),
 }
 
-/// A packet that is about to leave, as controllers see it.
+/// Packet that is about to be sent, as reported to controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingPacket {
-    /// The present.
+    /// Current time.
     pub now: Time,
-    /// What it is for.
+    /// Kind of packet.
     pub kind: Kind,
-    /// Payload that the receiver is not known to have; without end, if the flow is.
+    /// Payload of the flow that is not known to be delivered; `u64::MAX` for an unbounded flow.
     pub remaining: Bytes,
-    /// Payload before that of this packet; 0 if it has none.
+    /// Offset of this packet's payload in the flow; 0 without payload.
     pub offset: Bytes,
 }
 
-/// How much may be sent: what is in flight stays within the window, and leaves no faster than the
-/// rate.
+/// Permission to send: a window for the data in flight, and a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Payload that may be in flight; one packet always may.
+    /// Payload that may be in flight; one packet is always permitted.
     pub window: Bytes,
-    /// Rate on the wire, of which 0 pauses; none for as fast as ACKs come.
+    /// Rate on the link, where 0 pauses the flow; `None` for ACK clocking.
     pub rate: Option<Rate>,
-    /// How often to ask routers while data waits for the rate; none for never.
+    /// Interval of probes to routers while data waits for the rate; `None` for no probes.
     pub probe: Option<Duration>,
-    /// Whether the flow is given up: nothing more is sent.
+    /// True if the flow is terminated early: the sender sends no more data.
     pub gives_up: bool,
 }
 
 impl Allowance {
-    /// A window without pacing.
+    /// Returns a window without pacing.
     pub fn window(bytes: f64) -> Self {
         Self { window: Bytes(bytes as u64), rate: None, probe: None, gives_up: false }
     }
 
-    /// A rate without a window.
+    /// Returns a rate without a window.
     pub fn rate(bps: f64) -> Self {
         let rate = Some(Rate::from_bps(bps));
         Self { window: Bytes(u64::MAX), rate, probe: None, gives_up: false }
     }
 }
 
-/// The end of a handshake, as controllers see it.
+/// End of the handshake, as reported to controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    /// When it came.
+    /// Arrival time of the SYN-ACK.
     pub now: Time,
-    /// How long the last attempt took, as the host measured it.
+    /// RTT of the last attempt, as the host measured it.
     pub rtt: Duration,
-    /// What routers wrote into the SYN.
+    /// Feedback that routers wrote into the SYN.
     pub feedback: f32,
-    /// Whether it took more than one attempt.
+    /// True if SYNs were lost, apart from the number that the configuration forgives.
     pub syn_was_lost: bool,
 }
 
-/// An acknowledgement, as controllers see it.
+/// Acknowledgement, as reported to controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it came.
+    /// Arrival time.
     pub now: Time,
-    /// Payload that is now known to be received and was not before.
+    /// Payload that is newly known to be delivered.
     pub bytes: Bytes,
-    /// By how many segments the cumulative acknowledgement moved.
+    /// Segments by which the cumulative acknowledgement advanced.
     pub advanced: u32,
-    /// Segments that are now known to be received and were not before, in order or not.
+    /// Segments that are newly known to be delivered, in order or not.
     pub delivered: u32,
-    /// The round-trip time that the host measured ([`crate::model::host_clock`]).
+    /// RTT that the host measured ([`crate::model::host_clock`]).
     pub rtt: Duration,
-    /// Whether it tells of a mark.
+    /// True if the ACK reports an ECN mark.
     pub marked: bool,
-    /// What routers wrote into that packet; or how long it took to the receiver, in seconds by the hosts'
-    /// clocks, if [`Mechanism::echoes_one_way_delay`](super::Mechanism::echoes_one_way_delay).
+    /// Feedback that routers wrote into the acknowledged packet; or the one-way delay of that packet,
+    /// in seconds by the hosts' clocks, with
+    /// [`AckPolicy::echoes_one_way_delay`](super::AckPolicy::echoes_one_way_delay).
     pub feedback: f32,
-    /// When that packet was sent.
+    /// When the acknowledged packet was sent.
     pub sent_at: Time,
-    /// Whether that packet had no payload.
-    pub is_of_probe: bool,
-    /// All segments before this one have been received.
+    /// True if the acknowledged packet had no payload.
+    pub is_probe_ack: bool,
+    /// First segment that is not acknowledged (SND.UNA).
     pub cumulative: u32,
-    /// The next segment never sent before.
+    /// First segment that was never sent (SND.NXT).
     pub next: u32,
-    /// Whether a gap is being repaired, or the window shrinks in proportion for a mark.
+    /// True during fast recovery, or while PRR reduces the window for a mark.
     pub is_recovering: bool,
-    /// Segments that it shows to be lost.
+    /// Segments newly detected as lost.
     pub lost: u32,
-    /// Payload that is still in flight, as far as the sender knows (RFC 6675's pipe).
+    /// Estimated payload in flight (`pipe` in RFC 6675).
     pub in_flight: Bytes,
 }
 
-/// A loss, or a mark that means the same, as controllers see it.
+/// Congestion event: a loss, or a mark that is handled as a loss, as reported to controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When it was noticed.
+    /// Time of detection.
     pub now: Time,
-    /// Payload sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
+    /// Payload sent and not yet acknowledged, lost or not (`FlightSize` in RFC 5681).
     pub flight: Bytes,
-    /// Payload that a time-out newly takes for lost; zero for other signs, whose ACKs tell of it.
+    /// Payload that a timeout newly declares lost; zero for other signals, whose losses [`Ack::lost`]
+    /// reports.
     pub lost: Bytes,
-    /// How it was noticed.
-    pub sign: CongestionSignal,
+    /// Signal that revealed the congestion.
+    pub signal: CongestionSignal,
 }
 
-/// How a loss was noticed.
+/// Signal of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionSignal {
-    /// Later data was acknowledged, or the receiver reported a gap.
-    Gap,
-    /// Nothing was acknowledged for too long.
+    /// Loss detected from ACKs, SACKs or NACKs.
+    DetectedLoss,
+    /// Retransmission timeout.
     Timeout,
-    /// A router marked; nothing is lost. Only told where marks are answered as losses are
-    /// ([`Feedback::is_answered_as_loss`](super::Feedback::is_answered_as_loss)).
-    Mark,
+    /// ECN mark without a loss, if marks are handled as losses
+    /// ([`MarkFeedback::is_handled_as_loss`](super::MarkFeedback::is_handled_as_loss)).
+    EcnMark,
 }

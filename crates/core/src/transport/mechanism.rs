@@ -1,75 +1,127 @@
-//! What a transport asks of the sender and the receiver that all of them share.
+//! Options of a transport for the shared sender and receiver.
 
 use super::endpoint::sender;
 use crate::base::schema::{Problem, defaults, positive, positive_if_given};
 use crate::base::units::{Duration, Rate, Time};
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packed, Packet};
 
-/// How a transport's sender and receiver work: mechanism, not policy.
+/// Options of a transport's sender and receiver: mechanism, not policy.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Mechanism {
-    /// How data is made reliable.
+    /// Loss recovery and timers.
     pub reliability: Reliability,
-    /// Whether routers may mark its data.
+    /// True if routers may mark data packets.
     pub ecn_capable: bool,
-    /// How many packets the sender hands to its host at once, if it sends at a rate; none if a window
-    /// alone rules.
-    pub burst: Option<u32>,
-    /// The rate on the wire at which the packets of a burst follow one another; none for at once.
-    pub spacing: Option<Rate>,
-    /// How many packets leave as fast as the window lets them before the pace begins to count.
-    pub unpaced: u32,
-    /// What starts the time-out again, beside what is acknowledged in order.
-    pub timer: Timer,
-    /// Whether the window shrinks in proportion to what comes while a gap is repaired, or after a mark
-    /// (`prr`).
-    pub shrinks_in_proportion: bool,
-    /// The receiver acknowledges every so many packets.
-    pub ack_every: u32,
-    /// What the receiver makes of marks.
-    pub feedback: Feedback,
-    /// Whether its packets say something to routers or queues.
-    pub has_header: bool,
-    /// Whether a last packet tells routers that the flow is over.
-    pub sends_fin: bool,
-    /// Whether it sends trains of packets beside its data ([`Controller::beside`]).
+    /// Pacing at the controller's rate; `None` for a window without pacing.
+    pub pacing: Option<PacingPolicy>,
+    /// Transmissions that restart the retransmission timer.
+    pub rto_restart: RtoRestart,
+    /// True if the window is reduced by PRR, after losses and marks.
+    pub uses_prr: bool,
+    /// Generation of ACKs and their feedback.
+    pub acks: AckPolicy,
+    /// In-band signalling to routers and queues.
+    pub signalling: Signalling,
+    /// True if the controller sends probe trains ([`Controller::next_train_packet`]).
+    ///
+    /// [`Controller::next_train_packet`]: super::Controller::next_train_packet
     pub sends_trains: bool,
-    /// Whether ACKs tell the one-way delay of the packet that they answer.
+}
+
+/// Pacing of a sender at its controller's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacingPolicy {
+    /// Packets that the sender passes to the NIC at once.
+    pub burst: u32,
+    /// Rate on the link at which the packets of a burst are spaced; `None` for back to back.
+    pub spacing: Option<Rate>,
+    /// Packets at the start of the flow that are not paced, only limited by the window.
+    pub unpaced: u32,
+}
+
+impl PacingPolicy {
+    /// Pacing of single packets.
+    pub const PER_PACKET: Self = Self { burst: 1, spacing: None, unpaced: 0 };
+
+    /// Returns pacing of bursts of packets that are sent back to back.
+    pub fn bursts(packets: u32) -> Self {
+        Self { burst: packets, ..Self::PER_PACKET }
+    }
+}
+
+/// Generation of ACKs by the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckPolicy {
+    /// Data packets per ACK.
+    pub every: u32,
+    /// Feedback of ECN marks.
+    pub feedback: MarkFeedback,
+    /// True if ACKs carry the one-way delay of the packet that they acknowledge.
     pub echoes_one_way_delay: bool,
 }
 
+impl Default for AckPolicy {
+    fn default() -> Self {
+        Self { every: 1, feedback: MarkFeedback::Echo, echoes_one_way_delay: false }
+    }
+}
+
+/// In-band signalling to routers and queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signalling {
+    /// No signalling.
+    None,
+    /// Packets carry a header for routers or queues ([`Controller::header`]).
+    ///
+    /// [`Controller::header`]: super::Controller::header
+    Header,
+    /// Packets carry a header, and a FIN notifies routers of the end of the flow.
+    HeaderAndFin,
+}
+
+impl Signalling {
+    /// Returns true if packets carry a header for routers or queues.
+    pub fn has_header(self) -> bool {
+        self != Self::None
+    }
+
+    /// Returns true if a FIN notifies routers of the end of the flow.
+    pub fn sends_fin(self) -> bool {
+        self == Self::HeaderAndFin
+    }
+}
+
 impl Mechanism {
-    /// Packets as a window lets them go, each of them acknowledged, none of them marked by routers.
+    /// Returns the options of a window without pacing, with one ACK per packet and without ECN.
     pub fn plain(reliability: &Reliability) -> Self {
         Self {
             reliability: reliability.clone(),
             ecn_capable: false,
-            burst: None,
-            spacing: None,
-            unpaced: 0,
-            timer: Timer::FromFirst,
-            shrinks_in_proportion: false,
-            ack_every: 1,
-            feedback: Feedback::Echo,
-            has_header: false,
-            sends_fin: false,
+            pacing: None,
+            rto_restart: RtoRestart::FirstMissing,
+            uses_prr: false,
+            acks: AckPolicy::default(),
+            signalling: Signalling::None,
             sends_trains: false,
-            echoes_one_way_delay: false,
         }
     }
 
-    /// Packets one by one at a rate, otherwise plain.
+    /// Returns the options of a rate with pacing of single packets, otherwise plain.
     pub fn paced(reliability: &Reliability) -> Self {
-        Self { burst: Some(1), timer: Timer::FromLast, ..Self::plain(reliability) }
+        Self {
+            pacing: Some(PacingPolicy::PER_PACKET),
+            rto_restart: RtoRestart::EverySegment,
+            ..Self::plain(reliability)
+        }
     }
 
-    /// Packets one by one at a rate and within a window, so that losses are found as under a window alone.
+    /// Returns the options of a rate within a window, with pacing of single packets. The
+    /// retransmission timer is that of a window.
     pub fn paced_window(reliability: &Reliability) -> Self {
-        Self { timer: Timer::FromFirst, ..Self::paced(reliability) }
+        Self { rto_restart: RtoRestart::FirstMissing, ..Self::paced(reliability) }
     }
 
-    /// A data packet of a flow, whose way is still to be filled in.
+    /// Returns a data packet of a flow, without a route.
     pub fn data(
         &self,
         format: &Format,
@@ -77,8 +129,8 @@ impl Mechanism {
         sent_at: Time,
         segment: sender::Segment,
     ) -> Packet {
-        // RFC 3168 §6.1.5: what is sent again is not ECN-capable.
-        let is_copy = segment.is_retransmit && self.feedback.is_answered_as_loss();
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable.
+        let is_excluded = segment.is_retransmit && self.acks.feedback.is_handled_as_loss();
         Packet {
             sent_at,
             flow,
@@ -88,142 +140,146 @@ impl Mechanism {
             bytes: (segment.payload + format.header.0 as u32) as u16,
             kind: Kind::Data,
             flags: Flags::NONE
-                .with_if(Flags::ECN_CAPABLE, self.ecn_capable && !is_copy)
+                .with_if(Flags::ECN_CAPABLE, self.ecn_capable && !is_excluded)
                 .with_if(Flags::WANTS_ACK, segment.wants_ack)
-                .with_if(Flags::REDUCED, segment.has_reduced),
+                .with_if(Flags::REDUCED, segment.has_cwr),
         }
     }
 }
 
-/// What starts a time-out again, beside what is acknowledged in order.
+/// Transmissions that restart the retransmission timer, in addition to ACKs that advance the cumulative
+/// acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Sending the first segment again that is missing (RFC 6298 §5).
-    FromFirst,
-    /// Sending anything: so a flow that sends at a rate, whatever is lost, repairs when all has been sent
-    /// once, or when an ACK tells, as [rcp06] has it.
-    FromLast,
+pub enum RtoRestart {
+    /// Retransmissions of the first missing segment (RFC 6298 §5).
+    FirstMissing,
+    /// All transmissions: a flow at a rate then recovers from losses only when it has sent all its
+    /// data, or when an ACK reveals them, as in [rcp06].
+    EverySegment,
 }
 
-impl Feedback {
-    /// Whether marks are answered as losses are, once a window of data (RFC 3168 §6.1.2).
-    pub fn is_answered_as_loss(self) -> bool {
-        matches!(self, Self::EchoUntilReduced | Self::Count)
-    }
-}
-
-/// What a receiver makes of marks.
+/// Feedback of ECN marks by the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
-    /// Every ACK says whether the packet it answers was marked.
+pub enum MarkFeedback {
+    /// Each ACK echoes the mark of the packet that it acknowledges.
     Echo,
-    /// RFC 3168: every ACK tells of a mark until the sender says that it has slowed down, which it does
-    /// once a window of data.
-    EchoUntilReduced,
-    /// `AccECN` (RFC 9768): every ACK carries how many packets have been marked, modulo 8. Marks are answered
-    /// as with the other.
-    Count,
-    /// DCQCN: a notification at once, but not within `interval` of the last one.
-    Notify {
-        /// Least time between notifications.
+    /// RFC 3168: all ACKs echo a mark until the sender has reduced its window (CWR), which it does
+    /// once per window of data.
+    EchoUntilCwr,
+    /// `AccECN` (RFC 9768): all ACKs carry the number of marked packets, and the sender reduces its
+    /// window once per window of data for new marks.
+    AccurateEcn,
+    /// DCQCN: a CNP at once, but not within `interval` of the last CNP.
+    Cnp {
+        /// Minimum time between CNPs.
         interval: Duration,
     },
-    /// DCQCN as its authors' simulator has it: a clock of period `interval` that starts with the
-    /// flow, and a notification at its tick if there was a mark since the last one.
-    NotifyAtTicks {
+    /// DCQCN as in its authors' simulator: a clock of period `interval` that starts with the flow, and
+    /// a CNP at a tick if there was a mark since the last tick.
+    PeriodicCnp {
         /// Period of the clock.
         interval: Duration,
     },
 }
 
+impl MarkFeedback {
+    /// Returns true if the sender handles marks as losses, once per window of data (RFC 3168 §6.1.2).
+    pub fn is_handled_as_loss(self) -> bool {
+        matches!(self, Self::EchoUntilCwr | Self::AccurateEcn)
+    }
+}
+
 crate::choices! {
-    /// How lost data is sent again.
+    /// Loss recovery.
     pub enum Recovery {
-        /// Only what is missing: the receiver keeps what comes early and reports it (SACK).
+        /// Retransmission of lost segments only: the receiver keeps out-of-order segments and reports
+        /// them (SACK, RFC 6675).
         SelectiveRepeat = "selective_repeat",
-        /// The same, but what is missing is judged by the time since it left (RACK, RFC 8985): so a repair
-        /// that is lost is sent again after a round trip.
+        /// The same with loss detection by transmission times (RACK, RFC 8985), which detects a lost
+        /// retransmission after an RTT.
         Rack = "rack",
-        /// One segment a round trip, without SACK, until all that was in flight is acknowledged (RFC
+        /// One retransmission per RTT, without SACK, until all data in flight is acknowledged (RFC
         /// 6582).
         NewReno = "new_reno",
-        /// One segment, without SACK; further losses in the same window wait for the time-out (RFC
-        /// 5681 §3.2).
+        /// One retransmission, without SACK; further losses in the same window wait for the timeout
+        /// (RFC 5681 §3.2).
         Reno = "reno",
-        /// Everything from the gap on: the receiver throws away what comes early (RoCE).
+        /// Retransmission of all data from the first missing segment on: the receiver discards
+        /// out-of-order segments (RoCE).
         GoBackN = "go_back_n",
     }
 }
 
 crate::parameters! {
-    /// How data is made reliable.
+    /// Loss recovery, retransmission timers and ACK generation.
     pub struct Reliability {
-        /// How lost data is sent again.
+        /// Loss recovery.
         pub recovery: Recovery = Recovery::SelectiveRepeat;
-        /// A gap is a loss when this many segments beyond it have been received (RFC 6675: 3); none
-        /// waits for the time-out, which spraying needs. Go-back-N has no use for it.
+        /// Segments received beyond a gap at which the gap is a loss (`DupThresh`; RFC 6675: 3); none
+        /// waits for the timeout, as packet spraying requires. Not used with go-back-N.
         pub duplicate_acks: Option<u32> = Some(3), where positive_if_given;
-        /// How much longer than two round trips a segment that is alone on its way may take until it is sent
-        /// again to probe for a loss (RFC 8985 §7.2: 200 ms, as an ACK may be delayed; others wait 2 ms
-        /// longer); none sends no such probes.
+        /// Time beyond two RTTs until a tail loss probe for a single segment in flight (RFC 8985 §7.2:
+        /// 200 ms, the worst-case delay of an ACK; with more segments in flight 2 ms); none sends no
+        /// probes.
         pub tail_probe: Option<Duration> = None, where positive_if_given;
-        /// Whether a window that shrank is given back when nothing was lost: what an ACK acknowledges in
-        /// order left before anything was sent again, by the time stamp that it echoes (RFC 3522), or all
-        /// that was sent again has come twice (RFC 3708; with `duplicate_sack`). What is restored is what
-        /// Linux restores (own choice: not).
+        /// If true, the window is restored after a spurious loss: an ACK that advances the cumulative
+        /// acknowledgement echoes a timestamp from before the first retransmission (Eifel, RFC 3522), or
+        /// all retransmissions were duplicates (RFC 3708; with `duplicate_sack`). The response is that of
+        /// Linux (own choice: false).
         pub undo: bool = false;
-        /// Whether receivers report what comes again (D-SACK, RFC 2883; Linux: they do; own choice: not).
+        /// If true, receivers report duplicate segments (D-SACK, RFC 2883; Linux: true; own choice:
+        /// false).
         pub duplicate_sack: bool = false;
-        /// Whether the first ACK after a time-out lets new data go before more is sent again, and the
-        /// time-out is undone if something comes then that was not sent again (F-RTO, RFC 5682 §3; Linux: it
-        /// does; own choice: not). Needs `undo`.
+        /// If true, the first ACK after a timeout permits new data before further retransmissions, and
+        /// the timeout is undone if a segment is then acknowledged that was not retransmitted (F-RTO, RFC
+        /// 5682 §3; Linux: true; own choice: false). Needs `undo`.
         pub frto: bool = false;
-        /// Whether a window shrinks in proportion to what comes while a gap is repaired (RFC 6937), or for a
-        /// round trip after a mark (Linux), and not at once. Transports with a pace of their own have no use
-        /// for it.
+        /// If true, the window shrinks in proportion to the delivered data during recovery (PRR, RFC
+        /// 6937), or for an RTT after a mark (Linux), instead of at once. Not used by transports that
+        /// pace.
         pub proportional_reduction: bool = false;
-        /// Time-out before the first sample of the round-trip time.
+        /// RTO before the first RTT sample.
         pub initial_rto: Duration = Duration::from_millis(10), where positive;
-        /// Least time-out.
+        /// Minimum RTO.
         pub min_rto: Duration = Duration::from_millis(10), where positive;
-        /// Most that repeated time-outs back off to.
+        /// Maximum RTO after exponential backoff.
         pub max_rto: Duration = Duration::from_millis(1_000), where positive;
-        /// Least time between two reports of the same gap, with go-back-N ([ecndelay16], authors'
+        /// Minimum time between two NACKs for the same gap, with go-back-N ([ecndelay16], authors'
         /// code).
         pub nack_interval: Duration = Duration::from_micros(500);
-        /// Whether a SYN and its answer come before the data; the completion time then includes
-        /// them.
+        /// If true, a SYN and a SYN-ACK precede the data; the flow completion time then includes the
+        /// handshake.
         pub handshake: bool = false;
-        /// How many SYNs may be lost before the initial window is one packet (RFC 5681 §3.1: 0; Linux: 1).
+        /// Number of lost SYNs above which the initial window is one packet (RFC 5681 §3.1: 0; Linux: 1).
         pub forgiven_syns: u32 = 0;
-        /// How many SYNs are sent again before their time-out begins to double (RFC 6298: 0; Linux: 4).
+        /// Number of SYN retransmissions before the RTO begins to double (RFC 6298: 0; Linux: 4).
         pub linear_syns: u32 = 0;
-        /// Whether ACKs echo time stamps, so that each gives a sample of the round-trip time (RFC
-        /// 7323); otherwise one segment at a time is timed, and none that was sent again (Karn).
+        /// If true, ACKs echo timestamps and each gives an RTT sample (RFC 7323); otherwise one segment
+        /// at a time is timed, and retransmissions give no sample (Karn's algorithm).
         pub timestamps: bool = true;
-        /// Whether ACKs count marked packets (`AccECN`, RFC 9768), instead of telling of a mark until it is
-        /// answered (RFC 3168); for transports whose `ecn` is on and means that.
+        /// If true, ACKs carry the number of marked packets (`AccECN`, RFC 9768) instead of an echo until
+        /// CWR (RFC 3168); for transports with `ecn` that handle marks as losses.
         pub accurate_ecn: bool = false;
-        /// Tick of the clock that times segments; zero for an exact one (RFC 6298: G).
+        /// Granularity of the clock for RTT samples; zero for an exact clock (RFC 6298: G).
         pub clock_granularity: Duration = Duration::ZERO;
-        /// How long the acknowledgement of a segment that comes in order may wait for the next one
-        /// (RFC 5681 §4.2: at most 500 ms); none acknowledges every segment at once.
+        /// Maximum delay of the ACK of a segment in order, which waits for the next segment (RFC 5681
+        /// §4.2: at most 500 ms); none acknowledges every segment at once.
         pub delayed_ack: Option<Duration> = None, where positive_if_given;
-        /// How many segments are acknowledged at once before ACKs are delayed (RFC 5681: 0; Linux: 16 at
-        /// least, and more while the receiver's window grows).
+        /// Number of segments at the start that are acknowledged at once before ACKs are delayed (RFC
+        /// 5681: 0; Linux: at least 16, and more while the receive window grows).
         pub quick_acks: u32 = 0;
-        /// How long a SACK may wait for more to tell of, after three have told of the same gap and where no
-        /// ACK is quick any more; but no longer than a twentieth of a round trip, which is taken for twice
-        /// the time that the segment was on its way (Linux: 1 ms); none reports every segment at once.
+        /// Maximum delay of a SACK for compression, after three SACKs of the same gap and after the quick
+        /// ACKs; limited to a twentieth of the RTT, which is estimated as twice the one-way delay of the
+        /// segment (Linux: 1 ms); none sends a SACK for every segment.
         pub sack_compression: Option<Duration> = None, where positive_if_given;
-        /// A time-out that never changes; none follows RFC 6298, by the parameters above.
+        /// Constant RTO; none computes the RTO by RFC 6298 with the parameters above.
         pub fixed_rto: Option<Duration> = None, where positive_if_given;
-        /// The least time by which a time-out exceeds the round-trip time (RFC 9002 §6.1.2: 1 ms).
+        /// Minimum difference of the RTO and the smoothed RTT (RFC 9002 §6.1.2: 1 ms).
         pub timer_granularity: Duration = Duration::from_millis(1);
-        /// Period of the clock with whose ticks a sender's time-outs and probes for losses come, and later
-        /// the longer they are (Linux: 1, 4 or 10 ms, by how it was built); zero for an exact one.
+        /// Period of the clock that drives the RTO and probe timers, whose granularity grows with their
+        /// length (Linux: 1, 4 or 10 ms, a build option); zero for an exact clock.
         pub timer_tick: Duration = Duration::ZERO;
-        /// How many segments the receiver takes beyond the first that it lacks; none for any number.
+        /// Receive window in segments from the first missing segment on; none for an unlimited window.
         pub receive_window: Option<u32> = None, where positive_if_given;
     }
     check |reliability: &Reliability| {
@@ -245,13 +301,13 @@ crate::parameters! {
 }
 
 impl Reliability {
-    /// The defaults: selective repeat with a least time-out of 10 ms ([dctcp10]).
+    /// Returns the defaults: selective repeat with a minimum RTO of 10 ms ([dctcp10]).
     pub fn selective_repeat() -> Self {
         defaults()
     }
 
-    /// As hosts on the Internet have it: a handshake, and a least time-out of 200 ms as Linux has (RFC
-    /// 6298 §2.4 asks for a second).
+    /// Returns the parameters of hosts on the Internet: a handshake, and Linux's minimum RTO of 200 ms
+    /// (RFC 6298 §2.4: a second).
     pub fn internet() -> Self {
         Self {
             initial_rto: Duration::from_millis(1_000),
@@ -262,26 +318,26 @@ impl Reliability {
         }
     }
 
-    /// Selective repeat with a time-out that even a full buffer of 9 MB at 10 Gb/s does not
-    /// provoke.
-    pub fn patient() -> Self {
+    /// Returns selective repeat with an RTO that exceeds the queueing delay of a full buffer of 9 MB at
+    /// 10 Gb/s.
+    pub fn with_long_rto() -> Self {
         let rto = Duration::from_millis(20);
         Self { initial_rto: rto, min_rto: rto, ..Self::selective_repeat() }
     }
 
-    /// Refuses what leaves packets without an answer of their own, which is wanted for a reason.
-    pub fn must_answer_each(&self, why: &str) -> Result<(), Problem> {
+    /// Rejects parameters that leave packets without an ACK of their own, which `reason` requires.
+    pub fn require_ack_per_packet(&self, reason: &str) -> Result<(), Problem> {
         let field = match (self.delayed_ack, self.sack_compression) {
             (None, None) => return Ok(()),
             (Some(_), _) => "delayed_ack",
             (None, Some(_)) => "sack_compression",
         };
-        Err(Problem::new(field, format!("must be none: {why}")).within("reliability"))
+        Err(Problem::new(field, format!("must be none: {reason}")).within("reliability"))
     }
 
-    /// As RDMA network cards have it: go-back-N.
+    /// Returns the parameters of RDMA NICs: go-back-N.
     pub fn go_back_n() -> Self {
-        Self { recovery: Recovery::GoBackN, ..Self::patient() }
+        Self { recovery: Recovery::GoBackN, ..Self::with_long_rto() }
     }
 }
 
@@ -292,7 +348,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_needs_another_recovery_or_parameter_says_so() {
+    fn parameters_that_need_another_parameter_are_rejected_without_it() {
         for (recovery, field, needs) in [
             ("new_reno", "duplicate_sack", "needs recovery = \"selective_repeat\" or \"rack\""),
             ("selective_repeat", "undo", "needs recovery = \"rack\""),

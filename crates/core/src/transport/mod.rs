@@ -1,5 +1,13 @@
-//! The two ends of a flow: a sender and a receiver that all transports share, the controllers that say
-//! how much may be sent, and what these are made of.
+//! Transports: the two ends of a flow and its congestion control.
+//!
+//! A transport is a congestion controller with options for a sender and a receiver that all transports
+//! share. For each flow, [`Transport::controller`] creates a [`Controller`], which receives events
+//! ([`Ack`], [`Loss`], timers) and returns an [`Allowance`]: a window, a rate, or both. The sender and
+//! the receiver (`endpoint`) apply the allowance. They implement the handshake, pacing, retransmission
+//! and acknowledgements, with the options of [`Transport::mechanism`]. Loss detection and recovery are
+//! in `recovery`, building blocks of several controllers in `blocks`, and the transports in
+//! `controllers`, one file each. A transport may instead provide an [`ExternalStack`], which replaces
+//! controller, sender and receiver.
 
 pub mod blocks;
 pub mod controller;
@@ -14,5 +22,95 @@ pub use self::controller::{
     Ack, Allowance, CachedPathState, CongestionSignal, Controller, Loss, Opened, OutgoingPacket,
     Path, TrainPacket,
 };
-pub use self::endpoint::external_stack::{Ecn, End, ExternalStack, Outgoing, Unasked};
-pub use self::mechanism::{Feedback, Mechanism, Recovery, Reliability, Timer};
+pub use self::endpoint::external_stack::{
+    Ecn, ExternalStack, NullController, OutgoingDatagram, StackEndpoint,
+};
+pub use self::mechanism::{
+    AckPolicy, MarkFeedback, Mechanism, PacingPolicy, Recovery, Reliability, RtoRestart, Signalling,
+};
+
+use crate::base::units::{Bytes, Rate};
+use crate::model::packet::Format;
+use crate::queueing::disciplines;
+use crate::router;
+
+/// Kind of transport.
+pub trait Transport {
+    /// Creates the controller of a flow that starts on `path`.
+    fn controller(&self, path: &Path) -> Box<dyn Controller>;
+
+    /// Returns the options of the sender and the receiver.
+    fn mechanism(&self, format: &Format) -> Mechanism;
+
+    /// Returns the queue at switches that the transport was designed for; a scenario may choose
+    /// another.
+    fn queue(&self) -> disciplines::Config {
+        unlimited()
+    }
+
+    /// Returns the router function that the transport requires at every port, if any.
+    fn router(&self) -> Option<router::Config> {
+        None
+    }
+
+    /// Returns the priorities of the transport's packets.
+    fn priorities(&self) -> Priorities {
+        Priorities::Classes(1)
+    }
+
+    /// Returns a warning about valid but questionable parameters on a network whose slowest link has
+    /// rate `slowest`.
+    fn warning(&self, _slowest: Rate, _format: &Format) -> Option<String> {
+        None
+    }
+
+    /// Returns true if the transport requires flows with deadlines.
+    fn needs_deadlines(&self) -> bool {
+        false
+    }
+
+    /// Returns true if all packets of a flow must take one path, and their ACKs the reverse path.
+    fn needs_one_path(&self) -> bool {
+        false
+    }
+
+    /// Returns the size of the segments that the transport sends and measures as one; `None` if it
+    /// works with packets.
+    fn segment_size(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// Returns the minimum size of a full packet on the link.
+    fn min_packet_size(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
+    /// Returns true if an external stack replaces the sender and the receiver.
+    fn has_own_stack(&self) -> bool {
+        false
+    }
+
+    /// Returns the external stack, if it is available.
+    fn stack(&self) -> Option<&dyn ExternalStack> {
+        None
+    }
+
+    /// Returns the queue at the hosts' NICs; a scenario may choose another.
+    fn host_queue(&self) -> disciplines::Config {
+        unlimited()
+    }
+}
+
+/// Returns an unlimited FIFO queue.
+fn unlimited() -> disciplines::Config {
+    disciplines::Config::drop_tail(disciplines::drop_tail::Config { capacity: None })
+}
+
+/// Priorities of a transport's packets; 0 is the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priorities {
+    /// Number of priority classes, counted from 0.
+    Classes(u32),
+    /// Any number.
+    Numbers,
+}

@@ -1,5 +1,5 @@
-//! What every member of a family promises, whatever it is asked: no list of parts to keep but here and
-//! there a word on how to build one.
+//! Properties of every component of a family, under random inputs. The tests iterate over the lists
+//! of components; only a few components need explicit parameters here.
 
 use std::collections::VecDeque;
 
@@ -24,30 +24,30 @@ const FORMAT: Format =
 
 // Controllers.
 
-/// Something that a controller is told, after some microseconds.
+/// An event of a controller; a delay in microseconds precedes each.
 #[derive(Clone, Debug)]
-enum Told {
-    /// So many packets have been sent.
+enum ControllerEvent {
+    /// Packets are sent.
     Sent(u8),
-    /// So many of those in flight are acknowledged, after so many microseconds.
+    /// Packets in flight are acknowledged, with this RTT.
     Ack { packets: u8, rtt_us: u32, marked: bool, feedback: f32, is_recovering: bool },
-    /// A loss.
+    /// Loss of a packet.
     Loss(CongestionSignal),
     /// A congestion notification.
     Notification,
-    /// Nothing.
+    /// No event.
     Nothing,
 }
 
-fn told() -> impl Strategy<Value = (u32, Told)> {
-    let sign = prop_oneof![
-        Just(CongestionSignal::Gap),
+fn controller_event() -> impl Strategy<Value = (u32, ControllerEvent)> {
+    let signal = prop_oneof![
+        Just(CongestionSignal::DetectedLoss),
         Just(CongestionSignal::Timeout),
-        Just(CongestionSignal::Mark)
+        Just(CongestionSignal::EcnMark)
     ];
     let feedback = prop_oneof![Just(0.0), -1e9_f32..1e9];
     let ack = (0_u8..40, 1_u32..20_000, any::<bool>(), feedback, any::<bool>()).prop_map(
-        |(packets, rtt_us, marked, feedback, is_recovering)| Told::Ack {
+        |(packets, rtt_us, marked, feedback, is_recovering)| ControllerEvent::Ack {
             packets,
             rtt_us,
             marked,
@@ -55,14 +55,14 @@ fn told() -> impl Strategy<Value = (u32, Told)> {
             is_recovering,
         },
     );
-    let told = prop_oneof![
-        4 => (1_u8..30).prop_map(Told::Sent),
+    let controller_event = prop_oneof![
+        4 => (1_u8..30).prop_map(ControllerEvent::Sent),
         4 => ack,
-        1 => sign.prop_map(Told::Loss),
-        1 => Just(Told::Notification),
-        1 => Just(Told::Nothing),
+        1 => signal.prop_map(ControllerEvent::Loss),
+        1 => Just(ControllerEvent::Notification),
+        1 => Just(ControllerEvent::Nothing),
     ];
-    (prop_oneof![0_u32..100, 0_u32..5_000], told)
+    (prop_oneof![0_u32..100, 0_u32..5_000], controller_event)
 }
 
 fn path() -> impl Strategy<Value = Path> {
@@ -70,8 +70,8 @@ fn path() -> impl Strategy<Value = Path> {
     let size = prop::option::of((1_u64..10_000_000).prop_map(Bytes));
     let deadline = prop_oneof![Just(Time::NEVER), (0_u64..10_u64.pow(12)).prop_map(Time)];
     (rate.clone(), 1_u64..10_000, 0_u32..50, prop::option::of(rate), size, deadline).prop_map(
-        |(line_rate, rtt_us, others, initial_rate, size, deadline)| Path {
-            others,
+        |(line_rate, rtt_us, other_flows, initial_rate, size, deadline)| Path {
+            other_flows,
             initial_rate,
             size,
             deadline,
@@ -80,7 +80,7 @@ fn path() -> impl Strategy<Value = Path> {
     )
 }
 
-/// A flow as its controller sees it: what it was told so far decides what it may be told next.
+/// The state of a flow as its controller sees it, which restricts the possible events.
 struct Flow<'a> {
     controller: &'a mut dyn Controller,
     now: Time,
@@ -93,8 +93,8 @@ impl Flow<'_> {
         self.sent - self.acknowledged
     }
 
-    /// Lets time pass: the timer goes off whenever it is due.
-    fn pass(&mut self, span: Duration) {
+    /// Advances the time; timers expire when they are due.
+    fn advance(&mut self, span: Duration) {
         let until = self.now + span;
         while self.controller.next_timer() <= until {
             self.now = self.now.max(self.controller.next_timer());
@@ -104,16 +104,16 @@ impl Flow<'_> {
         self.now = until;
     }
 
-    fn tell(&mut self, told: &Told) {
+    fn apply(&mut self, controller_event: &ControllerEvent) {
         let now = self.now;
-        match *told {
-            Told::Sent(packets) => {
+        match *controller_event {
+            ControllerEvent::Sent(packets) => {
                 for _ in 0..packets {
                     self.sent += 1;
                     self.controller.on_sent(now, Bytes(1040));
                 }
             }
-            Told::Ack { packets, rtt_us, marked, feedback, is_recovering } => {
+            ControllerEvent::Ack { packets, rtt_us, marked, feedback, is_recovering } => {
                 let packets = u32::from(packets).min(self.in_flight());
                 self.acknowledged += packets;
                 self.controller.on_ack(&Ack {
@@ -125,7 +125,7 @@ impl Flow<'_> {
                     marked,
                     feedback,
                     sent_at: Time(now.0.saturating_sub(1_000_000 * u64::from(rtt_us))),
-                    is_of_probe: packets == 0,
+                    is_probe_ack: packets == 0,
                     cumulative: self.acknowledged,
                     next: self.sent,
                     is_recovering,
@@ -133,12 +133,12 @@ impl Flow<'_> {
                     in_flight: Bytes(1000 * u64::from(self.sent - self.acknowledged)),
                 });
             }
-            Told::Loss(sign) => {
+            ControllerEvent::Loss(signal) => {
                 let flight = Bytes(1000 * u64::from(self.in_flight()));
-                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, sign });
+                self.controller.on_loss(&Loss { now, flight, lost: Bytes::ZERO, signal });
             }
-            Told::Notification => self.controller.on_notification(now),
-            Told::Nothing => {}
+            ControllerEvent::Notification => self.controller.on_notification(now),
+            ControllerEvent::Nothing => {}
         }
     }
 }
@@ -149,26 +149,26 @@ fn names(controller: &dyn Controller) -> Vec<&'static str> {
 
 proptest! {
     #[test]
-    fn whatever_a_controller_is_told_it_allows_a_packet_and_no_more_than_the_line(
-        path in path(), story in prop::collection::vec(told(), 0..200),
+    fn controllers_allow_at_least_one_packet_and_at_most_line_rate(
+        path in path(), events in prop::collection::vec(controller_event(), 0..200),
     ) {
         for name in controllers::Config::built_in() {
             let config = controllers::Config::read(&json!(name)).unwrap();
             let mut controller = config.controller(&path);
             let mechanism = config.mechanism(&FORMAT);
-            let is_paced = mechanism.burst.is_some();
+            let is_paced = mechanism.pacing.is_some();
             let gauges = names(&*controller);
             let mut flow =
                 Flow { controller: &mut *controller, now: Time::ZERO, sent: 0, acknowledged: 0 };
-            for (pause, told) in &story {
-                flow.pass(Duration::from_micros(u64::from(*pause)));
-                flow.tell(told);
+            for (pause, controller_event) in &events {
+                flow.advance(Duration::from_micros(u64::from(*pause)));
+                flow.apply(controller_event);
                 let allowance = flow.controller.allowance();
                 prop_assert!(allowance.window >= FORMAT.payload, "{name}: {allowance:?}");
                 if let Some(rate) = allowance.rate {
                     prop_assert!(rate <= path.line_rate, "{name}: {allowance:?}");
-                    let asks = allowance.probe.is_some() || mechanism.sends_trains;
-                    let goes_on = rate.0 > 0 || asks;
+                    let probes = allowance.probe.is_some() || mechanism.sends_trains;
+                    let goes_on = rate.0 > 0 || probes;
                     prop_assert!(goes_on, "{name} is paused and does not ask: {allowance:?}");
                     prop_assert!(rate.0 == 0 || is_paced, "{name} does not say that it paces");
                 }
@@ -183,22 +183,22 @@ proptest! {
 
 // Queues.
 
-/// What happens at a queue: a packet of this size comes, or the transmitter takes one.
+/// An event at a queue: a packet of this size arrives, or the transmitter dequeues one.
 #[derive(Clone, Debug)]
-enum Visit {
+enum QueueEvent {
     Push { bytes: u16, ecn_capable: bool },
     Pop,
 }
 
-fn visit() -> impl Strategy<Value = Visit> {
+fn queue_event() -> impl Strategy<Value = QueueEvent> {
     prop_oneof![
         3 => (40_u16..1500, any::<bool>())
-            .prop_map(|(bytes, ecn_capable)| Visit::Push { bytes, ecn_capable }),
-        2 => Just(Visit::Pop),
+            .prop_map(|(bytes, ecn_capable)| QueueEvent::Push { bytes, ecn_capable }),
+        2 => Just(QueueEvent::Pop),
     ]
 }
 
-/// Every queue discipline with thresholds that a few packets reach, marking at either moment.
+/// Every queue discipline, with thresholds of a few packets, marking on enqueue and on dequeue.
 fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
     let variants = |name: &&str| {
         let marking = |rest: Value| {
@@ -209,7 +209,8 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
             })
         };
         match *name {
-            // All packets of these tests have one priority, are of one flow, and none waits for long.
+            // All packets of these tests have one priority and belong to one flow, and none waits
+            // for long.
             "codel" | "drop_tail" | "drr" | "fair_queueing" | "fq_codel" | "pfabric" | "sfq" => {
                 vec![json!({ "kind": name })]
             }
@@ -227,7 +228,7 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
                     })
                 })
                 .to_vec(),
-            // Packets that say no priority are all of one class.
+            // Packets without a priority belong to one class.
             "strict_priority" => ["port", "class"]
                 .map(|by| json!({ "kind": name, "threshold": "3 packets", "mark_by": by }))
                 .to_vec(),
@@ -254,8 +255,8 @@ fn data(sequence: u32, bytes: u16, ecn_capable: bool) -> Packet {
     }
 }
 
-/// Runs `visits` through one queue and empties it, beside a plain line of the packets that should be in it.
-fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit]) {
+/// Runs `visits` through a queue and drains it, in parallel with a FIFO of the expected packets.
+fn run_queue(config: &disciplines::Config, capacity: Capacity, events: &[QueueEvent]) {
     let drops_early = matches!(config, disciplines::Config::red(_));
     let drops_first = matches!(config, disciplines::Config::fq_codel(_));
     let mut queue: Box<dyn Queue> = match config.build(Rate::from_gbps(10)) {
@@ -264,13 +265,13 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
     };
     let (mut random, mut dropped) = (Random::new(1, "queue"), Vec::new());
     let (mut line, mut marks, mut seen): (VecDeque<Packet>, u64, u64) = (VecDeque::new(), 0, 0);
-    let visits = visits.iter().chain(std::iter::repeat_n(&Visit::Pop, visits.len()));
-    for (sequence, visit) in (0..).zip(visits) {
+    let events = events.iter().chain(std::iter::repeat_n(&QueueEvent::Pop, events.len()));
+    for (sequence, queue_event) in (0..).zip(events) {
         let before = queue.backlog();
         let (random, dropped) = (&mut random, &mut dropped);
         let mut context = Context { now: Time::ZERO, random, dropped, marks: &mut marks };
-        match *visit {
-            Visit::Push { bytes, ecn_capable } => {
+        match *queue_event {
+            QueueEvent::Push { bytes, ecn_capable } => {
                 let packet = data(sequence, bytes, ecn_capable);
                 queue.enqueue(packet, &mut context);
                 line.push_back(packet);
@@ -282,7 +283,7 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
                     assert_eq!(Some(gone), next, "the last is dropped, or else the first");
                 }
             }
-            Visit::Pop => {
+            QueueEvent::Pop => {
                 let popped = queue.dequeue(&mut context);
                 let name = |packet: Packet| (packet.sequence, packet.bytes);
                 assert_eq!(popped.map(name), line.pop_front().map(name), "first in, first out");
@@ -308,21 +309,21 @@ fn visit_queue(config: &disciplines::Config, capacity: Capacity, visits: &[Visit
 
 proptest! {
     #[test]
-    fn queues_conserve_packets_keep_their_order_and_respect_their_capacity(
-        visits in prop::collection::vec(visit(), 0..300),
+    fn queues_conserve_and_order_packets_and_respect_their_capacity(
+        events in prop::collection::vec(queue_event(), 0..300),
     ) {
         for (text, capacity) in
             [("5 packets", Capacity::Packets(5)), ("7777 B", Capacity::Bytes(7777))]
         {
             for config in disciplines(text) {
-                visit_queue(&config, capacity, &visits);
+                run_queue(&config, capacity, &events);
             }
         }
     }
 }
 
 #[test]
-fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
+fn queues_below_their_quiet_threshold_accept_every_packet_unmarked() {
     for (text, config) in ["5 packets", "7777 B", "none"]
         .map(|text| disciplines(text).into_iter().map(move |d| (text, d)))
         .into_iter()
@@ -334,7 +335,8 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
         let mut random = Random::new(1, "quiet");
         let quiet_below = admission.accepts_all_below().min(20_000);
         for waiting in 0..quiet_below {
-            // As many packets as that can be, and one of the least size to come.
+            // The largest number of packets for this backlog, and the smallest possible arriving
+            // packet.
             let bytes = 40_u16.min((quiet_below - waiting).saturating_sub(1) as u16);
             let backlog = Backlog { bytes: waiting, packets: (waiting / 40) as u32 };
             let found = QueueState { now: Time::ZERO, backlog, last_departure: Time::ZERO };
@@ -346,7 +348,7 @@ fn queues_that_say_they_are_quiet_accept_every_packet_unmarked() {
 
 // The catalogue.
 
-/// What a part must be given, where it has no default.
+/// Required parameters of a component.
 fn required(part: &str) -> Value {
     match part {
         "graph" => json!({ "file": {
@@ -376,7 +378,8 @@ fn required(part: &str) -> Value {
     }
 }
 
-/// Checks that every part of a family reads back what it shows, and shows the defaults of the catalogue.
+/// Checks that every component of a family is unchanged by show and read, and that show gives the
+/// defaults of the catalogue.
 fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
     for part in parts.as_array().unwrap() {
         let name = part["name"].as_str().unwrap();
@@ -395,7 +398,7 @@ fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
                 Some(value) if !default.is_null() && default != "see below" && !is_given => {
                     assert_eq!(value, default, "{name}.{field}");
                 }
-                // Given, or a table, or inside a table or list that is not there.
+                // A given parameter, a table, or a parameter inside a table or list that is absent.
                 _ => {}
             }
         }
@@ -403,7 +406,7 @@ fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
 }
 
 #[test]
-fn every_part_and_parameter_is_documented_and_its_default_reads_back() {
+fn every_component_and_parameter_is_documented_and_defaults_round_trip() {
     let catalogue = scenario::catalogue();
     for (family, parts) in catalogue.as_object().unwrap() {
         for part in parts.as_array().unwrap() {

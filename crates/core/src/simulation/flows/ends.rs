@@ -15,7 +15,7 @@ use crate::simulation::external_stacks::Datagrams;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
-use crate::transport::{Controller, End};
+use crate::transport::{Controller, StackEndpoint};
 
 /// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
 /// cache (docs/performance.md).
@@ -36,7 +36,7 @@ pub(in crate::simulation) struct SenderEnd {
     /// Its account, if one is kept.
     pub(in crate::simulation) ledger: Option<Box<SenderBreakdown>>,
     /// What sends in place of controller and sender, if the flow's stack comes from elsewhere.
-    pub(in crate::simulation) stack: Option<Box<dyn End>>,
+    pub(in crate::simulation) stack: Option<Box<dyn StackEndpoint>>,
 }
 
 /// The receiving end of a flow. What every data packet touches stands first.
@@ -60,7 +60,7 @@ pub(in crate::simulation) struct ReceiverEnd {
     /// What it has of the flow's account, if one is kept.
     pub(in crate::simulation) receipt: Option<Box<Receipt>>,
     /// What receives in place of the receiver, if the flow's stack comes from elsewhere.
-    pub(in crate::simulation) stack: Option<Box<dyn End>>,
+    pub(in crate::simulation) stack: Option<Box<dyn StackEndpoint>>,
 }
 
 /// What a receiver has of its flow's account.
@@ -114,7 +114,7 @@ impl SenderEnd {
 impl ReceiverEnd {
     /// When it has something to say at the latest that it does not say now.
     fn deadline(&self) -> Time {
-        self.stack.as_ref().map_or_else(|| self.receiver.deadline(), |end| end.deadline())
+        self.stack.as_ref().map_or_else(|| self.receiver.next_timer(), |end| end.next_timer())
     }
 
     /// What is to be known of it before its flow ends.

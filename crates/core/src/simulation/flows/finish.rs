@@ -21,7 +21,7 @@ impl Simulation<'_> {
             sending.closed = self.scheduler.now();
             let (source, target) = (shared.spec.source, shared.spec.target);
             self.sending[source as usize] -= 1;
-            if let Some(memo) = sending.controller.memo() {
+            if let Some(memo) = sending.controller.cached_state() {
                 self.memos.insert((source, target), memo);
             }
             if let (Some(ledger), Some(records)) = (&mut sending.ledger, &mut self.network.records)
@@ -84,7 +84,7 @@ impl Simulation<'_> {
         let outcome = match (spec.size, completed) {
             (None, _) => Outcome::LongLived,
             (Some(_), Some(_)) => Outcome::Finished,
-            (Some(_), None) if sending.sender.has_given_up() => Outcome::Terminated,
+            (Some(_), None) if sending.sender.is_terminated() => Outcome::Terminated,
             (Some(_), None) => Outcome::Unfinished,
         };
         let (there, back) = (sending.tally, heard.tally);
@@ -117,7 +117,7 @@ impl Simulation<'_> {
         let acked = closed.filter(|_| outcome == Outcome::Finished);
         let repairs = || (sending.sender.retransmits, sending.sender.timeouts);
         let (retransmits, timeouts) =
-            sending.stack.as_ref().map_or_else(repairs, |end| end.repairs());
+            sending.stack.as_ref().map_or_else(repairs, |end| end.retransmits_and_timeouts());
         self.recorder.records.push(&FlowRecord {
             outcome,
             fct: completed.map(|completed| completed - spec.start),

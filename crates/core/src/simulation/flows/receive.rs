@@ -7,7 +7,7 @@ use crate::model::packet::{FlowNumber, Header, Kind, Packet};
 use crate::network::breakdown::packet_records::PacketRecords;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
-use crate::transport::endpoint::receiver::{Answer, Reply};
+use crate::transport::endpoint::receiver::{Acknowledgement, ReceiverOutput};
 
 impl ReceiverEnd {
     /// Arranges for a deadline, unless another comes before.
@@ -24,7 +24,7 @@ impl ReceiverEnd {
         if is_complete {
             receipt.finish = records.finish().map(Box::new);
         }
-        match (receipt.kept, self.receiver.owes_answer()) {
+        match (receipt.kept, self.receiver.has_delayed_ack()) {
             (None, true) => receipt.kept = records.keep().map(|number| (number, now)),
             (Some((number, _)), false) => {
                 records.give_up(number);
@@ -46,7 +46,7 @@ impl Simulation<'_> {
         let Some(receiving) = &mut self.flows.receivers[place] else { return Ok(()) };
         receiving.tally.hear(now);
         let reply = receiving.receiver.on_data(now, packet);
-        receiving.respond_by(receiving.receiver.deadline(), &mut self.scheduler);
+        receiving.respond_by(receiving.receiver.next_timer(), &mut self.scheduler);
         let mut is_complete = false;
         if reply.is_new {
             receiving.delivered += u64::from(packet.bytes) - self.format.header.0;
@@ -95,7 +95,7 @@ impl Simulation<'_> {
         if receiving.stack.is_some() {
             return self.respond_by_stack(place);
         }
-        let reply = receiving.receiver.on_time(now);
+        let reply = receiving.receiver.on_timer(now);
         if reply.ack.is_some()
             && let (Some(receipt), Some(records)) =
                 (&mut receiving.receipt, &mut self.network.records)
@@ -103,19 +103,19 @@ impl Simulation<'_> {
         {
             records.take_up(kept, now - came);
         }
-        receiving.respond_by(receiving.receiver.deadline(), &mut self.scheduler);
+        receiving.respond_by(receiving.receiver.next_timer(), &mut self.scheduler);
         self.reply(number, place, reply);
         self.release_if_closed(place, Time::ZERO);
     }
 
     /// Sends what a flow's receiver has to say.
-    fn reply(&mut self, number: FlowNumber, place: usize, reply: Reply) {
+    fn reply(&mut self, number: FlowNumber, place: usize, reply: ReceiverOutput) {
         if let Some(answer) = reply.ack {
-            let Answer { kind, cumulative, block, runs, sent_at, flags, feedback } = answer;
+            let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } = answer;
             let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
-                bytes: control.bytes + self.format.sack_options(runs),
+                bytes: control.bytes + self.format.sack_options(sack_blocks),
                 flags,
                 ..control
             };
@@ -141,7 +141,7 @@ impl Simulation<'_> {
     /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
     fn feedback(&self, place: usize, sent_at: Time, written: f32) -> f32 {
         let Some(receiving) = &self.flows.receivers[place] else { return written };
-        if self.stacks.of(receiving.class).mechanism.echoes_one_way_delay {
+        if self.stacks.of(receiving.class).mechanism.acks.echoes_one_way_delay {
             self.clocks.delay(sent_at, self.scheduler.now())
         } else {
             written

@@ -7,7 +7,7 @@ use crate::model::packet::{FlowNumber, Format, Kind, Packet};
 use crate::network::Network;
 use crate::schedule::{Event, Scheduler};
 use crate::simulation::Simulation;
-use crate::transport::endpoint::sender::Output;
+use crate::transport::endpoint::sender::NextPacket;
 use crate::transport::{Allowance, Mechanism, OutgoingPacket};
 
 impl SenderEnd {
@@ -25,31 +25,31 @@ impl SenderEnd {
         now: Time,
         allowance: Allowance,
         mechanism: &Mechanism,
-    ) -> Option<Output> {
+    ) -> Option<NextPacket> {
         if mechanism.sends_trains
             && self.sender.has_data(allowance)
-            && let Some(beside) = self.controller.beside(now)
+            && let Some(train_packet) = self.controller.next_train_packet(now)
         {
-            return self.sender.beside(now, beside, allowance);
+            return self.sender.train_packet(now, train_packet, allowance);
         }
-        self.sender.next(now, allowance)
+        self.sender.next_packet(now, allowance)
     }
 
     /// The packet that takes what is to be sent, whose way is still to be filled in.
-    fn packet(&self, output: Output, now: Time, mechanism: &Mechanism, format: &Format) -> Packet {
+    fn packet(&self, output: NextPacket, now: Time, mechanism: &Mechanism, format: &Format) -> Packet {
         let number = self.number;
         match output {
-            Output::Syn => format.control(Kind::Syn, number, now),
+            NextPacket::Syn => format.control(Kind::Syn, number, now),
             // It asks for the first segment that is not acknowledged.
-            Output::Probe => Packet {
+            NextPacket::RouterProbe => Packet {
                 sequence: self.sender.cumulative(),
                 ..format.control(Kind::Probe, number, now)
             },
-            Output::Padding(bytes) => {
+            NextPacket::Padding(bytes) => {
                 Packet { bytes: bytes.0 as u16, ..format.control(Kind::Probe, number, now) }
             }
-            Output::Fin => format.control(Kind::Fin, number, now),
-            Output::Segment(segment) => mechanism.data(format, number, now, segment),
+            NextPacket::Fin => format.control(Kind::Fin, number, now),
+            NextPacket::Segment(segment) => mechanism.data(format, number, now, segment),
         }
     }
 
@@ -69,14 +69,14 @@ impl SenderEnd {
     #[inline(never)]
     fn account(
         &mut self,
-        output: Output,
+        output: NextPacket,
         now: Time,
         packet: &Packet,
         network: &mut Network,
     ) -> BreakdownRef {
         let link = network.routes.link(packet.next_hop);
         let port = (link, network.paused(link, self.number, now));
-        let (Output::Segment(segment), Some(ledger), Some(records)) =
+        let (NextPacket::Segment(segment), Some(ledger), Some(records)) =
             (output, &mut self.ledger, &mut network.records)
         else {
             return BreakdownRef::default();
@@ -115,7 +115,7 @@ impl Simulation<'_> {
         if sending.controller.next_timer() <= now {
             sending.controller.on_timer(now);
         }
-        sending.sender.on_time(now, &mut *sending.controller);
+        sending.sender.on_timer(now, &mut *sending.controller);
         self.try_send(place);
     }
 
@@ -148,7 +148,7 @@ impl Simulation<'_> {
         while let Some(departure) = self.network.departures.pop() {
             let Some(place) = self.network.directory.place(departure.flow) else { continue };
             if let Some(sending) = &mut self.flows.senders[place as usize]
-                && sending.sender.pacing.on_departure(departure.ends)
+                && sending.sender.pacer.on_departure(departure.ends)
             {
                 self.try_send(place as usize);
             }
@@ -163,7 +163,7 @@ impl Simulation<'_> {
         let mechanism = &self.stacks.of(sending.class).mechanism;
         let mut allowance = sending.controller.allowance();
         if allowance.gives_up {
-            sending.sender.give_up();
+            sending.sender.terminate();
         }
         let keeps_account = self.network.records.is_some();
         if keeps_account {
@@ -172,7 +172,7 @@ impl Simulation<'_> {
         while let Some(output) = sending.next_output(now, allowance, mechanism) {
             let mut packet = sending.packet(output, now, mechanism, &self.format);
             packet.next_hop = sending.there.start();
-            if mechanism.has_header {
+            if mechanism.signalling.has_header() {
                 let leaving = OutgoingPacket {
                     now,
                     kind: packet.kind,
@@ -187,8 +187,8 @@ impl Simulation<'_> {
             }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
-            if let Output::Segment(_) = output {
-                sending.sender.pacing.on_handed(ends);
+            if let NextPacket::Segment(_) = output {
+                sending.sender.pacer.on_enqueued(ends);
                 sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
                 allowance = sending.controller.allowance();
             }
@@ -198,7 +198,7 @@ impl Simulation<'_> {
         }
         let deadline = sending
             .sender
-            .deadline(allowance)
+            .next_timer(allowance)
             .min(sending.controller.next_timer())
             .min(sending.stops);
         sending.wake_by(deadline, &mut self.scheduler);

@@ -154,14 +154,14 @@ impl Simulation<'_> {
             base_rtt: ideal_fct(format.payload) + routes.packet_time(graph, back, format.ack),
             hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
-            others: self.sending[spec.source as usize],
+            other_flows: self.sending[spec.source as usize],
             initial_rate: spec.initial_rate,
             size: spec.size,
             start: now,
             deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
             stamps: self.stamps,
             seed: mix(self.seed ^ mix(spec.id)),
-            memo: self.memos.get(&(spec.source, spec.target)).copied(),
+            cached_state: self.memos.get(&(spec.source, spec.target)).copied(),
         };
         let keeps_account = self.network.records.is_some();
         let stack = self.stacks.of(spec.class);

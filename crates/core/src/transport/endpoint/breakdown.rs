@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::pacing::Pace;
+use super::pacing::PacingLimit;
 use super::sender::{Segment, Sender};
 use crate::base::units::{Duration, Time};
 use crate::breakdown::chain::{Chain, Piece};
@@ -22,7 +22,7 @@ pub struct SenderBreakdown {
     /// Whether the window holds back what is next in line; otherwise its pace does, if anything.
     is_full: bool,
     /// What was known of its pace when that was last looked at.
-    pace: Pace,
+    pace: PacingLimit,
     /// The number of the port that was last sent to, and how long it had been paused by then, or when that
     /// was last looked at.
     port: (u32, Duration),
@@ -43,7 +43,7 @@ impl SenderBreakdown {
             account: BreakdownRef::default(),
             since: now,
             is_full: false,
-            pace: Pace::default(),
+            pace: PacingLimit::default(),
             port: (u32::MAX, Duration::ZERO),
             sent: VecDeque::new(),
             first: 0,
@@ -102,7 +102,7 @@ impl SenderBreakdown {
             match came {
                 Some(arrival) => self.follow(arrival, accounts),
                 // Only a probe for a lost tail goes whatever the window.
-                None if sender.wants_probe() => {
+                None if sender.is_tail_probe_due() => {
                     self.hold_back(WaitReason::Timeout, now - self.since, accounts);
                 }
                 None => self.hold_back(WaitReason::Rate, now - self.since, accounts),
@@ -136,14 +136,14 @@ impl SenderBreakdown {
     /// the host's port, which was `paused` so long. Of two that did the one that ceased last comes last.
     fn hold(&mut self, now: Time, sender: &Sender, paused: Duration, accounts: &mut Pool) {
         let until = |ceased: Time| ceased.min(now).max(self.since);
-        let Pace { spaced, awaits_port } = self.pace;
-        let free = if awaits_port { sender.pacing.port_free() } else { Time::ZERO };
-        if free <= spaced {
+        let PacingLimit { earliest, waits_for_nic } = self.pace;
+        let free = if waits_for_nic { sender.pacer.nic_free() } else { Time::ZERO };
+        if free <= earliest {
             let ceased = until(free);
             self.await_turn(ceased - self.since, paused, accounts);
             self.hold_back(WaitReason::Rate, now - ceased, accounts);
         } else {
-            let ceased = until(spaced);
+            let ceased = until(earliest);
             self.hold_back(WaitReason::Rate, ceased - self.since, accounts);
             self.await_turn(now - ceased, paused, accounts);
         }
@@ -189,7 +189,7 @@ impl SenderBreakdown {
     /// Notes what holds back the next segment, after all has been sent that may be.
     pub fn close(&mut self, sender: &Sender, allowance: Allowance) {
         self.is_full = sender.is_open() && !sender.has_data(allowance);
-        self.pace = sender.pace_of_next(allowance);
+        self.pace = sender.pacing_limit(allowance);
     }
 
     /// Gives back all accounts: nothing is left to be sent.

@@ -1,76 +1,76 @@
-//! Stacks that come from elsewhere: whole transports with packets, clocks and recovery of their own, such as
-//! an implementation of QUIC.
+//! External transport stacks: complete implementations with their own packets, timers and loss recovery,
+//! such as a QUIC library.
 //!
-//! The core knows none of them. It carries their datagrams as it carries all packets, tells each end what has
-//! come and when the time that it asked for is there, and asks what to send. An end sees simulated time and
-//! nothing else: what it answers must be a function of what it was told.
+//! The core depends on none of them. It carries their datagrams like any packets, delivers datagrams
+//! and timer expiries to each endpoint, and polls it for datagrams to send. An endpoint sees simulated
+//! time only, and its output must be a deterministic function of its input.
 
 use crate::base::units::{Bytes, Time};
 use crate::transport::{Ack, Allowance, Controller, Path};
 
-/// Makes connections of one kind.
+/// Factory of connections.
 pub trait ExternalStack: Send + Sync {
-    /// The ends of a new connection that is to carry a flow on `path`: the one at its source, which sends as
-    /// many bytes as the flow has, and the one at its target.
-    fn connect(&self, path: &Path) -> [Box<dyn End>; 2];
+    /// Creates the two endpoints of a connection for a flow on `path`: the endpoint at the source,
+    /// which sends the flow's bytes, and the endpoint at the target.
+    fn connect(&self, path: &Path) -> [Box<dyn StackEndpoint>; 2];
 }
 
-/// One end of a connection.
-pub trait End: Send {
-    /// A datagram of the other end has come.
+/// Endpoint of a connection.
+pub trait StackEndpoint: Send {
+    /// Handles a datagram from the other endpoint.
     fn on_datagram(&mut self, now: Time, datagram: &[u8], ecn: Ecn);
 
-    /// The time that [`deadline`](Self::deadline) gave has come, or an earlier one.
-    fn on_time(&mut self, now: Time);
+    /// Handles the timer that [`next_timer`](Self::next_timer) returned, or an earlier one.
+    fn on_timer(&mut self, now: Time);
 
-    /// Writes the next datagram to send into an empty buffer, and says how it travels; none if nothing is to
-    /// be sent now.
-    fn next(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing>;
+    /// Writes the next datagram to send into an empty buffer and returns its size and ECN codepoint;
+    /// `None` if there is nothing to send now.
+    fn next_datagram(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<OutgoingDatagram>;
 
-    /// When it wants to be woken; [`Time::NEVER`] if something must come first.
-    fn deadline(&self) -> Time;
+    /// Returns when to call [`on_timer`](Self::on_timer); [`Time::NEVER`] if no timer is armed.
+    fn next_timer(&self) -> Time;
 
-    /// At the source: the flow without end is to end here.
+    /// At the source: ends an unbounded flow at the current position.
     fn stop(&mut self, now: Time);
 
-    /// At the source: whether it knows that all has been received, after which it is only asked to answer. At
-    /// the target: whether all has been received.
+    /// Returns true if all data has been received and, at the source, acknowledged. The source may
+    /// still send responses afterwards.
     fn is_done(&self) -> bool;
 
-    /// Payload that has been handed to who waits for it, in order; nothing at the source.
+    /// Returns the payload delivered to the application, in order; zero at the source.
     fn delivered(&self) -> Bytes;
 
-    /// Packets that were sent again, and time-outs, as far as it knows.
-    fn repairs(&self) -> (u32, u32);
+    /// Returns the numbers of retransmissions and timeouts, as far as the stack counts them.
+    fn retransmits_and_timeouts(&self) -> (u32, u32);
 
-    /// Named numbers for traces over time; always the same names in the same order.
+    /// Returns named values for traces over time, always the same names in the same order.
     fn gauges(&self) -> Vec<(&'static str, f64)>;
 }
 
-/// What the header of a datagram says of congestion (RFC 3168).
+/// ECN codepoint in the IP header of a datagram (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// Routers may not mark it.
-    Incapable,
-    /// Routers may mark it.
-    Capable,
-    /// A router has marked it.
-    Marked,
+    /// Not ECN-capable.
+    NotEct,
+    /// ECN-capable.
+    Ect,
+    /// Congestion experienced: marked by a router.
+    Ce,
 }
 
-/// How a datagram travels.
+/// Network properties of a datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
-    /// Its size on the wire, at most that of a full packet of [`Path::format`].
+pub struct OutgoingDatagram {
+    /// Size on the link, at most that of a full packet of [`Path::format`].
     pub bytes: Bytes,
-    /// Whether routers may mark it.
+    /// True if routers may mark the datagram.
     pub ecn_capable: bool,
 }
 
-/// What a flow whose stack is its own has in the place of a controller: nobody asks it.
-pub struct Unasked;
+/// Placeholder for the controller of a flow with an external stack; never called.
+pub struct NullController;
 
-impl Controller for Unasked {
+impl Controller for NullController {
     fn on_ack(&mut self, _ack: &Ack) {}
 
     fn allowance(&self) -> Allowance {

@@ -1,4 +1,4 @@
-//! The sender and the receiver of a flow, which all transports share.
+//! Sender and receiver of a flow, shared by all transports.
 
 pub mod breakdown;
 pub mod external_stack;

@@ -1,96 +1,97 @@
-//! When a sender at a rate may send its next packet: by the clock, and by its host's port.
+//! Pacing: the earliest departure of the next packet, by the rate and by the host's NIC.
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
-use crate::transport::Mechanism;
+use crate::transport::PacingPolicy;
 
-/// What holds back the next segment besides the window.
+/// Limits on the departure of the next segment, apart from the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    /// Until when the pace does.
-    pub spaced: Time,
-    /// Whether it waits until the host's port is free, too.
-    pub awaits_port: bool,
+pub struct PacingLimit {
+    /// Earliest departure by the rate.
+    pub earliest: Time,
+    /// True if the segment also waits until the NIC has sent the flow's earlier packets.
+    pub waits_for_nic: bool,
 }
 
-/// What a sender has handed to its host.
+/// Pacing state of one sender.
 #[derive(Debug)]
-pub struct Pacing {
-    /// Bytes on the wire since `from`, and what remains of the burst that began then.
+pub struct Pacer {
+    /// Bytes on the link of the current burst.
     bytes: u32,
-    from: Time,
+    /// Start of the current burst, and the packets left in it.
+    burst_start: Time,
     burst_left: u32,
-    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is
-    /// unknown.
-    port_free: Time,
-    in_port: u32,
+    /// When the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
+    nic_free: Time,
+    /// Packets in the NIC queue without a known departure.
+    queued_in_nic: u32,
 }
 
-impl Pacing {
-    /// Nothing has been handed over.
+impl Pacer {
+    /// Creates the state of a sender that has sent no packets.
     pub fn new(now: Time) -> Self {
-        Self { bytes: 0, from: now, burst_left: 0, port_free: Time::ZERO, in_port: 0 }
+        Self { bytes: 0, burst_start: now, burst_left: 0, nic_free: Time::ZERO, queued_in_nic: 0 }
     }
 
-    /// When the last burst began.
-    pub fn from(&self) -> Time {
-        self.from
+    /// Returns the start of the last burst.
+    pub fn burst_start(&self) -> Time {
+        self.burst_start
     }
 
-    /// When the host's port has sent all that this flow gave it; [`Time::NEVER`] while that is unknown.
-    pub fn port_free(&self) -> Time {
-        self.port_free
+    /// Returns when the NIC has sent all packets of this flow; [`Time::NEVER`] while that is unknown.
+    pub fn nic_free(&self) -> Time {
+        self.nic_free
     }
 
-    /// A packet of so many bytes starts or continues a burst.
-    pub fn on_sent(&mut self, now: Time, bytes: u32, mechanism: &Mechanism) {
+    /// Records a paced packet of `bytes`, which starts or continues a burst.
+    pub fn on_sent(&mut self, now: Time, bytes: u32, policy: PacingPolicy) {
         if self.burst_left == 0 {
-            self.from = now;
+            self.burst_start = now;
             self.bytes = 0;
-            self.burst_left = mechanism.burst.unwrap_or(1);
+            self.burst_left = policy.burst;
         }
         self.bytes += bytes;
         self.burst_left -= 1;
     }
 
-    /// What of a rate holds back the next packet.
+    /// Returns the limits on the next packet at `rate`.
     #[inline]
-    pub fn of_next(&self, rate: Rate, mechanism: &Mechanism) -> Pace {
+    pub fn limit(&self, rate: Rate, policy: PacingPolicy) -> PacingLimit {
         let bytes = Bytes(u64::from(self.bytes));
         if self.burst_left > 0 {
-            let spaced = |rate: Rate| rate.transmit(bytes);
-            let spaced = self.from + mechanism.spacing.map_or(Duration::ZERO, spaced);
-            return Pace { spaced, awaits_port: false };
+            let offset = policy.spacing.map_or(Duration::ZERO, |rate| rate.transmit(bytes));
+            return PacingLimit { earliest: self.burst_start + offset, waits_for_nic: false };
         }
         if rate.0 == 0 {
-            return Pace { spaced: Time::NEVER, awaits_port: false };
+            return PacingLimit { earliest: Time::NEVER, waits_for_nic: false };
         }
-        Pace { spaced: self.from + rate.transmit(bytes), awaits_port: true }
+        PacingLimit { earliest: self.burst_start + rate.transmit(bytes), waits_for_nic: true }
     }
 
-    /// When what a pace holds back may leave. Within a burst that is at once, or as packets are spaced. The
-    /// next burst may start when the last one has had its time at the rate now allowed, and the host's port
-    /// has sent it. So flows that share a port take turns instead of filling it.
-    pub fn until(&self, Pace { spaced, awaits_port }: Pace) -> Time {
-        if awaits_port { spaced.max(self.port_free) } else { spaced }
+    /// Returns the earliest departure within `limit`. The packets of a burst depart back to back or
+    /// with their spacing. The next burst may start when the last one has had its time at the current
+    /// rate and the NIC has sent it, so that flows share a NIC in turn instead of filling its queue.
+    pub fn earliest_departure(&self, limit: PacingLimit) -> Time {
+        let PacingLimit { earliest, waits_for_nic } = limit;
+        if waits_for_nic { earliest.max(self.nic_free) } else { earliest }
     }
 
-    /// The host's port has taken a packet and will have sent it at `ends`, if that is known yet.
-    pub fn on_handed(&mut self, ends: Option<Time>) {
+    /// Records that the NIC has enqueued a packet, whose transmission ends at `ends` if that is known.
+    pub fn on_enqueued(&mut self, ends: Option<Time>) {
         if let Some(ends) = ends {
-            self.port_free = ends;
+            self.nic_free = ends;
         } else {
-            self.in_port += 1;
-            self.port_free = Time::NEVER;
+            self.queued_in_nic += 1;
+            self.nic_free = Time::NEVER;
         }
     }
 
-    /// A packet that had to wait in the host's port will have been sent at `ends`. Says whether it was the
-    /// last: then more may be sent.
+    /// Records that the transmission of a packet that waited in the NIC queue ends at `ends`. Returns
+    /// true if it was the last packet: then the flow may send again.
     pub fn on_departure(&mut self, ends: Time) -> bool {
-        self.in_port -= 1;
-        if self.in_port == 0 {
-            self.port_free = ends;
+        self.queued_in_nic -= 1;
+        if self.queued_in_nic == 0 {
+            self.nic_free = ends;
         }
-        self.in_port == 0
+        self.queued_in_nic == 0
     }
 }

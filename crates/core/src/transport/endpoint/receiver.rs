@@ -1,4 +1,4 @@
-//! The receiving end of a flow: what has come, what to acknowledge, what to make of marks.
+//! Receiver of a flow: reassembly, acknowledgements and ECN feedback.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,309 +6,314 @@ use std::sync::Arc;
 use crate::base::units::Time;
 use crate::model::packet::{Flags, Header, Kind, Packet};
 use crate::transport::recovery::segment_set::SegmentSet;
-use crate::transport::{Feedback, Mechanism, Recovery};
+use crate::transport::{MarkFeedback, Mechanism, Recovery};
 
-/// What a receiver sends back.
+/// Packets that a receiver sends in response to an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reply {
-    /// An acknowledgement.
-    pub ack: Option<Answer>,
-    /// A congestion notification.
+pub struct ReceiverOutput {
+    /// Acknowledgement to send.
+    pub ack: Option<Acknowledgement>,
+    /// True if a congestion notification packet (CNP) is to be sent.
     pub notification: bool,
-    /// Whether a segment has come that is new.
+    /// True if the event is the arrival of a new segment.
     pub is_new: bool,
 }
 
-/// An acknowledgement to send.
+/// Acknowledgement to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct Acknowledgement {
     /// ACK or NACK.
     pub kind: Kind,
-    /// The first segment that is missing.
+    /// First missing segment.
     pub cumulative: u32,
-    /// The run of segments beyond that which holds the one just received.
+    /// SACK block: the range beyond `cumulative` that contains the segment just received.
     pub block: (u32, u32),
-    /// How many runs a SACK option would tell of: those beyond the gap, and what came again.
-    pub runs: usize,
-    /// When the earliest packet that this answers was sent.
+    /// Blocks in a complete SACK option: all ranges beyond `cumulative`, and the D-SACK block.
+    pub sack_blocks: usize,
+    /// When the earliest acknowledged packet was sent (the timestamp to echo).
     pub sent_at: Time,
-    /// Whether to tell of a mark, or what counts them.
+    /// ECN feedback: an echoed mark, or the count of marks.
     pub flags: Flags,
-    /// What routers wrote into the packets that this answers.
+    /// Feedback that routers wrote into the acknowledged packets.
     pub feedback: f32,
 }
 
-/// What has come and is still to be acknowledged: a segment in order, or some of one run beyond a gap.
+/// A delayed ACK or compressed SACK: segments received and not yet acknowledged, either one segment in
+/// order or several of one range beyond a gap.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    /// The first of them, and when it was sent.
+struct DelayedAck {
+    /// The first of these segments, and when it was sent.
     sequence: u32,
     sent_at: Time,
     feedback: f32,
     count: u32,
-    /// When to acknowledge them at the latest.
-    until: Time,
+    /// When the ACK is sent at the latest.
+    expires: Time,
 }
 
-/// SACKs that tell of a gap before they are compressed, and how many segments one may stand for then (Linux:
-/// `TCP_FASTRETRANS_THRESH` and `tcp_comp_sack_nr`).
-const REPORTS: u32 = 3;
-const MOST_COMPRESSED: u32 = 44;
+/// SACKs of a gap that are sent at once before compression begins, and the maximum number of segments per
+/// compressed SACK (Linux: `TCP_FASTRETRANS_THRESH` and `tcp_comp_sack_nr`).
+const IMMEDIATE_SACKS: u32 = 3;
+const MAX_COMPRESSED: u32 = 44;
 
-/// State of a receiver. What every packet touches stands first.
+/// Receiver of a flow. The fields that every packet accesses come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Receiver {
-    /// Everything before this has come.
+    /// The next expected segment (RCV.NXT).
     expected: u32,
-    /// RFC 3168: ACKs tell of a mark until the sender says that it has answered.
-    echoing: bool,
-    /// Marked packets, if ACKs count them.
-    marks: u32,
-    /// The tick at which to notify.
-    notify_at: Time,
+    /// True if ACKs carry ECE, until the sender responds with CWR (RFC 3168).
+    echoes_mark: bool,
+    /// Number of marked packets, with `AccECN`.
+    mark_count: u32,
+    /// When the next periodic CNP is due.
+    notification_due: Time,
     mechanism: Arc<Mechanism>,
-    /// What has come beyond a gap.
-    early: SegmentSet,
-    pending: Option<Pending>,
-    /// How many SACKs have told of the gap before `expected`.
-    reports: u32,
-    /// When the gap before `expected` was last reported; [`Time::NEVER`] before.
-    reported: Time,
-    /// When the next notification may go, or when the clock of notifications started, if they go at its
-    /// ticks; [`Time::NEVER`] before the first mark or packet.
-    notifies_from: Time,
+    /// Segments received out of order.
+    out_of_order: SegmentSet,
+    delayed_ack: Option<DelayedAck>,
+    /// SACKs sent for the gap at `expected`.
+    gap_sacks: u32,
+    /// When the last NACK for the gap at `expected` was sent; [`Time::NEVER`] if none was.
+    nacked_at: Time,
+    /// When the next CNP is allowed, or when the clock of periodic CNPs started; [`Time::NEVER`] before
+    /// the first mark or packet.
+    notification_clock: Time,
 }
 
 impl Receiver {
-    /// A receiver of a flow with this mechanism.
+    /// Creates the receiver of a flow.
     pub fn new(mechanism: &Arc<Mechanism>) -> Self {
         Self {
             mechanism: Arc::clone(mechanism),
-            pending: None,
-            reports: 0,
+            delayed_ack: None,
+            gap_sacks: 0,
             expected: 0,
-            early: SegmentSet::default(),
-            reported: Time::NEVER,
-            echoing: false,
-            marks: 0,
-            notifies_from: Time::NEVER,
-            notify_at: Time::NEVER,
+            out_of_order: SegmentSet::default(),
+            nacked_at: Time::NEVER,
+            echoes_mark: false,
+            mark_count: 0,
+            notification_clock: Time::NEVER,
+            notification_due: Time::NEVER,
         }
     }
 
-    /// Whether a segment that has come is still to be acknowledged.
-    pub fn owes_answer(&self) -> bool {
-        self.pending.is_some()
+    /// Returns true if an ACK is delayed.
+    pub fn has_delayed_ack(&self) -> bool {
+        self.delayed_ack.is_some()
     }
 
-    /// Takes a data packet in.
+    /// Handles a data packet.
     #[inline]
-    pub fn on_data(&mut self, now: Time, packet: &Packet) -> Reply {
-        let notification = self.notes_mark(now, packet);
+    pub fn on_data(&mut self, now: Time, packet: &Packet) -> ReceiverOutput {
+        let notification = self.record_mark(now, packet);
         let (is_new, ack) = match packet.sequence.cmp(&self.expected) {
-            Ordering::Less => (false, Some(self.answer(packet, self.again(packet)))),
+            Ordering::Less => (false, Some(self.acknowledge(packet, self.duplicate_block(packet)))),
             Ordering::Equal => (true, self.on_expected(now, packet)),
             Ordering::Greater if self.mechanism.reliability.recovery == Recovery::GoBackN => {
-                (false, self.report_gap(now, packet))
+                (false, self.nack(now, packet))
             }
             Ordering::Greater => {
-                let is_new = self.early.insert(packet.sequence, packet.sequence + 1) > 0;
-                let run = || self.early.run_of(packet.sequence).unwrap_or_default();
-                let block = if is_new { run() } else { self.again(packet) };
-                let holds = is_new && self.holds(now, packet, block);
-                (is_new, (!holds).then(|| self.answer(packet, block)))
+                let is_new = self.out_of_order.insert(packet.sequence, packet.sequence + 1) > 0;
+                let range = || self.out_of_order.range_of(packet.sequence).unwrap_or_default();
+                let block = if is_new { range() } else { self.duplicate_block(packet) };
+                let is_compressed = is_new && self.compress_sack(now, packet, block);
+                (is_new, (!is_compressed).then(|| self.acknowledge(packet, block)))
             }
         };
-        Reply { ack, notification, is_new }
+        ReceiverOutput { ack, notification, is_new }
     }
 
-    /// The next segment in order has come: acknowledged if the sender asks and, with delayed
-    /// acknowledgements, another one waits already; at once for the first segments, if they are to be, while
-    /// there is a gap (RFC 5681 §4.2) and when it is marked.
+    /// Handles the next expected segment. The ACK is sent if the sender requests it and, with delayed
+    /// ACKs, another segment is unacknowledged already. The ACK is not delayed for the first segments
+    /// (quick ACKs), if there is a gap (RFC 5681 §4.2), or if the packet is marked.
     #[inline]
-    fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
-        let had_gap = !self.early.is_empty();
+    fn on_expected(&mut self, now: Time, packet: &Packet) -> Option<Acknowledgement> {
+        let had_gap = !self.out_of_order.is_empty();
         self.expected += 1;
-        self.reported = Time::NEVER;
-        if let Some((_, to)) = self.early.run_of(self.expected) {
-            self.early.remove(self.expected, to);
+        self.nacked_at = Time::NEVER;
+        if let Some((_, to)) = self.out_of_order.range_of(self.expected) {
+            self.out_of_order.remove(self.expected, to);
             self.expected = to;
         }
-        self.reports = u32::from(!self.early.is_empty());
+        self.gap_sacks = u32::from(!self.out_of_order.is_empty());
         let wants_ack = packet.flags.has(Flags::WANTS_ACK);
         match self.mechanism.reliability.delayed_ack.filter(|_| !self.is_quick(packet)) {
             Some(delay)
-                if wants_ack && !had_gap && self.pending.is_none() && !packet.is_marked() =>
+                if wants_ack && !had_gap && self.delayed_ack.is_none() && !packet.is_marked() =>
             {
-                self.hold(packet, now + delay);
+                self.delay_ack(packet, now + delay);
                 None
             }
-            _ => (wants_ack || had_gap).then(|| self.answer(packet, self.pending_run())),
+            _ => (wants_ack || had_gap).then(|| self.acknowledge(packet, self.delayed_block())),
         }
     }
 
-    /// Whether a segment is one of the first, which are acknowledged at once.
+    /// Returns true if the segment is one of the first, which are acknowledged at once.
     fn is_quick(&self, packet: &Packet) -> bool {
         packet.sequence < self.mechanism.reliability.quick_acks
     }
 
-    /// A new segment beyond the gap, in the run `block`: says whether its SACK waits for others. It does not
-    /// beside another run that waits, for an ACK tells of one; nor if it is marked.
-    fn holds(&mut self, now: Time, packet: &Packet, block: (u32, u32)) -> bool {
-        let Some(most) = self.mechanism.reliability.sack_compression else { return false };
+    /// Returns true if the SACK of a new segment of the range `block` is compressed (delayed). It is not
+    /// if a segment of another range is unacknowledged, since an ACK reports one range, nor if the packet
+    /// is marked.
+    fn compress_sack(&mut self, now: Time, packet: &Packet, block: (u32, u32)) -> bool {
+        let Some(max_delay) = self.mechanism.reliability.sack_compression else { return false };
         if self.is_quick(packet) || packet.is_marked() {
             return false;
         }
-        if self.reports < REPORTS {
-            self.reports += 1;
+        if self.gap_sacks < IMMEDIATE_SACKS {
+            self.gap_sacks += 1;
             return false;
         }
-        match &mut self.pending {
+        match &mut self.delayed_ack {
             None => {
-                // The receiver's own estimate of the round trip is not modelled.
-                let round_trip = now.since(packet.sent_at) * 2;
-                self.hold(packet, now + most.min(round_trip / 20));
+                // Linux uses the receiver's RTT estimate, which is not modelled.
+                let rtt = now.since(packet.sent_at) * 2;
+                self.delay_ack(packet, now + max_delay.min(rtt / 20));
                 true
             }
-            Some(pending) => {
-                let waits_on = (block.0..block.1).contains(&pending.sequence)
-                    && pending.count < MOST_COMPRESSED;
-                pending.count += u32::from(waits_on);
-                waits_on
+            Some(delayed) => {
+                let is_compressed = (block.0..block.1).contains(&delayed.sequence)
+                    && delayed.count < MAX_COMPRESSED;
+                delayed.count += u32::from(is_compressed);
+                is_compressed
             }
         }
     }
 
-    /// Leaves a segment unanswered for now.
-    fn hold(&mut self, packet: &Packet, until: Time) {
+    /// Delays the ACK of a segment.
+    fn delay_ack(&mut self, packet: &Packet, expires: Time) {
         let feedback = packet.header().feedback();
         let Packet { sequence, sent_at, .. } = *packet;
-        self.pending = Some(Pending { sequence, sent_at, feedback, count: 1, until });
+        self.delayed_ack = Some(DelayedAck { sequence, sent_at, feedback, count: 1, expires });
     }
 
-    /// The run beyond the gap that holds what is still to be acknowledged; empty in order.
-    fn pending_run(&self) -> (u32, u32) {
-        let run = self.pending.and_then(|pending| self.early.run_of(pending.sequence));
-        run.unwrap_or_default()
+    /// Returns the SACK block of the delayed ACK; empty for a segment in order.
+    fn delayed_block(&self) -> (u32, u32) {
+        let range =
+            self.delayed_ack.and_then(|delayed| self.out_of_order.range_of(delayed.sequence));
+        range.unwrap_or_default()
     }
 
-    /// What an ACK reports of a segment that has come again: that segment (RFC 2883), or as much as of any
-    /// other.
-    fn again(&self, packet: &Packet) -> (u32, u32) {
+    /// Returns the SACK block for a duplicate segment: the segment itself with D-SACK (RFC 2883),
+    /// otherwise its range.
+    fn duplicate_block(&self, packet: &Packet) -> (u32, u32) {
         if self.mechanism.reliability.duplicate_sack {
             (packet.sequence, packet.sequence + 1)
         } else {
-            self.early.run_of(packet.sequence).unwrap_or_default()
+            self.out_of_order.range_of(packet.sequence).unwrap_or_default()
         }
     }
 
-    /// Reports a gap to a go-back-N sender, unless that was done lately.
-    fn report_gap(&mut self, now: Time, packet: &Packet) -> Option<Answer> {
-        let lately = self.mechanism.reliability.nack_interval;
-        if self.reported != Time::NEVER && now.since(self.reported) < lately {
+    /// Returns a NACK for a go-back-N sender, unless one was sent within the NACK interval.
+    fn nack(&mut self, now: Time, packet: &Packet) -> Option<Acknowledgement> {
+        let interval = self.mechanism.reliability.nack_interval;
+        if self.nacked_at != Time::NEVER && now.since(self.nacked_at) < interval {
             return None;
         }
-        self.reported = now;
-        Some(Answer { kind: Kind::Nack, ..self.answer(packet, (0, 0)) })
+        self.nacked_at = now;
+        Some(Acknowledgement { kind: Kind::Nack, ..self.acknowledge(packet, (0, 0)) })
     }
 
-    /// The acknowledgement that `packet` causes, for it and for what is still to be acknowledged, unless that
-    /// lies in another run.
-    fn answer(&mut self, packet: &Packet, block: (u32, u32)) -> Answer {
-        let (expected, told) = (self.expected, block.0..block.1);
-        let is_told = |sequence: u32| sequence < expected || told.contains(&sequence);
-        let pending = self.pending.take_if(|pending| is_told(pending.sequence));
-        let feedback = match (pending, packet.header()) {
-            // XCP's feedback is a change, and adds up; a rate is replaced by the next.
-            (Some(pending), Header::Xcp { feedback, .. }) => pending.feedback + feedback,
+    /// Returns the acknowledgement for `packet`, which includes the delayed ACK unless that belongs to
+    /// another range.
+    fn acknowledge(&mut self, packet: &Packet, block: (u32, u32)) -> Acknowledgement {
+        let (expected, sacked) = (self.expected, block.0..block.1);
+        let is_included = |sequence: u32| sequence < expected || sacked.contains(&sequence);
+        let delayed = self.delayed_ack.take_if(|delayed| is_included(delayed.sequence));
+        let feedback = match (delayed, packet.header()) {
+            // XCP's feedback is a change of the window, and adds up; a later rate replaces an earlier one.
+            (Some(delayed), Header::Xcp { feedback, .. }) => delayed.feedback + feedback,
             (_, header) => header.feedback(),
         };
-        let reports_again = block.0 < block.1 && self.early.run_of(block.0) != Some(block);
-        Answer {
+        let has_duplicate = block.0 < block.1 && self.out_of_order.range_of(block.0) != Some(block);
+        Acknowledgement {
             kind: Kind::Ack,
             cumulative: self.expected,
             block,
-            runs: self.early.len() + usize::from(reports_again),
-            // RFC 7323 §4.3: the time stamp of the earliest segment, so that the sample has the delay.
-            sent_at: pending.map_or(packet.sent_at, |pending| pending.sent_at),
-            flags: self.told_of_marks(packet.is_marked()),
+            sack_blocks: self.out_of_order.len() + usize::from(has_duplicate),
+            // RFC 7323 §4.3: the timestamp of the earliest segment, so that the RTT includes the delay.
+            sent_at: delayed.map_or(packet.sent_at, |delayed| delayed.sent_at),
+            flags: self.mark_flags(packet.is_marked()),
             feedback,
         }
     }
 
-    /// What an ACK tells of marks, which answers a packet that has one or none.
-    fn told_of_marks(&self, is_marked: bool) -> Flags {
-        match self.mechanism.feedback {
-            Feedback::Count => Flags::NONE.with_count(self.marks),
-            Feedback::EchoUntilReduced => Flags::NONE.with_if(Flags::MARKED, self.echoing),
-            Feedback::Echo | Feedback::Notify { .. } | Feedback::NotifyAtTicks { .. } => {
+    /// Returns the ECN feedback of an ACK for a packet.
+    fn mark_flags(&self, is_marked: bool) -> Flags {
+        match self.mechanism.acks.feedback {
+            MarkFeedback::AccurateEcn => Flags::NONE.with_count(self.mark_count),
+            MarkFeedback::EchoUntilCwr => Flags::NONE.with_if(Flags::MARKED, self.echoes_mark),
+            MarkFeedback::Echo | MarkFeedback::Cnp { .. } | MarkFeedback::PeriodicCnp { .. } => {
                 Flags::NONE.with_if(Flags::MARKED, is_marked)
             }
         }
     }
 
-    /// Notes whether a packet was marked; says whether to send a notification now.
+    /// Records the mark of a packet. Returns true if a CNP is to be sent now.
     #[inline]
-    fn notes_mark(&mut self, now: Time, packet: &Packet) -> bool {
-        let marked = packet.is_marked();
-        match self.mechanism.feedback {
-            Feedback::Echo => false,
-            Feedback::Count => {
-                self.marks += u32::from(marked);
+    fn record_mark(&mut self, now: Time, packet: &Packet) -> bool {
+        let is_marked = packet.is_marked();
+        match self.mechanism.acks.feedback {
+            MarkFeedback::Echo => false,
+            MarkFeedback::AccurateEcn => {
+                self.mark_count += u32::from(is_marked);
                 false
             }
-            Feedback::EchoUntilReduced => {
-                // RFC 3168 §6.1.3; a packet may be the answer and be marked itself.
-                self.echoing = marked || self.echoing && !packet.flags.has(Flags::REDUCED);
+            MarkFeedback::EchoUntilCwr => {
+                // RFC 3168 §6.1.3; a packet with CWR may be marked itself.
+                self.echoes_mark =
+                    is_marked || self.echoes_mark && !packet.flags.has(Flags::REDUCED);
                 false
             }
-            Feedback::Notify { interval } => {
-                let is_due =
-                    marked && (self.notifies_from == Time::NEVER || now >= self.notifies_from);
+            MarkFeedback::Cnp { interval } => {
+                let is_due = is_marked
+                    && (self.notification_clock == Time::NEVER || now >= self.notification_clock);
                 if is_due {
-                    self.notifies_from = now + interval;
+                    self.notification_clock = now + interval;
                 }
                 is_due
             }
-            Feedback::NotifyAtTicks { interval } => {
-                let is_first = self.notifies_from == Time::NEVER;
-                let from = self.notifies_from.min(now);
-                self.notifies_from = from;
-                if marked && !is_first && self.notify_at == Time::NEVER {
+            MarkFeedback::PeriodicCnp { interval } => {
+                let is_first = self.notification_clock == Time::NEVER;
+                let from = self.notification_clock.min(now);
+                self.notification_clock = from;
+                if is_marked && !is_first && self.notification_due == Time::NEVER {
                     let ticks = now.since(from).0 / interval.0 + 1;
-                    self.notify_at = from + interval * ticks;
+                    self.notification_due = from + interval * ticks;
                 }
-                marked && is_first
+                is_marked && is_first
             }
         }
     }
 
-    /// When something happens by itself: a notification at a tick, or a delayed acknowledgement.
-    pub fn deadline(&self) -> Time {
-        self.pending.map_or(self.notify_at, |pending| pending.until.min(self.notify_at))
+    /// Returns when to call [`on_timer`](Self::on_timer): for a periodic CNP or a delayed ACK.
+    pub fn next_timer(&self) -> Time {
+        self.delayed_ack
+            .map_or(self.notification_due, |delayed| delayed.expires.min(self.notification_due))
     }
 
-    /// Lets time pass: says what to send now.
-    pub fn on_time(&mut self, now: Time) -> Reply {
-        let notification = now >= self.notify_at;
+    /// Handles the timers that have expired. Returns the packets to send.
+    pub fn on_timer(&mut self, now: Time) -> ReceiverOutput {
+        let notification = now >= self.notification_due;
         if notification {
-            self.notify_at = Time::NEVER;
+            self.notification_due = Time::NEVER;
         }
-        let block = self.pending_run();
-        let pending = self.pending.take_if(|pending| pending.until <= now);
-        // What waits was not marked.
-        let flags = self.told_of_marks(false);
-        let ack = pending.map(|Pending { sent_at, feedback, .. }| Answer {
+        let block = self.delayed_block();
+        let delayed = self.delayed_ack.take_if(|delayed| delayed.expires <= now);
+        // ACKs of marked packets are not delayed.
+        let flags = self.mark_flags(false);
+        let ack = delayed.map(|DelayedAck { sent_at, feedback, .. }| Acknowledgement {
             kind: Kind::Ack,
             cumulative: self.expected,
             block,
-            runs: self.early.len(),
+            sack_blocks: self.out_of_order.len(),
             sent_at,
             flags,
             feedback,
         });
-        Reply { ack, notification, is_new: false }
+        ReceiverOutput { ack, notification, is_new: false }
     }
 }
 
@@ -331,7 +336,7 @@ mod tests {
         Arc::new(window::mechanism(&reliability, true))
     }
 
-    /// A segment that was sent 50 ms before it comes.
+    /// A segment sent 50 ms before its arrival.
     fn data(mechanism: &Mechanism, ms: u64, sequence: u32, flags: Flags) -> Packet {
         let format: Format = defaults();
         let segment = Segment {
@@ -339,128 +344,124 @@ mod tests {
             payload: 1000,
             wants_ack: true,
             is_retransmit: false,
-            has_reduced: flags.has(Flags::REDUCED),
+            has_cwr: flags.has(Flags::REDUCED),
         };
         let mut packet = mechanism.data(&format, 0, at(ms - 50), segment);
         if flags.has(Flags::MARKED) {
-            assert!(packet.mark(), "it is ECN-capable");
+            assert!(packet.mark(), "the packet is ECN-capable");
         }
         packet
     }
 
-    /// What the receiver of TCP answers to a segment: what it lacks, and its block.
-    fn answer(receiver: &mut Receiver, ms: u64, sequence: u32) -> Option<(u32, (u32, u32))> {
+    /// Returns the cumulative acknowledgement and SACK block of a TCP receiver's ACK of a segment.
+    fn ack_of(receiver: &mut Receiver, ms: u64, sequence: u32) -> Option<(u32, (u32, u32))> {
         let mechanism = mechanism(None);
-        let reply = receiver.on_data(at(ms), &data(&mechanism, ms, sequence, Flags::NONE));
-        assert!(!reply.notification);
-        reply.ack.map(|ack| (ack.cumulative, ack.block))
+        let output = receiver.on_data(at(ms), &data(&mechanism, ms, sequence, Flags::NONE));
+        assert!(!output.notification);
+        output.ack.map(|ack| (ack.cumulative, ack.block))
     }
 
     #[test]
-    fn an_ack_is_delayed_to_the_second_segment_or_by_its_time() {
+    fn an_ack_is_delayed_to_the_second_segment_or_by_the_timer() {
         let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
-        assert_eq!(answer(&mut receiver, 100, 0), None);
-        assert_eq!(receiver.deadline(), at(140));
-        assert_eq!(answer(&mut receiver, 101, 1), Some((2, (0, 0))));
-        assert_eq!(receiver.deadline(), Time::NEVER);
-        assert_eq!(answer(&mut receiver, 110, 2), None);
-        assert_eq!(receiver.on_time(at(149)).ack, None, "not yet");
-        let late = receiver.on_time(at(150)).ack.unwrap();
-        // With the time stamp of the segment, so that the sample has the delay (RFC 7323 §4.3).
+        assert_eq!(ack_of(&mut receiver, 100, 0), None);
+        assert_eq!(receiver.next_timer(), at(140));
+        assert_eq!(ack_of(&mut receiver, 101, 1), Some((2, (0, 0))));
+        assert_eq!(receiver.next_timer(), Time::NEVER);
+        assert_eq!(ack_of(&mut receiver, 110, 2), None);
+        assert_eq!(receiver.on_timer(at(149)).ack, None, "before the timer");
+        let late = receiver.on_timer(at(150)).ack.unwrap();
+        // With the timestamp of the segment, so that the RTT includes the delay (RFC 7323 §4.3).
         assert_eq!((late.cumulative, late.sent_at), (3, at(60)));
-        assert_eq!(receiver.on_time(at(160)).ack, None, "only once");
+        assert_eq!(receiver.on_timer(at(160)).ack, None, "sent only once");
     }
 
     #[test]
-    fn the_first_segments_may_be_acknowledged_at_once() {
+    fn quick_acks_are_not_delayed() {
         let delayed = mechanism(Some(Duration::from_millis(40)));
         let reliability = Reliability { quick_acks: 2, ..delayed.reliability.clone() };
         let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
         for sequence in 0..2 {
-            assert_eq!(answer(&mut receiver, 100, sequence), Some((sequence + 1, (0, 0))));
+            assert_eq!(ack_of(&mut receiver, 100, sequence), Some((sequence + 1, (0, 0))));
         }
-        assert_eq!(answer(&mut receiver, 100, 2), None);
-        assert_eq!(answer(&mut receiver, 100, 3), Some((4, (0, 0))));
+        assert_eq!(ack_of(&mut receiver, 100, 2), None);
+        assert_eq!(ack_of(&mut receiver, 100, 3), Some((4, (0, 0))));
     }
 
     #[test]
-    fn a_gap_is_told_at_once_and_so_is_what_fills_it() {
+    fn acks_of_a_gap_and_of_its_end_are_not_delayed() {
         let mut receiver = Receiver::new(&mechanism(Some(Duration::from_millis(40))));
-        assert_eq!(answer(&mut receiver, 100, 0), None);
-        assert_eq!(answer(&mut receiver, 101, 2), Some((1, (2, 3))));
-        assert_eq!(receiver.deadline(), Time::NEVER, "and tells of segment 0, too");
-        assert_eq!(answer(&mut receiver, 102, 4), Some((1, (4, 5))));
-        assert_eq!(answer(&mut receiver, 103, 3), Some((1, (2, 5))), "the run it now belongs to");
-        assert_eq!(answer(&mut receiver, 104, 1), Some((5, (0, 0))));
+        assert_eq!(ack_of(&mut receiver, 100, 0), None);
+        assert_eq!(ack_of(&mut receiver, 101, 2), Some((1, (2, 3))));
+        assert_eq!(receiver.next_timer(), Time::NEVER, "the ACK includes segment 0");
+        assert_eq!(ack_of(&mut receiver, 102, 4), Some((1, (4, 5))));
+        assert_eq!(ack_of(&mut receiver, 103, 3), Some((1, (2, 5))), "the merged range");
+        assert_eq!(ack_of(&mut receiver, 104, 1), Some((5, (0, 0))));
         assert_eq!(
-            answer(&mut receiver, 105, 1),
+            ack_of(&mut receiver, 105, 1),
             Some((5, (0, 0))),
-            "a copy, at once (RFC 5681 §4.2)"
+            "a duplicate is acknowledged at once (RFC 5681 §4.2)"
         );
-        assert_eq!(answer(&mut receiver, 106, 5), None);
+        assert_eq!(ack_of(&mut receiver, 106, 5), None);
     }
 
-    /// A receiver that lacks segment 0 and has told of 1, 2 and 3 at once; it compresses what follows.
+    /// A receiver that lacks segment 0 and has sent SACKs of 1, 2 and 3; it compresses further SACKs.
     fn compressing() -> Receiver {
         let sack_compression = Some(Duration::from_millis(1));
         let reliability = Reliability { sack_compression, ..Reliability::internet() };
         let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
         for sequence in 1..=3 {
-            assert_eq!(answer(&mut receiver, 100, sequence), Some((0, (1, sequence + 1))));
+            assert_eq!(ack_of(&mut receiver, 100, sequence), Some((0, (1, sequence + 1))));
         }
         receiver
     }
 
     #[test]
-    fn the_fourth_sack_of_a_gap_waits_for_more_but_not_long() {
+    fn sacks_are_compressed_from_the_fourth_on() {
         let mut receiver = compressing();
         for sequence in 4..20 {
-            assert_eq!(answer(&mut receiver, 101, sequence), None);
+            assert_eq!(ack_of(&mut receiver, 101, sequence), None);
         }
-        assert_eq!(receiver.deadline(), at(102));
-        let ack = receiver.on_time(at(102)).ack.unwrap();
-        assert_eq!((ack.cumulative, ack.block, ack.runs), (0, (1, 20), 1));
-        assert_eq!(receiver.deadline(), Time::NEVER);
+        assert_eq!(receiver.next_timer(), at(102));
+        let ack = receiver.on_timer(at(102)).ack.unwrap();
+        assert_eq!((ack.cumulative, ack.block, ack.sack_blocks), (0, (1, 20), 1));
+        assert_eq!(receiver.next_timer(), Time::NEVER);
         for sequence in 20..64 {
-            assert_eq!(answer(&mut receiver, 103, sequence), None);
+            assert_eq!(ack_of(&mut receiver, 103, sequence), None);
         }
-        assert_eq!(answer(&mut receiver, 103, 64), Some((0, (1, 65))), "44 are enough");
+        assert_eq!(ack_of(&mut receiver, 103, 64), Some((0, (1, 65))), "at most 44 segments");
     }
 
     #[test]
-    fn what_waits_is_told_with_what_comes_in_order_and_not_with_another_run() {
+    fn an_ack_in_order_includes_a_compressed_sack_and_a_sack_of_another_range_does_not() {
         let mut receiver = compressing();
-        assert_eq!(answer(&mut receiver, 101, 4), None);
-        assert_eq!(answer(&mut receiver, 101, 6), Some((0, (6, 7))), "an ACK tells of one run");
-        assert_eq!(receiver.deadline(), at(102));
-        assert_eq!(answer(&mut receiver, 101, 0), Some((5, (0, 0))));
-        assert_eq!(receiver.deadline(), Time::NEVER);
-        // That was the first ACK of a new gap; 6 and what follows are its run.
-        assert_eq!(answer(&mut receiver, 101, 7), Some((5, (6, 8))));
-        assert_eq!(answer(&mut receiver, 101, 8), Some((5, (6, 9))));
-        assert_eq!(answer(&mut receiver, 101, 9), None);
-        assert_eq!(answer(&mut receiver, 101, 11), Some((5, (11, 12))));
-        assert_eq!(
-            answer(&mut receiver, 101, 5),
-            Some((10, (0, 0))),
-            "it has filled the first run"
-        );
-        assert_eq!(receiver.deadline(), Time::NEVER);
+        assert_eq!(ack_of(&mut receiver, 101, 4), None);
+        assert_eq!(ack_of(&mut receiver, 101, 6), Some((0, (6, 7))), "an ACK reports one range");
+        assert_eq!(receiver.next_timer(), at(102));
+        assert_eq!(ack_of(&mut receiver, 101, 0), Some((5, (0, 0))));
+        assert_eq!(receiver.next_timer(), Time::NEVER);
+        // The first ACK of a new gap was sent; segments from 6 on are beyond the gap.
+        assert_eq!(ack_of(&mut receiver, 101, 7), Some((5, (6, 8))));
+        assert_eq!(ack_of(&mut receiver, 101, 8), Some((5, (6, 9))));
+        assert_eq!(ack_of(&mut receiver, 101, 9), None);
+        assert_eq!(ack_of(&mut receiver, 101, 11), Some((5, (11, 12))));
+        assert_eq!(ack_of(&mut receiver, 101, 5), Some((10, (0, 0))), "segment 5 fills the gap");
+        assert_eq!(receiver.next_timer(), Time::NEVER);
     }
 
     #[test]
-    fn a_sack_waits_no_longer_than_a_twentieth_of_a_round_trip() {
+    fn a_sack_is_delayed_by_at_most_a_twentieth_of_the_rtt() {
         let sack_compression = Some(Duration::from_millis(40));
         let reliability = Reliability { sack_compression, ..Reliability::internet() };
         let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
         for sequence in 1..=4 {
-            answer(&mut receiver, 100, sequence);
+            ack_of(&mut receiver, 100, sequence);
         }
-        assert_eq!(receiver.deadline(), at(105), "50 ms on its way");
+        assert_eq!(receiver.next_timer(), at(105), "one-way delay of 50 ms");
     }
 
     #[test]
-    fn a_mark_is_echoed_until_the_sender_has_reduced() {
+    fn a_mark_is_echoed_until_cwr() {
         let mechanism = mechanism(None);
         let mut receiver = Receiver::new(&mechanism);
         let mut echoes = |sequence, flags| {
@@ -469,16 +470,16 @@ mod tests {
         };
         assert!(!echoes(0, Flags::NONE));
         assert!(echoes(1, Flags::MARKED));
-        assert!(echoes(2, Flags::NONE), "until the sender says so");
+        assert!(echoes(2, Flags::NONE), "until CWR");
         assert!(!echoes(3, Flags::REDUCED));
         assert!(!echoes(4, Flags::NONE));
         assert!(echoes(5, Flags::MARKED));
         let both = Flags::MARKED.with_if(Flags::REDUCED, true);
-        assert!(echoes(6, both), "the answer to one mark may be marked again");
+        assert!(echoes(6, both), "a packet with CWR may be marked");
     }
 
     #[test]
-    fn marks_are_counted_modulo_eight_if_that_is_asked_for() {
+    fn accurate_ecn_counts_marks_modulo_eight() {
         let reliability = Reliability { accurate_ecn: true, ..Reliability::internet() };
         let mechanism = Arc::new(window::mechanism(&reliability, true));
         let mut receiver = Receiver::new(&mechanism);
@@ -487,13 +488,13 @@ mod tests {
             receiver.on_data(at(100), &packet).ack.unwrap().flags.count()
         };
         assert_eq!((count(0, Flags::NONE), count(1, Flags::MARKED)), (0, 1));
-        assert_eq!(count(2, Flags::NONE), 1, "and nothing is echoed");
+        assert_eq!(count(2, Flags::NONE), 1, "marks are not echoed");
         let counts: Vec<_> = (3..12).map(|sequence| count(sequence, Flags::MARKED)).collect();
         assert_eq!(counts, [2, 3, 4, 5, 6, 7, 0, 1, 2]);
     }
 
     #[test]
-    fn a_marked_segment_is_not_delayed() {
+    fn the_ack_of_a_marked_segment_is_not_delayed() {
         let mechanism = mechanism(Some(Duration::from_millis(40)));
         let mut receiver = Receiver::new(&mechanism);
         let packet = data(&mechanism, 100, 0, Flags::MARKED);
@@ -503,30 +504,30 @@ mod tests {
     }
 
     #[test]
-    fn delayed_feedback_adds_up_if_it_is_a_change_and_is_the_newest_if_it_is_a_rate() {
+    fn a_delayed_ack_sums_changes_of_the_window_and_keeps_the_latest_rate() {
         let sum = |header: fn(f32) -> Header| {
             let mechanism = mechanism(Some(Duration::from_millis(40)));
             let mut receiver = Receiver::new(&mechanism);
-            let mut reply = |sequence, feedback| {
+            let mut ack_feedback = |sequence, feedback| {
                 let plain = data(&mechanism, 100, sequence, Flags::NONE);
                 let ack = receiver.on_data(at(100), &plain.with_header(header(feedback)));
                 ack.ack.map(|ack| ack.feedback)
             };
-            assert_eq!(reply(0, 3.0), None);
-            reply(1, 4.0)
+            assert_eq!(ack_feedback(0, 3.0), None);
+            ack_feedback(1, 4.0)
         };
         assert_eq!(sum(|feedback| Header::Xcp { rtt: 0.1, spacing: 0.01, feedback }), Some(7.0));
         assert_eq!(sum(|rate| Header::Rcp { rtt: 0.1, rate }), Some(4.0));
     }
 
     #[test]
-    fn go_back_n_throws_away_what_comes_early_and_reports_the_gap_once() {
+    fn go_back_n_discards_out_of_order_segments_and_sends_one_nack() {
         let reliability =
             Reliability { recovery: Recovery::GoBackN, ..Reliability::selective_repeat() };
         let mut receiver = Receiver::new(&Arc::new(window::mechanism(&reliability, true)));
-        assert_eq!(answer(&mut receiver, 100, 0), Some((1, (0, 0))));
-        assert_eq!(answer(&mut receiver, 100, 2), Some((1, (0, 0))));
-        assert_eq!(answer(&mut receiver, 100, 3), None);
-        assert_eq!(answer(&mut receiver, 100, 1), Some((2, (0, 0))), "2 and 3 are gone");
+        assert_eq!(ack_of(&mut receiver, 100, 0), Some((1, (0, 0))));
+        assert_eq!(ack_of(&mut receiver, 100, 2), Some((1, (0, 0))));
+        assert_eq!(ack_of(&mut receiver, 100, 3), None);
+        assert_eq!(ack_of(&mut receiver, 100, 1), Some((2, (0, 0))), "2 and 3 were discarded");
     }
 }

@@ -1,14 +1,14 @@
-//! The sending end of a flow: handshake, windows, pacing and time-outs, written once for all transports.
+//! Sender of a flow: handshake, window, pacing and timeouts, shared by all transports.
 //!
-//! It does no input or output: it is told of ACKs and of time passing, and asked for the next
-//! segment.
+//! The sender does no input or output: the simulation passes ACKs and timer expiries to it and polls
+//! it for the next packet.
 
 mod losses;
 
 use std::sync::Arc;
 
-use super::pacing::{Pace, Pacing};
-use super::rtt::Rtt;
+use super::pacing::{Pacer, PacingLimit};
+use super::rtt::RttEstimator;
 use super::timer_ticks;
 use crate::base::units::{Bytes, Duration, Time};
 use crate::model::packet::{Format, Header, Kind, Packet};
@@ -17,102 +17,103 @@ use crate::transport::recovery::scoreboard::{AckOutcome, Scoreboard};
 use crate::transport::recovery::spurious::SpuriousLoss;
 use crate::transport::recovery::tail_loss_probe::TailLossProbe;
 use crate::transport::{
-    Ack, Allowance, CongestionSignal, Controller, Mechanism, Opened, Timer, TrainPacket,
+    Ack, Allowance, CongestionSignal, Controller, Mechanism, Opened, PacingPolicy, RtoRestart,
+    TrainPacket,
 };
 
-/// What a sender sends.
+/// The next packet of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The first half of a handshake.
+pub enum NextPacket {
+    /// The first packet of the handshake.
     Syn,
     /// Data.
     Segment(Segment),
-    /// A question to routers, without payload.
-    Probe,
-    /// A packet of this size without payload, for the receiver to answer.
+    /// A request to routers for a rate, without payload.
+    RouterProbe,
+    /// A packet of this size without payload, which the receiver acknowledges.
     Padding(Bytes),
-    /// The news to routers that the flow is over.
+    /// Notification to routers that the flow has ended.
     Fin,
 }
 
 /// A segment to put into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number.
+    /// Segment number.
     pub sequence: u32,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub payload: u32,
-    /// Whether the receiver is to acknowledge it at once.
+    /// True if the receiver is to acknowledge the segment without waiting for its group.
     pub wants_ack: bool,
-    /// Whether it has been sent before.
+    /// True if the segment was sent before.
     pub is_retransmit: bool,
-    /// Whether it tells the receiver that a mark has been answered (CWR).
-    pub has_reduced: bool,
+    /// True if the segment carries CWR: the sender has responded to an ECN mark.
+    pub has_cwr: bool,
 }
 
-/// Number of segments of a flow without end.
-const ENDLESS: u32 = u32::MAX;
+/// Number of segments of an unbounded flow.
+const UNBOUNDED: u32 = u32::MAX;
 
-/// Where a sender is in its handshake.
+/// State of the connection at the sender, in the terms of RFC 9293 §3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The SYN is to be sent.
+enum SenderState {
+    /// The SYN is to be sent, or to be retransmitted.
     Closed,
-    /// The SYN has been sent.
-    Opening,
-    /// Data may be sent.
-    Open,
-    /// The flow is given up, and nothing is sent any more.
-    GivenUp,
+    /// The SYN was sent.
+    SynSent,
+    /// The sender may send data.
+    Established,
+    /// The controller has terminated the flow; the sender sends no more data.
+    Terminated,
 }
 
-/// State of a sender.
+/// Sender of a flow.
 #[derive(Debug)]
 pub struct Sender {
     /// Payload of all segments but the last, and of the last.
-    full: u32,
-    last: u32,
-    header: u32,
-    stage: Stage,
-    /// Routers are still to be told when the flow is over.
-    owes_goodbye: bool,
-    board: Scoreboard,
+    full_payload: u32,
+    last_payload: u32,
+    header_bytes: u32,
+    state: SenderState,
+    /// True if a FIN to the routers is to be sent at the end of the flow.
+    owes_fin: bool,
+    scoreboard: Scoreboard,
     mechanism: Arc<Mechanism>,
 
-    rtt: Rtt,
-    /// The segment that is being timed, if any is, and when it was sent.
-    timed: Option<(u32, Time)>,
-    /// When the time-out last started to run.
-    timeout_from: Time,
-    /// Probes for a lost tail, if they are sent. Apart, since most flows have none.
-    tail: Option<Box<TailLossProbe>>,
-    /// How the window shrinks while a gap is repaired, if it does so in proportion.
-    reduction: Option<ProportionalRateReduction>,
-    /// What may turn out to have been no loss, if that is looked for. Apart, since most flows have none.
-    undo: Option<Box<SpuriousLoss>>,
-    /// Segments that were found lost by the time, of which the controller is still to be told.
-    found_lost: u32,
+    rtt: RttEstimator,
+    /// The segment that is being timed, and when it was sent (without timestamps).
+    timed_segment: Option<(u32, Time)>,
+    /// When the retransmission timer was last started.
+    rto_start: Time,
+    /// Tail loss probes, if enabled. Boxed, since most flows have none.
+    tail_probe: Option<Box<TailLossProbe>>,
+    /// Proportional rate reduction, while one is in progress.
+    rate_reduction: Option<ProportionalRateReduction>,
+    /// Detection of spurious losses, if enabled. Boxed, since most flows have none.
+    spurious_loss: Option<Box<SpuriousLoss>>,
+    /// Losses detected by timers that the next `Ack` reports to the controller.
+    unreported_losses: u32,
 
-    /// Marks in ACKs up to this one have been answered.
+    /// The window was reduced for marks and losses of the segments before this one.
     reduced_until: u32,
-    /// The receiver is still to be told so.
-    owes_notice: bool,
-    /// How many marks ACKs have told of, modulo 8, if they count them.
-    marks: u8,
+    /// True if the next segment carries CWR.
+    owes_cwr: bool,
+    /// ECN mark count of the last ACK, modulo 8, with `AccECN`.
+    mark_count: u8,
 
-    /// What has been handed to the host.
-    pub pacing: Pacing,
-    /// When routers were last asked.
-    probed: Time,
+    /// Pacing of packets into the NIC.
+    pub pacer: Pacer,
+    /// When routers were last probed.
+    probed_at: Time,
 
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmits: u32,
-    /// Time-outs.
+    /// Retransmission timeouts.
     pub timeouts: u32,
 }
 
 impl Sender {
-    /// A sender of `size` bytes of payload, or of payload without end.
+    /// Creates a sender of `size` bytes of payload, or of unbounded payload.
     pub fn new(
         size: Option<Bytes>,
         mechanism: &Arc<Mechanism>,
@@ -122,309 +123,335 @@ impl Sender {
         let reliability = &mechanism.reliability;
         let full = format.payload.0 as u32;
         let (total, last) = match size {
-            None => (ENDLESS, full),
+            None => (UNBOUNDED, full),
             Some(size) => {
                 let total = format.packets(size);
                 (total as u32, (size.0 - (total - 1) * format.payload.0) as u32)
             }
         };
         Self {
-            full,
-            last,
-            header: format.header.0 as u32,
-            stage: if reliability.handshake { Stage::Closed } else { Stage::Open },
-            owes_goodbye: mechanism.sends_fin,
-            board: Scoreboard::new(total, reliability),
+            full_payload: full,
+            last_payload: last,
+            header_bytes: format.header.0 as u32,
+            state: if reliability.handshake {
+                SenderState::Closed
+            } else {
+                SenderState::Established
+            },
+            owes_fin: mechanism.signalling.sends_fin(),
+            scoreboard: Scoreboard::new(total, reliability),
             mechanism: Arc::clone(mechanism),
-            rtt: Rtt::default(),
-            timed: None,
-            timeout_from: now,
-            tail: reliability
+            rtt: RttEstimator::default(),
+            timed_segment: None,
+            rto_start: now,
+            tail_probe: reliability
                 .tail_probe
-                .map(|alone| Box::new(TailLossProbe::new(alone, reliability.timer_tick))),
-            reduction: None,
-            undo: reliability.undo.then(|| Box::new(SpuriousLoss::new(reliability.frto))),
-            found_lost: 0,
+                .map(|delay| Box::new(TailLossProbe::new(delay, reliability.timer_tick))),
+            rate_reduction: None,
+            spurious_loss: reliability.undo.then(|| Box::new(SpuriousLoss::new(reliability.frto))),
+            unreported_losses: 0,
             reduced_until: 0,
-            marks: 0,
-            owes_notice: false,
-            pacing: Pacing::new(now),
-            probed: now,
+            mark_count: 0,
+            owes_cwr: false,
+            pacer: Pacer::new(now),
+            probed_at: now,
             retransmits: 0,
             timeouts: 0,
         }
     }
 
-    /// Whether nothing is left to do: the receiver is known to have everything, or the flow is given up.
+    /// Returns true if the sender has nothing left to send: all data is acknowledged or the flow is
+    /// terminated, and the FIN was sent if there is one.
     pub fn is_done(&self) -> bool {
-        self.is_over() && !self.owes_goodbye
+        self.is_finished() && !self.owes_fin
     }
 
-    fn is_over(&self) -> bool {
-        self.board.is_done() || self.has_given_up()
+    fn is_finished(&self) -> bool {
+        self.scoreboard.is_done() || self.is_terminated()
     }
 
-    /// Sends no data from now on, whatever the receiver lacks.
-    pub fn give_up(&mut self) {
-        self.stage = Stage::GivenUp;
+    /// Terminates the flow: sends no more data, even if the receiver lacks segments.
+    pub fn terminate(&mut self) {
+        self.state = SenderState::Terminated;
     }
 
-    /// Whether the flow was given up.
-    pub fn has_given_up(&self) -> bool {
-        self.stage == Stage::GivenUp
+    /// Returns true if the flow was terminated.
+    pub fn is_terminated(&self) -> bool {
+        self.state == SenderState::Terminated
     }
 
-    /// Payload that the receiver is not known to have; without end, if the flow is.
+    /// Returns the payload that is not known to be delivered; `u64::MAX` for an unbounded flow.
     pub fn remaining(&self) -> Bytes {
-        if self.board.total() == ENDLESS {
+        if self.scoreboard.total() == UNBOUNDED {
             return Bytes(u64::MAX);
         }
-        // The last segment is acknowledged last, but for losses: then this is off by less than a packet.
-        let segments = self.board.remaining();
+        // Assumes that the last segment is delivered last; otherwise off by less than a packet.
+        let segments = self.scoreboard.remaining();
         Bytes(
             self.bytes(segments).0
-                - u64::from(if segments > 0 { self.full - self.last } else { 0 }),
+                - u64::from(if segments > 0 { self.full_payload - self.last_payload } else { 0 }),
         )
     }
 
-    /// All segments before this one have been acknowledged.
+    /// Returns the first segment that is not acknowledged.
     pub fn cumulative(&self) -> u32 {
-        self.board.cumulative()
+        self.scoreboard.cumulative()
     }
 
-    /// Sends nothing new from now on: the end of a flow without end.
+    /// Ends an unbounded flow after the data sent so far.
     pub fn stop(&mut self) {
-        self.board.stop();
+        self.scoreboard.stop();
     }
 
-    /// Whether data may be sent.
+    /// Returns true if data may be sent.
     pub fn is_open(&self) -> bool {
-        self.stage == Stage::Open
+        self.state == SenderState::Established
     }
 
-    /// Whether what a time-out has declared lost is being sent again.
+    /// Returns true during the recovery from a timeout.
     pub fn has_timed_out(&self) -> bool {
-        self.board.has_timed_out()
+        self.scoreboard.has_timed_out()
     }
 
     fn bytes(&self, segments: u32) -> Bytes {
-        Bytes(u64::from(segments) * u64::from(self.full))
+        Bytes(u64::from(segments) * u64::from(self.full_payload))
     }
 
-    /// What to send now, if the allowance lets anything go.
+    /// Returns the next packet to send now, if the allowance permits one.
     #[inline]
-    pub fn next(&mut self, now: Time, allowance: Allowance) -> Option<Output> {
-        if self.is_over() {
-            return std::mem::take(&mut self.owes_goodbye).then_some(Output::Fin);
+    pub fn next_packet(&mut self, now: Time, allowance: Allowance) -> Option<NextPacket> {
+        if self.is_finished() {
+            return std::mem::take(&mut self.owes_fin).then_some(NextPacket::Fin);
         }
-        match self.stage {
-            Stage::Open => match self.next_segment(now, allowance) {
-                None if self.next_probe(allowance) <= now => {
-                    self.probed = now;
-                    Some(Output::Probe)
+        match self.state {
+            SenderState::Established => match self.next_segment(now, allowance) {
+                None if self.next_router_probe(allowance) <= now => {
+                    self.probed_at = now;
+                    Some(NextPacket::RouterProbe)
                 }
-                segment => segment.map(Output::Segment),
+                segment => segment.map(NextPacket::Segment),
             },
-            Stage::Opening | Stage::GivenUp => None,
-            Stage::Closed => {
-                self.stage = Stage::Opening;
-                self.timeout_from = now;
-                Some(Output::Syn)
+            SenderState::SynSent | SenderState::Terminated => None,
+            SenderState::Closed => {
+                self.state = SenderState::SynSent;
+                self.rto_start = now;
+                Some(NextPacket::Syn)
             }
         }
     }
 
     #[inline]
     fn next_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
-        if allowance.rate.is_some() && now < self.paced_until(allowance) {
+        if allowance.rate.is_some() && now < self.next_departure(allowance) {
             return None;
         }
-        let segment = self.take_segment(now, allowance)?;
+        let segment = self.send_segment(now, allowance)?;
         if allowance.rate.is_some() {
-            let bytes = segment.payload + self.header;
-            self.pacing.on_sent(now, bytes, &self.mechanism);
-            if self.mechanism.timer == Timer::FromLast {
-                self.timeout_from = now;
+            let bytes = segment.payload + self.header_bytes;
+            self.pacer.on_sent(now, bytes, self.pacing_policy());
+            if self.mechanism.rto_restart == RtoRestart::EverySegment {
+                self.rto_start = now;
             }
         }
         Some(segment)
     }
 
-    /// Whether there is data to send.
+    /// Returns true if the window permits a segment.
     pub fn has_data(&self, allowance: Allowance) -> bool {
-        self.stage == Stage::Open && self.candidate(allowance).is_some()
+        self.state == SenderState::Established && self.candidate(allowance).is_some()
     }
 
-    /// What a controller sends beside what the rate lets go: a segment leaves the pace of the others as it
-    /// is.
-    pub fn beside(&mut self, now: Time, what: TrainPacket, allowance: Allowance) -> Option<Output> {
-        match what {
-            TrainPacket::Segment => self.take_segment(now, allowance).map(Output::Segment),
-            TrainPacket::Padding(bytes) => Some(Output::Padding(bytes)),
+    /// Returns the packet to send for a packet of a probe train. It does not count for the pacing of
+    /// other segments.
+    pub fn train_packet(
+        &mut self,
+        now: Time,
+        packet: TrainPacket,
+        allowance: Allowance,
+    ) -> Option<NextPacket> {
+        match packet {
+            TrainPacket::Segment => self.send_segment(now, allowance).map(NextPacket::Segment),
+            TrainPacket::Padding(bytes) => Some(NextPacket::Padding(bytes)),
         }
     }
 
-    /// The segment that is next in line, to be sent now.
-    fn take_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
+    /// Sends the next segment now, if the window permits one.
+    fn send_segment(&mut self, now: Time, allowance: Allowance) -> Option<Segment> {
         let sequence = self.candidate(allowance)?;
-        let is_first = self.board.in_flight() == 0 && !self.has_unanswered();
-        let is_retransmit = self.board.sent(sequence, now);
-        let is_probe = self.wants_probe();
-        // RFC 6298 §5.1; and what the time-out waits for, the first segment that is missing, has a whole one
-        // from when it was last sent. Were that so of every repair, a flow that has many to send would never
-        // notice that the first was lost again.
-        if is_first || is_retransmit && sequence == self.board.cumulative() {
-            self.start_timeout(now);
+        let is_first = self.scoreboard.in_flight() == 0 && !self.has_unacknowledged();
+        let is_retransmit = self.scoreboard.on_sent(sequence, now);
+        let is_probe = self.is_tail_probe_due();
+        // RFC 6298 §5.1; a retransmission of the first missing segment restarts the timer, too. If
+        // every retransmission did, a flow with many losses would never detect that the first
+        // retransmission was lost.
+        if is_first || is_retransmit && sequence == self.scoreboard.cumulative() {
+            self.restart_rto(now);
         }
         self.retransmits += u32::from(is_retransmit);
-        self.time(sequence, is_retransmit, now);
-        if let Some(reduction) = &mut self.reduction {
+        self.start_timing(sequence, is_retransmit, now);
+        if let Some(reduction) = &mut self.rate_reduction {
             reduction.on_sent();
         }
-        if let Some(undo) = self.undo.as_mut().filter(|_| is_retransmit && !is_probe) {
-            undo.on_copy(sequence, now);
+        if let Some(spurious_loss) =
+            self.spurious_loss.as_mut().filter(|_| is_retransmit && !is_probe)
+        {
+            spurious_loss.on_retransmit(sequence, now);
         }
-        if let Some(tail) = self.tail.as_mut().filter(|_| is_probe) {
-            tail.on_sent(self.board.highest(), is_retransmit);
+        if let Some(probe) = self.tail_probe.as_mut().filter(|_| is_probe) {
+            probe.on_sent(self.scoreboard.highest(), is_retransmit);
         } else if !is_retransmit {
-            self.watch_tail(now);
+            self.arm_probe_timer(now);
         }
-        let is_last = sequence + 1 == self.board.total();
-        let payload = if is_last { self.last } else { self.full };
-        let ends_group = (sequence + 1).is_multiple_of(self.mechanism.ack_every);
+        let is_last = sequence + 1 == self.scoreboard.total();
+        let payload = if is_last { self.last_payload } else { self.full_payload };
+        let ends_group = (sequence + 1).is_multiple_of(self.mechanism.acks.every);
         let wants_ack = ends_group || is_retransmit || is_last;
-        // RFC 3168 §6.1.2 asks for the first new packet. Deviation: after a time-out the first packet will
-        // do. New data is then far off, and the echoes of an answered mark would keep the window from
-        // growing until it comes.
-        let has_reduced = self.owes_notice && (!is_retransmit || self.board.has_timed_out());
-        self.owes_notice &= !has_reduced;
-        Some(Segment { sequence, payload, wants_ack, is_retransmit, has_reduced })
+        // RFC 3168 §6.1.2: CWR on the first new packet. Deviation: on the first packet after a
+        // timeout, since new data would be late and ECE would prevent window growth until then.
+        let has_cwr = self.owes_cwr && (!is_retransmit || self.scoreboard.has_timed_out());
+        self.owes_cwr &= !has_cwr;
+        Some(Segment { sequence, payload, wants_ack, is_retransmit, has_cwr })
     }
 
-    /// The segment that is next in line, if the window has room. One packet may always be in flight. A probe
-    /// takes new data, or else the last of what was sent (RFC 8985 §7.3).
+    /// Returns the next segment to send, if the window permits one. One packet may always be in
+    /// flight. A tail loss probe is new data or else the last segment sent (RFC 8985 §7.3).
     fn candidate(&self, allowance: Allowance) -> Option<u32> {
-        let (cumulative, most) =
-            (self.board.cumulative(), self.mechanism.reliability.receive_window);
-        let is_taken = |sequence: u32| most.is_none_or(|most| sequence - cumulative < most);
-        if self.wants_probe() {
-            let is_new = |(sequence, _): &(u32, bool)| is_taken(*sequence);
-            let new = self.board.candidate().filter(is_new);
-            return Some(new.map_or(self.board.highest() - 1, |(sequence, _)| sequence));
+        let (cumulative, receive_window) =
+            (self.scoreboard.cumulative(), self.mechanism.reliability.receive_window);
+        let is_accepted =
+            |sequence: u32| receive_window.is_none_or(|window| sequence - cumulative < window);
+        if self.is_tail_probe_due() {
+            let is_new = |(sequence, _): &(u32, bool)| is_accepted(*sequence);
+            let new = self.scoreboard.candidate().filter(is_new);
+            return Some(new.map_or(self.scoreboard.highest() - 1, |(sequence, _)| sequence));
         }
-        let (sequence, is_owed) = self.board.candidate()?;
-        let in_flight = self.board.in_flight();
-        let window = self.reduction.map_or(allowance.window, |now| self.bytes(now.window()));
+        let (sequence, ignores_window) = self.scoreboard.candidate()?;
+        let in_flight = self.scoreboard.in_flight();
+        let window = self
+            .rate_reduction
+            .map_or(allowance.window, |reduction| self.bytes(reduction.window()));
         let has_room = in_flight == 0 || self.bytes(in_flight + 1) <= window;
-        (is_owed || has_room && is_taken(sequence)).then_some(sequence)
+        (ignores_window || has_room && is_accepted(sequence)).then_some(sequence)
     }
 
-    /// Lets the time-out run from now on; but it goes on if one segment after another is repaired without
-    /// SACK and this is not the first (RFC 6582 §3.2): who has lost many would repair one a round trip for
-    /// ever.
-    fn start_timeout(&mut self, now: Time) {
-        if !self.board.repairs_further() {
-            self.timeout_from = now;
+    /// Restarts the retransmission timer, unless a recovery without SACK has had further partial ACKs
+    /// (RFC 6582 §3.2): a flow with many losses would otherwise retransmit one segment per RTT without
+    /// end.
+    fn restart_rto(&mut self, now: Time) {
+        if !self.scoreboard.has_further_partial_acks() {
+            self.rto_start = now;
         }
     }
 
-    /// Whether a probe for a lost tail is to leave, whatever the window.
-    pub fn wants_probe(&self) -> bool {
-        self.tail.as_ref().is_some_and(|tail| tail.is_wanted())
+    /// Returns true if a tail loss probe is to be sent, regardless of the window.
+    pub fn is_tail_probe_due(&self) -> bool {
+        self.tail_probe.as_ref().is_some_and(|probe| probe.is_due())
     }
 
-    /// Waits from now on before it probes; or not at all, if there is nothing to probe for, or gaps tell of
-    /// losses (RFC 8985 §7.2).
-    fn watch_tail(&mut self, now: Time) {
-        let Some(mut tail) = self.tail.take() else { return };
+    /// Arms the probe timer, or disarms it if all data is acknowledged or SACKs reveal losses (RFC
+    /// 8985 §7.2).
+    fn arm_probe_timer(&mut self, now: Time) {
+        let Some(mut probe) = self.tail_probe.take() else { return };
         match self.rtt.smoothed() {
-            Some(smoothed) if self.board.is_in_order() && self.board.has_unanswered() => {
-                tail.wait(now, smoothed, self.board.flight_size(), self.times_out_at());
+            Some(smoothed)
+                if self.scoreboard.is_in_order() && self.scoreboard.has_unacknowledged() =>
+            {
+                probe.arm(now, smoothed, self.scoreboard.flight_size(), self.rto_expiry());
             }
-            _ => tail.rest(),
+            _ => probe.disarm(),
         }
-        self.tail = Some(tail);
+        self.tail_probe = Some(probe);
     }
 
-    /// When the next packet may leave.
-    fn paced_until(&self, allowance: Allowance) -> Time {
-        self.pacing.until(self.pace_of_next(allowance))
+    /// Returns the earliest departure of the next segment.
+    fn next_departure(&self, allowance: Allowance) -> Time {
+        self.pacer.earliest_departure(self.pacing_limit(allowance))
     }
 
-    /// What of its pace holds back the next packet.
-    pub fn pace_of_next(&self, allowance: Allowance) -> Pace {
+    /// Returns the pacing limits on the next segment.
+    pub fn pacing_limit(&self, allowance: Allowance) -> PacingLimit {
+        let policy = self.pacing_policy();
         match allowance.rate {
-            Some(rate) if self.board.highest() >= self.mechanism.unpaced => {
-                self.pacing.of_next(rate, &self.mechanism)
+            Some(rate) if self.scoreboard.highest() >= policy.unpaced => {
+                self.pacer.limit(rate, policy)
             }
-            _ => Pace::default(),
+            _ => PacingLimit::default(),
         }
     }
 
-    fn has_unanswered(&self) -> bool {
-        self.board.has_unanswered() || self.stage == Stage::Opening
+    fn pacing_policy(&self) -> PacingPolicy {
+        self.mechanism.pacing.unwrap_or(PacingPolicy::PER_PACKET)
     }
 
-    /// When something happens by itself: the pacing clock, a probe or the time-out.
+    fn has_unacknowledged(&self) -> bool {
+        self.scoreboard.has_unacknowledged() || self.state == SenderState::SynSent
+    }
+
+    /// Returns when to call [`on_timer`](Self::on_timer) and to poll for packets: the earliest of
+    /// pacing, probes, the reordering timer and the RTO.
     #[inline]
-    pub fn deadline(&self, allowance: Allowance) -> Time {
-        if self.is_over() {
+    pub fn next_timer(&self, allowance: Allowance) -> Time {
+        if self.is_finished() {
             return Time::NEVER;
         }
-        let timeout = if self.has_unanswered() { self.times_out_at() } else { Time::NEVER };
-        let is_open = self.stage == Stage::Open;
-        let timeout = if is_open { timeout.min(self.next_probe(allowance)) } else { timeout };
-        let timeout = timeout.min(self.board.judges_at());
-        let timeout = self.tail.as_ref().map_or(timeout, |tail| timeout.min(tail.due()));
+        let timeout = if self.has_unacknowledged() { self.rto_expiry() } else { Time::NEVER };
+        let is_open = self.state == SenderState::Established;
+        let timeout =
+            if is_open { timeout.min(self.next_router_probe(allowance)) } else { timeout };
+        let timeout = timeout.min(self.scoreboard.next_timer());
+        let timeout =
+            self.tail_probe.as_ref().map_or(timeout, |probe| timeout.min(probe.next_timer()));
         if is_open && allowance.rate.is_some() && self.candidate(allowance).is_some() {
-            timeout.min(self.paced_until(allowance))
+            timeout.min(self.next_departure(allowance))
         } else {
             timeout
         }
     }
 
-    /// When to ask routers next: while there is something to send and the allowance says how often.
-    fn next_probe(&self, allowance: Allowance) -> Time {
+    /// Returns when to probe routers next, while there is data to send.
+    fn next_router_probe(&self, allowance: Allowance) -> Time {
         match allowance.probe {
-            Some(interval) if self.board.candidate().is_some() => {
-                self.probed.max(self.pacing.from()) + interval
+            Some(interval) if self.scoreboard.candidate().is_some() => {
+                self.probed_at.max(self.pacer.burst_start()) + interval
             }
             _ => Time::NEVER,
         }
     }
 
-    /// Times one new segment after another, if ACKs echo no time stamps (RFC 6298 §3).
-    fn time(&mut self, sequence: u32, is_retransmit: bool, now: Time) {
+    /// Starts to time a new segment if none is being timed and ACKs do not echo timestamps (RFC 6298
+    /// §3).
+    fn start_timing(&mut self, sequence: u32, is_retransmit: bool, now: Time) {
         if is_retransmit {
-            // Karn: an ACK could answer either copy.
-            self.timed = self.timed.filter(|(timed, _)| *timed < sequence);
-        } else if !self.has_timestamps() && self.timed.is_none() {
-            self.timed = Some((sequence, now));
+            // Karn's algorithm: an ACK of a retransmitted segment is ambiguous.
+            self.timed_segment =
+                self.timed_segment.filter(|(timed_segment, _)| *timed_segment < sequence);
+        } else if !self.has_timestamps() && self.timed_segment.is_none() {
+            self.timed_segment = Some((sequence, now));
         }
     }
 
-    /// Whether ACKs echo time stamps; otherwise one segment at a time is timed (Karn).
+    /// Returns true if ACKs echo timestamps; otherwise one segment at a time is timed.
     fn has_timestamps(&self) -> bool {
         self.mechanism.reliability.timestamps
     }
 
-    fn time_round_trip(&mut self, sent: Time, now: Time) {
-        self.rtt.sample(sent, now, self.mechanism.reliability.clock_granularity);
+    fn add_rtt_sample(&mut self, sent: Time, now: Time) {
+        self.rtt.add_sample(sent, now, self.mechanism.reliability.clock_granularity);
     }
 
-    /// Takes the sample that an ACK gives, if it gives one.
-    fn sample(&mut self, now: Time, packet: &Packet) {
+    /// Adds the RTT sample of an ACK, if there is one.
+    fn sample_rtt(&mut self, now: Time, packet: &Packet) {
         if self.has_timestamps() {
-            self.time_round_trip(packet.sent_at, now);
-        } else if let Some((sequence, sent)) = self.timed
+            self.add_rtt_sample(packet.sent_at, now);
+        } else if let Some((sequence, sent)) = self.timed_segment
             && packet.sequence > sequence
         {
-            self.timed = None;
-            self.time_round_trip(sent, now);
+            self.timed_segment = None;
+            self.add_rtt_sample(sent, now);
         }
     }
 
-    /// The handshake is complete; to the controller its last attempt took `rtt`.
+    /// Handles a SYN-ACK, which completes the handshake. `rtt` is the RTT reported to the controller.
     pub fn on_syn_ack(
         &mut self,
         now: Time,
@@ -432,21 +459,21 @@ impl Sender {
         rtt: Duration,
         controller: &mut dyn Controller,
     ) {
-        if self.stage != Stage::Opening {
+        if self.state != SenderState::SynSent {
             return;
         }
-        self.stage = Stage::Open;
+        self.state = SenderState::Established;
         let syn_was_lost = self.timeouts > self.mechanism.reliability.forgiven_syns;
         if self.has_timestamps() || self.timeouts == 0 {
-            self.time_round_trip(packet.sent_at, now);
+            self.add_rtt_sample(packet.sent_at, now);
         }
-        self.probed = now;
+        self.probed_at = now;
         let feedback = packet.header().feedback();
         controller.on_open(&Opened { now, rtt, feedback, syn_was_lost });
     }
 
-    /// Takes an ACK or NACK in and tells the controller, to whom its round trip took `rtt`. Says whether it
-    /// tells of a mark.
+    /// Handles an ACK or NACK and notifies the controller, with `rtt` as the measured RTT. Returns true
+    /// if the ACK reports an ECN mark.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -466,83 +493,92 @@ impl Sender {
             | Header::FairShare { .. }
             | Header::QuickStart { .. } => (0, 0),
         };
-        let flight = self.board.flight_size();
-        let (was_repairing, had_timed_out) =
-            (self.board.is_recovering(), self.board.has_timed_out());
-        let mut told = if packet.kind == Kind::Nack {
-            self.board.on_nack(packet.sequence, now)
+        let flight = self.scoreboard.flight_size();
+        let (was_recovering, had_timed_out) =
+            (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
+        let mut outcome = if packet.kind == Kind::Nack {
+            self.scoreboard.on_nack(packet.sequence, now)
         } else if packet.kind == Kind::ProbeAck {
-            // It acknowledges nothing, and so is no duplicate ACK.
+            // Acknowledges no data, and so is not a duplicate ACK.
             AckOutcome::default()
         } else {
-            self.board.on_ack(packet.sequence, block, now, self.echo_of(packet))
+            self.scoreboard.on_ack(packet.sequence, block, now, self.echoed_timestamp(packet))
         };
-        let marked = self.tells_of_mark(packet, told);
-        self.sample(now, packet);
-        // RFC 6298 §5.3, RFC 6675 §6: only by what is acknowledged in order. Else what SACKs tell of new
-        // data would put off for ever the time-out that a lost retransmission waits for. With RACK also by
-        // news of what left before that (Linux, `tcp_clean_rtx_queue`).
-        let is_older = || told.received > 0 && self.board.left_before_first(packet.sent_at);
-        if told.advanced > 0 || is_older() {
-            self.start_timeout(now);
+        let marked = self.has_new_mark(packet, outcome);
+        self.sample_rtt(now, packet);
+        // RFC 6298 §5.3, RFC 6675 §6: only an advance of the cumulative acknowledgement restarts the
+        // timer. If SACKs of new data did, the timeout of a lost retransmission could be postponed
+        // without end. With RACK also a delivery from before the last transmission of the first
+        // missing segment does (Linux, `tcp_clean_rtx_queue`).
+        let predates_first =
+            || outcome.delivered > 0 && self.scoreboard.predates_first(packet.sent_at);
+        if outcome.advanced > 0 || predates_first() {
+            self.restart_rto(now);
         }
-        if self.undo.is_some() {
-            let was = (was_repairing, had_timed_out);
-            told = self.reconsider(now, packet, block, (told, marked), was, controller);
+        if self.spurious_loss.is_some() {
+            let before = (was_recovering, had_timed_out);
+            outcome = self.detect_spurious_loss(
+                now,
+                packet,
+                block,
+                (outcome, marked),
+                before,
+                controller,
+            );
         }
-        let has_probed_loss = self.tail.as_mut().is_some_and(|tail| {
-            tail.on_ack(self.board.cumulative(), told.received + told.lost > 0)
+        let has_probed_loss = self.tail_probe.as_mut().is_some_and(|probe| {
+            probe.on_ack(self.scoreboard.cumulative(), outcome.delivered + outcome.lost > 0)
         });
-        if told.loss {
-            self.repair(now, flight, controller);
-        } else if has_probed_loss && self.board.is_in_order() {
-            self.reduce(now, flight, CongestionSignal::Gap, controller);
-        } else if self.is_due_for_mark(marked) {
-            self.slow_down(now, flight, CongestionSignal::Mark, controller);
+        if outcome.starts_recovery {
+            self.enter_recovery(now, flight, controller);
+        } else if has_probed_loss && self.scoreboard.is_in_order() {
+            self.reduce_window(now, flight, CongestionSignal::DetectedLoss, controller);
+        } else if self.responds_to_mark(marked) {
+            self.reduce_sending(now, flight, CongestionSignal::EcnMark, controller);
         }
-        if told.received > 0 {
-            self.watch_tail(now);
-            self.shrink(told);
+        if outcome.delivered > 0 {
+            self.arm_probe_timer(now);
+            self.update_rate_reduction(outcome);
         }
         controller.on_ack(&Ack {
             now,
-            bytes: self.payload(told),
-            advanced: told.advanced,
-            delivered: told.received,
+            bytes: self.delivered_payload(outcome),
+            advanced: outcome.advanced,
+            delivered: outcome.delivered,
             rtt,
             marked,
             feedback: header.feedback(),
             sent_at: packet.sent_at,
-            is_of_probe: packet.kind == Kind::ProbeAck,
-            cumulative: self.board.cumulative(),
-            next: self.board.highest(),
-            is_recovering: self.board.is_recovering() || self.reduction.is_some(),
-            lost: told.lost + std::mem::take(&mut self.found_lost),
-            in_flight: self.bytes(self.board.in_flight()),
+            is_probe_ack: packet.kind == Kind::ProbeAck,
+            cumulative: self.scoreboard.cumulative(),
+            next: self.scoreboard.highest(),
+            is_recovering: self.scoreboard.is_recovering() || self.rate_reduction.is_some(),
+            lost: outcome.lost + std::mem::take(&mut self.unreported_losses),
+            in_flight: self.bytes(self.scoreboard.in_flight()),
         });
-        if self.board.tries_new() && self.candidate(controller.allowance()).is_none() {
-            self.trust_timeout();
+        if self.scoreboard.prefers_new() && self.candidate(controller.allowance()).is_none() {
+            self.confirm_timeout();
         }
         marked
     }
 
-    /// The time stamp that an ACK echoes, or none.
-    fn echo_of(&self, packet: &Packet) -> Time {
+    /// Returns the timestamp that an ACK echoes; [`Time::NEVER`] without timestamps.
+    fn echoed_timestamp(&self, packet: &Packet) -> Time {
         if self.has_timestamps() { packet.sent_at } else { Time::NEVER }
     }
 
-    /// Payload of the segments that an ACK has newly acknowledged.
-    fn payload(&self, told: AckOutcome) -> Bytes {
-        let short = if told.has_last { self.full - self.last } else { 0 };
-        Bytes(self.bytes(told.received).0 - u64::from(short))
+    /// Returns the payload that an ACK newly reports as delivered.
+    fn delivered_payload(&self, outcome: AckOutcome) -> Bytes {
+        let short = if outcome.has_last { self.full_payload - self.last_payload } else { 0 };
+        Bytes(self.bytes(outcome.delivered).0 - u64::from(short))
     }
 
-    /// When the time-out comes, if nothing else does.
-    fn times_out_at(&self) -> Time {
-        timer_ticks::end(self.timeout_from, self.timeout(), self.mechanism.reliability.timer_tick)
+    /// Returns when the retransmission timer expires.
+    fn rto_expiry(&self) -> Time {
+        timer_ticks::expiry(self.rto_start, self.timeout(), self.mechanism.reliability.timer_tick)
     }
 
-    /// How long until the time-out, for people who wonder why a flow is stuck.
+    /// Returns the current RTO.
     pub fn timeout(&self) -> Duration {
         self.rtt.timeout(&self.mechanism.reliability)
     }

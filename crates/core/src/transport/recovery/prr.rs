@@ -1,49 +1,58 @@
-//! How much leaves while a gap is repaired: proportional rate reduction (RFC 6937, and its revision in
-//! Linux).
+//! Proportional rate reduction during loss recovery (PRR; RFC 6937, and its revision in Linux).
 //!
-//! The window shrinks from what it was to what it shall be in proportion to what comes, instead of halting
-//! until half of it has come; and it grows by at most a packet more than has come if more was lost.
+//! The window shrinks from the flight size at the loss to ssthresh in proportion to the delivered
+//! data, instead of a pause until half of the window has been delivered. If more was lost, the window
+//! grows by at most one packet more than was delivered.
 
-/// The window during one repair; all in segments.
+/// State of one window reduction, in segments. The fields are those of RFC 6937 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProportionalRateReduction {
-    /// The window before, and that which the controller wants.
-    before: u32,
-    target: u32,
+    /// `RecoverFS`: the window before the reduction.
+    recover_flight_size: u32,
+    /// The window that the controller set.
+    ssthresh: u32,
+    /// `prr_delivered` and `prr_out`.
     delivered: u32,
     sent: u32,
     window: u32,
 }
 
 impl ProportionalRateReduction {
-    /// From one window to another.
-    pub fn new(before: u32, target: u32) -> Self {
-        Self { before: before.max(1), target, delivered: 0, sent: 0, window: 0 }
+    /// Creates the state for a reduction from one window to another.
+    pub fn new(recover_flight_size: u32, ssthresh: u32) -> Self {
+        Self {
+            recover_flight_size: recover_flight_size.max(1),
+            ssthresh,
+            delivered: 0,
+            sent: 0,
+            window: 0,
+        }
     }
 
-    /// What may be in flight.
+    /// Returns the number of segments that may be in flight.
     pub fn window(&self) -> u32 {
         self.window
     }
 
-    /// A segment leaves.
+    /// Counts a transmitted segment.
     pub fn on_sent(&mut self) {
         self.sent += 1;
     }
 
-    /// An ACK tells of so many segments that they have come, and leaves so many in flight; `is_good` if it
-    /// acknowledges something in order and shows no further loss (RFC 6937 §3: then slow start, and
-    /// otherwise packet conservation).
-    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, is_good: bool) {
+    /// Updates the window for an ACK that newly delivers `delivered` segments and leaves
+    /// `in_flight`. `is_safe` (RFC 6937 §3) is true if the ACK advances the cumulative
+    /// acknowledgement and shows no further loss: slow start then applies, otherwise packet
+    /// conservation.
+    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, is_safe: bool) {
         self.delivered += delivered;
-        let may_send = if in_flight > self.target {
-            let due = u64::from(self.delivered) * u64::from(self.target);
-            (due.div_ceil(u64::from(self.before)) as u32).saturating_sub(self.sent)
+        let may_send = if in_flight > self.ssthresh {
+            let due = u64::from(self.delivered) * u64::from(self.ssthresh);
+            (due.div_ceil(u64::from(self.recover_flight_size)) as u32).saturating_sub(self.sent)
         } else {
-            let owed = self.delivered.saturating_sub(self.sent).max(delivered);
-            (owed + u32::from(is_good)).min(self.target - in_flight)
+            let credit = self.delivered.saturating_sub(self.sent).max(delivered);
+            (credit + u32::from(is_safe)).min(self.ssthresh - in_flight)
         };
-        // The first repair leaves whatever is in flight.
+        // The first retransmission does not depend on the segments in flight.
         self.window = in_flight + may_send.max(u32::from(self.sent == 0));
     }
 }
@@ -53,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_as_much_leaves_as_comes_until_the_window_is_reached() {
+    fn sends_one_segment_per_two_delivered_until_the_flight_reaches_ssthresh() {
         // RFC 6937 §4, first example: twenty in flight, one lost, ssthresh ten.
         let mut reduction = ProportionalRateReduction::new(20, 10);
         let mut in_flight = 19;
@@ -66,20 +75,21 @@ mod tests {
             in_flight += may;
             sent.push(may);
         }
-        // The repair at once, and from then on every other ACK lets one go; then each does.
+        // The retransmission at once, then a segment for every other ACK, and at ssthresh one for
+        // every ACK.
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1]);
         assert_eq!(in_flight, 10);
     }
 
     #[test]
-    fn below_its_aim_it_grows_by_a_packet_an_ack_and_only_if_nothing_more_is_lost() {
+    fn below_ssthresh_the_window_grows_by_a_packet_per_safe_ack() {
         let mut reduction = ProportionalRateReduction::new(20, 10);
-        for (is_good, window) in [(false, 5), (true, 6)] {
+        for (is_safe, window) in [(false, 5), (true, 6)] {
             reduction = ProportionalRateReduction { delivered: 3, sent: 3, ..reduction };
-            reduction.on_ack(1, 4, is_good);
+            reduction.on_ack(1, 4, is_safe);
             assert_eq!(reduction.window(), window);
         }
         reduction.on_ack(9, 8, true);
-        assert_eq!(reduction.window(), 10, "and never beyond it");
+        assert_eq!(reduction.window(), 10, "at most ssthresh");
     }
 }

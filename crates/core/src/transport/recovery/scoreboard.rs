@@ -1,9 +1,9 @@
-//! What a sender knows of its segments: acknowledged, received beyond a gap, lost, in flight.
+//! Scoreboard of a sender: segments that are acknowledged, delivered out of order, lost, in flight.
 //!
-//! Loss recovery is here, once for all transports: SACK (RFC 6675), RACK (RFC 8985, in `rack`), NewReno
-//! (RFC 6582), Reno (RFC 5681 §3.2) and go-back-N. Without SACK every duplicate ACK tells that
-//! one segment has left the network; taking it out of what is in flight is the inflation of the window that
-//! the RFCs describe. The cost of an ACK does not grow with the window.
+//! Implements loss recovery for all transports: SACK (RFC 6675), RACK (RFC 8985, in `rack`), NewReno
+//! (RFC 6582), Reno (RFC 5681 §3.2) and go-back-N. Without SACK each duplicate ACK shows that one
+//! segment has left the network. Its subtraction from the segments in flight is equivalent to the
+//! window inflation of the RFCs. The cost of an ACK does not grow with the window.
 
 use super::rack::Rack;
 use super::segment_set::SegmentSet;
@@ -11,206 +11,211 @@ use crate::base::units::{Duration, Time};
 use crate::transport::endpoint::timer_ticks;
 use crate::transport::{Recovery, Reliability};
 
-/// Where recovery from losses stands.
+/// State of loss recovery, as in Linux (`TCP_CA_Open`, `TCP_CA_Recovery`, `TCP_CA_Loss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing is being repaired.
+enum RecoveryState {
+    /// No recovery.
     Open,
-    /// A gap is being repaired.
-    Recovering,
-    /// A time-out has declared all that was in flight lost.
-    TimedOut,
+    /// Fast recovery: losses that ACKs revealed are retransmitted.
+    Recovery,
+    /// Recovery from a timeout, which declared all segments in flight lost.
+    Timeout,
 }
 
-/// What an ACK has told.
+/// Effect of an ACK on the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent results")]
 pub struct AckOutcome {
-    /// Segments now known to be received that were not before.
-    pub received: u32,
-    /// Whether the last segment, which may be short, is among them.
+    /// Segments that are newly delivered, in order or not.
+    pub delivered: u32,
+    /// True if the last segment, which may be short, is among them.
     pub has_last: bool,
-    /// By how many segments the cumulative acknowledgement moved.
+    /// Segments by which the cumulative acknowledgement advanced.
     pub advanced: u32,
-    /// Segments that it shows to be lost.
+    /// Segments that are newly declared lost.
     pub lost: u32,
-    /// Whether it reveals a loss, and the first one in this window of data.
-    pub loss: bool,
-    /// Whether something has come that was sent before the repair or time-out and never again; only RACK
-    /// knows.
-    pub original: bool,
-    /// Whether it reports what came again.
-    pub duplicate: bool,
+    /// True if the ACK starts a recovery: it reveals the first loss in this window of data.
+    pub starts_recovery: bool,
+    /// True if a segment was delivered that was sent before the recovery and never retransmitted
+    /// (only with RACK).
+    pub has_original: bool,
+    /// True if the ACK carries a D-SACK.
+    pub has_duplicate_sack: bool,
 }
 
-/// The state of all segments of a flow.
+/// State of all segments of a flow.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     recovery: Recovery,
     duplicate_acks: Option<u32>,
-    /// Whether receivers report what comes again.
-    hears_duplicates: bool,
-    /// How many segments there are.
+    /// True if receivers send D-SACKs.
+    uses_duplicate_sack: bool,
+    /// The number of segments.
     total: u32,
-    /// The receiver has everything before this.
+    /// All segments before this one are acknowledged (SND.UNA).
     cumulative: u32,
-    /// The next segment to send, if none is to be sent again.
+    /// The next segment to send, apart from retransmissions (SND.NXT).
     next: u32,
-    /// The end of what has ever been sent.
+    /// The end of the segments sent so far (`HighData` in RFC 6675).
     highest: u32,
-    /// Segments beyond `cumulative` that the receiver has; only SACK knows.
-    received: SegmentSet,
-    /// Segments that have left the network as duplicate ACKs tell, without SACK.
+    /// Segments beyond `cumulative` that SACKs have reported.
+    sacked: SegmentSet,
+    /// Segments that have left the network according to duplicate ACKs, without SACK.
     duplicates: u32,
-    /// Segments that are lost and not yet sent again.
+    /// Segments that are lost and not yet retransmitted.
     lost: SegmentSet,
-    /// Gaps before this have been judged.
-    judged: u32,
-    phase: Phase,
-    /// A new repair starts when everything before this is acknowledged.
-    recovery_ends: u32,
-    /// The first lost segment goes out at once, whatever the window.
-    owed: bool,
-    /// What is lost waits until new data has been tried (F-RTO).
-    tries_new: bool,
-    /// How many ACKs have each acknowledged a part of what is being repaired, without SACK.
-    parts: u32,
-    /// When segments left, for RACK, and when it is to judge them again; [`Time::NEVER`] if only an ACK
-    /// makes it.
+    /// Sequence gaps before this segment have been declared lost.
+    gaps_checked: u32,
+    state: RecoveryState,
+    /// The recovery ends when all segments before this one are acknowledged (`RecoveryPoint` in
+    /// RFC 6675).
+    recovery_point: u32,
+    /// True if the first lost segment is sent regardless of the window (fast retransmit).
+    retransmits_now: bool,
+    /// True if retransmissions wait for new data (F-RTO).
+    prefers_new: bool,
+    /// Partial ACKs of the current recovery, without SACK.
+    partial_acks: u32,
+    /// RACK state, and its reordering timer; [`Time::NEVER`] if the timer is not armed.
     rack: Option<Box<Rack>>,
-    judges_at: Time,
+    reordering_timer: Time,
     timer_tick: Duration,
 }
 
 impl Scoreboard {
-    /// Of a flow of `total` segments that has sent none.
+    /// Creates the scoreboard of a flow of `total` segments.
     pub fn new(total: u32, reliability: &Reliability) -> Self {
         Self {
             recovery: reliability.recovery,
             duplicate_acks: reliability.duplicate_acks,
-            hears_duplicates: reliability.duplicate_sack,
+            uses_duplicate_sack: reliability.duplicate_sack,
             total,
             cumulative: 0,
             next: 0,
             highest: 0,
-            received: SegmentSet::default(),
+            sacked: SegmentSet::default(),
             duplicates: 0,
             lost: SegmentSet::default(),
-            judged: 0,
-            phase: Phase::Open,
-            recovery_ends: 0,
-            owed: false,
-            tries_new: false,
-            parts: 0,
+            gaps_checked: 0,
+            state: RecoveryState::Open,
+            recovery_point: 0,
+            retransmits_now: false,
+            prefers_new: false,
+            partial_acks: 0,
             rack: (reliability.recovery == Recovery::Rack).then(Box::default),
-            judges_at: Time::NEVER,
+            reordering_timer: Time::NEVER,
             timer_tick: reliability.timer_tick,
         }
     }
 
-    /// How many segments there are to send.
+    /// Returns the number of segments.
     pub fn total(&self) -> u32 {
         self.total
     }
 
-    /// How many segments the receiver is not known to have.
+    /// Returns the number of segments that are not known to be delivered.
     pub fn remaining(&self) -> u32 {
-        self.total - self.cumulative - self.received.count()
+        self.total - self.cumulative - self.sacked.count()
     }
 
-    /// The receiver has everything before this.
+    /// Returns the first segment that is not acknowledged (SND.UNA).
     pub fn cumulative(&self) -> u32 {
         self.cumulative
     }
 
-    /// The end of what has ever been sent.
+    /// Returns the end of the segments sent so far.
     pub fn highest(&self) -> u32 {
         self.highest
     }
 
-    /// Whether the receiver is known to have everything.
+    /// Returns true if all segments are acknowledged.
     pub fn is_done(&self) -> bool {
         self.cumulative >= self.total
     }
 
-    /// Whether anything that was sent is not acknowledged.
-    pub fn has_unanswered(&self) -> bool {
+    /// Returns true if a segment that was sent is not acknowledged.
+    pub fn has_unacknowledged(&self) -> bool {
         self.cumulative < self.highest
     }
 
-    /// Whether a gap is being repaired.
+    /// Returns true during fast recovery.
     pub fn is_recovering(&self) -> bool {
-        self.phase == Phase::Recovering
+        self.state == RecoveryState::Recovery
     }
 
-    /// Whether what a time-out has declared lost is being sent again.
+    /// Returns true during the recovery from a timeout.
     pub fn has_timed_out(&self) -> bool {
-        self.phase == Phase::TimedOut
+        self.state == RecoveryState::Timeout
     }
 
-    /// Sends nothing new from now on.
+    /// Ends the flow after the segments sent so far.
     pub fn stop(&mut self) {
         self.total = self.highest;
     }
 
-    /// Segments in flight, as far as the sender knows (RFC 6675's pipe).
+    /// Returns the estimated number of segments in flight (`pipe` in RFC 6675).
     pub fn in_flight(&self) -> u32 {
-        let gone = self.received.count() + self.lost.count() + self.duplicates;
-        (self.next - self.cumulative).saturating_sub(gone)
+        let departed = self.sacked.count() + self.lost.count() + self.duplicates;
+        (self.next - self.cumulative).saturating_sub(departed)
     }
 
-    /// Segments sent and not yet acknowledged, lost or not (RFC 5681's FlightSize).
+    /// Returns the number of segments sent and not yet acknowledged, lost or not (`FlightSize` in
+    /// RFC 5681).
     pub fn flight_size(&self) -> u32 {
         self.next - self.cumulative
     }
 
-    /// The segment that is next in line, and whether it must go whatever the window.
+    /// Returns the next segment to send, and true if it is sent regardless of the window.
     pub fn candidate(&self) -> Option<(u32, bool)> {
         match self.lost.first() {
-            Some(lost) if !self.tries_new => Some((lost, self.owed)),
+            Some(lost) if !self.prefers_new => Some((lost, self.retransmits_now)),
             _ => (self.next < self.total).then_some((self.next, false)),
         }
     }
 
-    /// Whether what is lost waits until new data has been tried.
-    pub fn tries_new(&self) -> bool {
-        self.tries_new
+    /// Returns true if retransmissions wait for new data.
+    pub fn prefers_new(&self) -> bool {
+        self.prefers_new
     }
 
-    /// Lets what is lost wait until new data has been tried, or no longer.
-    pub fn try_new(&mut self, tries: bool) {
-        self.tries_new = tries;
+    /// Sets if retransmissions wait for new data.
+    pub fn set_prefers_new(&mut self, prefers_new: bool) {
+        self.prefers_new = prefers_new;
     }
 
-    /// Whether something has been sent that was not when the present repair or time-out began.
+    /// Returns true if new data was sent since the start of the recovery.
     pub fn has_sent_new(&self) -> bool {
-        self.highest > self.recovery_ends
+        self.highest > self.recovery_point
     }
 
-    /// Whether every ACK has been in order since the last repair, so that nothing is known to be missing.
+    /// Returns true outside recovery if no segment is known to be missing.
     pub fn is_in_order(&self) -> bool {
-        self.phase == Phase::Open && self.received.is_empty()
+        self.state == RecoveryState::Open && self.sacked.is_empty()
     }
 
-    /// Whether a segment is repaired each round trip, without SACK, and this is not the first.
-    pub fn repairs_further(&self) -> bool {
-        self.phase == Phase::Recovering && self.parts > 1
+    /// Returns true if the current recovery, without SACK, has had more than one partial ACK.
+    pub fn has_further_partial_acks(&self) -> bool {
+        self.state == RecoveryState::Recovery && self.partial_acks > 1
     }
 
-    /// Whether something that left at this time did so before the first segment that is missing last left;
-    /// only RACK knows.
-    pub fn left_before_first(&self, sent_at: Time) -> bool {
-        self.rack.as_ref().and_then(|rack| rack.first_left()).is_some_and(|left| sent_at < left)
+    /// Returns true if `sent_at` is before the last transmission of the first unacknowledged
+    /// segment (only with RACK).
+    pub fn predates_first(&self, sent_at: Time) -> bool {
+        self.rack
+            .as_ref()
+            .and_then(|rack| rack.first_sent_at())
+            .is_some_and(|first| sent_at < first)
     }
 
-    /// When RACK is to judge again, if no ACK comes.
-    pub fn judges_at(&self) -> Time {
-        self.judges_at
+    /// Returns when RACK's reordering timer expires.
+    pub fn next_timer(&self) -> Time {
+        self.reordering_timer
     }
 
-    /// Notes that a segment has been sent: the candidate, or a probe. Says whether it had been before.
-    pub fn sent(&mut self, sequence: u32, now: Time) -> bool {
-        self.owed = false;
+    /// Records the transmission of a segment: the candidate, or a probe. Returns true if it is a
+    /// retransmission.
+    pub fn on_sent(&mut self, sequence: u32, now: Time) -> bool {
+        self.retransmits_now = false;
         if let Some(rack) = &mut self.rack {
             rack.on_sent(sequence, now);
         }
@@ -222,8 +227,8 @@ impl Scoreboard {
         is_retransmit
     }
 
-    /// Takes an ACK in: everything before `sequence` has been received, and a run beyond it. It echoes the
-    /// time stamp `echo`.
+    /// Handles an ACK: all segments before `sequence` were received, and those of the SACK block
+    /// `block`. The ACK echoes the timestamp `echo`.
     pub fn on_ack(
         &mut self,
         sequence: u32,
@@ -232,42 +237,43 @@ impl Scoreboard {
         echo: Time,
     ) -> AckOutcome {
         let advanced = sequence.saturating_sub(self.cumulative);
-        let mut told = match self.recovery {
+        let mut outcome = match self.recovery {
             Recovery::SelectiveRepeat | Recovery::Rack => self.on_sack(sequence, block, now, echo),
             Recovery::NewReno | Recovery::Reno => self.on_plain_ack(sequence),
             Recovery::GoBackN => self.advance(sequence),
         };
-        if self.phase != Phase::Open && self.cumulative >= self.recovery_ends {
-            self.phase = Phase::Open;
+        if self.state != RecoveryState::Open && self.cumulative >= self.recovery_point {
+            self.state = RecoveryState::Open;
             self.duplicates = 0;
-            self.tries_new = false;
+            self.prefers_new = false;
             if let Some(rack) = &mut self.rack {
-                rack.on_repaired();
+                rack.on_recovery_end();
             }
         }
-        told.advanced = advanced;
-        told.loss = told.loss && self.begin_recovery();
-        told
+        outcome.advanced = advanced;
+        outcome.starts_recovery = outcome.starts_recovery && self.enter_recovery();
+        outcome
     }
 
-    /// Takes a NACK of a go-back-N receiver in: starts again from the gap.
+    /// Handles a NACK of a go-back-N receiver: restarts from the first missing segment.
     pub fn on_nack(&mut self, sequence: u32, now: Time) -> AckOutcome {
-        let told = self.on_ack(sequence, (0, 0), now, Time::NEVER);
+        let outcome = self.on_ack(sequence, (0, 0), now, Time::NEVER);
         let was_ahead = self.next > self.cumulative;
-        let loss = was_ahead && self.begin_recovery();
+        let starts_recovery = was_ahead && self.enter_recovery();
         let lost = self.flight_size();
         self.next = self.cumulative;
-        AckOutcome { lost, loss, ..told }
+        AckOutcome { lost, starts_recovery, ..outcome }
     }
 
-    /// A repair begins, unless one is under way in this window of data.
-    fn begin_recovery(&mut self) -> bool {
-        let is_new = self.cumulative >= self.recovery_ends;
+    /// Enters fast recovery, unless there was a recovery in this window of data. Returns true if it
+    /// does.
+    fn enter_recovery(&mut self) -> bool {
+        let is_new = self.cumulative >= self.recovery_point;
         if is_new {
-            self.phase = Phase::Recovering;
-            self.recovery_ends = self.highest;
-            self.owed = true;
-            self.parts = 0;
+            self.state = RecoveryState::Recovery;
+            self.recovery_point = self.highest;
+            self.retransmits_now = true;
+            self.partial_acks = 0;
         }
         is_new
     }
@@ -275,96 +281,110 @@ impl Scoreboard {
     fn on_sack(&mut self, sequence: u32, block: (u32, u32), now: Time, echo: Time) -> AckOutcome {
         let mut original = None;
         if let Some(rack) = &mut self.rack {
-            self.received.holes(self.cumulative, sequence, |from, to| {
-                original = original.or(rack.on_come(from, to, now, echo));
+            self.sacked.gaps(self.cumulative, sequence, |from, to| {
+                original = original.or(rack.on_delivered(from, to, now, echo));
             });
         }
-        let mut told = self.advance(sequence);
+        let mut outcome = self.advance(sequence);
         let (from, to) = (block.0.max(self.cumulative), block.1);
         if let Some(rack) = &mut self.rack {
-            rack.forget_before(self.cumulative);
-            self.received.holes(from, to, |from, to| {
-                original = original.or(rack.on_come(from, to, now, Time::NEVER));
+            rack.on_cumulative_ack(self.cumulative);
+            self.sacked.gaps(from, to, |from, to| {
+                original = original.or(rack.on_delivered(from, to, now, Time::NEVER));
             });
         }
-        told.original = original.is_some_and(|sequence| sequence < self.recovery_ends);
-        let mut is_known = block.0 < block.1;
+        outcome.has_original = original.is_some_and(|sequence| sequence < self.recovery_point);
+        let mut is_duplicate = block.0 < block.1;
         if from < to {
             self.lost.remove(from, to);
-            let new = self.received.insert(from, to);
-            told.received += new;
-            is_known = new == 0;
-            told.has_last |= told.received > 0 && to == self.total;
+            let new = self.sacked.insert(from, to);
+            outcome.delivered += new;
+            is_duplicate = new == 0;
+            outcome.has_last |= outcome.delivered > 0 && to == self.total;
         }
-        told.duplicate = is_known && self.hears_duplicates;
-        if let Some(rack) = self.rack.as_mut().filter(|_| told.duplicate) {
-            rack.on_duplicate(self.cumulative, self.next);
+        outcome.has_duplicate_sack = is_duplicate && self.uses_duplicate_sack;
+        if let Some(rack) = self.rack.as_mut().filter(|_| outcome.has_duplicate_sack) {
+            rack.on_duplicate_sack(self.cumulative, self.next);
         }
-        told.lost = if self.rack.is_none() { self.judge_gaps() } else { self.judge_times(now) };
-        told.loss = told.lost > 0;
-        told
+        outcome.lost = if self.rack.is_none() {
+            self.detect_losses_by_sack()
+        } else {
+            self.detect_losses_by_time(now)
+        };
+        outcome.starts_recovery = outcome.lost > 0;
+        outcome
     }
 
-    /// What was taken for lost in a repair or at a time-out may still come, and the next loss is a new one.
-    /// Says what RACK takes for lost nevertheless.
+    /// Undoes a spurious recovery: clears the loss marks and leaves recovery. Returns the losses that
+    /// RACK still detects.
     pub fn undo(&mut self, now: Time) -> AckOutcome {
-        let was_repair = self.phase == Phase::Recovering;
-        self.phase = Phase::Open;
-        self.recovery_ends = self.cumulative;
-        self.owed = false;
-        self.tries_new = false;
+        let was_fast_recovery = self.state == RecoveryState::Recovery;
+        self.state = RecoveryState::Open;
+        self.recovery_point = self.cumulative;
+        self.retransmits_now = false;
+        self.prefers_new = false;
         if let Some(rack) = &mut self.rack {
-            let lost = self.lost.runs().flat_map(|(from, to)| from..to);
-            lost.for_each(|sequence| rack.take_back(sequence));
-            if was_repair {
-                rack.on_overtaken();
+            let lost = self.lost.ranges().flat_map(|(from, to)| from..to);
+            lost.for_each(|sequence| rack.unmark_lost(sequence));
+            if was_fast_recovery {
+                rack.on_reordering();
             }
         }
         self.lost.remove(0, self.next);
-        let lost = self.judge_times(now);
-        AckOutcome { lost, loss: lost > 0 && self.begin_recovery(), ..AckOutcome::default() }
+        let lost = self.detect_losses_by_time(now);
+        AckOutcome {
+            lost,
+            starts_recovery: lost > 0 && self.enter_recovery(),
+            ..AckOutcome::default()
+        }
     }
 
-    /// RACK judges what is overdue by now, without an ACK.
-    pub fn on_time(&mut self, now: Time) -> AckOutcome {
-        if now < self.judges_at {
+    /// Handles RACK's reordering timer.
+    pub fn on_timer(&mut self, now: Time) -> AckOutcome {
+        if now < self.reordering_timer {
             return AckOutcome::default();
         }
-        let lost = self.judge_times(now);
-        AckOutcome { lost, loss: lost > 0 && self.begin_recovery(), ..AckOutcome::default() }
+        let lost = self.detect_losses_by_time(now);
+        AckOutcome {
+            lost,
+            starts_recovery: lost > 0 && self.enter_recovery(),
+            ..AckOutcome::default()
+        }
     }
 
-    /// Declares lost what left so long before what has come that it is overdue; says how many segments that
-    /// are. It hurries in a repair, and when as many have come beyond a gap as would start one (RFC 8985
-    /// §6.2 step 4).
-    fn judge_times(&mut self, now: Time) -> u32 {
+    /// Marks lost segments by RACK. Returns the number of segments newly marked. The detection is
+    /// urgent during recovery, and when enough segments are SACKed to start one (RFC 8985 §6.2
+    /// step 4).
+    fn detect_losses_by_time(&mut self, now: Time) -> u32 {
         let Some(rack) = &mut self.rack else { return 0 };
-        let is_gap = self.duplicate_acks.is_some_and(|wanted| self.received.count() >= wanted);
-        let hurries = self.phase != Phase::Open || is_gap;
+        let has_threshold =
+            self.duplicate_acks.is_some_and(|threshold| self.sacked.count() >= threshold);
+        let is_urgent = self.state != RecoveryState::Open || has_threshold;
         let before = self.lost.count();
-        let due = rack.judge(now, hurries, |sequence| {
+        let due = rack.detect_losses(now, is_urgent, |sequence| {
             self.lost.insert(sequence, sequence + 1);
         });
-        self.judges_at = match due {
+        self.reordering_timer = match due {
             Time::NEVER => Time::NEVER,
-            due => timer_ticks::end(now, due.since(now), self.timer_tick),
+            due => timer_ticks::expiry(now, due.since(now), self.timer_tick),
         };
         self.lost.count() - before
     }
 
-    /// The receiver has everything before `sequence`.
+    /// Advances the cumulative acknowledgement to `sequence`.
     fn advance(&mut self, sequence: u32) -> AckOutcome {
         if sequence <= self.cumulative {
             return AckOutcome::default();
         }
-        let knew_last = self.received.runs().next_back().is_some_and(|run| run.1 == self.total);
-        let known = self.received.remove(0, sequence);
+        let last_was_sacked =
+            self.sacked.ranges().next_back().is_some_and(|range| range.1 == self.total);
+        let already_sacked = self.sacked.remove(0, sequence);
         self.lost.remove(0, sequence);
-        let received = sequence - self.cumulative - known;
+        let delivered = sequence - self.cumulative - already_sacked;
         self.cumulative = sequence;
         self.next = self.next.max(sequence);
-        let has_last = sequence == self.total && !knew_last;
-        AckOutcome { received, has_last, ..AckOutcome::default() }
+        let has_last = sequence == self.total && !last_was_sacked;
+        AckOutcome { delivered, has_last, ..AckOutcome::default() }
     }
 
     fn on_plain_ack(&mut self, sequence: u32) -> AckOutcome {
@@ -374,106 +394,110 @@ impl Scoreboard {
         if sequence < self.cumulative || self.next == self.cumulative {
             return AckOutcome::default();
         }
-        let Some(wanted) = self.duplicate_acks else { return AckOutcome::default() };
-        let is_guarded = self.recovery_ends > 0 && self.cumulative <= self.recovery_ends;
-        match self.phase {
-            Phase::Recovering => self.duplicates += 1,
-            // The first duplicates let new data go (RFC 3042). Unless more than the window of the last
-            // repair is acknowledged they may come from what was sent twice, and no more follows from
-            // them (RFC 6582 §3.2 step 2).
-            Phase::Open if self.duplicates + 1 < wanted || !is_guarded => self.duplicates += 1,
-            Phase::Open | Phase::TimedOut => {}
+        let Some(threshold) = self.duplicate_acks else { return AckOutcome::default() };
+        let is_blocked = self.recovery_point > 0 && self.cumulative <= self.recovery_point;
+        match self.state {
+            RecoveryState::Recovery => self.duplicates += 1,
+            // Limited transmit (RFC 3042). Until an ACK exceeds the last recovery point, duplicate
+            // ACKs may result from needless retransmissions and start no recovery (RFC 6582 §3.2
+            // step 2).
+            RecoveryState::Open if self.duplicates + 1 < threshold || !is_blocked => {
+                self.duplicates += 1
+            }
+            RecoveryState::Open | RecoveryState::Timeout => {}
         }
-        let is_loss = self.phase == Phase::Open && self.duplicates == wanted && !is_guarded;
+        let is_loss =
+            self.state == RecoveryState::Open && self.duplicates == threshold && !is_blocked;
         if is_loss {
             self.lost.insert(self.cumulative, self.cumulative + 1);
         }
-        AckOutcome { lost: u32::from(is_loss), loss: is_loss, ..AckOutcome::default() }
+        AckOutcome { lost: u32::from(is_loss), starts_recovery: is_loss, ..AckOutcome::default() }
     }
 
-    /// An ACK for new data, without SACK.
+    /// Handles an ACK for new data, without SACK.
     fn on_new_ack(&mut self, sequence: u32) -> AckOutcome {
-        let mut told = self.advance(sequence);
-        let is_partial = self.phase == Phase::Recovering && sequence < self.recovery_ends;
+        let mut outcome = self.advance(sequence);
+        let is_partial = self.state == RecoveryState::Recovery && sequence < self.recovery_point;
         if is_partial && self.recovery == Recovery::NewReno {
-            // RFC 6582 §3.2 step 3: the next segment is lost too; deflate by what was acknowledged, less
-            // the segment that was repaired.
-            self.duplicates = self.duplicates.saturating_sub(told.received - 1);
+            // RFC 6582 §3.2 step 3: the next segment is lost too; deflate the window by the
+            // acknowledged data, less the retransmitted segment.
+            self.duplicates = self.duplicates.saturating_sub(outcome.delivered - 1);
             self.lost.insert(sequence, sequence + 1);
-            told.lost = 1;
-            self.owed = true;
-            self.parts += 1;
+            outcome.lost = 1;
+            self.retransmits_now = true;
+            self.partial_acks += 1;
         } else {
             self.duplicates = 0;
-            if self.phase == Phase::Recovering {
-                self.phase = Phase::Open;
+            if self.state == RecoveryState::Recovery {
+                self.state = RecoveryState::Open;
             }
         }
-        told
+        outcome
     }
 
-    /// Declares gaps lost that enough received segments lie beyond (RFC 6675 §4, `IsLost`); says how
-    /// many segments that are.
-    fn judge_gaps(&mut self) -> u32 {
-        let Some(wanted) = self.duplicate_acks else { return 0 };
-        if self.received.count() < wanted {
+    /// Marks sequence gaps lost with enough SACKed segments beyond them (RFC 6675 §4, `IsLost`).
+    /// Returns the number of segments newly marked.
+    fn detect_losses_by_sack(&mut self) -> u32 {
+        let Some(threshold) = self.duplicate_acks else { return 0 };
+        if self.sacked.count() < threshold {
             return 0;
         }
         let mut beyond = 0;
         let mut limit = self.cumulative;
-        for run in self.received.runs().rev() {
-            beyond += run.1 - run.0;
-            if beyond >= wanted {
-                limit = run.0;
+        for range in self.sacked.ranges().rev() {
+            beyond += range.1 - range.0;
+            if beyond >= threshold {
+                limit = range.0;
                 break;
             }
         }
-        let from = self.judged.max(self.cumulative);
+        let from = self.gaps_checked.max(self.cumulative);
         if limit <= from {
             return 0;
         }
-        self.judged = limit;
-        self.declare_lost(from, limit)
+        self.gaps_checked = limit;
+        self.mark_lost(from, limit)
     }
 
-    /// Marks every segment from `from` up to `to` lost that the receiver does not have; says how many were
-    /// not.
-    fn declare_lost(&mut self, from: u32, to: u32) -> u32 {
-        let Self { received, lost, .. } = self;
+    /// Marks every segment of `from..to` lost that is not SACKed. Returns the number of segments
+    /// newly marked.
+    fn mark_lost(&mut self, from: u32, to: u32) -> u32 {
+        let Self { sacked, lost, .. } = self;
         let before = lost.count();
-        received.holes(from, to, |from, to| {
+        sacked.gaps(from, to, |from, to| {
             lost.insert(from, to);
         });
         lost.count() - before
     }
 
-    /// Nothing has been acknowledged for too long: all that was in flight is lost, but for what RACK finds
-    /// too young (RFC 8985 §6.3). Says how many segments were not known to be.
+    /// Handles a timeout: all segments in flight are lost, except recent ones with RACK (RFC 8985
+    /// §6.3). Returns the number of segments newly marked.
     pub fn on_timeout(&mut self, now: Time) -> u32 {
-        self.phase = Phase::TimedOut;
-        self.recovery_ends = self.highest;
-        self.owed = false;
-        self.tries_new = false;
-        self.parts = 0;
+        self.state = RecoveryState::Timeout;
+        self.recovery_point = self.highest;
+        self.retransmits_now = false;
+        self.prefers_new = false;
+        self.partial_acks = 0;
         self.duplicates = 0;
-        self.judges_at = Time::NEVER;
+        self.reordering_timer = Time::NEVER;
         let before = self.lost.count();
         if self.recovery == Recovery::GoBackN {
             let lost = self.flight_size();
             self.next = self.cumulative;
             return lost;
         }
-        if let Self { rack: Some(rack), received, lost, cumulative, .. } = self {
-            received.holes(*cumulative, self.next, |from, to| {
-                let is_lost = |at: &u32| at == cumulative || rack.is_overdue(*at, now);
-                (from..to).filter(is_lost).for_each(|at| {
-                    lost.insert(at, at + 1);
+        if let Self { rack: Some(rack), sacked, lost, cumulative, .. } = self {
+            sacked.gaps(*cumulative, self.next, |from, to| {
+                let is_lost =
+                    |segment: &u32| segment == cumulative || rack.is_overdue(*segment, now);
+                (from..to).filter(is_lost).for_each(|segment| {
+                    lost.insert(segment, segment + 1);
                 });
             });
-            self.owed = true;
+            self.retransmits_now = true;
         } else {
-            self.judged = self.next;
-            self.declare_lost(self.cumulative, self.next);
+            self.gaps_checked = self.next;
+            self.mark_lost(self.cumulative, self.next);
         }
         self.lost.count() - before
     }
@@ -494,31 +518,31 @@ mod tests {
         board
     }
 
-    /// Sends so many segments; says which.
+    /// Sends `segments` segments. Returns their numbers.
     fn send(board: &mut Scoreboard, segments: u32) -> Vec<u32> {
         let next = |_| {
             let (sequence, _) = board.candidate().unwrap();
-            board.sent(sequence, NOW);
+            board.on_sent(sequence, NOW);
             sequence
         };
         (0..segments).map(next).collect()
     }
 
     #[test]
-    fn segments_beyond_a_gap_are_counted_not_acks() {
+    fn the_threshold_counts_sacked_segments_not_acks() {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
-        // The same two, told four times, are no sign; a third is.
+        // Four reports of the same two segments are below the threshold; a third segment reaches it.
         for _ in 0..4 {
-            assert!(!board.on_ack(0, (1, 3), NOW, NOW).loss);
+            assert!(!board.on_ack(0, (1, 3), NOW, NOW).starts_recovery);
         }
         assert_eq!(board.in_flight(), 8);
-        let told = board.on_ack(0, (1, 4), NOW, NOW);
-        assert_eq!((told.loss, told.received, told.advanced), (true, 1, 0));
+        let outcome = board.on_ack(0, (1, 4), NOW, NOW);
+        assert_eq!((outcome.starts_recovery, outcome.delivered, outcome.advanced), (true, 1, 0));
         assert_eq!(board.candidate(), Some((0, true)), "at once");
-        assert_eq!(board.in_flight(), 6, "of ten three have come and one is lost");
-        assert!(board.sent(0, NOW), "it had been sent before");
+        assert_eq!(board.in_flight(), 6, "ten less three delivered and one lost");
+        assert!(board.on_sent(0, NOW), "a retransmission");
         assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
-        // A second gap is a loss when as many lie beyond it.
+        // A second gap is lost when three segments beyond it are SACKed.
         board.on_ack(0, (7, 9), NOW, NOW);
         assert_eq!(board.candidate(), Some((10, false)));
         board.on_ack(0, (7, 10), NOW, NOW);
@@ -526,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_ends_when_all_that_was_sent_before_it_is_acknowledged() {
+    fn recovery_ends_at_the_recovery_point() {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno] {
             let mut board = board(recovery, Some(3), 10);
             for to in 2..5 {
@@ -542,51 +566,57 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_declares_lost_what_has_not_come_and_later_news_take_it_back() {
+    fn a_timeout_marks_unsacked_segments_lost_and_later_sacks_clear_the_marks() {
         let mut board = board(Recovery::SelectiveRepeat, Some(3), 10);
         board.on_ack(2, (5, 7), NOW, NOW);
         assert_eq!(board.on_timeout(NOW), 6, "2 to 4, and 7 to 9");
         assert_eq!(board.in_flight(), 0);
         assert_eq!(send(&mut board, 2), [2, 3]);
         assert_eq!(board.in_flight(), 2);
-        assert_eq!(board.clone().on_timeout(NOW), 2, "of the others it was known");
-        // 8 and 9 were not lost after all.
-        assert!(!board.on_ack(2, (8, 10), NOW, NOW).loss, "the time-out has been answered already");
+        assert_eq!(board.clone().on_timeout(NOW), 2, "the other four are marked already");
+        // 8 and 9 were not lost.
+        assert!(
+            !board.on_ack(2, (8, 10), NOW, NOW).starts_recovery,
+            "no second reduction after the timeout"
+        );
         assert_eq!(send(&mut board, 3), [4, 7, 10]);
     }
 
     #[test]
-    fn without_sack_duplicates_after_a_time_out_start_no_repair() {
+    fn without_sack_duplicate_acks_after_a_timeout_start_no_recovery() {
         for recovery in [Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, Some(3), 10);
             board.on_timeout(NOW);
             assert_eq!(send(&mut board, 2), [0, 1], "{recovery:?}");
-            // The receiver has 1 to 9: what is sent again comes as a duplicate.
+            // The receiver has 1 to 9: retransmissions cause duplicate ACKs.
             board.on_ack(10, (0, 0), NOW, NOW);
             send(&mut board, 5);
-            (0..5).for_each(|_| assert!(!board.on_ack(9, (0, 0), NOW, NOW).loss, "{recovery:?}"));
+            (0..5).for_each(|_| {
+                assert!(!board.on_ack(9, (0, 0), NOW, NOW).starts_recovery, "{recovery:?}")
+            });
             assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
         }
     }
 
     #[test]
-    fn go_back_n_starts_again_from_the_gap_and_reduces_once_a_window() {
+    fn go_back_n_restarts_from_the_gap_and_reduces_once_per_window() {
         let mut board = board(Recovery::GoBackN, Some(3), 10);
-        assert!(board.on_nack(3, NOW).loss);
+        assert!(board.on_nack(3, NOW).starts_recovery);
         assert_eq!(send(&mut board, 3), [3, 4, 5]);
-        assert!(!board.on_nack(4, NOW).loss, "within the same window");
+        assert!(!board.on_nack(4, NOW).starts_recovery, "within the same window");
         assert_eq!(send(&mut board, 7), (4..11).collect::<Vec<_>>());
         board.on_ack(11, (0, 0), NOW, NOW);
         send(&mut board, 5);
-        assert!(board.on_nack(12, NOW).loss, "the next window");
+        assert!(board.on_nack(12, NOW).starts_recovery, "the next window");
     }
 
     #[test]
-    fn no_number_of_duplicates_is_a_loss_if_that_is_what_was_asked() {
+    fn without_a_threshold_duplicate_acks_reveal_no_loss() {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, None, 10);
-            (0..8)
-                .for_each(|i| assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).loss, "{recovery:?}"));
+            (0..8).for_each(|i| {
+                assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).starts_recovery, "{recovery:?}")
+            });
             assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
         }
     }

@@ -1,63 +1,75 @@
-//! Which losses may turn out to be none, and what is given back then.
+//! Detection of spurious losses, and restoration of the window.
 //!
-//! Three things tell (RFC 4015 is about the first): an ACK that acknowledges something in order and echoes
-//! the time stamp of what left before anything was sent again (RFC 3522); reports of the receiver that all
-//! that was sent again has come twice (RFC 2883, RFC 3708); and, after a time-out, something that comes
-//! although it was never sent again (F-RTO, RFC 5682 §3). What follows is what Linux does (`tcp_input.c`),
-//! which undoes a reduction at once and whole.
+//! Three signals show that a loss was spurious. Eifel: an ACK advances the cumulative acknowledgement
+//! and echoes a timestamp from before the first retransmission (RFC 3522; response: RFC 4015).
+//! D-SACK: the receiver reports that every retransmission was a duplicate (RFC 2883, RFC 3708).
+//! F-RTO: after a timeout, a segment is acknowledged that was never retransmitted (RFC 5682 §3). The
+//! response is that of Linux (`tcp_input.c`), which undoes a reduction at once and in full.
 //!
-//! Deviation: Linux waits with undoing a repair until nothing is on its way that was sent again.
+//! Deviation: Linux undoes a fast recovery only when no retransmission is in flight.
 
 use crate::base::units::Time;
 
-/// What a sender knows of a loss that may have been none.
+/// State for the detection of one spurious loss.
 #[derive(Clone, Copy, Debug)]
 pub struct SpuriousLoss {
-    /// Whether time-outs are doubted by new data (F-RTO), and whether the present one is.
+    /// True if F-RTO is enabled.
     frto: bool,
-    doubts: bool,
-    /// Nothing has been acknowledged in order since a time-out.
+    /// True if F-RTO is testing the current timeout.
+    is_testing_timeout: bool,
+    /// True if no ACK has advanced the cumulative acknowledgement since a timeout.
     is_stalled: bool,
-    /// What was acknowledged in order when the loss was noticed; none if nothing is left to undo.
-    from: Option<u32>,
-    /// When something was first sent again, since nothing that was is on its way; and the end of that.
-    first_copy: Time,
-    copies_end: u32,
-    /// Segments sent again since then, and reports of what came again.
-    copies: u32,
-    duplicates: u32,
+    /// Cumulative acknowledgement when the loss was detected (`undo_marker` in Linux); `None` if
+    /// there is nothing to spurious.
+    undo_marker: Option<u32>,
+    /// When the first segment was retransmitted since no retransmission was in flight
+    /// (`retrans_stamp` in Linux).
+    first_retransmit_at: Time,
+    /// End of the retransmitted data.
+    retransmits_end: u32,
+    /// Retransmissions since then, and D-SACK reports of them.
+    retransmits: u32,
+    duplicate_sacks: u32,
 }
 
 impl SpuriousLoss {
-    /// Nothing has been lost.
+    /// Creates the state of a sender without losses.
     pub fn new(frto: bool) -> Self {
         Self {
             frto,
-            doubts: false,
+            is_testing_timeout: false,
             is_stalled: false,
-            from: None,
-            first_copy: Time::NEVER,
-            copies_end: 0,
-            copies: 0,
-            duplicates: 0,
+            undo_marker: None,
+            first_retransmit_at: Time::NEVER,
+            retransmits_end: 0,
+            retransmits: 0,
+            duplicate_sacks: 0,
         }
     }
 
-    /// A loss is noticed when all before `cumulative` is acknowledged. What was sent again before it may
-    /// still be on its way, and is no original.
+    /// Records a loss that is detected at the cumulative acknowledgement `cumulative`. Earlier
+    /// retransmissions may still be in flight and still count.
     pub fn begin(&mut self, cumulative: u32) {
-        self.from = Some(cumulative);
-        if cumulative >= self.copies_end {
-            (self.first_copy, self.copies, self.duplicates) = (Time::NEVER, 0, 0);
+        self.undo_marker = Some(cumulative);
+        if cumulative >= self.retransmits_end {
+            (self.first_retransmit_at, self.retransmits, self.duplicate_sacks) =
+                (Time::NEVER, 0, 0);
         }
     }
 
-    /// A time-out comes, while a gap is repaired or while what the last time-out took for lost is. Says
-    /// whether it is a loss of its own; otherwise what was before the first is to be restored.
-    pub fn on_timeout(&mut self, cumulative: u32, is_repair: bool, has_timed_out: bool) -> bool {
-        let is_new = !(is_repair || has_timed_out && self.is_stalled);
-        // RFC 5682 §3.2: not if it ends another repair.
-        self.doubts = self.frto && (self.is_stalled || !(is_repair || has_timed_out));
+    /// Records a timeout, which may interrupt a fast recovery (`is_recovering`) or the recovery from
+    /// an earlier timeout (`has_timed_out`). Returns true if the timeout starts a new loss;
+    /// otherwise an spurious restores the state before the first loss.
+    pub fn on_timeout(
+        &mut self,
+        cumulative: u32,
+        is_recovering: bool,
+        has_timed_out: bool,
+    ) -> bool {
+        let is_new = !(is_recovering || has_timed_out && self.is_stalled);
+        // RFC 5682 §3.2: F-RTO does not apply to a timeout during another recovery.
+        self.is_testing_timeout =
+            self.frto && (self.is_stalled || !(is_recovering || has_timed_out));
         self.is_stalled = true;
         if is_new {
             self.begin(cumulative);
@@ -65,63 +77,66 @@ impl SpuriousLoss {
         is_new
     }
 
-    /// A segment is sent again.
-    pub fn on_copy(&mut self, sequence: u32, now: Time) {
-        self.copies_end = self.copies_end.max(sequence + 1);
-        self.first_copy = self.first_copy.min(now);
-        self.copies += 1;
+    /// Records a retransmission.
+    pub fn on_retransmit(&mut self, sequence: u32, now: Time) {
+        self.retransmits_end = self.retransmits_end.max(sequence + 1);
+        self.first_retransmit_at = self.first_retransmit_at.min(now);
+        self.retransmits += 1;
     }
 
-    /// Something is acknowledged in order.
+    /// Records an advance of the cumulative acknowledgement.
     pub fn on_advance(&mut self) {
         self.is_stalled = false;
     }
 
-    /// The receiver reports that segments before `end` have come again.
-    pub fn on_duplicate(&mut self, end: u32) {
-        self.duplicates += u32::from(self.from.is_some_and(|from| end > from));
+    /// Records a D-SACK report of segments before `end`.
+    pub fn on_duplicate_sack(&mut self, end: u32) {
+        self.duplicate_sacks += u32::from(self.undo_marker.is_some_and(|marker| end > marker));
     }
 
-    /// Whether all that was sent again has come twice.
-    pub fn were_copies_needless(&self) -> bool {
-        self.from.is_some() && self.copies > 0 && self.duplicates >= self.copies
+    /// Returns true if every retransmission was a duplicate.
+    pub fn were_retransmits_spurious(&self) -> bool {
+        self.undo_marker.is_some()
+            && self.retransmits > 0
+            && self.duplicate_sacks >= self.retransmits
     }
 
-    /// Whether what left at this time did so before anything was sent again.
-    pub fn is_before_copies(&self, sent_at: Time) -> bool {
-        self.from.is_some() && self.copies > 0 && sent_at < self.first_copy
+    /// Returns true if `sent_at` is before the first retransmission.
+    pub fn predates_retransmits(&self, sent_at: Time) -> bool {
+        self.undo_marker.is_some() && self.retransmits > 0 && sent_at < self.first_retransmit_at
     }
 
-    /// Whether the present time-out is in doubt.
-    pub fn doubts(&self) -> bool {
-        self.doubts
+    /// Returns true if F-RTO is testing the current timeout.
+    pub fn is_testing_timeout(&self) -> bool {
+        self.is_testing_timeout
     }
 
-    /// The present time-out was right.
-    pub fn trust(&mut self) {
-        self.doubts = false;
+    /// Confirms the current timeout as a loss.
+    pub fn confirm_timeout(&mut self) {
+        self.is_testing_timeout = false;
     }
 
-    /// Nothing is left to undo.
-    pub fn forget(&mut self) {
-        (self.from, self.doubts) = (None, false);
+    /// Discards the state: there is nothing left to spurious.
+    pub fn clear(&mut self) {
+        (self.undo_marker, self.is_testing_timeout) = (None, false);
     }
 }
 
-/// A window, and where slow start ends, before a loss; in any unit.
+/// Congestion window and ssthresh before a loss, in any unit.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Before {
+pub struct SavedWindow {
     window: f64,
     ssthresh: f64,
 }
 
-impl Before {
-    /// As they are now. Slow start would be back at three quarters of the window at least (Linux).
+impl SavedWindow {
+    /// Saves the current values; ssthresh as at least three quarters of the window (Linux,
+    /// `tcp_current_ssthresh`).
     pub fn new(window: f64, ssthresh: f64) -> Self {
         Self { window, ssthresh: ssthresh.max(0.75 * window) }
     }
 
-    /// Makes them what they were, unless they are larger by now.
+    /// Restores the saved values, unless the current values are larger.
     pub fn restore(self, window: &mut f64, ssthresh: &mut f64) {
         *window = window.max(self.window);
         *ssthresh = ssthresh.max(self.ssthresh);
@@ -137,38 +152,38 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    /// Segment 5 is sent again at 100 ms, and 15 at 110 ms.
-    fn repaired() -> SpuriousLoss {
-        let mut undo = SpuriousLoss::new(false);
-        undo.begin(5);
-        undo.on_copy(5, at(100));
-        undo.on_copy(15, at(110));
-        undo
+    /// Retransmits segment 5 at 100 ms and segment 15 at 110 ms.
+    fn retransmitted() -> SpuriousLoss {
+        let mut spurious = SpuriousLoss::new(false);
+        spurious.begin(5);
+        spurious.on_retransmit(5, at(100));
+        spurious.on_retransmit(15, at(110));
+        spurious
     }
 
     #[test]
-    fn what_was_sent_again_in_a_repair_before_is_no_original_in_the_next() {
-        let mut undo = repaired();
-        undo.begin(12);
-        undo.on_copy(25, at(200));
-        assert!(!undo.is_before_copies(at(110)), "segment 15 again");
-        assert!(undo.is_before_copies(at(99)));
-        let mut undo = repaired();
-        undo.begin(16);
-        undo.on_copy(25, at(200));
-        assert!(undo.is_before_copies(at(110)), "it has been acknowledged");
+    fn a_retransmission_of_an_earlier_recovery_is_not_an_original() {
+        let mut spurious = retransmitted();
+        spurious.begin(12);
+        spurious.on_retransmit(25, at(200));
+        assert!(!spurious.predates_retransmits(at(110)), "retransmission of segment 15");
+        assert!(spurious.predates_retransmits(at(99)));
+        let mut spurious = retransmitted();
+        spurious.begin(16);
+        spurious.on_retransmit(25, at(200));
+        assert!(spurious.predates_retransmits(at(110)), "segment 15 is acknowledged");
     }
 
     #[test]
-    fn all_that_was_sent_again_must_have_come_twice() {
-        let mut undo = repaired();
-        undo.on_duplicate(6);
-        assert!(!undo.were_copies_needless());
-        undo.on_duplicate(4);
-        assert!(!undo.were_copies_needless(), "that was before");
-        undo.on_duplicate(16);
-        assert!(undo.were_copies_needless());
-        undo.forget();
-        assert!(!undo.were_copies_needless() && !undo.is_before_copies(at(1)));
+    fn losses_are_spurious_only_if_every_retransmission_is_a_duplicate() {
+        let mut spurious = retransmitted();
+        spurious.on_duplicate_sack(6);
+        assert!(!spurious.were_retransmits_spurious());
+        spurious.on_duplicate_sack(4);
+        assert!(!spurious.were_retransmits_spurious(), "reported before this loss");
+        spurious.on_duplicate_sack(16);
+        assert!(spurious.were_retransmits_spurious());
+        spurious.clear();
+        assert!(!spurious.were_retransmits_spurious() && !spurious.predates_retransmits(at(1)));
     }
 }

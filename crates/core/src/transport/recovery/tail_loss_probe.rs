@@ -1,96 +1,100 @@
-//! Probes for what is lost at the end of a flight, of which nothing that comes later can tell: TLP (RFC 8985
-//! §7).
+//! Tail loss probes (TLP, RFC 8985 §7): detect losses at the end of a flight, after which no further
+//! segment triggers a SACK.
 //!
-//! The receiver here reports no duplicates, so whether the probe or what it repeats was lost is told as the
-//! RFC tells it without them: by an ACK that says nothing new (§7.4.2).
+//! The detection does not rely on D-SACK. The case of a delivered original and a delivered probe is
+//! recognised by an ACK that acknowledges no new data (§7.4.2).
 
 use crate::base::units::{Duration, Time};
 use crate::transport::endpoint::timer_ticks;
 
-/// What timers are late by (Linux: 2 ms).
+/// Margin added to two RTTs for late timers (Linux: 2 ms).
 const MARGIN: Duration = Duration::from_millis(2);
 
-/// A probe on its way.
+/// A probe in flight.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
-    /// All that had been sent lies before this.
+struct ProbeInFlight {
+    /// The end of the data sent by then (`TLP.end_seq`).
     end: u32,
-    is_copy: bool,
+    /// True if the probe is a retransmission (`TLP.is_retrans`).
+    is_retransmit: bool,
 }
 
-/// The probes of one sender.
+/// Tail loss probes of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct TailLossProbe {
-    /// How much longer a segment that is alone waits: as long as its ACK may be delayed.
-    alone: Duration,
+    /// Worst-case delay of an ACK, added to the timeout of a single segment in flight.
+    max_ack_delay: Duration,
     timer_tick: Duration,
-    due: Time,
-    /// Whether a probe is to leave now.
-    is_wanted: bool,
-    probe: Option<Probe>,
+    /// When the probe timer expires; [`Time::NEVER`] if it is not armed.
+    expires: Time,
+    /// True if a probe is to be sent now.
+    is_due: bool,
+    probe: Option<ProbeInFlight>,
 }
 
 impl TailLossProbe {
-    /// No probe is due yet.
-    pub fn new(alone: Duration, timer_tick: Duration) -> Self {
-        Self { alone, timer_tick, due: Time::NEVER, is_wanted: false, probe: None }
+    /// Creates a disarmed probe timer.
+    pub fn new(max_ack_delay: Duration, timer_tick: Duration) -> Self {
+        Self { max_ack_delay, timer_tick, expires: Time::NEVER, is_due: false, probe: None }
     }
 
-    /// When to probe.
-    pub fn due(&self) -> Time {
-        self.due
+    /// Returns when the probe timer expires.
+    pub fn next_timer(&self) -> Time {
+        self.expires
     }
 
-    /// Whether a probe is to leave now.
-    pub fn is_wanted(&self) -> bool {
-        self.is_wanted
+    /// Returns true if a probe is to be sent now.
+    pub fn is_due(&self) -> bool {
+        self.is_due
     }
 
-    /// Waits from now on: two round trips, but no longer than until the time-out.
-    pub fn wait(&mut self, now: Time, smoothed: Duration, flight: u32, timeout: Time) {
-        let margin = if flight == 1 { self.alone } else { MARGIN };
-        self.due = timer_ticks::end(now, smoothed * 2 + margin, self.timer_tick).min(timeout);
-        self.is_wanted = false;
+    /// Arms the probe timer: two RTTs from now, but no later than the RTO.
+    pub fn arm(&mut self, now: Time, smoothed: Duration, flight: u32, timeout: Time) {
+        let margin = if flight == 1 { self.max_ack_delay } else { MARGIN };
+        self.expires =
+            timer_ticks::expiry(now, smoothed * 2 + margin, self.timer_tick).min(timeout);
+        self.is_due = false;
     }
 
-    /// Nothing is to be probed.
-    pub fn rest(&mut self) {
-        self.due = Time::NEVER;
-        self.is_wanted = false;
+    /// Disarms the probe timer.
+    pub fn disarm(&mut self) {
+        self.expires = Time::NEVER;
+        self.is_due = false;
     }
 
-    /// Lets time pass: wants a probe from now on if it is due, and none is on its way; says whether it does.
-    pub fn on_time(&mut self, now: Time) -> bool {
-        let is_due = self.due <= now;
-        if is_due {
-            self.due = Time::NEVER;
-            self.is_wanted = self.probe.is_none();
+    /// Handles the probe timer: requests a probe if the timer has expired and no probe is in flight.
+    /// Returns true if a probe is requested.
+    pub fn on_timer(&mut self, now: Time) -> bool {
+        let has_expired = self.expires <= now;
+        if has_expired {
+            self.expires = Time::NEVER;
+            self.is_due = self.probe.is_none();
         }
-        is_due && self.is_wanted
+        has_expired && self.is_due
     }
 
-    /// The probe leaves.
-    pub fn on_sent(&mut self, end: u32, is_copy: bool) {
-        self.is_wanted = false;
-        self.probe = Some(Probe { end, is_copy });
+    /// Records that the probe was sent.
+    pub fn on_sent(&mut self, end: u32, is_retransmit: bool) {
+        self.is_due = false;
+        self.probe = Some(ProbeInFlight { end, is_retransmit });
     }
 
-    /// All is lost that was on its way, and the probe with it.
+    /// Handles an RTO, which declares the probe lost too.
     pub fn on_timeout(&mut self) {
-        self.rest();
+        self.disarm();
         self.probe = None;
     }
 
-    /// An ACK has come, which says something new or not. Says whether the probe has repaired a loss, which
-    /// is to be answered as any other.
+    /// Handles an ACK; `is_new` is true if the ACK acknowledges or reports something new. Returns
+    /// true if the probe has repaired a loss, for which the window must be reduced (§7.4.2).
     pub fn on_ack(&mut self, cumulative: u32, is_new: bool) -> bool {
         let Some(probe) = self.probe.filter(|probe| cumulative >= probe.end) else { return false };
-        if probe.is_copy && cumulative == probe.end && is_new {
-            // Either copy may have come; if both, an ACK is still to follow that says nothing new.
+        if probe.is_retransmit && cumulative == probe.end && is_new {
+            // If both copies were delivered, an ACK without new data follows.
             return false;
         }
         self.probe = None;
-        probe.is_copy && cumulative > probe.end
+        probe.is_retransmit && cumulative > probe.end
     }
 }
 
@@ -102,47 +106,47 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    fn waiting(flight: u32, timeout: u64) -> TailLossProbe {
-        let mut tail = TailLossProbe::new(Duration::from_millis(200), Duration::ZERO);
-        tail.wait(at(0), Duration::from_millis(100), flight, at(timeout));
-        tail
+    fn armed(flight: u32, timeout: u64) -> TailLossProbe {
+        let mut probe_timer = TailLossProbe::new(Duration::from_millis(200), Duration::ZERO);
+        probe_timer.arm(at(0), Duration::from_millis(100), flight, at(timeout));
+        probe_timer
     }
 
     #[test]
-    fn it_waits_two_round_trips_and_for_a_delayed_ack_but_no_longer_than_the_time_out() {
-        assert_eq!(waiting(2, 1000).due(), at(202));
-        assert_eq!(waiting(1, 1000).due(), at(400));
-        assert_eq!(waiting(1, 300).due(), at(300));
+    fn timer_is_two_rtts_and_the_ack_delay_but_at_most_the_rto() {
+        assert_eq!(armed(2, 1000).next_timer(), at(202));
+        assert_eq!(armed(1, 1000).next_timer(), at(400));
+        assert_eq!(armed(1, 300).next_timer(), at(300));
     }
 
     #[test]
-    fn there_is_one_probe_at_a_time() {
-        let mut tail = waiting(2, 1000);
-        assert!(!tail.on_time(at(201)));
-        assert!(tail.on_time(at(202)) && tail.is_wanted());
-        tail.on_sent(10, true);
-        tail.wait(at(202), Duration::from_millis(100), 2, at(1000));
-        assert!(!tail.on_time(at(404)), "the first has not been answered");
-        tail.on_timeout();
-        tail.wait(at(1000), Duration::from_millis(100), 2, at(2000));
-        assert!(tail.on_time(at(1202)));
+    fn at_most_one_probe_is_in_flight() {
+        let mut probe_timer = armed(2, 1000);
+        assert!(!probe_timer.on_timer(at(201)));
+        assert!(probe_timer.on_timer(at(202)) && probe_timer.is_due());
+        probe_timer.on_sent(10, true);
+        probe_timer.arm(at(202), Duration::from_millis(100), 2, at(1000));
+        assert!(!probe_timer.on_timer(at(404)), "the first is not acknowledged");
+        probe_timer.on_timeout();
+        probe_timer.arm(at(1000), Duration::from_millis(100), 2, at(2000));
+        assert!(probe_timer.on_timer(at(1202)));
     }
 
     #[test]
-    fn a_copy_that_was_needed_is_a_loss_and_one_that_was_not_is_none() {
-        let probed = |is_copy| {
-            let mut tail = waiting(2, 1000);
-            tail.on_sent(10, is_copy);
-            assert!(!tail.on_ack(9, true));
-            tail
+    fn only_a_retransmission_that_filled_a_gap_reports_a_loss() {
+        let probed = |is_retransmit| {
+            let mut probe_timer = armed(2, 1000);
+            probe_timer.on_sent(10, is_retransmit);
+            assert!(!probe_timer.on_ack(9, true));
+            probe_timer
         };
-        let mut needed = probed(true);
-        assert!(!needed.on_ack(10, true), "nothing tells yet");
-        assert!(needed.on_ack(11, true), "one copy came");
-        let mut idle = probed(true);
-        assert!(!idle.on_ack(10, true));
-        assert!(!idle.on_ack(10, false), "and so did the other");
-        assert!(!idle.on_ack(11, true));
-        assert!(!probed(false).on_ack(11, true), "it was new");
+        let mut repaired = probed(true);
+        assert!(!repaired.on_ack(10, true), "still ambiguous");
+        assert!(repaired.on_ack(11, true), "one copy was delivered");
+        let mut needless = probed(true);
+        assert!(!needless.on_ack(10, true));
+        assert!(!needless.on_ack(10, false), "the other copy was delivered, too");
+        assert!(!needless.on_ack(11, true));
+        assert!(!probed(false).on_ack(11, true), "the probe was new data");
     }
 }

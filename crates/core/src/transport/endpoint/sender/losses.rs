@@ -1,203 +1,213 @@
-//! What a sender makes of losses, marks and time-outs: it repairs and slows down, and takes that back if
-//! nothing was lost.
+//! Response of a sender to losses, ECN marks and timeouts: recovery, window reduction, and its undo if
+//! the loss was spurious.
 
-use super::{Sender, Stage};
+use super::{Sender, SenderState};
 use crate::base::units::{Bytes, Time};
 use crate::model::packet::{Kind, Packet};
 use crate::transport::recovery::prr::ProportionalRateReduction;
 use crate::transport::recovery::scoreboard::AckOutcome;
-use crate::transport::{CongestionSignal, Controller, Feedback, Loss, Recovery};
+use crate::transport::{CongestionSignal, Controller, Loss, MarkFeedback, Recovery};
 
 impl Sender {
-    /// Whether an ACK tells of a mark. One that counts them, and acknowledges so many packets that other ACKs
-    /// must have been lost, may tell of eight that are not seen, and is taken to (RFC 9768 §3.2.2.5).
-    pub(super) fn tells_of_mark(&mut self, packet: &Packet, told: AckOutcome) -> bool {
-        let counts = self.mechanism.feedback == Feedback::Count;
-        if !counts || !matches!(packet.kind, Kind::Ack | Kind::Nack) {
+    /// Returns true if an ACK reports a new ECN mark. With mark counts, an ACK for eight packets or
+    /// more may hide a wrap of the counter after ACK loss, and is assumed to (RFC 9768 §3.2.2.5).
+    pub(super) fn has_new_mark(&mut self, packet: &Packet, outcome: AckOutcome) -> bool {
+        let has_counts = self.mechanism.acks.feedback == MarkFeedback::AccurateEcn;
+        if !has_counts || !matches!(packet.kind, Kind::Ack | Kind::Nack) {
             return packet.is_marked();
         }
         let recovery = self.mechanism.reliability.recovery;
         let has_sack = matches!(recovery, Recovery::SelectiveRepeat | Recovery::Rack);
-        let known = std::mem::replace(&mut self.marks, packet.flags.count());
-        self.marks != known || has_sack && told.received >= 8
+        let previous = std::mem::replace(&mut self.mark_count, packet.flags.count());
+        self.mark_count != previous || has_sack && outcome.delivered >= 8
     }
 
-    /// Whether the receiver is told that a mark has been answered (RFC 3168).
-    fn answers_echo(&self) -> bool {
-        self.mechanism.feedback == Feedback::EchoUntilReduced
+    /// Returns true if the sender confirms window reductions with CWR (RFC 3168).
+    fn sends_cwr(&self) -> bool {
+        self.mechanism.acks.feedback == MarkFeedback::EchoUntilCwr
     }
 
-    /// Whether to answer a mark: once a window of data, and not while a loss is being repaired, which
-    /// has been answered already (RFC 3168 §6.1.2).
-    pub(super) fn is_due_for_mark(&self, marked: bool) -> bool {
+    /// Returns true if the window is to be reduced for a mark: once per window of data, and not during
+    /// recovery, which has reduced the window already (RFC 3168 §6.1.2).
+    pub(super) fn responds_to_mark(&self, marked: bool) -> bool {
         marked
-            && self.mechanism.feedback.is_answered_as_loss()
-            && !self.board.is_recovering()
-            && self.board.cumulative() > self.reduced_until
+            && self.mechanism.acks.feedback.is_handled_as_loss()
+            && !self.scoreboard.is_recovering()
+            && self.scoreboard.cumulative() > self.reduced_until
     }
 
-    /// A gap is to be repaired.
-    pub(super) fn repair(&mut self, now: Time, flight: u32, controller: &mut dyn Controller) {
-        if let Some(undo) = &mut self.undo {
-            undo.begin(self.board.cumulative());
+    /// Handles the start of a fast recovery.
+    pub(super) fn enter_recovery(
+        &mut self,
+        now: Time,
+        flight: u32,
+        controller: &mut dyn Controller,
+    ) {
+        if let Some(spurious_loss) = &mut self.spurious_loss {
+            spurious_loss.begin(self.scoreboard.cumulative());
             controller.save_state(now);
         }
-        self.slow_down(now, flight, CongestionSignal::Gap, controller);
+        self.reduce_sending(now, flight, CongestionSignal::DetectedLoss, controller);
     }
 
-    /// What may be sent shrinks for a loss or mark: at once, or in proportion.
-    pub(super) fn slow_down(
+    /// Reduces the window for a loss or mark, at once or with PRR.
+    pub(super) fn reduce_sending(
         &mut self,
         now: Time,
         flight: u32,
-        sign: CongestionSignal,
+        signal: CongestionSignal,
         controller: &mut dyn Controller,
     ) {
-        let before = controller.allowance().window;
-        self.reduce(now, flight, sign, controller);
-        if self.mechanism.shrinks_in_proportion {
-            let segments = |window: Bytes| (window.0 / u64::from(self.full)) as u32;
+        let previous = controller.allowance().window;
+        self.reduce_window(now, flight, signal, controller);
+        if self.mechanism.uses_prr {
+            let segments = |window: Bytes| (window.0 / u64::from(self.full_payload)) as u32;
             let target = controller.allowance().window;
-            self.reduction =
-                Some(ProportionalRateReduction::new(segments(before), segments(target)));
+            self.rate_reduction =
+                Some(ProportionalRateReduction::new(segments(previous), segments(target)));
         }
     }
 
-    /// Lets the window of a repair follow what has come, and that of the round trip after a mark.
-    pub(super) fn shrink(&mut self, told: AckOutcome) {
-        let is_over = self.board.cumulative() >= self.reduced_until;
-        if !self.board.is_recovering() && is_over {
-            self.reduction = None;
-        } else if let Some(reduction) = &mut self.reduction {
-            let is_good = told.advanced > 0 && told.lost == 0;
-            reduction.on_ack(told.received, self.board.in_flight(), is_good);
+    /// Updates PRR for an ACK, or ends it after the recovery or the RTT after a mark.
+    pub(super) fn update_rate_reduction(&mut self, outcome: AckOutcome) {
+        let is_complete = self.scoreboard.cumulative() >= self.reduced_until;
+        if !self.scoreboard.is_recovering() && is_complete {
+            self.rate_reduction = None;
+        } else if let Some(reduction) = &mut self.rate_reduction {
+            let is_safe = outcome.advanced > 0 && outcome.lost == 0;
+            reduction.on_ack(outcome.delivered, self.scoreboard.in_flight(), is_safe);
         }
     }
 
-    pub(super) fn reduce(
+    /// Reduces the window at once: notifies the controller.
+    pub(super) fn reduce_window(
         &mut self,
         now: Time,
         flight: u32,
-        sign: CongestionSignal,
+        signal: CongestionSignal,
         controller: &mut dyn Controller,
     ) {
-        self.mark_reduced();
-        controller.on_loss(&Loss { now, flight: self.bytes(flight), lost: Bytes::ZERO, sign });
+        self.record_reduction();
+        controller.on_loss(&Loss { now, flight: self.bytes(flight), lost: Bytes::ZERO, signal });
     }
 
-    /// Marks of what has been sent so far are answered.
-    fn mark_reduced(&mut self) {
-        self.reduced_until = self.board.highest();
-        self.owes_notice = self.answers_echo();
+    /// Records that the window was reduced for the data sent so far.
+    fn record_reduction(&mut self) {
+        self.reduced_until = self.scoreboard.highest();
+        self.owes_cwr = self.sends_cwr();
     }
 
-    /// Lets time pass: finds what is overdue, probes, or runs the time-out, if that is due.
-    pub fn on_time(&mut self, now: Time, controller: &mut dyn Controller) {
-        if !self.has_unanswered() || self.is_over() {
+    /// Handles the timers that have expired: reordering timer, probe timer and RTO.
+    pub fn on_timer(&mut self, now: Time, controller: &mut dyn Controller) {
+        if !self.has_unacknowledged() || self.is_finished() {
             return;
         }
-        let flight = self.board.flight_size();
-        let told = self.board.on_time(now);
-        self.found_lost += told.lost;
-        if told.loss {
-            self.repair(now, flight, controller);
-            self.shrink(AckOutcome { received: 1, ..told });
+        let flight = self.scoreboard.flight_size();
+        let outcome = self.scoreboard.on_timer(now);
+        self.unreported_losses += outcome.lost;
+        if outcome.starts_recovery {
+            self.enter_recovery(now, flight, controller);
+            self.update_rate_reduction(AckOutcome { delivered: 1, ..outcome });
         }
-        if self.tail.as_mut().is_some_and(|tail| tail.on_time(now)) {
-            self.timeout_from = now;
+        if self.tail_probe.as_mut().is_some_and(|probe| probe.on_timer(now)) {
+            self.rto_start = now;
         }
-        if now < self.times_out_at() {
+        if now < self.rto_expiry() {
             return;
         }
         self.timeouts += 1;
-        self.timeout_from = now;
-        self.timed = None;
-        if self.stage == Stage::Opening {
+        self.rto_start = now;
+        self.timed_segment = None;
+        if self.state == SenderState::SynSent {
             if self.timeouts > self.mechanism.reliability.linear_syns {
                 self.rtt.back_off();
             }
-            self.stage = Stage::Closed;
+            self.state = SenderState::Closed;
             return;
         }
         self.rtt.back_off();
-        if let Some(undo) = &mut self.undo {
-            let (is_repair, has_timed_out) =
-                (self.board.is_recovering(), self.board.has_timed_out());
-            if undo.on_timeout(self.board.cumulative(), is_repair, has_timed_out) {
+        if let Some(spurious_loss) = &mut self.spurious_loss {
+            let (is_recovering, has_timed_out) =
+                (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());
+            if spurious_loss.on_timeout(self.scoreboard.cumulative(), is_recovering, has_timed_out)
+            {
                 controller.save_state(now);
             }
         }
-        let lost = self.board.on_timeout(now);
-        self.reduction = None;
-        if let Some(tail) = &mut self.tail {
-            tail.on_timeout();
+        let lost = self.scoreboard.on_timeout(now);
+        self.rate_reduction = None;
+        if let Some(probe) = &mut self.tail_probe {
+            probe.on_timeout();
         }
-        self.mark_reduced();
+        self.record_reduction();
         let (flight, lost) = (self.bytes(flight), self.bytes(lost));
-        controller.on_loss(&Loss { now, flight, lost, sign: CongestionSignal::Timeout });
+        controller.on_loss(&Loss { now, flight, lost, signal: CongestionSignal::Timeout });
     }
 
-    /// Takes back what the last loss has cost, if an ACK shows that it was none; says what has been told
-    /// then. A gap was being repaired or a time-out before it came, or neither.
-    pub(super) fn reconsider(
+    /// Undoes the last window reduction if an ACK shows that the loss was spurious. Returns the
+    /// outcome of the ACK after the undo. The booleans are the recovery state before the ACK.
+    pub(super) fn detect_spurious_loss(
         &mut self,
         now: Time,
         packet: &Packet,
         block: (u32, u32),
-        (told, marked): (AckOutcome, bool),
-        (was_repairing, had_timed_out): (bool, bool),
+        (outcome, marked): (AckOutcome, bool),
+        (was_recovering, had_timed_out): (bool, bool),
         controller: &mut dyn Controller,
     ) -> AckOutcome {
-        let echo = self.echo_of(packet);
-        let answers_mark = marked && self.mechanism.feedback.is_answered_as_loss();
-        let Some(undo) = &mut self.undo else { return told };
-        let has_advanced = told.advanced > 0;
+        let echo = self.echoed_timestamp(packet);
+        let reduces_for_mark = marked && self.mechanism.acks.feedback.is_handled_as_loss();
+        let Some(spurious_loss) = &mut self.spurious_loss else { return outcome };
+        let has_advanced = outcome.advanced > 0;
         if has_advanced {
-            undo.on_advance();
+            spurious_loss.on_advance();
         }
-        if told.duplicate {
-            undo.on_duplicate(block.1);
+        if outcome.has_duplicate_sack {
+            spurious_loss.on_duplicate_sack(block.1);
         }
-        if answers_mark {
-            // What a mark would have cost stays lost (Linux).
-            undo.forget();
+        if reduces_for_mark {
+            // Linux: no undo after an ECN mark.
+            spurious_loss.clear();
         }
-        let is_spurious = undo.were_copies_needless() && (has_advanced || !had_timed_out)
-            || has_advanced && (was_repairing || had_timed_out) && undo.is_before_copies(echo)
-            || had_timed_out && undo.doubts() && told.original;
+        let is_spurious = spurious_loss.were_retransmits_spurious()
+            && (has_advanced || !had_timed_out)
+            || has_advanced
+                && (was_recovering || had_timed_out)
+                && spurious_loss.predates_retransmits(echo)
+            || had_timed_out && spurious_loss.is_testing_timeout() && outcome.has_original;
         if !is_spurious {
-            if had_timed_out && undo.doubts() {
-                self.doubt_timeout(has_advanced, block.0 < block.1);
+            if had_timed_out && spurious_loss.is_testing_timeout() {
+                self.test_timeout(has_advanced, block.0 < block.1);
             }
-            return told;
+            return outcome;
         }
-        undo.forget();
-        self.reduction = None;
-        self.owes_notice = false;
-        self.reduced_until = self.board.cumulative();
-        let AckOutcome { lost, loss, .. } = self.board.undo(now);
+        spurious_loss.clear();
+        self.rate_reduction = None;
+        self.owes_cwr = false;
+        self.reduced_until = self.scoreboard.cumulative();
+        let AckOutcome { lost, starts_recovery, .. } = self.scoreboard.undo(now);
         controller.on_spurious_loss(now);
-        AckOutcome { lost, loss, ..told }
+        AckOutcome { lost, starts_recovery, ..outcome }
     }
 
-    /// The first ACK after a time-out in doubt lets new data go before more is sent again; if the next tells
-    /// of a gap, the time-out was right (RFC 5682 §3.1).
-    fn doubt_timeout(&mut self, has_advanced: bool, has_block: bool) {
-        if self.board.has_sent_new() {
-            self.board.try_new(false);
+    /// Continues F-RTO: the first ACK after the timeout permits new data before further
+    /// retransmissions. If the next ACK reports a gap, the timeout was not spurious (RFC 5682 §3.1).
+    fn test_timeout(&mut self, has_advanced: bool, has_block: bool) {
+        if self.scoreboard.has_sent_new() {
+            self.scoreboard.set_prefers_new(false);
             if !has_advanced || has_block {
-                self.trust_timeout();
+                self.confirm_timeout();
             }
-        } else if has_advanced && self.board.has_timed_out() {
-            self.board.try_new(true);
+        } else if has_advanced && self.scoreboard.has_timed_out() {
+            self.scoreboard.set_prefers_new(true);
         }
     }
 
-    /// The present time-out was right: what it has taken for lost is sent again.
-    pub(super) fn trust_timeout(&mut self) {
-        self.board.try_new(false);
-        if let Some(undo) = &mut self.undo {
-            undo.trust();
+    /// Ends F-RTO: the timeout was not spurious, and its losses are retransmitted.
+    pub(super) fn confirm_timeout(&mut self) {
+        self.scoreboard.set_prefers_new(false);
+        if let Some(spurious_loss) = &mut self.spurious_loss {
+            spurious_loss.confirm_timeout();
         }
     }
 }

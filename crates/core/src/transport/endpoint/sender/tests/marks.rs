@@ -1,43 +1,43 @@
-//! Marks: how often they are answered, and how the window shrinks.
+//! ECN marks: the number of window reductions, and PRR.
 
 use super::*;
 
 #[test]
-fn the_window_shrinks_in_proportion_after_a_mark_and_does_not_grow_meanwhile() {
-    let shrinks = json!({
+fn prr_reduces_the_window_after_a_mark_and_it_does_not_grow_meanwhile() {
+    let with_prr = json!({
         "reliability": { "proportional_reduction": true }, "window": { "initial": 20 }, "ecn": true,
     });
-    let mut tcp = tcp("rack", &shrinks);
+    let mut tcp = tcp("rack", &with_prr);
     tcp.sent(0);
-    tcp.hear(100, 1, (0, 0), Flags::MARKED);
+    tcp.ack_with(100, 1, (0, 0), Flags::MARKED);
     assert_window(&tcp, 10.0);
     let mut sent = vec![tcp.sent(100).len()];
     sent.extend((2..=20).map(|to| tcp.ack(101, to).len()));
     assert_eq!(sent[..7], [1, 0, 1, 0, 1, 0, 1], "{sent:?}");
-    assert_eq!(sent.iter().sum::<usize>(), 10, "half of what comes");
+    assert_eq!(sent.iter().sum::<usize>(), 10, "half of the delivered segments");
     assert_window(&tcp, 10.0 + 1.0 / 10.0);
 }
 
 #[test]
-fn counted_marks_are_answered_once_a_window_and_by_no_flag() {
-    let counts = json!({
+fn counted_marks_reduce_the_window_once_per_window_of_data_and_set_no_cwr() {
+    let accurate_ecn = json!({
         "reliability": { "accurate_ecn": true }, "window": { "initial": 20 }, "ecn": true,
     });
-    let mut tcp = tcp("selective_repeat", &counts);
+    let mut tcp = tcp("selective_repeat", &accurate_ecn);
     tcp.sent(0);
-    let hear = |tcp: &mut Tcp, cumulative, marks| {
-        tcp.hear(100, cumulative, (0, 0), Flags::NONE.with_count(marks));
-        assert!(tcp.segments(100).iter().all(|segment| !segment.has_reduced));
+    let window_after = |tcp: &mut Tcp, cumulative, marks| {
+        tcp.ack_with(100, cumulative, (0, 0), Flags::NONE.with_count(marks));
+        assert!(tcp.segments(100).iter().all(|segment| !segment.has_cwr));
         tcp.window()
     };
-    assert!(hear(&mut tcp, 1, 0) > 20.0);
-    let halved = hear(&mut tcp, 2, 1);
+    assert!(window_after(&mut tcp, 1, 0) > 20.0);
+    let halved = window_after(&mut tcp, 2, 1);
     assert!((10.0..11.0).contains(&halved));
-    // What ACKs have told already is not told again; more marks are, but not answered in this window.
-    let grown = hear(&mut tcp, 3, 1);
+    // An unchanged count is no new mark; a higher count is, but does not reduce this window again.
+    let grown = window_after(&mut tcp, 3, 1);
     assert!(grown > halved);
-    assert!((hear(&mut tcp, 4, 3) - grown).abs() < 1e-9);
-    let next = tcp.sender.board.highest();
-    hear(&mut tcp, next, 3);
-    assert!(hear(&mut tcp, next + 1, 4) < 8.0, "the next window");
+    assert!((window_after(&mut tcp, 4, 3) - grown).abs() < 1e-9);
+    let next = tcp.sender.scoreboard.highest();
+    window_after(&mut tcp, next, 3);
+    assert!(window_after(&mut tcp, next + 1, 4) < 8.0, "the next window");
 }
