@@ -1,4 +1,4 @@
-//! What is to be run, and what became of it, as JSON.
+//! Input and output of a run, as JSON.
 
 mod flows;
 mod link;
@@ -19,94 +19,100 @@ use tun_rs::SyncDevice;
 
 use flows::Flow;
 use link::Link;
-use namespace::of;
-use relay::Carried;
+use namespace::context;
+use relay::DirectionCounters;
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// What is to be run.
+/// Input of a run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
-    /// The link between the ends, there and back.
+    /// The link between sender and receiver, the same in both directions.
     link: link::Config,
-    /// The size of a full packet, in bytes.
+    /// Size of a full packet, in bytes.
     mtu: u16,
-    /// The congestion control, by the kernel's name for it.
+    /// Name of the kernel's congestion control module.
     congestion: String,
-    /// The run ends here at the latest, in seconds.
+    /// Time limit of the run, in seconds.
     limit_s: f64,
-    /// The flows in order of their starts.
-    flows: Vec<flows::Wanted>,
+    /// The flows, in order of start.
+    flows: Vec<flows::FlowSpec>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Serialize)]
 struct Progress {
     now_s: f64,
     finished: usize,
 }
 
-/// What became of a job.
+/// Result of a run.
 #[derive(Serialize)]
 struct Outcome {
-    /// By flow, in the order of the job.
-    flows: Vec<flows::Done>,
-    there: Carried,
-    back: Carried,
-    /// Segments that the sender sent again, SYNs among them; null if the kernel does not count them.
+    /// One record per flow, in the order of the job.
+    flows: Vec<flows::FlowResult>,
+    #[serde(rename = "there")]
+    forward: DirectionCounters,
+    #[serde(rename = "back")]
+    reverse: DirectionCounters,
+    /// Retransmitted segments, including SYNs; null if the kernel does not count them.
     retransmits: Option<u64>,
-    /// How often its time-out fired.
+    /// Number of retransmission timeouts; null if the kernel does not count them.
     timeouts: Option<u64>,
 }
 
 pub(crate) fn run() -> Result<(), String> {
-    let job: Job = serde_json::from_reader(io::stdin()).map_err(of("the job"))?;
-    prepare(2 * job.flows.len() as u64 + 50).map_err(of("the process"))?;
+    let job: Job = serde_json::from_reader(io::stdin()).map_err(context("the job"))?;
+    prepare(2 * job.flows.len() as u64 + 50).map_err(context("the process"))?;
     let sender = namespace::enter(SENDER, job.mtu)?;
-    let end = thread::scope(|scope| scope.spawn(|| receiving_end(job.mtu)).join());
-    let (receiver, listener) = end.map_err(|_| "the receiving end: has ended")??;
+    let receiver_thread = thread::scope(|scope| scope.spawn(|| create_receiver(job.mtu)).join());
+    let (receiver, listener) =
+        receiver_thread.map_err(|_| "the receiver: its thread has panicked")??;
 
     let stop = AtomicBool::new(false);
     let links = [Link::new(job.link), Link::new(job.link)];
-    let (flows, carried) = thread::scope(|scope| {
+    let (flows, counters) = thread::scope(|scope| {
         let relay = scope.spawn(|| relay::run([&sender, &receiver], links, &stop));
         let flows = job.run_flows(&listener, || !relay.is_finished());
         stop.store(true, Ordering::Relaxed);
         (flows, relay.join())
     });
-    let [there, back] = carried.map_err(|_| "the relay: has ended")?.map_err(of("the relay"))?;
+    let [forward, reverse] = counters
+        .map_err(|_| "the relay: its thread has panicked")?
+        .map_err(context("the relay"))?;
     write_line(&Outcome {
-        flows: flows.map_err(of("a flow"))?.iter().map(Flow::done).collect(),
-        there,
-        back,
+        flows: flows.map_err(context("a flow"))?.iter().map(Flow::result).collect(),
+        forward,
+        reverse,
         retransmits: namespace::counter("RetransSegs"),
         timeouts: namespace::counter("TCPTimeouts"),
     })
-    .map_err(of("the outcome"))
+    .map_err(context("the outcome"))
 }
 
 impl Job {
-    /// Runs the flows as long as there `is_way`.
+    /// Runs the flows while `is_forwarding` returns true.
     fn run_flows(
         &self,
         listener: &TcpListener,
-        is_way: impl Fn() -> bool,
+        is_forwarding: impl Fn() -> bool,
     ) -> io::Result<Vec<Flow>> {
-        let sending = flows::Sending {
+        let parameters = flows::RunParameters {
             target: RECEIVER,
             congestion: &self.congestion,
             limit: Duration::from_secs_f64(self.limit_s),
         };
-        flows::run(&self.flows, &sending, listener, |now, finished| {
-            let told = write_line(&Progress { now_s: now.as_secs_f64(), finished });
-            told.is_ok() && is_way()
+        flows::run(&self.flows, &parameters, listener, |now, finished| {
+            let written = write_line(&Progress { now_s: now.as_secs_f64(), finished });
+            written.is_ok() && is_forwarding()
         })
     }
 }
 
-/// Lets the process end with its parent, wake up in time, and open so many files.
+/// Ends the process with its parent, sets precise timers, and raises the limit of open files to
+/// `files`.
 fn prepare(files: u64) -> nix::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     prctl::set_timerslack(1)?;
@@ -114,10 +120,11 @@ fn prepare(files: u64) -> nix::Result<()> {
     setrlimit(Resource::RLIMIT_NOFILE, files.clamp(allowed, most), most)
 }
 
-/// The device and the listener of the other namespace, which the thread that calls this is left in.
-fn receiving_end(mtu: u16) -> Result<(SyncDevice, TcpListener), String> {
+/// Creates the device and the listener of the receiver's namespace. The calling thread stays in
+/// that namespace.
+fn create_receiver(mtu: u16) -> Result<(SyncDevice, TcpListener), String> {
     let device = namespace::enter(RECEIVER, mtu)?;
-    let listener = flows::listener(RECEIVER).map_err(of("the listener"))?;
+    let listener = flows::listener(RECEIVER).map_err(context("the listener"))?;
     Ok((device, listener))
 }
 

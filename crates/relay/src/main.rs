@@ -1,8 +1,9 @@
-//! Runs flows over the TCP of this machine's kernel, through a link that is computed.
+//! Link emulator on the local kernel: runs flows over the kernel's TCP, through a link with
+//! computed delays and drops.
 //!
-//! It reads a `Job` as JSON on the standard input, and writes lines of JSON: `Progress` now and then, and
-//! an `Outcome` at the end. What went wrong it says in one line on the error output. What it is for:
-//! docs/validation.md, "On your own kernel".
+//! Reads a `Job` as JSON from the standard input, and writes lines of JSON: `Progress` at
+//! intervals, and an `Outcome` at the end. An error is one line on the standard error. The purpose
+//! is described in docs/validation.md, "On your own kernel".
 
 #[cfg(target_os = "linux")]
 mod job;
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
     match job::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            // Nobody is left to be told if this fails.
+            // If this fails, the error cannot be reported.
             let _ = writeln!(io::stderr(), "{message}");
             ExitCode::FAILURE
         }

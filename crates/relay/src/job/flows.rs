@@ -1,6 +1,6 @@
-//! The flows: a connection each, opened at its time, over which its bytes are sent and counted.
+//! Flows: one TCP connection each, opened at the start time; sent and received bytes are counted.
 //!
-//! It is left open to the end of the run, so that no FIN takes a place in the queue.
+//! Connections stay open until the end of the run, so that no FIN uses space in the queue.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind::{TimedOut, UnexpectedEof, WouldBlock};
@@ -12,51 +12,51 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use socket2::{Domain, Socket, Type};
 
-/// Where the receiving program listens.
+/// Port of the receiving program.
 const PORT: u16 = 5000;
 
-/// How many connections may wait to be taken: the most that the kernel allows as it comes.
-const MOST_AT_ONCE: i32 = 4096;
+/// Listen backlog: the kernel's default maximum.
+const LISTEN_BACKLOG: i32 = 4096;
 
-/// How often it is told how far the flows are.
-const TELLS: Duration = Duration::from_millis(200);
+/// Interval of progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What may come: connections for the listener, else data of the flow of this number, or room for it.
+/// Event data of the listener; the event data of a connection is its flow number.
 const LISTENER: u64 = u64::MAX;
 
-/// A flow as it was asked for.
+/// Parameters of a flow.
 #[derive(Clone, Copy, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wanted {
-    /// When it starts, in seconds.
+pub(crate) struct FlowSpec {
+    /// Start time, in seconds.
     start_s: f64,
-    /// What it sends, in bytes.
+    /// Size, in bytes.
     size_bytes: u64,
 }
 
-/// What became of a flow.
+/// Result of a flow.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
-pub(crate) struct Done {
-    /// How late `connect()` was called, in seconds.
+pub(crate) struct FlowResult {
+    /// Delay of the call of `connect()` after the start time, in seconds.
     late_s: Option<f64>,
-    /// From that call to the moment at which the receiving program had the last byte, in seconds.
+    /// FCT in seconds: from the call of `connect()` until the receiving program has the last byte.
     fct_s: Option<f64>,
 }
 
-/// How the flows are sent.
-pub(crate) struct Sending<'a> {
-    /// Where to.
+/// Parameters of all flows.
+pub(crate) struct RunParameters<'a> {
+    /// Address of the receiver.
     pub(crate) target: Ipv4Addr,
-    /// Under which congestion control, by the kernel's name for it.
+    /// Name of the kernel's congestion control module.
     pub(crate) congestion: &'a str,
-    /// The run ends here at the latest.
+    /// Time limit of the run.
     pub(crate) limit: Duration,
 }
 
-/// A flow on its way. Its connection is open as long as this is there.
+/// A flow in progress. Its connection is open as long as this value exists.
 pub(crate) struct Flow {
     start: Duration,
-    called: Duration,
+    connect_time: Duration,
     fct: Option<Duration>,
     sender: Option<TcpStream>,
     receiver: Option<TcpStream>,
@@ -65,12 +65,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    fn new(wanted: &Wanted) -> Self {
-        // As in the simulator: what has nothing to send still sends something.
-        let size = wanted.size_bytes.max(1);
+    fn new(spec: &FlowSpec) -> Self {
+        // As in the simulator, an empty flow sends one byte.
+        let size = spec.size_bytes.max(1);
         Self {
-            start: Duration::from_secs_f64(wanted.start_s),
-            called: Duration::ZERO,
+            start: Duration::from_secs_f64(spec.start_s),
+            connect_time: Duration::ZERO,
             fct: None,
             sender: None,
             receiver: None,
@@ -79,7 +79,8 @@ impl Flow {
         }
     }
 
-    /// Sends as much as the kernel takes. What it gives up, after many time-outs, stays unfinished.
+    /// Writes as much as the socket buffer takes. If the kernel gives up after many timeouts, the
+    /// flow stays unfinished.
     fn send(&mut self, zeros: &[u8]) -> io::Result<()> {
         let Some(sender) = &mut self.sender else { return Ok(()) };
         while self.to_send > 0 {
@@ -93,7 +94,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Receives what there is; tells whether that was the last of it.
+    /// Reads all available data; returns true if the flow is complete.
     fn receive(&mut self, buffer: &mut [u8], now: impl Fn() -> Duration) -> io::Result<bool> {
         let Some(receiver) = &mut self.receiver else { return Ok(false) };
         while self.to_receive > 0 {
@@ -104,32 +105,33 @@ impl Flow {
                 Err(error) => return Err(error),
             }
         }
-        self.fct = Some(now().saturating_sub(self.called));
+        self.fct = Some(now().saturating_sub(self.connect_time));
         Ok(true)
     }
 
-    /// What has become of it.
-    pub(crate) fn done(&self) -> Done {
-        Done {
+    /// Returns the result of the flow.
+    pub(crate) fn result(&self) -> FlowResult {
+        FlowResult {
             late_s: self
                 .sender
                 .is_some()
-                .then(|| self.called.saturating_sub(self.start).as_secs_f64()),
+                .then(|| self.connect_time.saturating_sub(self.start).as_secs_f64()),
             fct_s: self.fct.map(|fct| fct.as_secs_f64()),
         }
     }
 }
 
-/// Runs flows, which come in order of their starts, until all are finished or time is over.
+/// Runs flows, in order of start, until all are finished or the time limit is reached.
 ///
-/// Now and then `goes_on` is told how late it is and how many have finished, and decides.
+/// At intervals, calls `should_continue` with the time and the number of finished flows; the run
+/// ends if it returns false.
 pub(crate) fn run(
-    wanted: &[Wanted],
-    sending: &Sending,
+    specs: &[FlowSpec],
+    parameters: &RunParameters,
     listener: &TcpListener,
-    goes_on: impl Fn(Duration, usize) -> bool,
+    should_continue: impl Fn(Duration, usize) -> bool,
 ) -> io::Result<Vec<Flow>> {
-    let mut flows: Vec<_> = wanted.iter().map(Flow::new).collect();
+    let mut flows: Vec<_> = specs.iter().map(Flow::new).collect();
     let mut flow_of_port = BTreeMap::new();
     let (zeros, mut buffer) = (vec![0; 1 << 20], vec![0; 1 << 20]);
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -137,30 +139,31 @@ pub(crate) fn run(
     let mut events = [EpollEvent::empty(); 64];
 
     let epoch = Instant::now();
-    let (mut started, mut finished, mut told) = (0, 0, Duration::ZERO);
-    while finished < flows.len() && epoch.elapsed() < sending.limit {
+    let (mut started, mut finished, mut last_report) = (0, 0, Duration::ZERO);
+    while finished < flows.len() && epoch.elapsed() < parameters.limit {
         while started < flows.len() && flows[started].start <= epoch.elapsed() {
             let flow = &mut flows[started];
-            let socket = socket(sending.congestion)?;
-            flow.called = epoch.elapsed();
-            let stream = connect(socket, sending.target)?;
+            let socket = socket(parameters.congestion)?;
+            flow.connect_time = epoch.elapsed();
+            let stream = connect(socket, parameters.target)?;
             flow_of_port.insert(stream.local_addr()?.port(), started);
-            let room = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
-            epoll.add(&stream, EpollEvent::new(room, started as u64))?;
+            let writable = EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+            epoll.add(&stream, EpollEvent::new(writable, started as u64))?;
             flow.sender = Some(stream);
             started += 1;
         }
-        let next = flows.get(started).map_or(sending.limit, |flow| flow.start);
-        // Whole milliseconds; what is left of the wait is spent awake.
-        let wait = next.min(epoch.elapsed() + TELLS).saturating_sub(epoch.elapsed()).as_millis();
+        let next = flows.get(started).map_or(parameters.limit, |flow| flow.start);
+        // Whole milliseconds; the rest of the wait is busy waiting.
+        let wait =
+            next.min(epoch.elapsed() + REPORT_INTERVAL).saturating_sub(epoch.elapsed()).as_millis();
         let timeout = EpollTimeout::try_from(wait).map_err(io::Error::other)?;
-        let many = epoll.wait(&mut events, timeout)?;
-        for event in &events[..many] {
+        let event_count = epoll.wait(&mut events, timeout)?;
+        for event in &events[..event_count] {
             if event.data() == LISTENER {
                 while let Some((receiver, port)) = accept(listener)? {
                     let number = flow_of_port[&port];
-                    let data = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-                    epoll.add(&receiver, EpollEvent::new(data, number as u64))?;
+                    let readable = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+                    epoll.add(&receiver, EpollEvent::new(readable, number as u64))?;
                     flows[number].receiver = Some(receiver);
                 }
                 continue;
@@ -173,9 +176,9 @@ pub(crate) fn run(
                 finished += usize::from(flow.receive(&mut buffer, || epoch.elapsed())?);
             }
         }
-        if epoch.elapsed().saturating_sub(told) >= TELLS {
-            told = epoch.elapsed();
-            if !goes_on(told, finished) {
+        if epoch.elapsed().saturating_sub(last_report) >= REPORT_INTERVAL {
+            last_report = epoch.elapsed();
+            if !should_continue(last_report, finished) {
                 break;
             }
         }
@@ -183,11 +186,11 @@ pub(crate) fn run(
     Ok(flows)
 }
 
-/// A listener for the receiving program.
+/// Creates the listener of the receiving program.
 pub(crate) fn listener(address: Ipv4Addr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None)?;
     socket.bind(&SocketAddrV4::new(address, PORT).into())?;
-    socket.listen(MOST_AT_ONCE)?;
+    socket.listen(LISTEN_BACKLOG)?;
     Ok(socket.into())
 }
 
@@ -205,7 +208,7 @@ fn connect(socket: Socket, target: Ipv4Addr) -> io::Result<TcpStream> {
     }
 }
 
-/// The next connection that came, and the sender's port.
+/// Returns the next connection, if any, and the sender's port.
 fn accept(listener: &TcpListener) -> io::Result<Option<(TcpStream, u16)>> {
     match listener.accept() {
         Ok((stream, from)) => {

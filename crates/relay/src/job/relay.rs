@@ -1,6 +1,7 @@
-//! What carries packets between both ends, each way over a link of its own.
+//! Forwards packets between sender and receiver, with one link per direction.
 //!
-//! One thread takes packets in and lets them out. So if it is kept waiting, packets that are due show it.
+//! A single thread reads and writes packets. If the thread is delayed, packets are late, which is
+//! recorded.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -13,106 +14,107 @@ use tun_rs::SyncDevice;
 
 use super::link::Link;
 
-/// The last bit of a wait is spent awake, for a sleeper wakes up late. Longer, and a fast link would keep
-/// a processor busy: what has real-time priority is then stopped for 50 ms a second.
-const AWAKE: Duration = Duration::from_micros(50);
+/// The last part of a wait is busy waiting, because wake-ups are late. A longer part would occupy a
+/// processor if the link is fast, and real-time processes are then stopped for 50 ms per second.
+const BUSY_WAIT: Duration = Duration::from_micros(50);
 
-/// What is late by more than this is counted.
+/// Packets that are later than this are counted.
 const LATE: Duration = Duration::from_millis(1);
 
-/// How long it sleeps at most: then it looks whether it is to stop.
-const LOOKS: Duration = Duration::from_millis(100);
+/// Maximum sleep time, after which the stop flag is checked.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// More than any packet has, in bytes.
-const MOST_BYTES: usize = 1 << 16;
+/// Larger than any packet, in bytes.
+const MAX_PACKET_BYTES: usize = 1 << 16;
 
-/// What one way carried.
+/// Counters of one direction.
 #[derive(Debug, Default, serde::Serialize)]
-pub(crate) struct Carried {
-    /// Packets that left.
+pub(crate) struct DirectionCounters {
+    /// Packets forwarded.
     packets: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     drops: u64,
-    /// How many left more than a millisecond late.
+    /// Packets forwarded more than a millisecond late.
     late_packets: u64,
-    /// How late all together were, in seconds.
+    /// Sum of the lateness of all packets, in seconds.
     late_s: f64,
-    /// How late the worst one was, in seconds.
+    /// Maximum lateness of a packet, in seconds.
     worst_s: f64,
 }
 
-/// One way: a link, and what is on it.
-struct Way<'a> {
+/// One direction: a link and its packets.
+struct Direction<'a> {
     from: &'a SyncDevice,
     to: &'a SyncDevice,
     link: Link,
-    /// What was taken in, and when it is due, in order.
-    wire: VecDeque<(Duration, Vec<u8>)>,
-    carried: Carried,
+    /// Packets with their due times, in order.
+    in_flight: VecDeque<(Duration, Vec<u8>)>,
+    counters: DirectionCounters,
 }
 
-/// Carries packets from the first device to the second, and back, until it is to `stop`.
+/// Forwards packets in both directions between two devices until `stop` is set.
 pub(crate) fn run(
     [sender, receiver]: [&SyncDevice; 2],
     links: [Link; 2],
     stop: &AtomicBool,
-) -> io::Result<[Carried; 2]> {
+) -> io::Result<[DirectionCounters; 2]> {
     for device in [sender, receiver] {
         device.set_nonblocking(true)?;
     }
-    let [there, back] = links;
-    let mut ways = [Way::new(sender, receiver, there), Way::new(receiver, sender, back)];
+    let [forward, reverse] = links;
+    let mut directions =
+        [Direction::new(sender, receiver, forward), Direction::new(receiver, sender, reverse)];
     let mut polled =
         [sender, receiver].map(|device| PollFd::new(device.as_fd(), PollFlags::POLLIN));
-    let mut buffer = vec![0; MOST_BYTES];
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
     let epoch = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        for way in &mut ways {
-            way.take_in(&mut buffer, epoch)?;
-            way.let_out(epoch)?;
+        for direction in &mut directions {
+            direction.receive_packets(&mut buffer, epoch)?;
+            direction.send_due_packets(epoch)?;
         }
-        let next = ways.iter().filter_map(Way::next).min();
-        let wait = next.map_or(LOOKS, |due| due.saturating_sub(epoch.elapsed() + AWAKE));
+        let next = directions.iter().filter_map(Direction::next_due).min();
+        let wait = next.map_or(MAX_SLEEP, |due| due.saturating_sub(epoch.elapsed() + BUSY_WAIT));
         if !wait.is_zero() {
-            ppoll(&mut polled, Some(wait.min(LOOKS).into()), None)?;
+            ppoll(&mut polled, Some(wait.min(MAX_SLEEP).into()), None)?;
         }
     }
-    Ok(ways.map(|way| way.carried))
+    Ok(directions.map(|direction| direction.counters))
 }
 
-impl<'a> Way<'a> {
+impl<'a> Direction<'a> {
     fn new(from: &'a SyncDevice, to: &'a SyncDevice, link: Link) -> Self {
-        Self { from, to, link, wire: VecDeque::new(), carried: Carried::default() }
+        Self { from, to, link, in_flight: VecDeque::new(), counters: DirectionCounters::default() }
     }
 
-    /// When the next packet is due.
-    fn next(&self) -> Option<Duration> {
-        self.wire.front().map(|(due, _)| *due)
+    /// Returns the due time of the next packet.
+    fn next_due(&self) -> Option<Duration> {
+        self.in_flight.front().map(|(due, _)| *due)
     }
 
-    fn take_in(&mut self, buffer: &mut [u8], epoch: Instant) -> io::Result<()> {
+    fn receive_packets(&mut self, buffer: &mut [u8], epoch: Instant) -> io::Result<()> {
         loop {
             let bytes = match self.from.recv(buffer) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 received => received?,
             };
-            match self.link.offer(epoch.elapsed(), bytes) {
-                Some(due) => self.wire.push_back((due, buffer[..bytes].to_vec())),
-                None => self.carried.drops += 1,
+            match self.link.enqueue(epoch.elapsed(), bytes) {
+                Some(due) => self.in_flight.push_back((due, buffer[..bytes].to_vec())),
+                None => self.counters.drops += 1,
             }
         }
     }
 
-    fn let_out(&mut self, epoch: Instant) -> io::Result<()> {
-        while self.next().is_some_and(|due| due <= epoch.elapsed())
-            && let Some((due, packet)) = self.wire.pop_front()
+    fn send_due_packets(&mut self, epoch: Instant) -> io::Result<()> {
+        while self.next_due().is_some_and(|due| due <= epoch.elapsed())
+            && let Some((due, packet)) = self.in_flight.pop_front()
         {
             let late = epoch.elapsed().saturating_sub(due);
             self.to.send(&packet)?;
-            self.carried.packets += 1;
-            self.carried.late_packets += u64::from(late > LATE);
-            self.carried.late_s += late.as_secs_f64();
-            self.carried.worst_s = self.carried.worst_s.max(late.as_secs_f64());
+            self.counters.packets += 1;
+            self.counters.late_packets += u64::from(late > LATE);
+            self.counters.late_s += late.as_secs_f64();
+            self.counters.worst_s = self.counters.worst_s.max(late.as_secs_f64());
         }
         Ok(())
     }
