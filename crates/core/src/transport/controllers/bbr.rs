@@ -87,7 +87,7 @@ impl Transport for Config {
 }
 
 impl Config {
-    /// The state of a flow that starts on `path`.
+    /// State of a flow that starts on `path`.
     fn open(&self, path: &Path) -> Bbr {
         let window = BbrWindow::new(path, self.initial_window, self.min_window, self.startup_gain);
         let full_pipe = FullPipe::new(self.full_growth, self.full_rounds);

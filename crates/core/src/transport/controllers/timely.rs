@@ -28,7 +28,7 @@ crate::choices! {
 crate::choices! {
     /// Serialisation delay subtracted from an RTT sample.
     pub enum Excludes {
-        /// That of all packets handed to the NIC and stamped together: the segment's for back-to-back
+        /// Of all packets handed to the NIC and stamped together: the segment's for back-to-back
         /// bursts, else one packet's ([timely15]).
         Burst = "burst",
         /// One packet's, even with bursts ([ecndelay16], authors' code).

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn limited_slow_start_grows_by_half_its_threshold_a_round_trip() {
+    fn limited_slow_start_grows_by_half_of_max_ssthresh_per_rtt() {
         // RFC 3742 §2: above 100 packets at most 50 per RTT, in steps.
         let mut flow = flow(&Window { initial: 100, max_ssthresh: Some(100), ..default_window() });
         (0..100).for_each(|_| flow.on_ack(&ack(1)));
