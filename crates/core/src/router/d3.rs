@@ -259,11 +259,11 @@ mod tests {
         router.allocate(flow, desired * 1e3, f64::INFINITY, at(300 * round)) / 1e3
     }
 
-    fn assert_near(found: f64, expected: f64) {
+    fn assert_near(value: f64, expected: f64) {
         // Rates in packets are 32-bit floats.
         assert!(
-            (found - expected).abs() <= 1e-7 * expected.abs().max(1.0),
-            "{found} is not {expected}"
+            (value - expected).abs() <= 1e-7 * expected.abs().max(1.0),
+            "{value} is not {expected}"
         );
     }
 

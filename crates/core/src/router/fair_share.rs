@@ -327,10 +327,10 @@ mod tests {
         f64::INFINITY
     }
 
-    fn assert_near(found: f64, expected: f64) {
+    fn assert_near(value: f64, expected: f64) {
         assert!(
-            found <= expected * 1.000_1 && found >= expected * 0.999,
-            "{found}, not {expected}"
+            value <= expected * 1.000_1 && value >= expected * 0.999,
+            "{value}, not {expected}"
         );
     }
 
@@ -412,14 +412,14 @@ mod tests {
         fn shares_converge_from_below_to_water_filling(
             limits in prop::collection::vec((1e3..2e6_f64, 1e3..2e6_f64), 1..12),
             changed in prop::collection::vec((1e3..2e6_f64, 1e3..2e6_f64), 1..12),
-            gone in prop::collection::vec(any::<bool>(), 12),
+            leaving in prop::collection::vec(any::<bool>(), 12),
         ) {
             let mut router = router();
             let mut limits = limits;
             for round in 0..30 {
                 if round == 15 {
                     limits = changed.clone();
-                    (0..12).filter(|flow| gone[*flow]).for_each(|flow| {
+                    (0..12).filter(|flow| leaving[*flow]).for_each(|flow| {
                         router.update_share(flow as FlowNumber, false);
                     });
                     (changed.len()..12).for_each(|flow| {
@@ -429,7 +429,9 @@ mod tests {
                 for (flow, (upstream, downstream)) in limits.iter().enumerate() {
                     request(&mut router, flow as FlowNumber, *upstream, *downstream);
                     let RateSums { bottlenecked, limited_rate, .. } = router.sums;
-                    let bottlenecked_states = router.flows.states.iter().filter(|state| state.share_state == ShareState::Bottlenecked);
+                    let is_bottlenecked =
+                        |state: &&FlowState| state.share_state == ShareState::Bottlenecked;
+                    let bottlenecked_states = router.flows.states.iter().filter(is_bottlenecked);
                     prop_assert_eq!(bottlenecked_states.count(), bottlenecked as usize);
                     let limited_rate_of = |state: &FlowState| match state.share_state {
                         ShareState::Limited(rate) => rate,
@@ -441,10 +443,10 @@ mod tests {
                 if round % 15 == 14 {
                     // Rates as rounded in packets.
                     let rounded = |rate: f64| Share::of(Share { rate, queued: 0.0 }.number()).rate;
-                    let least: Vec<f64> =
-                        limits.iter().map(|(upstream, downstream)| upstream.min(rounded(*downstream))).collect();
-                    let level = level(&least);
-                    for (flow, limit) in least.iter().enumerate() {
+                    let limits_elsewhere: Vec<f64> =
+                        limits.iter().map(|limit| limit.0.min(rounded(limit.1))).collect();
+                    let level = level(&limits_elsewhere);
+                    for (flow, limit) in limits_elsewhere.iter().enumerate() {
                         let share = request(&mut router, flow as FlowNumber, 1e9, limits[flow].1);
                         let (upstream, downstream) = limits[flow];
                         request(&mut router, flow as FlowNumber, upstream, downstream);

@@ -313,7 +313,7 @@ mod tests {
     ) -> Grant {
         let format: Format = defaults();
         let flow_info = FlowInfo { flow: u64::from(flow), ..FLOW };
-        let header = Header::Pdq { grant, remaining: remaining, rtt: RTT };
+        let header = Header::Pdq { grant, remaining, rtt: RTT };
         let mut packet = format.control(Kind::Data, flow, now).with_header(header);
         router.on_arrival(&mut packet, &flow_info, now);
         let feedback = packet.header().feedback();

@@ -6,7 +6,7 @@ use crate::model::packet::Packet;
 use crate::queueing::{Admission, Backlog, Context, Fifo, PortQueue, Queue, QueueState, Verdict};
 
 crate::choices! {
-    /// Time at which a queue decides whether to mark a packet.
+    /// Time of the marking decision of a queue.
     pub enum MarkAt {
         /// On arrival, by the backlog that the packet finds.
         Arrival = "arrival",

@@ -1,6 +1,6 @@
-//! FQ-CoDel: deficit round robin with priority for new flows, and CoDel in each flow queue.
+//! `FQ-CoDel`: deficit round robin with priority for new flows, and `CoDel` in each flow queue.
 //!
-//! Source: RFC 8290 §4, and Linux where the RFC leaves a choice. CoDel's exception for the last
+//! Source: RFC 8290 §4, and Linux where the RFC leaves a choice. `CoDel`'s exception for the last
 //! packets uses the backlog of the flow queue, as in RFC 8289. Deviation: Linux uses the backlog of
 //! the whole queue.
 
@@ -157,7 +157,7 @@ impl FqCoDel {
         self.limit.set_length(victim, packets.backlog().bytes);
     }
 
-    /// Removes an empty queue from the lists. Its index is released unless its CoDel state affects
+    /// Removes an empty queue from the lists. Its index is released unless its `CoDel` state affects
     /// later flows of the same key.
     fn deactivate(&mut self, index: u32) {
         let flow = self.flows.get_mut(index);

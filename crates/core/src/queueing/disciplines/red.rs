@@ -593,9 +593,9 @@ mod tests {
             let is_large = usize::from(random.below(2) == 0);
             let bytes = [500, 1500][is_large];
             let backlog = Backlog { bytes: 55_000, packets: 7 + i % 2 };
-            let found = QueueState { backlog, ..backlogged(0, Time::ZERO) };
+            let state = QueueState { backlog, ..backlogged(0, Time::ZERO) };
             red.average = 55.0;
-            let verdict = red.admit(&packet(bytes), &found, &mut random);
+            let verdict = red.admit(&packet(bytes), &state, &mut random);
             marks[is_large] += f64::from(u8::from(verdict != Verdict::Accept));
             assert!((red.average - 55.0).abs() < 1e-9, "{}", red.average);
         }

@@ -123,8 +123,8 @@ mod tests {
     fn packet(sequence: u32, bytes: u16, class: u64) -> Packet {
         let format: Format = defaults();
         let flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, true);
-        let plain = format.control(Kind::Data, 0, Time::ZERO);
-        Packet { sequence, bytes, flags, ..plain }.with_header(Header::Priority(class))
+        let control = format.control(Kind::Data, 0, Time::ZERO);
+        Packet { sequence, bytes, flags, ..control }.with_header(Header::Priority(class))
     }
 
     /// Queue and its context.
