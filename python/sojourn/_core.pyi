@@ -15,6 +15,7 @@ __all__ = [
     "Monitor",
     "Opened",
     "Path",
+    "Prepared",
     "ScenarioError",
     "Watch",
     "check",
@@ -22,6 +23,7 @@ __all__ = [
     "flow_columns",
     "fluid",
     "parts",
+    "prepare",
     "run",
     "schema",
     "show",
@@ -32,30 +34,63 @@ VERSION: Final[str]
 """Version of the simulator."""
 
 SOURCE_HASH: Final[str]
-"""Hash of the simulator's source: part of every cache key."""
+"""Hash of the simulator's source, a part of every cache key."""
 
 HAS_QUIC: Final[bool]
-"""Whether flows may have the transport `quic`: its library is compiled in."""
+"""True if the library of the transport `quic` is compiled in."""
 
 MOST_THREADS: Final[int]
-"""The most threads that a run may be given."""
+"""The most threads of a run."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run: `field: what is wrong and what is allowed`."""
 
 @final
 class Watch:
-    """Watches a run: asks it to stop, and how far it is; safe to use from any thread."""
+    """Handle to stop a running simulation and to read its progress, from any thread."""
 
     def __new__(cls) -> Watch: ...
     def stop(self, reason: str = "") -> None:
-        """Ask the run to stop, and say why; the first reason stays."""
+        """Request the run to stop, for this reason. The first reason holds."""
 
     def is_stopped(self) -> bool:
-        """Tell whether a stop was asked for."""
+        """Return true if a stop has been requested."""
 
     def progress(self) -> tuple[float, int, int]:
-        """Tell simulated seconds, flows that have ended and packet-hops, as the run told last."""
+        """Return simulated seconds, ended flows and packet-hops, as the run reported them last."""
+
+@final
+class Prepared:
+    """A parsed scenario. Its graph and estimate are computed on first use and kept."""
+
+    def show(self) -> str:
+        """Return the scenario with every default filled in, as JSON. Builds nothing.
+
+        The text identifies the scenario, for caches.
+        """
+
+    def check(self, memory: int | None = None) -> None:
+        """Check everything that can be checked without a run.
+
+        A scenario that needs more than `memory` bytes is a `ScenarioError`.
+        """
+
+    def estimate(self, threads: int = 1) -> str:
+        """Return an estimate of what a run on this number of threads needs, as JSON."""
+
+    def run(self, watch: Watch, threads: int = 1) -> dict[str, Any]:
+        """Run the scenario; other Python threads go on meanwhile. Several runs are independent.
+
+        The run may use up to `threads` threads, from 1 to `MOST_THREADS`; any other number is a
+        `ValueError`. The results do not depend on it. A network that is not worth serving in
+        windows runs on one thread: the summary's `engine` contains the number of threads used.
+        """
+
+    def trace(self, memory: int | None = None) -> dict[str, Any]:
+        """Return the flows of the workload, without a run.
+
+        A workload that needs more than `memory` bytes is a `ScenarioError`.
+        """
 
 @final
 class Path:
@@ -383,33 +418,25 @@ class Interval:
     def pipe_packets(self) -> float:
         """Packets that the line rate sends in a base RTT."""
 
+def prepare(scenario: str, texts: Sequence[str] = ...) -> Prepared:
+    """Parse a scenario given as JSON, in which the texts of files may be indices into `texts`."""
+
 def run(
     scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...
 ) -> dict[str, Any]:
-    """Run a scenario given as JSON; other Python threads go on meanwhile.
-
-    What it gives as the text of a file may be a number, which counts `texts`; so in all functions.
-
-    It may use so many `threads` of its own, from 1 to `MOST_THREADS`; any other number is a
-    `ValueError`. The results are the same to the bit, whatever the number. A network that is not
-    worth serving in windows runs on one thread anyway: the summary's `engine` says how many were
-    used.
-    """
+    """Run a scenario given as JSON: `prepare(scenario, texts).run(watch, threads)`."""
 
 def show(scenario: str, texts: Sequence[str] = ...) -> str:
-    """Return the scenario with every default filled in, as JSON, without building any of it."""
+    """Return a scenario with all defaults, as JSON: `prepare(scenario, texts).show()`."""
 
 def check(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> str:
-    """Check a scenario, and whether it fits into so many bytes of memory; return it as `show`."""
+    """Check a scenario as `Prepared.check` does, and return it as `show` does."""
 
 def estimate(scenario: str, texts: Sequence[str] = ..., threads: int = 1) -> str:
-    """Return what a run on so many threads will need, as JSON."""
+    """Return what a run needs: `prepare(scenario, texts).estimate(threads)`."""
 
 def trace(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> dict[str, Any]:
-    """Return the flows that a scenario's workload asks for, without running them.
-
-    A workload that needs more than so many bytes of memory is refused.
-    """
+    """Return the flows of a scenario's workload: `prepare(scenario, texts).trace(memory)`."""
 
 def fluid(setup: str) -> dict[str, Any]:
     """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""
@@ -418,7 +445,7 @@ def flow_columns() -> list[tuple[str, str, bool]]:
     """Return the columns of flow records in order: name, meaning, and true if NaN may occur."""
 
 def parts() -> str:
-    """Return the catalogue of parts with their parameters, as JSON."""
+    """Return the catalogue of components with their parameters, as JSON."""
 
 def schema() -> str:
-    """Return what may be written in a scenario's file as a JSON schema (draft 7), as text."""
+    """Return a JSON schema (draft 7) of scenario files, as text."""

@@ -1,4 +1,4 @@
-//! The binding: a few functions over text and columns, nothing to decide.
+//! The Python binding: scenarios as text, results as columns.
 
 mod controllers;
 mod monitor;
@@ -11,13 +11,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
-use sojourn_core::base::run_control::Progress;
-use sojourn_core::base::schema::{Parameter, Problem, Text};
+use sojourn_core::base::run_control::{Progress, RunControl};
+use sojourn_core::base::schema::{Problem, Text};
 use sojourn_core::fluid::models;
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
 use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Samples};
-use sojourn_core::run::Results;
-use sojourn_core::run::scenario::{Scenario, catalogue, json_schema};
+use sojourn_core::run::catalogue::{self, catalogue};
+use sojourn_core::run::scenario::json_schema;
+use sojourn_core::run::{self, Results};
 
 create_exception!(
     sojourn._core,
@@ -26,9 +27,9 @@ create_exception!(
     "A scenario that cannot be run: `field: what is wrong and what is allowed`."
 );
 
-/// Watches a run: asks it to stop, and how far it is; safe to use from any thread.
+/// Handle to stop a running simulation and to read its progress, from any thread.
 #[pyclass(frozen, module = "sojourn._core")]
-struct Watch(Arc<sojourn_core::base::run_control::RunControl>);
+struct Watch(Arc<RunControl>);
 
 #[pymethods]
 impl Watch {
@@ -37,67 +38,119 @@ impl Watch {
         Self(Arc::default())
     }
 
-    /// Asks the run to stop, and says why; the first reason stays.
+    /// Requests the run to stop, for this reason. If there are several requests, the first reason holds.
     #[pyo3(signature = (reason=""))]
     fn stop(&self, reason: &str) {
         self.0.stop(reason);
     }
 
-    /// Tells whether a stop was asked for.
+    /// Returns true if a stop has been requested.
     fn is_stopped(&self) -> bool {
         self.0.is_stopped()
     }
 
-    /// Tells simulated seconds, flows that have ended and packet-hops, as the run told them last.
+    /// Returns simulated seconds, ended flows and packet-hops, as the run reported them last.
     fn progress(&self) -> (f64, u64, u64) {
         let Progress { now, flows, hops } = self.0.progress();
         (now.seconds(), flows, hops)
     }
 }
 
-/// The most threads that a run may be given.
+/// The most threads of a run.
 const MOST_THREADS: u32 = 1024;
 
-/// Reads a scenario given as JSON, and what it numbers of these texts.
-fn read(scenario: &str, texts: Vec<PyBackedStr>) -> Result<Scenario, Problem> {
-    Scenario::parse_with(scenario, texts.into_iter().map(Text::new).collect())
+/// A parsed scenario. The graph and the estimate are computed on first use and kept, for checks and runs.
+#[pyclass(frozen, module = "sojourn._core")]
+struct Prepared(run::Prepared);
+
+#[pymethods]
+impl Prepared {
+    /// Returns the scenario with every default filled in, as JSON. Builds nothing.
+    fn show(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.show().to_string())
+    }
+
+    /// Checks everything that can be checked without a run. A scenario that needs more than `memory` bytes
+    /// is an error.
+    #[pyo3(signature = (memory=None))]
+    fn check(&self, py: Python<'_>, memory: Option<u64>) -> PyResult<()> {
+        py.detach(|| self.0.check(memory)).map_err(to_python)
+    }
+
+    /// Returns an estimate of what a run on this number of threads needs, as JSON.
+    #[pyo3(signature = (threads=1))]
+    fn estimate(&self, py: Python<'_>, threads: u32) -> PyResult<String> {
+        py.detach(|| Ok(self.0.estimate(threads)?.show().to_string())).map_err(to_python)
+    }
+
+    /// Runs the scenario without holding the interpreter.
+    #[pyo3(signature = (watch, threads=1))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &Watch,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let threads = u32::try_from(threads)
+            .ok()
+            .filter(|threads| (1..=MOST_THREADS).contains(threads))
+            .ok_or_else(|| {
+                let message = format!("threads: must be from 1 to {MOST_THREADS}, not {threads}");
+                PyValueError::new_err(message)
+            })?;
+        let control = Arc::clone(&watch.0);
+        let (prepared, provided) = self.0.provided(|scenario| {
+            #[cfg(feature = "quic")]
+            sojourn_quic::provide(scenario);
+            controllers::provide(py, scenario, &control)
+        });
+        let (failure, calls_python) = provided?;
+        let threads = if calls_python { 1 } else { threads };
+        let results = py.detach(|| prepared.run(threads, &control));
+        results_dict(py, failure.into_result(py, results)?)
+    }
+
+    /// Returns the flows of the workload, without a run. A workload that needs more than `memory` bytes is
+    /// an error.
+    #[pyo3(signature = (memory=None))]
+    fn trace<'py>(&self, py: Python<'py>, memory: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
+        let (flows, classes) = py.detach(|| self.0.trace(memory)).map_err(to_python)?;
+        let dict = PyDict::new(py);
+        dict.set_item("flows", flows_dict(py, flows)?)?;
+        dict.set_item("classes", classes)?;
+        Ok(dict)
+    }
 }
 
-/// Runs a scenario given as JSON; other Python threads go on meanwhile.
+/// Parses a scenario given as JSON, in which the texts of files may be indices into `texts`.
 #[pyfunction]
+#[pyo3(signature = (scenario, texts=Vec::new()))]
+fn prepare(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<Prepared> {
+    let texts = texts.into_iter().map(Text::new).collect();
+    py.detach(|| run::Prepared::parse(scenario, texts)).map(Prepared).map_err(to_python)
+}
+
+/// Runs a scenario given as JSON: `prepare(scenario, texts).run(watch, threads)`.
+#[pyfunction(name = "run")]
 #[pyo3(signature = (scenario, watch, threads=1, texts=Vec::new()))]
-fn run<'py>(
+fn run_scenario<'py>(
     py: Python<'py>,
     scenario: &str,
     watch: &Watch,
     threads: i64,
     texts: Vec<PyBackedStr>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let threads = u32::try_from(threads)
-        .ok()
-        .filter(|threads| (1..=MOST_THREADS).contains(threads))
-        .ok_or_else(|| {
-            let message = format!("threads: must be from 1 to {MOST_THREADS}, not {threads}");
-            PyValueError::new_err(message)
-        })?;
-    let watch = Arc::clone(&watch.0);
-    let mut scenario = py.detach(|| read(scenario, texts)).map_err(to_python)?;
-    #[cfg(feature = "quic")]
-    sojourn_quic::provide(&mut scenario);
-    let (failure, calls_python) = controllers::provide(py, &mut scenario, &watch)?;
-    let threads = if calls_python { 1 } else { threads };
-    let results = py.detach(|| scenario.run_on(threads, &watch));
-    results_dict(py, failure.into_result(py, results)?)
+    prepare(py, scenario, texts)?.run(py, watch, threads)
 }
 
-/// Returns the scenario with every default filled in, as JSON, without building anything of it.
+/// Returns a scenario with every default filled in, as JSON: `prepare(scenario, texts).show()`.
 #[pyfunction]
 #[pyo3(signature = (scenario, texts=Vec::new()))]
 fn show(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<String> {
-    py.detach(|| Ok(read(scenario, texts)?.show().to_string())).map_err(to_python)
+    Ok(prepare(py, scenario, texts)?.show(py))
 }
 
-/// Checks a scenario, and whether it fits into so many bytes of memory; returns it as `show` does.
+/// Checks a scenario as `Prepared.check` does, and returns it as `show` does.
 #[pyfunction]
 #[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
 fn check(
@@ -106,15 +159,12 @@ fn check(
     texts: Vec<PyBackedStr>,
     memory: Option<u64>,
 ) -> PyResult<String> {
-    let checked = || {
-        let scenario = read(scenario, texts)?;
-        scenario.check(memory)?;
-        Ok(scenario.show().to_string())
-    };
-    py.detach(checked).map_err(to_python)
+    let prepared = prepare(py, scenario, texts)?;
+    prepared.check(py, memory)?;
+    Ok(prepared.show(py))
 }
 
-/// Returns what a run on so many threads will need, as JSON.
+/// Returns what a run on this number of threads needs: `prepare(scenario, texts).estimate(threads)`.
 #[pyfunction]
 #[pyo3(signature = (scenario, texts=Vec::new(), threads=1))]
 fn estimate(
@@ -123,11 +173,10 @@ fn estimate(
     texts: Vec<PyBackedStr>,
     threads: u32,
 ) -> PyResult<String> {
-    let estimated = || Ok(read(scenario, texts)?.estimate(threads)?.show().to_string());
-    py.detach(estimated).map_err(to_python)
+    prepare(py, scenario, texts)?.estimate(py, threads)
 }
 
-/// Returns the flows that a scenario's workload asks for, without running them.
+/// Returns the flows of a scenario's workload: `prepare(scenario, texts).trace(memory)`.
 #[pyfunction]
 #[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
 fn trace<'py>(
@@ -136,12 +185,7 @@ fn trace<'py>(
     texts: Vec<PyBackedStr>,
     memory: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let traced = || read(scenario, texts)?.trace(memory);
-    let (flows, classes) = py.detach(traced).map_err(to_python)?;
-    let dict = PyDict::new(py);
-    dict.set_item("flows", flows_dict(py, flows)?)?;
-    dict.set_item("classes", classes)?;
-    Ok(dict)
+    prepare(py, scenario, texts)?.trace(py, memory)
 }
 
 /// Integrates a fluid model given as JSON; other Python threads go on meanwhile.
@@ -155,13 +199,15 @@ fn run_fluid<'py>(py: Python<'py>, setup: &str) -> PyResult<Bound<'py, PyDict>> 
     Ok(dict)
 }
 
-/// Returns the catalogue of parts with their parameters, as JSON.
+/// Returns the catalogue of components with their parameters, as JSON.
 #[pyfunction]
 fn parts() -> String {
-    catalogue().to_string()
+    let mut families = catalogue();
+    families["fluid"] = catalogue::show(&models::catalogue());
+    families.to_string()
 }
 
-/// Returns what may be written in a scenario's file as a JSON schema, as text.
+/// Returns a JSON schema (draft 7) of scenario files, as text.
 #[pyfunction]
 fn schema() -> String {
     json_schema().to_string()
@@ -260,8 +306,8 @@ mod _core {
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]
     use super::{
-        ScenarioError, Watch, check, estimate, flow_columns, parts, run, run_fluid, schema, show,
-        trace,
+        Prepared, ScenarioError, Watch, check, estimate, flow_columns, parts, prepare, run_fluid,
+        run_scenario, schema, show, trace,
     };
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;

@@ -151,6 +151,18 @@ pub struct ParameterInfo {
     pub about: String,
 }
 
+impl ParameterInfo {
+    /// Returns the parameter as plain data.
+    fn show(&self) -> Value {
+        json!({
+            "name": self.name,
+            "allowed": self.allowed,
+            "default": self.default,
+            "about": self.about,
+        })
+    }
+}
+
 /// One part in the catalogue.
 #[derive(Clone, Debug)]
 pub struct CatalogueEntry {
@@ -160,6 +172,14 @@ pub struct CatalogueEntry {
     pub about: String,
     /// Its parameters, in order.
     pub entries: Vec<ParameterInfo>,
+}
+
+impl CatalogueEntry {
+    /// Returns the entry as plain data.
+    pub fn show(&self) -> Value {
+        let parameters: Vec<Value> = self.entries.iter().map(ParameterInfo::show).collect();
+        json!({ "name": self.name, "about": self.about, "parameters": parameters })
+    }
 }
 
 /// The value in which every parameter has its default.
@@ -362,6 +382,16 @@ pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> 
         default.map(|value| if is_shown_inside(&value) { json!("see below") } else { value });
     let own = ParameterInfo { name: name.to_owned(), allowed: T::allowed(), default, about };
     std::iter::once(own).chain(of_inner).collect()
+}
+
+/// Returns the catalogue's entry of a table, with these of its parameters.
+pub fn table_entry(name: &'static str, about: &str, entries: Vec<ParameterInfo>) -> CatalogueEntry {
+    CatalogueEntry { name, about: paragraph(about), entries }
+}
+
+/// Returns the parameters of a table without those of the tables inside.
+pub fn own_fields(entries: Vec<ParameterInfo>) -> Vec<ParameterInfo> {
+    entries.into_iter().filter(|entry| !entry.name.contains('.')).collect()
 }
 
 /// The JSON pointer of a dotted name.

@@ -15,7 +15,9 @@ pub mod xcp;
 
 use serde_json::{Value, json};
 
-use crate::base::schema::{Parameter, Problem, parse, positive};
+use crate::base::schema::{
+    CatalogueEntry, Parameter, Problem, own_fields, parse, positive, table_entry,
+};
 use crate::base::units::{Duration, Rate, Time};
 use crate::fluid::integrator::{Course, integrate};
 use crate::record::Samples;
@@ -160,6 +162,12 @@ impl Setup {
         let course = Course { initial_rates, starts, duration, step, interval };
         Outcome { samples: integrate(&*law, &course), summary }
     }
+}
+
+/// Returns the catalogue of fluid models: the common parameters first, then each model's own.
+pub fn catalogue() -> Vec<CatalogueEntry> {
+    let setup = table_entry("fluid", Setup::ABOUT, own_fields(Setup::entries()));
+    std::iter::once(setup).chain(Config::catalogue()).collect()
 }
 
 /// A margin as plain data.

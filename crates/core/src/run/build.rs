@@ -1,0 +1,296 @@
+//! Construction of a run's objects from a scenario: graph, workload, network and simulation.
+
+use std::collections::BTreeSet;
+
+use crate::base::random::Random;
+use crate::base::schema::{Problem, did_you_mean};
+use crate::model::graph::{Change, Graph, LinkId};
+use crate::model::host_clock::Stamps;
+use crate::network::Network;
+use crate::network::link::loss::Losses;
+use crate::network::port::{Port, PortConfig};
+use crate::network::routes::Routes;
+use crate::network::switch::shared_buffer::Buffers;
+use crate::network::switch::traffic_classes::TrafficClasses;
+use crate::queueing::disciplines;
+use crate::record::Recorder;
+use crate::router::{self, PortInfo};
+use crate::run::scenario::{Engine, Model, Scenario};
+use crate::schedule::{Partition, WindowPlan};
+use crate::simulation::{Simulation, SimulationSetup, Transports};
+use crate::traffic::{FlowStream, WorkloadContext};
+use crate::transport::controllers;
+
+/// Checks that every class that `field` names is a class of some flow.
+fn check_classes<'a>(
+    field: &str,
+    mut named: impl Iterator<Item = &'a str>,
+    classes: &[String],
+) -> Result<(), Problem> {
+    let Some(class) = named.find(|class| !classes.iter().any(|existing| existing == class)) else {
+        return Ok(());
+    };
+    let hint = did_you_mean(class, classes.iter().map(String::as_str));
+    let message = format!("no flow has the class `{class}`{hint} ({})", classes.join(", "));
+    Err(Problem::new(field, message))
+}
+
+/// Checks that no flow waits for another: ideals and traces need every start time beforehand.
+pub(super) fn check_independent(flows: &FlowStream, subject: &str) -> Result<(), Problem> {
+    if flows.dependencies.is_some() {
+        let message =
+            format!("{subject} only flows that start by themselves, but here some follow others");
+        return Err(Problem::new("workload", message));
+    }
+    Ok(())
+}
+
+/// Parts of a network that all its ports share.
+struct NetworkParts {
+    traffic: TrafficClasses,
+    buffers: Option<Buffers>,
+    /// The queues at switches and at hosts, by traffic class.
+    queues: Vec<[disciplines::Config; 2]>,
+    router: Option<router::Config>,
+    /// True for links that begin at a host.
+    from_host: Vec<bool>,
+    control_first: bool,
+    is_paced: bool,
+}
+
+impl Scenario {
+    /// Builds the graph.
+    pub(super) fn graph(&self) -> Result<Graph, Problem> {
+        let graph = self.topology.graph(self.seed).map_err(|problem| problem.within("topology"))?;
+        if matches!(self.model, Model::Ideal(_))
+            && let Some(link) =
+                graph.links.iter().find(|link| link.trace.is_some() || link.delays.is_some())
+        {
+            let field = if link.trace.is_some() { "rate_trace" } else { "delay_trace" };
+            let message = "must be left out: an ideal shares out rates of links that do not change";
+            return Err(Problem::new(format!("topology.{field}"), message));
+        }
+        Ok(graph)
+    }
+
+    /// Returns the changes of the network's links, in order of time.
+    fn changes(&self, graph: &Graph) -> Result<Vec<Change>, Problem> {
+        let changes = Change::all(&self.failures, self.convergence, graph);
+        changes.map_err(|problem| problem.within("failures"))
+    }
+
+    /// Opens the workload.
+    pub(super) fn flows(&self, graph: &Graph) -> Result<FlowStream, Problem> {
+        let context = WorkloadContext { graph, format: &self.packet, seed: self.seed };
+        let flows =
+            self.workload.generate(&context).map_err(|problem| problem.within("workload"))?;
+        if matches!(self.model, Model::Ideal(_)) {
+            check_independent(&flows, "an ideal takes")?;
+        }
+        let classes = &flows.classes;
+        check_classes("transports", self.transports.keys().map(String::as_str), classes)?;
+        check_classes("traffic_classes", self.traffic_classes.keys().map(String::as_str), classes)?;
+        for (field, queue) in [("queue", &self.queue), ("host_queue", &self.host_queue)] {
+            let weighed = queue.as_ref().map(|queue| queue.weighted_classes()).unwrap_or_default();
+            check_classes(&format!("{field}.weights"), weighed.into_iter(), classes)?;
+        }
+        let mut transports = self.all_transports();
+        let with_deadlines = transports.find(|(_, transport)| transport.needs_deadlines());
+        match with_deadlines {
+            Some((_, transport)) if !flows.has_deadlines => {
+                let name = transport.name();
+                let message =
+                    format!("no flow has a deadline, and this `{name}` is made for deadlines");
+                Err(Problem::new("workload", message))
+            }
+            _ => Ok(flows),
+        }
+    }
+
+    /// Checks everything that can be checked without a run, and that a run needs no more than `memory` bytes.
+    pub fn check(&self, memory: Option<u64>) -> Result<(), Problem> {
+        let graph = self.graph()?;
+        self.estimate_on(&graph)?.check(memory)?;
+        self.check_on(&graph)
+    }
+
+    /// Finds every problem that does not need a run. A port is built for each kind of link, not for each
+    /// link.
+    pub(super) fn check_on(&self, graph: &Graph) -> Result<(), Problem> {
+        let flows = self.flows(graph)?;
+        self.changes(graph)?;
+        if let Some(transport) = &self.transport {
+            let parts = self.network_parts(graph, transport, &flows.classes)?;
+            let mut kinds = BTreeSet::new();
+            for (id, link) in graph.links.iter().enumerate() {
+                if kinds.insert((link.rate, parts.from_host[id])) {
+                    drop(self.port(graph, &parts, id));
+                }
+            }
+        }
+        self.recorder(graph)?;
+        Ok(())
+    }
+
+    fn recorder<'a>(&self, graph: &'a Graph) -> Result<Recorder, Problem> {
+        Recorder::new(self.samples.as_ref(), self.warm_up, graph)
+            .map_err(|problem| problem.within("samples"))
+    }
+
+    /// Prepares the construction of a network for flows of these classes.
+    fn network_parts(
+        &self,
+        graph: &Graph,
+        transport: &controllers::Config,
+        classes: &[String],
+    ) -> Result<NetworkParts, Problem> {
+        let packet = self.packet.full().max(self.packet.ack);
+        let traffic = TrafficClasses::new(&self.traffic_classes, classes);
+        let buffers = Buffers::new(&self.switch, graph, packet, &traffic);
+        let buffers = buffers.map_err(|problem| problem.within("switch"))?;
+        if buffers.is_some() && graph.hosts_are_routers {
+            let message = "must be left out: this topology has no switch";
+            return Err(Problem::new("switch.shared_buffer", message));
+        }
+        let router = self.effective_router();
+        if let Some(router) = &router
+            && graph.links.len() > router.max_links()
+        {
+            let (most, links) = (router.max_links(), graph.links.len());
+            let message =
+                format!("`{}` serves networks of up to {most} links, not {links}", router.name());
+            return Err(Problem::new("router", message));
+        }
+        let mut transports = self.all_transports();
+        Ok(NetworkParts {
+            queues: self.queues_by_traffic_class(transport, &traffic, classes),
+            from_host: graph.links.iter().map(|link| graph.is_from_host(link)).collect(),
+            control_first: self.switch.control_priority || self.switch.pause.is_some(),
+            is_paced: transports
+                .any(|(_, transport)| transport.mechanism(&self.packet).pacing.is_some()),
+            traffic,
+            buffers,
+            router,
+        })
+    }
+
+    /// Builds the port of a link.
+    fn port(&self, graph: &Graph, parts: &NetworkParts, id: usize) -> Port {
+        let NetworkParts { queues, router, from_host, control_first, is_paced, .. } = parts;
+        let (link, from_host) = (&graph.links[id], from_host[id]);
+        let random = |purpose| Random::new(self.seed, &format!("{purpose}/{id}"));
+        let info = PortInfo { link: id as LinkId, rate: link.rate };
+        let router = router.as_ref().map(|router| router.build(info, random("router")));
+        let queue = |[at_switch, at_host]: &[disciplines::Config; 2]| {
+            if from_host { at_host.build(link.rate) } else { at_switch.build(link.rate) }
+        };
+        let config = PortConfig {
+            control_first: *control_first,
+            // Pacing depends on when the host's port has sent a packet.
+            is_awaited: from_host && *is_paced,
+            stamps: from_host && self.host.stamps == Stamps::Wire,
+            keeps_account: self.account,
+        };
+        let losses = Losses::new(&link.loss, || random("loss"));
+        Port::new(link, queues.iter().map(queue).collect(), router, config, random("port"), losses)
+    }
+
+    /// Builds the network for flows of these classes.
+    fn network(
+        &self,
+        graph: &Graph,
+        transport: &controllers::Config,
+        classes: &[String],
+        partition: &Partition,
+    ) -> Result<Network, Problem> {
+        let parts = self.network_parts(graph, transport, classes)?;
+        let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
+        let of_partitions = (partition.number, partition.parts);
+        let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
+        let NetworkParts { from_host, buffers, traffic, control_first, is_paced, .. } = parts;
+        let mut network =
+            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_paced);
+        network.records = self.account.then(Box::default);
+        Ok(network)
+    }
+
+    /// Returns the effective queues at switches and at hosts, by traffic class.
+    pub(super) fn queues_by_traffic_class(
+        &self,
+        main: &controllers::Config,
+        traffic: &TrafficClasses,
+        classes: &[String],
+    ) -> Vec<[disciplines::Config; 2]> {
+        let queues = |index: usize| {
+            let classes = classes.iter().enumerate();
+            let members =
+                classes.filter(|(class, _)| usize::from(traffic.of_flows(*class)) == index);
+            let mut transports = members.map(|(_, name)| self.transports.get(name).unwrap_or(main));
+            let first = transports.next().unwrap_or(main);
+            let has_one_transport =
+                traffic.numbers.len() > 1 && transports.all(|other| other == first);
+            self.queues(if has_one_transport { first } else { main })
+        };
+        (0..traffic.numbers.len()).map(queues).collect()
+    }
+
+    /// Returns the plan of windows, or `None` if the run goes event by event.
+    pub(super) fn window_plan(&self, graph: &Graph) -> Option<WindowPlan> {
+        let worthwhile = || WindowPlan::worthwhile(graph, self.packet.full());
+        match self.engine {
+            None => worthwhile(),
+            Some(Engine::Events) => None,
+            Some(Engine::Windows) => {
+                Some(worthwhile().unwrap_or_else(|| WindowPlan::finest(graph)))
+            }
+        }
+    }
+
+    /// Builds the simulation of one partition.
+    pub(super) fn simulation<'a>(
+        &'a self,
+        graph: &'a Graph,
+        windows: Option<WindowPlan>,
+        partition: Partition,
+        transport: &'a controllers::Config,
+    ) -> Result<Simulation<'a>, Problem> {
+        let flows = self.flows(graph)?;
+        let mut network = self.network(graph, transport, &flows.classes, &partition)?;
+        let changes = self.changes(graph)?;
+        for link in changes.iter().flat_map(|change| [change.cable, change.cable ^ 1]) {
+            network.ports[link as usize].may_fail();
+        }
+        let mut recorder = self.recorder(graph)?;
+        recorder.chained.clone_from(&self.account_flows);
+        let setup = SimulationSetup {
+            graph,
+            cut: windows,
+            part: partition,
+            changes,
+            stacks: Transports::new(transport, &self.transports, &flows.classes, &self.packet),
+            host: &self.host,
+            format: &self.packet,
+            seed: self.seed,
+        };
+        Ok(Simulation::new(setup, network, flows, recorder))
+    }
+
+    /// Checks that controllers and stacks that do not come with the core have been provided.
+    pub(super) fn check_complete(&self) -> Result<(), Problem> {
+        for (field, transport) in self.all_transports() {
+            if let controllers::Config::python(config) = transport
+                && config.controller.maker.is_none()
+            {
+                let message = "is written in Python, and runs from there only";
+                return Err(Problem::new(format!("{field}.controller"), message));
+            }
+            if transport.has_own_stack() && transport.stack().is_none() {
+                let name = transport.name();
+                let message =
+                    format!("`{name}` is not in this build: `make build FEATURES={name}`");
+                return Err(Problem::new(field, message));
+            }
+        }
+        Ok(())
+    }
+}

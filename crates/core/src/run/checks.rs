@@ -1,0 +1,172 @@
+//! Checks of a scenario's fields against each other.
+
+use crate::base::schema::Problem;
+use crate::base::units::Duration;
+use crate::model::host_clock::Stamps;
+use crate::network::routes::Routing;
+use crate::run::scenario::{Model, Scenario};
+use crate::transport::{Priorities, controllers};
+
+/// Checks a scenario whose fields are valid one by one.
+pub(super) fn check_scenario(scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.model == Model::Packet && scenario.transport.is_none() {
+        let names = controllers::Config::NAMES.join(", ");
+        let message = format!("missing; the packet model needs one of {names}");
+        return Err(Problem::new("transport", message));
+    }
+    if !scenario.account_flows.is_empty() && !scenario.account {
+        return Err(Problem::new("account_flows", "must be empty unless account = true"));
+    }
+    if matches!(scenario.model, Model::Ideal(_)) && !scenario.failures.is_empty() {
+        let message = "must be empty: an ideal shares out rates that do not change";
+        return Err(Problem::new("failures", message));
+    }
+    check_router(scenario)?;
+    check_mixture(scenario)?;
+    for (field, transport) in scenario.all_transports() {
+        check_transport(scenario, &field, transport)?;
+    }
+    check_queues(scenario)?;
+    check_packet_sizes(scenario)?;
+    if scenario.warm_up >= scenario.time_limit {
+        let limit = scenario.time_limit;
+        let message = format!("must end before time_limit, which is {limit}");
+        return Err(Problem::new("warm_up", message));
+    }
+    Ok(())
+}
+
+/// Checks that a full packet fits into every given queue and into every quantum.
+fn check_queues(scenario: &Scenario) -> Result<(), Problem> {
+    let packet = scenario.packet.full();
+    for (field, queue) in [("queue", &scenario.queue), ("host_queue", &scenario.host_queue)] {
+        let capacity = queue.as_ref().and_then(|queue| queue.capacity());
+        if capacity.is_some_and(|capacity| !capacity.holds(packet)) {
+            let message = format!("must hold at least one packet, which is {packet} on the link");
+            return Err(Problem::new(format!("{field}.capacity"), message));
+        }
+        let quantum = queue.as_ref().and_then(|queue| queue.quantum());
+        if quantum.is_some_and(|quantum| quantum < packet) {
+            let message = format!("must be at least a packet, which is {packet} on the link");
+            return Err(Problem::new(format!("{field}.quantum"), message));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that sizes of packets fit into 16 bits.
+fn check_packet_sizes(scenario: &Scenario) -> Result<(), Problem> {
+    let format = &scenario.packet;
+    let sizes = [
+        ("packet.payload", format.full()),
+        ("packet.ack", format.longest_ack()),
+        ("packet.syn", format.syn.unwrap_or(format.ack)),
+    ];
+    match sizes.into_iter().find(|(_, bytes)| bytes.0 > u64::from(u16::MAX)) {
+        Some((field, bytes)) => {
+            let most = u16::MAX;
+            let message = format!("must keep a packet within {most} B on the link, not {bytes}");
+            Err(Problem::new(field, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that the routers are those of the transport, which reads the headers that they write.
+fn check_router(scenario: &Scenario) -> Result<(), Problem> {
+    let (Some(transport), Some(router)) = (&scenario.transport, &scenario.router) else {
+        return Ok(());
+    };
+    let message = match transport.router() {
+        Some(needed) if needed.name() == router.name() => return Ok(()),
+        Some(needed) => format!("must be `{}` for this transport", needed.name()),
+        None => format!("must be left out: `{}` does not use routers", transport.name()),
+    };
+    Err(Problem::new("router", format!("{message}, not `{}`", router.name())))
+}
+
+/// Checks that a transport that uses routers is the only transport.
+fn check_mixture(scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.transport.is_none() && !scenario.transports.is_empty() {
+        return Err(Problem::new("transport", "missing; needed in addition to `transports`"));
+    }
+    let mut transports = scenario.all_transports();
+    let router_based = transports.find(|(_, transport)| transport.router().is_some());
+    match router_based {
+        Some((field, transport)) if !scenario.transports.is_empty() => {
+            let name = transport.name();
+            let message = format!(
+                "`{name}` uses routers, which serve no other transport in the same network"
+            );
+            Err(Problem::new(field, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the requirements of a transport: packets, routes, buffers and priorities.
+fn check_transport(
+    scenario: &Scenario,
+    field: &str,
+    transport: &controllers::Config,
+) -> Result<(), Problem> {
+    let Some(main) = &scenario.transport else { return Ok(()) };
+    let name = transport.name();
+    if transport.has_own_stack() {
+        check_own_stack(scenario, name)?;
+    }
+    let (full, least) = (scenario.packet.full(), transport.min_packet_size());
+    if full < least {
+        let message =
+            format!("must make a full packet of {least} at least for `{name}`, not {full}");
+        return Err(Problem::new("packet.payload", message));
+    }
+    if transport.needs_one_path() && scenario.routing != Routing::FlowHash {
+        let message =
+            format!("must be \"flow_hash\": `{name}` needs all packets of a flow on one path");
+        return Err(Problem::new("routing", message));
+    }
+    if let (Some(segment), Some(buffer)) = (transport.segment_size(), scenario.switch.shared_buffer)
+        && segment > buffer
+    {
+        let message = format!("must fit into switch.shared_buffer, which is {buffer}");
+        return Err(Problem::new(format!("{field}.segments.size"), message));
+    }
+    let fields = ["queue", "host_queue"];
+    for (field, queue) in fields.into_iter().zip(scenario.queues(main)) {
+        let Some(classes) = queue.priorities() else { continue };
+        let message = match transport.priorities() {
+            Priorities::Classes(used) if used <= classes => continue,
+            Priorities::Classes(used) => format!("`{name}` uses {used} priorities"),
+            Priorities::Numbers => format!("`{name}` uses any number as a priority"),
+        };
+        let message = format!("has only {classes} priorities, but {message}");
+        return Err(Problem::new(format!("{field}.classes"), message));
+    }
+    Ok(())
+}
+
+/// Checks that nothing is requested that an external stack cannot provide.
+fn check_own_stack(scenario: &Scenario, name: &str) -> Result<(), Problem> {
+    let problem = |field, message| {
+        Err(Problem::new(field, format!("{message}: `{name}` is an external stack")))
+    };
+    let host = &scenario.host;
+    if scenario.account {
+        return problem("account", "must be false");
+    }
+    if scenario
+        .samples
+        .as_ref()
+        .is_some_and(|samples| samples.rtts || !samples.rtt_flows.is_empty())
+    {
+        return problem("samples", "must not request round-trip times");
+    }
+    if host.stamps != Stamps::Handed
+        || host.clock_granularity > Duration::ZERO
+        || host.rtt_noise.is_some()
+    {
+        return problem("host", "must measure round-trip times exactly");
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Execution of a run: by the packet simulator, on one thread or several, or by an ideal.
+
+use serde_json::json;
+
+use crate::base::run_control::{Progress, RunControl};
+use crate::base::schema::Problem;
+use crate::base::units::{Bytes, Duration};
+use crate::ideal::{self, Ideal, IdealSetup};
+use crate::model::flow::{FlowRecord, FlowSpec, Outcome};
+use crate::model::graph::{Graph, LinkId};
+use crate::network::routes::Routes;
+use crate::record::{Chains, FlowColumns, Recorder, Samples};
+use crate::run::Results;
+use crate::run::build::check_independent;
+use crate::run::scenario::{Model, Scenario};
+use crate::run::summary::Execution;
+use crate::schedule::Partition;
+use crate::simulation::run_on_threads;
+use crate::traffic::FlowStream;
+use crate::transport::controllers;
+
+/// Least number of groups of nodes for each thread: with fewer, a thread mostly waits.
+const GROUPS_PER_THREAD: usize = 32;
+
+impl Scenario {
+    /// Runs until every flow has finished or the time limit is reached, on up to `threads` threads.
+    ///
+    /// Several threads serve one large run on idle cores, if the network can be served in windows. The
+    /// results do not depend on the number of threads.
+    pub fn run_on(&self, threads: u32, control: &RunControl) -> Result<Results, Problem> {
+        self.run_on_graph(&self.graph()?, threads, control)
+    }
+
+    /// Runs on this number of threads with the network in this number of partitions.
+    pub fn run_in_parts(
+        &self,
+        partitions: u32,
+        threads: u32,
+        control: &RunControl,
+    ) -> Result<Results, Problem> {
+        self.run_partitions(&self.graph()?, [partitions, threads], control)
+    }
+
+    /// Runs like [`run_on`](Self::run_on), on a graph that has been built.
+    pub(super) fn run_on_graph(
+        &self,
+        graph: &Graph,
+        threads: u32,
+        control: &RunControl,
+    ) -> Result<Results, Problem> {
+        let threads = if threads > 1 {
+            let groups = self.window_plan(graph).map_or(0, |plan| plan.groups());
+            threads.min((groups / GROUPS_PER_THREAD) as u32).max(1)
+        } else {
+            1
+        };
+        self.run_partitions(graph, [threads, threads], control)
+    }
+
+    fn run_partitions(
+        &self,
+        graph: &Graph,
+        [partitions, threads]: [u32; 2],
+        control: &RunControl,
+    ) -> Result<Results, Problem> {
+        match (&self.model, &self.transport) {
+            (Model::Packet, Some(transport)) => {
+                self.simulate(graph, transport, [partitions, threads], control)
+            }
+            (Model::Packet, None) => unreachable!("a scenario is checked when it is parsed"),
+            (Model::Ideal(ideal), _) => self.run_ideal(graph, &**ideal, control),
+        }
+    }
+
+    /// Returns the flows of the workload as records of flows that have not run, and their classes.
+    pub(super) fn trace_on(&self, graph: &Graph) -> Result<(FlowColumns, Vec<String>), Problem> {
+        let flows = self.flows(graph)?;
+        check_independent(&flows, "a trace holds")?;
+        let mut columns = FlowColumns::default();
+        for spec in flows.flows.take_while(|spec| spec.start <= self.time_limit) {
+            columns.push(&initial_record(spec));
+        }
+        Ok((columns, flows.classes))
+    }
+
+    fn simulate(
+        &self,
+        graph: &Graph,
+        transport: &controllers::Config,
+        [partitions, threads]: [u32; 2],
+        control: &RunControl,
+    ) -> Result<Results, Problem> {
+        self.check_complete()?;
+        // An external stack needs both ends of its flows in one partition.
+        let has_own_stack = self.all_transports().any(|(_, transport)| transport.has_own_stack());
+        let windows = self.window_plan(graph);
+        let partitions = match &windows {
+            Some(windows) if partitions > 1 && !has_own_stack => {
+                Partition::deal(graph, windows, partitions)
+            }
+            _ => vec![Partition::whole(graph)],
+        };
+        let partition_count = partitions.len();
+        let threads = partition_count.min(threads as usize);
+        let build = |partition| self.simulation(graph, windows.clone(), partition, transport);
+        let mut simulations: Vec<_> =
+            partitions.into_iter().map(build).collect::<Result<_, _>>()?;
+        let simulation = match simulations.pop() {
+            Some(mut single) if simulations.is_empty() => {
+                single.run(self.time_limit, control)?;
+                single
+            }
+            last => {
+                simulations.extend(last);
+                run_on_threads(simulations, threads, self.time_limit, control)?
+            }
+        };
+        let execution = Execution { windows, partitions: partition_count, threads };
+        let summary = self.simulation_summary(graph, transport, &simulation, &execution);
+        let classes = simulation.classes().to_vec();
+        let Recorder { records: flows, samples, accounts, chains, .. } = simulation.recorder;
+        let account = self.account.then_some(accounts);
+        Ok(Results { flows, classes, samples, account, chains, summary })
+    }
+
+    fn run_ideal(
+        &self,
+        graph: &Graph,
+        ideal: &dyn Ideal,
+        control: &RunControl,
+    ) -> Result<Results, Problem> {
+        let FlowStream { flows, load, classes, .. } = self.flows(graph)?;
+        let mut routes = Routes::new(graph, self.routing, self.seed, (0, 1));
+        let setting =
+            IdealSetup { graph, format: &self.packet, limit: self.time_limit, watch: control };
+        let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
+            let route = routes.way(spec.source, spec.target, spec.id);
+            links.extend(routes.links(route).next().unwrap_or_default());
+            routes.release(route);
+        };
+        let flows = flows.take_while(|_| !control.is_stopped());
+        let outcome = ideal::run(ideal, setting, flows, append_route);
+        control.poll(Progress::default)?;
+        let mut flows = FlowColumns::default();
+        outcome.records.iter().for_each(|record| flows.push(record));
+        let mut summary = self.summary(graph, &flows, outcome.end, &load, &[]);
+        let elapsed = outcome.end.seconds();
+        let link = |id: usize| {
+            let (bytes, rate) = (outcome.link_bytes[id], graph.links[id].rate);
+            let share = if elapsed > 0.0 { bytes * 8.0 / rate.bps() / elapsed } else { 0.0 };
+            json!({
+                "name": graph.link_name(id as LinkId),
+                "rate_bps": rate.0,
+                "bytes": bytes.round() as u64,
+                "utilisation": share,
+            })
+        };
+        summary["links"] = (0..graph.links.len()).map(link).collect();
+        let (samples, chains) = (Samples::default(), Chains::default());
+        Ok(Results { flows, classes, samples, account: None, chains, summary })
+    }
+}
+
+/// Returns the record of a flow that has not run.
+fn initial_record(spec: FlowSpec) -> FlowRecord {
+    let outcome = if spec.size.is_some() { Outcome::Unfinished } else { Outcome::LongLived };
+    FlowRecord {
+        spec,
+        outcome,
+        fct: None,
+        acked: None,
+        ideal_fct: Duration::ZERO,
+        delivered: Bytes::ZERO,
+        retransmits: 0,
+        timeouts: 0,
+    }
+}

@@ -1,0 +1,230 @@
+//! The summary of a run, as plain data.
+
+use serde_json::{Value, json};
+
+use crate::VERSION;
+use crate::base::schema::Parameter;
+use crate::base::units::{Duration, Time};
+use crate::model::flow::Outcome;
+use crate::model::graph::{Graph, Link, LinkId};
+use crate::network::link::loss;
+use crate::network::port::Port;
+use crate::network::port::pause_state::PauseState;
+use crate::network::switch::pause_watchdog::{self, Deadlock};
+use crate::network::switch::traffic_classes::Number;
+use crate::queueing::disciplines;
+use crate::record::FlowColumns;
+use crate::record::rtts::Histogram;
+use crate::run::scenario::{Engine, Scenario};
+use crate::schedule::WindowPlan;
+use crate::simulation::Simulation;
+use crate::transport::controllers;
+
+/// How the packet simulator executed a run.
+pub(super) struct Execution {
+    /// The plan of windows; `None` if it went event by event.
+    pub(super) windows: Option<WindowPlan>,
+    /// Number of the network's partitions.
+    pub(super) partitions: usize,
+    /// Number of threads.
+    pub(super) threads: usize,
+}
+
+impl Scenario {
+    /// Summarizes a run of the packet simulator.
+    pub(super) fn simulation_summary(
+        &self,
+        graph: &Graph,
+        transport: &controllers::Config,
+        simulation: &Simulation<'_>,
+        execution: &Execution,
+    ) -> Value {
+        let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
+        let (classes, load) = (simulation.classes(), simulation.load());
+        let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
+        let data_hops = sum(|port| port.counters.data);
+        let mut summary = self.summary(graph, &recorder.records, totals.ended, load, stuck);
+        if simulation.has_sequel() {
+            // The transport decides when dependent flows start.
+            summary["realised_load"] = Value::Null;
+        }
+        if let Some(rtts) = &recorder.rtts {
+            summary["rtts"] = rtt_histograms(rtts, classes);
+        }
+        let router = self.effective_router();
+        summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
+        summary["warnings"] = self.warnings(graph, simulation);
+        let queues = self.queues_by_traffic_class(transport, &network.traffic, classes);
+        let numbers = &network.traffic.numbers;
+        let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| json!({ "class": class, "switch": switch.show(), "host": host.show() });
+        summary["queues"] = numbers.iter().zip(&queues).map(queue).collect();
+        merge(
+            &mut summary["counts"],
+            json!({
+                "packets": totals.packets,
+                "packet_hops": {
+                    "data": data_hops,
+                    "ack": sum(|port| port.counters.departed) - data_hops,
+                },
+                "events": totals.events,
+                "drops": sum(|port| port.counters.dropped),
+                "losses": sum(|port| port.counters.lost),
+                "marks": sum(|port| port.counters.marked),
+                "pauses": sum(|port| port.pauses().iter().map(|pauses| pauses.count).sum()),
+            }),
+        );
+        let deadlock = |deadlock: &Deadlock| {
+            let links = deadlock.names(&network.traffic, graph);
+            json!({ "links": links, "since_s": deadlock.since.seconds() })
+        };
+        summary["deadlocks"] = deadlocks.iter().map(deadlock).collect();
+        summary["memory"] = json!({
+            "bytes_per_live_flow": Simulation::BYTES_PER_LIVE_FLOW,
+            "bytes_per_idle_flow": Simulation::BYTES_PER_IDLE_FLOW,
+            "live_flows_max": totals.live_flows_max,
+        });
+        summary["engine"] = match &execution.windows {
+            None => json!({ "kind": Engine::Events.show() }),
+            Some(plan) => json!({
+                "kind": Engine::Windows.show(),
+                "window_s": plan.window.seconds(),
+                "groups": plan.groups(),
+                "windows": totals.windows,
+                "parts": execution.partitions,
+                "balance": ratio(totals.events, execution.partitions as u64 * totals.critical),
+                "threads": execution.threads,
+            }),
+        };
+        let elapsed = totals.ended.since(Time::ZERO);
+        let link =
+            |(id, port): (usize, &Port)| link_summary(graph, id as LinkId, port, numbers, elapsed);
+        summary["links"] = network.ports.iter().enumerate().map(link).collect();
+        summary
+    }
+
+    /// Returns the warnings of the router, the transports, pauses and losses.
+    fn warnings(&self, graph: &Graph, simulation: &Simulation<'_>) -> Value {
+        let Simulation { network, totals, deadlocks, .. } = simulation;
+        let slowest = graph.links.iter().map(|link| link.rate).min().unwrap_or_default();
+        let router = self.effective_router().and_then(|router| router.warning());
+        let transports = self
+            .all_transports()
+            .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
+        let pauses =
+            pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
+        let losses = loss::warnings(graph, &network.ports);
+        router.into_iter().chain(transports).chain(pauses).chain(losses).collect()
+    }
+
+    /// Summarizes what runs of every model have.
+    pub(super) fn summary(
+        &self,
+        graph: &Graph,
+        flows: &FlowColumns,
+        ended: Time,
+        load: &str,
+        stuck: &[String],
+    ) -> Value {
+        let sum = |column: &[u32]| column.iter().map(|count| u64::from(*count)).sum::<u64>();
+        json!({
+            "version": VERSION,
+            "seed": self.seed,
+            "scenario": self.show(),
+            "load": load,
+            "load_reference": { "rate_bps": graph.load.rate.0, "what": graph.load.what },
+            "realised_load": flows
+                .offered_bps(|size| self.packet.on_wire(size))
+                .map(|bps| bps / graph.load.rate.bps()),
+            "simulated_s": ended.seconds(),
+            "counts": {
+                "flows": flows.flow.len(),
+                "finished": flows.count(Outcome::Finished),
+                "unfinished": flows.count(Outcome::Unfinished),
+                "long_lived": flows.count(Outcome::LongLived),
+                "terminated": flows.count(Outcome::Terminated),
+                "retransmits": sum(&flows.retransmits),
+                "timeouts": sum(&flows.timeouts),
+            },
+            "stuck": stuck,
+        })
+    }
+}
+
+/// Returns histograms of round-trip times by class, without empty bins.
+fn rtt_histograms(rtts: &[Histogram], classes: &[String]) -> Value {
+    let histogram = |(rtts, class): (&Histogram, &String)| {
+        let seconds = |edge: fn(&(Duration, Duration, u64)) -> Duration| -> Vec<f64> {
+            rtts.bins().map(|bin| edge(&bin).seconds()).collect()
+        };
+        json!({
+            "class": class,
+            "lower_s": seconds(|bin| bin.0),
+            "upper_s": seconds(|bin| bin.1),
+            "count": rtts.bins().map(|bin| bin.2).collect::<Vec<u64>>(),
+        })
+    };
+    rtts.iter().zip(classes).map(histogram).collect()
+}
+
+/// Returns `part / whole`, or 1 if `whole` is 0.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+}
+
+/// Appends the fields of `more`.
+fn merge(table: &mut Value, more: Value) {
+    if let (Value::Object(table), Value::Object(more)) = (table, more) {
+        table.extend(more);
+    }
+}
+
+/// Summarizes a link's counters, with the pauses of each traffic class if there are several; `numbers` are
+/// the traffic classes' numbers.
+fn link_summary(
+    graph: &Graph,
+    id: LinkId,
+    port: &Port,
+    numbers: &[Number],
+    elapsed: Duration,
+) -> Value {
+    let (counters, pauses) = (&port.counters, PauseState::of_all(port.pauses()));
+    let Link { rate, trace, .. } = &graph.links[id as usize];
+    let seconds = elapsed.seconds();
+    let per_second = |amount: f64| if seconds > 0.0 { amount / seconds } else { 0.0 };
+    let carried = counters.bytes as f64 * 8.0;
+    let utilisation = trace.as_ref().map_or_else(
+        || per_second(carried / rate.bps()),
+        |trace| carried / trace.bits(Time::ZERO + elapsed).max(1.0),
+    );
+    let mut link = json!({
+        "name": graph.link_name(id),
+        "rate_bps": rate.0,
+        "utilisation": utilisation,
+        "bytes": counters.bytes,
+        "packets": counters.departed,
+        "drops": counters.dropped,
+        "losses": counters.lost,
+        "marks": counters.marked,
+        "pauses": pauses.count,
+        "paused_s": pauses.total.seconds(),
+        "longest_pause_s": pauses.longest.seconds(),
+        "queue_mean_bytes": per_second(counters.queue_area as f64 / 1e12),
+        "queue_max_bytes": counters.queue_max,
+    });
+    if port.pauses().len() > 1 {
+        let class = |(number, pauses): (&Number, &PauseState)| {
+            json!({
+                "class": number,
+                "pauses": pauses.count,
+                "paused_s": pauses.total.seconds(),
+                "longest_pause_s": pauses.longest.seconds(),
+            })
+        };
+        link["classes"] = numbers.iter().zip(port.pauses()).map(class).collect();
+    }
+    if let Some(priority_counts) = port.priority_counts() {
+        link["priority_counts"] =
+            json!({ "arrived": priority_counts.arrived, "dropped": priority_counts.dropped });
+    }
+    link
+}
