@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from sojourn.analysis.metrics import Floats
+from sojourn.analysis.student import t_quantile
 
 Word = Literal["held", "not held", "not judged"]
 
@@ -225,7 +225,7 @@ def _interval(centre: float, values: Floats) -> tuple[float, float]:
     """Return Student's interval about the number of the whole."""
     degrees = len(values) - 1
     error = math.sqrt(float(((values - centre) ** 2).sum()) / (len(values) * degrees))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) * error
+    reach = t_quantile((1 + CONFIDENCE) / 2, degrees) * error
     return centre - reach, centre + reach
 
 

@@ -4,4 +4,8 @@ from sojourn._core import ScenarioError
 
 
 class FileError(ScenarioError):
-    """A problem with a file; the message begins with the file's name."""
+    """Error in a file; the message begins with the file's name."""
+
+
+class ClusterError(ScenarioError):
+    """Error of a cluster; the message begins with the option and the address."""

@@ -1,7 +1,8 @@
-"""The command line: `sojourn run`, `compare`, `figure`, `report`, `parts` and the rest.
+"""Command line: `sojourn run`, `compare`, `figure`, `report`, `parts` and the other commands.
 
-A command is a function in one of the files here, and a line in this list. `app` runs it and tells
-what went wrong; `shared` has what several commands need. What a command does is done by the lab.
+Each command is a function in a file of this package and an entry of `COMMANDS`. `app` runs a
+command and prints its errors; `shared` defines options of several commands. A command imports the
+packages that do its work when it runs, because `sojourn --help` must not wait for them.
 """
 
 from sojourn.cli import bench, compare, explain, figure, real, run, scenarios, tune, validate
@@ -24,7 +25,7 @@ COMMANDS = (
     real.real,
     bench.bench,
 )
-"""In the order of `sojourn --help`."""
+"""Commands in the order of `sojourn --help`."""
 
 __all__ = ["COMMANDS", "app", "invoke", "main"]
 

@@ -1,6 +1,6 @@
-"""What runs a command line, whatever the command: its status, and what went wrong in one line.
+"""Entry point of the command line: runs a command, prints errors in one line, sets the exit status.
 
-What a user did wrong is told on the error output, with exit status 2, before anything is written.
+Errors of the user are printed to standard error, with exit status 2, before any file is written.
 """
 
 import io
@@ -14,10 +14,10 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 
 INTERRUPTED = 130
-"""The exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C: 128 + SIGINT, as in POSIX shells."""
 
-MOST_SIGNS = 2000
-"""How long a message may be; what was given may be longer."""
+MAX_MESSAGE_LENGTH = 2000
+"""Characters of an error message; a message may quote an argument that is longer."""
 
 app = typer.Typer(
     name="sojourn",
@@ -29,7 +29,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line, and exit with its status."""
-    # Names of files may hold bytes, and texts signs, that the terminal's encoding has not.
+    # File names and texts may contain characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -43,42 +43,43 @@ def invoke(arguments: list[str]) -> int:
         status = int(app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = INTERRUPTED
-    except SystemExit as done:  # what completes a line in the shell ends by itself
-        status = int(done.code or 0)
+    except SystemExit as request:  # Typer's shell completion exits by itself.
+        status = int(request.code or 0)
     except ScenarioError as error:
         message = str(error)
-        if _wanted.traceback:
+        if _global_options.traceback:
             print(*getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
     except OSError as error:
         message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
     except typer.TyperException as error:
         message = getattr(error, "format_message", lambda: "")()
     if status == INTERRUPTED:
-        message = "interrupted; what has finished is kept"
+        message = "interrupted; finished runs are in the cache"
     if message:
         print(f"sojourn: {_one_line(message)}", file=sys.stderr)
     return status
 
 
 def _one_line(message: str) -> str:
-    """Return a message without what would end the line, move the cursor or fill the screen."""
-    line = "".join(sign if sign.isprintable() else "�" for sign in " ".join(message.split()))
-    half = MOST_SIGNS // 2
-    return line if len(line) <= MOST_SIGNS else f"{line[:half]} … {line[-half:]}"
+    """Return a message of bounded length without line breaks and control characters."""
+    characters = " ".join(message.split())
+    line = "".join(character if character.isprintable() else "�" for character in characters)
+    half = MAX_MESSAGE_LENGTH // 2
+    return line if len(line) <= MAX_MESSAGE_LENGTH else f"{line[:half]} … {line[-half:]}"
 
 
 @dataclass
-class _Wanted:
-    """What the options of `sojourn` itself ask for."""
+class _GlobalOptions:
+    """Options of `sojourn` that apply to all commands."""
 
     traceback: bool = False
 
 
-_wanted = _Wanted()
+_global_options = _GlobalOptions()
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"sojourn {_core.VERSION} (source {_core.SOURCE_HASH[:12]})")
         raise typer.Exit
 
@@ -86,12 +87,13 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", help="Show the way to an error in a controller of your own."),
+        typer.Option("--traceback", help="Show the traceback of an error in a Python controller."),
     ] = False,
 ) -> None:
-    """Take the options of `sojourn` itself."""
-    _wanted.traceback = traceback
+    """Store the options that apply to all commands."""
+    _global_options.traceback = traceback

@@ -1,8 +1,7 @@
-"""`sojourn compare`."""
+"""`sojourn compare`: a table of variations, and each scheme in ratio to a baseline."""
 
 from typing import Annotated
 
-import polars as pl
 import typer
 
 from sojourn.cli.shared import (
@@ -14,11 +13,10 @@ from sojourn.cli.shared import (
     ScenarioFile,
     Seeds,
     Threads,
-    about,
-    place,
+    output_directory,
+    prefix_errors,
     run_options,
 )
-from sojourn.scenario import overrides, reading
 
 
 def compare(
@@ -26,14 +24,19 @@ def compare(
     vary: Annotated[list[str], VARY],
     seeds: Seeds = 1,
     median: Annotated[
-        bool, typer.Option("--median", help="Medians over seeds, which a heavy tail leaves alone.")
+        bool,
+        typer.Option(
+            "--median", help="Report medians over seeds instead of means (robust to heavy tails)."
+        ),
     ] = False,
     against: Annotated[
         str | None,
-        typer.Option(metavar="VALUE", help="Of the first variation, what the others are held to."),
+        typer.Option(
+            metavar="VALUE", help="Baseline: value of the first --vary (default: its first value)."
+        ),
     ] = None,
     account: Annotated[
-        bool, typer.Option("--account", help="Say where times and differences come from.")
+        bool, typer.Option("--account", help="Report the FCT breakdown of times and differences.")
     ] = False,
     out: Out = None,
     threads: Threads = None,
@@ -41,18 +44,24 @@ def compare(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Run the product of variations; print and draw it, and each scheme against the first."""
+    """Run and compare all combinations of variations.
+
+    Prints and plots every combination, and the ratio of each scheme to a baseline.
+    """
+    import polars as pl
+
     from sojourn.analysis import breakdown
     from sojourn.analysis.paired import ratios, reference_of
     from sojourn.compare import comparison, paired_plot, paired_tables, plot, tables
     from sojourn.explain.tables import write_differences
+    from sojourn.scenario import overrides, reading
     from sojourn.show import console, intervals
     from sojourn.show.parts import shown
 
-    with about(path):
+    with prefix_errors(path):
         base = reading.read(path)
         variations = overrides.parse_variations(vary)
-        out = place(out, "compare", path.stem)
+        out = output_directory(out, "compare", path.stem)
         schemes = overrides.labels_of(next(iter(variations.values())))
         reference = reference_of(schemes, against)
         table, runs = comparison.compare(

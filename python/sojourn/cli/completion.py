@@ -1,49 +1,54 @@
-"""What the shell completes: the names of examples, figures, cases, parts and benchmarks.
+"""Shell completion of names: examples, figures, cases, parts and benchmarks.
 
-A key was pressed, so nothing is loaded that draws or computes.
+Completion must be fast, so each function imports only the module that lists its names.
 """
 
 import re
 
-from sojourn.base import paths
-from sojourn.bench import scenarios
-from sojourn.scenario import encoding
-from sojourn.scenario import examples as first_steps
-
 ID = re.compile(r'^ *(?:id|key)="(\w+)"', re.MULTILINE)
-"""How figures and papers name themselves, in the files that need not be loaded for that."""
+"""Line that defines the id of a figure or the key of a paper, found without importing the file."""
 
 
 def examples() -> list[str]:
     """Return the names of the examples."""
-    return list(first_steps.examples())
+    from sojourn.scenario import examples as example_files
+
+    return list(example_files.examples())
 
 
 def figures() -> list[str]:
     """Return the ids of figures, the keys of papers, and `all`."""
+    from sojourn.base import paths
+
     files = [file for root in paths.folders(paths.EXPERIMENTS) for file in root.glob("*/*.py")]
     texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
     return sorted({name for text in texts for name in ID.findall(text)} | {"all"})
 
 
 def cases() -> list[str]:
-    """Return the names of the folders that `validate` finds by name."""
+    """Return the names of the folders of validation cases."""
+    from sojourn.base import paths
+
     roots = paths.folders(paths.VALIDATION)
     return sorted({file.parent.name for root in roots for file in root.glob("*/cases.toml")})
 
 
 def parts() -> list[str]:
     """Return the names of all families and parts."""
+    from sojourn.scenario import encoding
+
     families = encoding.parts()
     names = {part["name"] for members in families.values() for part in members}
     return sorted(names | set(families))
 
 
 def benchmarks() -> list[str]:
-    """Return the names of the benchmark's scenarios."""
+    """Return the names of the benchmark scenarios."""
+    from sojourn.bench import scenarios
+
     return list(scenarios.SCENARIOS)
 
 
 def scales() -> list[str]:
-    """Return the scales at which figures are made."""
+    """Return the scales of figures."""
     return ["smoke", "quick", "paper"]

@@ -1,10 +1,9 @@
-"""`sojourn explain`: all flows by size, or one of them piece by piece."""
+"""`sojourn explain`: FCT breakdown of all flows by size, or the causal chain of one flow."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from sojourn._core import ScenarioError
@@ -17,12 +16,13 @@ from sojourn.cli.shared import (
     ScenarioFile,
     Seeds,
     Threads,
-    about,
-    place,
+    output_directory,
+    prefix_errors,
     run_options,
 )
-from sojourn.runs.results import Run
-from sojourn.scenario import overrides, reading
+
+if TYPE_CHECKING:
+    from sojourn.runs.results import Run
 
 
 def explain(
@@ -30,7 +30,7 @@ def explain(
     vary: Annotated[list[str] | None, VARY] = None,
     seeds: Seeds = 1,
     flow: Annotated[
-        int | None, typer.Option(min=0, help="Show what held this flow back, piece by piece.")
+        int | None, typer.Option(min=0, help="Show the causal chain of this flow.")
     ] = None,
     out: Out = None,
     threads: Threads = None,
@@ -38,23 +38,26 @@ def explain(
     memory: Memory = None,
     fresh: Fresh = False,
 ) -> None:
-    """Say why flows took as long as they did: where their time went, exactly."""
+    """Divide completion times by the reason and place of waits."""
     from sojourn.compare import comparison
+    from sojourn.scenario import overrides, reading
 
-    with about(path):
+    with prefix_errors(path):
         variations = overrides.parse_variations(vary or ())
         base = reading.read(path) | {"account": True}
         if flow is not None:
             base |= {"account_flows": [flow]}
-        out = place(out, "explain", path.stem)
+        out = output_directory(out, "explain", path.stem)
         options = run_options(threads, cluster, memory, fresh)
         runs = comparison.run_all(base, variations, seeds, what=path.name, **options)
         written = _all_flows(runs, out) if flow is None else _one_flow(runs, flow, out)
     print(f"written to {out}: {', '.join(written)}")
 
 
-def _all_flows(runs: Sequence[Run], out: Path) -> list[str]:
-    """Print where the time of flows and calls went, and write it; return the files' names."""
+def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
+    """Print and write the breakdown of flows and calls; return the files' names."""
+    import polars as pl
+
     from sojourn.analysis import breakdown
     from sojourn.explain import rpc_plot
     from sojourn.explain import tables as page
@@ -62,7 +65,7 @@ def _all_flows(runs: Sequence[Run], out: Path) -> list[str]:
 
     table, calls = breakdown.by_size(runs), breakdown.by_call(runs)
     if table.is_empty():
-        raise ScenarioError("no flow has finished: there is no time to divide")
+        raise ScenarioError("no flow has finished: there is no completion time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
     differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
     console.show(parts.shown(table, labels, intervals.spent))
@@ -70,8 +73,8 @@ def _all_flows(runs: Sequence[Run], out: Path) -> list[str]:
         console.show([page.slowest(runs[0].result)])
     console.show(page.calls_shown(calls, labels, intervals.spent))
     if not differences.is_empty():
-        of = ", on the same flows" if differences["same_flows"].all() else ""
-        print(f"more than under {runs[0].labels[labels[0]]}{of}:")
+        scope = ", on the same flows" if differences["same_flows"].all() else ""
+        print(f"more than under {runs[0].labels[labels[0]]}{scope}:")
         console.show(parts.shown(differences, labels, intervals.spent))
     for line in (*page.calls_told(calls, labels), *page.sentences(runs, labels)):
         print(line)
@@ -80,8 +83,8 @@ def _all_flows(runs: Sequence[Run], out: Path) -> list[str]:
     return written + page.write_differences(differences, out)
 
 
-def _one_flow(runs: Sequence[Run], flow: int, out: Path) -> list[str]:
-    """Print the chain of a flow under each scheme, and write it; return the files' names."""
+def _one_flow(runs: "Sequence[Run]", flow: int, out: Path) -> list[str]:
+    """Print and write the causal chain of a flow under each scheme; return the files' names."""
     from sojourn.analysis.chains import of_runs
     from sojourn.base import units
     from sojourn.explain import tables as page

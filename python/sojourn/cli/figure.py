@@ -1,22 +1,31 @@
-"""`sojourn figure` and, for the figures that it made, `sojourn report`."""
+"""`sojourn figure`, and `sojourn report` for its figures."""
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sojourn._core import ScenarioError
-from sojourn.base import messages, paths
 from sojourn.cli import completion
-from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, about, checked_out, run_options
+from sojourn.cli.shared import (
+    Cluster,
+    Fresh,
+    Memory,
+    Out,
+    Threads,
+    checked_directory,
+    prefix_errors,
+    run_options,
+)
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from sojourn.figures.figure import Figure, Made
 
 Scale = Annotated[
-    str, typer.Option(help="smoke, quick or paper.", autocompletion=completion.scales)
+    str, typer.Option(help="Scale: smoke, quick or paper.", autocompletion=completion.scales)
 ]
 
 
@@ -35,44 +44,47 @@ def figure(
     cluster: Cluster = None,
     memory: Memory = None,
     fresh: Fresh = False,
-    record: Annotated[bool, typer.Option(help="Keep the verdicts, in a checkout.")] = False,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what it will take.")] = False,
+    record: Annotated[bool, typer.Option(help="Record the verdicts in the checkout.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only print the expected run time and size.")
+    ] = False,
 ) -> None:
-    """Make figures again: run, draw, and judge their claims."""
+    """Reproduce figures: run, draw, and judge the claims."""
+    from sojourn.base.messages import did_you_mean
     from sojourn.figures import discovery, recorded, tables
     from sojourn.figures.figure import SCALES
     from sojourn.show import console
 
     if scale not in SCALES:
-        hint = messages.did_you_mean(scale, SCALES)
+        hint = did_you_mean(scale, SCALES)
         raise ScenarioError(f"--scale {scale}: expected one of {', '.join(SCALES)}{hint}")
     chosen = discovery.choose(discovery.discover(), names)
     if record:
         _check_record(chosen)
-    out = _directory(scale) if out is None else checked_out(out)
+    out = _directory(scale) if out is None else checked_directory(out)
     options = run_options(threads, cluster, memory, fresh)
     if plan or scale == "paper":
-        _show_plan(chosen, scale, options["cache"])
+        _print_plan(chosen, scale, options["cache"])
     if plan:
         return
-    made = []
-    for finished in _made(chosen, scale, out, **options):
-        made.append(finished)
-        _show(finished, out)
-    console.console.print(tables.claim_table(made))
-    print(recorded.in_words(claim for one in made for claim in one.claims))
+    figures = []
+    for made_figure in _make(chosen, scale, out, **options):
+        figures.append(made_figure)
+        _print(made_figure, out)
+    console.console.print(tables.claim_table(figures))
+    print(recorded.in_words(claim for item in figures for claim in item.claims))
     if record:
-        recorded.keep(made)
+        recorded.keep(figures)
 
 
 def report(
     scale: Scale = "quick",
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the figures were made.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the figures.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="PAGE", help="The page to write.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PAGE", help="HTML file to write.")] = None,
 ) -> None:
-    """Write one HTML page with the figures that were made; it needs no network."""
+    """Write one self-contained HTML page with the figures made so far."""
     from sojourn.figures.html_report import write_report
 
     print(f"written to {write_report(figures or _directory(scale), out)}")
@@ -83,15 +95,20 @@ def _directory(scale: str) -> Path:
 
 
 def _check_record(figures: Iterable["Figure"]) -> None:
-    """Refuse to record what is not of this checkout: an installed package is not written to."""
+    """Raise `ScenarioError` unless all figures lie in this checkout.
+
+    Verdicts are not written to an installed package.
+    """
+    from sojourn.base import paths
+
     if paths.checkout() is None:
-        raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
-    for one in figures:
-        if one.path is not None and not one.path.resolve().is_relative_to(paths.PACKAGE):
-            raise ScenarioError(f"--record: {one.path} does not ship with Sojourn")
+        raise ScenarioError("--record: needs a checkout of Sojourn")
+    for file in (item.path for item in figures):
+        if file is not None and not file.resolve().is_relative_to(paths.PACKAGE):
+            raise ScenarioError(f"--record: {file} does not ship with Sojourn")
 
 
-def _show_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> None:
+def _print_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> None:
     from sojourn.figures import plan, tables
     from sojourn.show import console
 
@@ -99,29 +116,30 @@ def _show_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> N
     console.console.print(tables.plan_table(plans, plan.hops_per_cpu_second()))
 
 
-def _made(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:
-    """Make figures in turn: each is reduced, drawn and judged while the next one's runs go on."""
+def _make(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:
+    """Make figures in order: each is reduced, drawn and judged during the next figure's runs."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    def finish(one: "Figure", rest: Callable[[Path], "Made"]) -> "Made":
-        with about(one.path or Path(one.id)):
-            return rest(out)
+    def finish(item: "Figure", reduce: Callable[[Path], "Made"]) -> "Made":
+        with prefix_errors(item.path or Path(item.id)):
+            return reduce(out)
 
     with ThreadPoolExecutor(1) as pool:
-        drawn: Future[Made] | None = None
-        for one in figures:
+        previous: Future[Made] | None = None
+        for item in figures:
             try:
-                with about(one.path or Path(one.id)):
-                    rest = one.simulate(scale, **options)
+                with prefix_errors(item.path or Path(item.id)):
+                    reduce = item.simulate(scale, **options)
             finally:
-                # What was drawn meanwhile is shown also when these runs fail.
-                if drawn is not None:
-                    yield drawn.result()
-            drawn = pool.submit(finish, one, rest)
-        if drawn is not None:
-            yield drawn.result()
+                # The figure drawn meanwhile is shown even if these runs fail.
+                if previous is not None:
+                    yield previous.result()
+            previous = pool.submit(finish, item, reduce)
+        if previous is not None:
+            yield previous.result()
 
 
-def _show(made: "Made", out: Path) -> None:
+def _print(made: "Made", out: Path) -> None:
     from sojourn.figures import tables
     from sojourn.show import console
 

@@ -1,28 +1,29 @@
-"""`sojourn real`."""
+"""`sojourn real`: a scenario's flows over the TCP of this machine's kernel."""
 
 from typing import Annotated
 
 import typer
 
-from sojourn.cli.shared import Out, ScenarioFile, about, place
-from sojourn.scenario import reading
+from sojourn.cli.shared import Out, ScenarioFile, output_directory, prefix_errors
 
 
 def real(
     path: ScenarioFile,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Runs at most, until the relay is in time in one.")
+        int,
+        typer.Option(min=1, help="Most attempts, until the emulator meets all deadlines in one."),
     ] = 3,
     out: Out = None,
 ) -> None:
-    """Run a scenario's flows over the TCP of this machine's kernel, and compare."""
+    """Run a scenario over this machine's kernel TCP, and compare."""
+    from sojourn.scenario import reading
     from sojourn.show import console
     from sojourn.validate import kernel, kernel_tables
 
-    with about(path):
-        given = reading.read(path)
-        out = place(out, "real", path.stem)
-        measured = kernel.measure(given, repeats=repeats, what=path.name)
+    with prefix_errors(path):
+        scenario = reading.read(path)
+        out = output_directory(out, "real", path.stem)
+        measured = kernel.measure(scenario, repeats=repeats, what=path.name)
     console.show(kernel_tables.tables(measured))
     for line in kernel_tables.sentences(measured):
         print(line)

@@ -1,4 +1,4 @@
-"""What several commands share: their options, where results go, and how errors name a scenario."""
+"""Elements that several commands share: options, output folders, errors of scenario files."""
 
 import contextlib
 import os
@@ -10,70 +10,75 @@ import typer
 
 from sojourn import _core
 from sojourn._core import ScenarioError
-from sojourn.base.errors import FileError
-from sojourn.runs.cache import default_cache
-from sojourn.runs.cluster import ClusterError
+from sojourn.base.errors import ClusterError, FileError
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write results.")]
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the results.")]
 Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=_core.MOST_THREADS,
-        help="Runs at a time; else all cores. One large run uses them too.",
+        help="Number of threads (default: all cores). A single large run uses several.",
     ),
 ]
 Cluster = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, as tcp://HOST:PORT.")
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://HOST:PORT."),
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
-        metavar="AMOUNT", help="What all runs may take, as `4 GB`; else most of what is free."
+        metavar="AMOUNT",
+        help="Memory of all runs together, such as `4 GB` (default: 90 % of free memory).",
     ),
 ]
-Fresh = Annotated[bool, typer.Option(help="Run again what is known.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Runs of each combination.")]
-VARY = typer.Option(metavar="NAME=V1,V2", help="Values to take; may be repeated.")
+Fresh = Annotated[bool, typer.Option(help="Ignore the cache.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of seeds of each combination.")]
+VARY = typer.Option(metavar="NAME=V1,V2", help="Parameter and its values; may be repeated.")
 
 
 def run_options(
     threads: int | None, cluster: str | None, memory: str | None, fresh: bool
 ) -> dict[str, Any]:
-    """Return what these options mean to `run_many`."""
+    """Return the keyword arguments of `run_many` for these options."""
+    from sojourn.runs.cache import default_cache
+
     cache = None if fresh else default_cache()
     return {"threads": threads, "cluster": cluster, "memory": memory, "cache": cache}
 
 
-def place(out: Path | None, command: str, name: str) -> Path:
-    """Return where results go: `results/COMMAND/NAME` if the user does not say, and checked."""
-    return checked_out(out or Path("results") / command / name)
+def output_directory(out: Path | None, command: str, name: str) -> Path:
+    """Return the checked folder for results, by default `results/COMMAND/NAME`."""
+    return checked_directory(out or Path("results") / command / name)
 
 
-def checked_out(out: Path) -> Path:
-    """Return a place for results, or refuse it before hours are spent on them."""
+def checked_directory(out: Path) -> Path:
+    """Return a folder for results; raise `FileError` if it cannot be created or written to.
+
+    The check precedes the runs, which may take hours.
+    """
     if os.path.lexists(out) and not out.is_dir():
         raise FileError(f"{out}: is not a directory")
-    there = out
-    while not os.path.lexists(there):
-        there = there.parent
-    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+    parent = out
+    while not os.path.lexists(parent):
+        parent = parent.parent
+    if not (parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)):
         raise FileError(
-            f"{out}: cannot be made: {there.absolute()} is no directory that can be written to"
+            f"{out}: cannot be created: {parent.absolute()} is not a writable directory"
         )
     return out
 
 
 @contextlib.contextmanager
-def about(path: Path) -> Iterator[None]:
-    """Name the scenario's file in what goes wrong with the scenario."""
+def prefix_errors(path: Path) -> Iterator[None]:
+    """Prepend the path of the scenario's file to errors of the scenario."""
     try:
         yield
     except (FileError, ClusterError):
         raise
     except ScenarioError as error:
-        told = FileError(f"{path}: {error}")
+        file_error = FileError(f"{path}: {error}")
         for note in getattr(error, "__notes__", ()):
-            told.add_note(note)
-        raise told from None
+            file_error.add_note(note)
+        raise file_error from None

@@ -1,22 +1,20 @@
-"""`sojourn tune`."""
+"""`sojourn tune`: search for the best parameters."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sojourn.base import files
 from sojourn.cli.shared import (
     Cluster,
     Memory,
     Out,
     ScenarioFile,
     Threads,
-    about,
-    place,
+    output_directory,
+    prefix_errors,
     run_options,
 )
-from sojourn.scenario import reading
 
 if TYPE_CHECKING:
     from sojourn.tune.trials import Tuned
@@ -28,32 +26,42 @@ def tune(
         list[str],
         typer.Option(
             metavar="NAME=RANGE",
-            help="A range, as 0.01:1, 0.01:1:log, 10 KB:200 KB, or values; may be repeated.",
+            help="Range, such as 0.01:1, 0.01:1:log, 10 KB:200 KB, or values; may be repeated.",
         ),
     ],
     minimise: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MEASURE", help="As `p99 slowdown of <= 100 KB`; two goals make a front."
+            metavar="MEASURE",
+            help="Such as `p99 slowdown of <= 100 KB`; two objectives give a Pareto front.",
         ),
     ] = None,
     maximise: Annotated[
-        list[str] | None, typer.Option(metavar="MEASURE", help="As `utilisation`.")
+        list[str] | None, typer.Option(metavar="MEASURE", help="Such as `utilisation`.")
     ] = None,
     subject_to: Annotated[
         list[str] | None,
-        typer.Option(metavar="BOUND", help="As `utilisation >= 0.9`; may be repeated."),
+        typer.Option(metavar="BOUND", help="Such as `utilisation >= 0.9`; may be repeated."),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Choices to try.")] = 100,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each, if it does well.")] = 3,
-    at_once: Annotated[int, typer.Option(min=1, help="Trials that are chosen together.")] = 8,
+    trials: Annotated[int, typer.Option(min=1, help="Number of parameter choices to try.")] = 100,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each choice that does well.")] = 3,
+    at_once: Annotated[
+        int, typer.Option(min=1, help="Trials that are chosen and run together.")
+    ] = 8,
     out: Out = None,
     threads: Threads = None,
     cluster: Cluster = None,
     memory: Memory = None,
-    fresh: Annotated[bool, typer.Option(help="Begin again, and run again what is known.")] = False,
+    fresh: Annotated[
+        bool, typer.Option(help="Discard earlier trials and ignore the cache.")
+    ] = False,
 ) -> None:
-    """Search for the parameters that are best, and measure their gain on fresh seeds."""
+    """Search for the best parameters of a scenario.
+
+    Measures the gain of the best choice on new seeds.
+    """
+    from sojourn.base import files
+    from sojourn.scenario import reading
     from sojourn.show import console
     from sojourn.tune import plot, ranges, tables
     from sojourn.tune import study as tuning
@@ -61,9 +69,9 @@ def tune(
     def tell(so_far: "Tuned") -> None:
         print(f"{path.name}: {tables.progress(so_far)}", file=sys.stderr, flush=True)
 
-    with about(path):
+    with prefix_errors(path):
         base = reading.read(path)
-        out = place(out, "tune", path.stem)
+        out = output_directory(out, "tune", path.stem)
         tuned = tuning.search(
             base,
             ranges.parse(parameter),

@@ -1,4 +1,4 @@
-"""`sojourn validate`."""
+"""`sojourn validate`: replays of runs of other simulators."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from sojourn._core import ScenarioError
 from sojourn.cli import completion
-from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, place, run_options
+from sojourn.cli.shared import Cluster, Fresh, Memory, Out, Threads, output_directory, run_options
 
 
 def validate(
@@ -14,16 +14,20 @@ def validate(
         str,
         typer.Argument(
             metavar="CASES",
-            help="`ns2`, `yaps`, `linux`, or a folder of your own.",
+            help="`ns2`, `yaps`, `linux`, or a folder of cases.",
             autocompletion=completion.cases,
         ),
     ],
     only: Annotated[
-        list[str] | None, typer.Option(metavar="CASE[.RUN]", help="What to run; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="CASE[.RUN]", help="Case or run to replay; may be repeated."),
     ] = None,
-    quick: Annotated[bool, typer.Option(help="Run short, and compare flow by flow.")] = False,
+    quick: Annotated[
+        bool, typer.Option(help="Replay short runs only, and compare flow by flow.")
+    ] = False,
     ablate: Annotated[
-        bool, typer.Option(help="Take out one part at a time, as the folder says, and compare.")
+        bool,
+        typer.Option(help="Remove one mechanism at a time, as the folder lists them, and compare."),
     ] = False,
     out: Out = None,
     threads: Threads = None,
@@ -32,7 +36,7 @@ def validate(
     fresh: Fresh = False,
     record: Annotated[bool, typer.Option(help="Write the tables to docs/validation.md.")] = False,
 ) -> None:
-    """Replay what another simulator ran, and compare."""
+    """Replay the runs of another simulator, and compare the results."""
     from sojourn.show import console
     from sojourn.validate import ablations, tables
     from sojourn.validate import record as record_module
@@ -41,17 +45,19 @@ def validate(
 
     folder = find_cases(cases)
     if (record or ablate) and (quick or only):
-        raise ScenarioError(f"--{'record' if record else 'ablate'}: wants all runs at full length")
+        raise ScenarioError(
+            f"--{'record' if record else 'ablate'}: cannot be combined with --quick or --only"
+        )
     if record:
         record_module.section(folder, ablations.SECTION if ablate else "")
     other = simulator(folder)
-    out = place(out, "validate", folder.resolve().name)
+    out = output_directory(out, "validate", folder.resolve().name)
     options = run_options(threads, cluster, memory, fresh)
     if ablate:
         without = ablations.run(ablations.read(folder), what=f"ablate {cases}", **options)
         table = ablations.rows(without, other)
         console.show([table])
-        print(f"ours / {other} - 1; time-outs")
+        print(f"ours / {other} - 1; timeouts")
         print(f"written to {out}: {ablations.write(without, out)}")
         if record:
             print(f"written to {ablations.record(table, folder)}")

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sojourn import _core
-from sojourn._core import ScenarioError
+from sojourn.base.errors import ClusterError
 from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result
 
@@ -46,10 +46,6 @@ Source = tuple[str, str]
 """A version, and the hash of the sources that it was built from."""
 
 OURS: Source = (_core.VERSION, _core.SOURCE_HASH)
-
-
-class ClusterError(ScenarioError):
-    """A problem with a cluster; the message begins with the option and the address."""
 
 
 @contextlib.contextmanager

@@ -22,7 +22,6 @@ from sojourn.base.progress import Course, shown
 from sojourn.base.units import format_memory
 from sojourn.runs import cache as store
 from sojourn.runs import processes
-from sojourn.runs.cluster import remote_work, remote_workers
 from sojourn.runs.machine import machine
 from sojourn.runs.processes import Crew, FarWatch
 from sojourn.runs.results import Result, Run
@@ -123,6 +122,8 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
                 }
             else:
                 # A remote run cannot be watched: it ends itself when its future is cancelled.
+                from sojourn.runs.cluster import remote_work  # noqa: PLC0415 - loads asyncio
+
                 work = remote_work(simulate_alone)
                 futures = {pool.submit(work, *missing[name]): name for name in in_turn}
             with guard(may_use, _stop_all(courses.values())):
@@ -279,5 +280,7 @@ def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
         with ThreadPoolExecutor(threads) as pool:
             yield pool
         return
+    from sojourn.runs.cluster import remote_workers  # noqa: PLC0415 - loads asyncio
+
     with remote_workers(cluster) as remote:
         yield remote

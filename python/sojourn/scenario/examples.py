@@ -20,7 +20,7 @@ def examples() -> dict[str, Path]:
     return {file.stem: file for file in sorted(paths.EXAMPLES.glob("*.toml"))}
 
 
-def about(example: Path) -> str:
+def summary(example: Path) -> str:
     """Return what an example shows: the first sentence of the comment that it begins with."""
     comment = re.match(r"(?:#.*\n)*", example.read_text(encoding="utf-8"))
     words = " ".join(line.strip("# ") for line in comment[0].splitlines()) if comment else ""

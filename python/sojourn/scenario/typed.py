@@ -21,8 +21,9 @@ from sojourn.scenario.reading import TOO_DEEP
 
 T = TypeVar("T")
 
+
 _adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
-"""What knows a form: that takes longer to make than many a file to read."""
+"""Return pydantic's validator of a form; building it takes longer than reading most files."""
 
 
 def typed(form: type[T], value: object, where: str) -> T:

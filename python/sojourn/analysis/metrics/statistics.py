@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+
+from sojourn.analysis.student import t_quantile
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     if len(data) < 2:
         return centre, math.nan, math.nan
     error = float(data.std(ddof=1)) / math.sqrt(len(data))
-    reach = float(stats.t.ppf((1 + confidence) / 2, len(data) - 1)) * error
+    reach = t_quantile((1 + confidence) / 2, len(data) - 1) * error
     return centre, centre - reach, centre + reach
 
 
