@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn errors_name_line_column_and_allowed_values() {
         let error = |text: &str, rest| graph(text, &rest).unwrap_err().to_string();
-        let none = json!({});
+        let defaults = json!({});
         let row = |row| format!("from,to,rate,delay,loss\na,s,1 Gbps,1 us,\n{row}\n");
         let bursts = |cells| {
             let header = "from,to,rate,delay,reverse_enter,reverse_leave,reverse_loss";
@@ -271,23 +271,23 @@ mod tests {
         };
         insta::assert_snapshot!(
             [
-                error("", none.clone()),
-                error("from,to,rate\n", none.clone()),
-                error("from,to,rate,dealy\n", none.clone()),
-                error("from,to,from,rate,delay\n", none.clone()),
-                error(&row("b,s,1 Gb,1 us,"), none.clone()),
-                error(&row("b,s,0 bps,1 us,"), none.clone()),
-                error(&row("b,s,1 Gbps,,"), none.clone()),
-                error(&row("b,s,1 Gbps,1 us,2"), none.clone()),
-                error(&row("b,s,1 Gbps,1 us"), none.clone()),
-                error(&row("b,b,1 Gbps,1 us,"), none.clone()),
-                error(&bursts("0.1,,"), none.clone()),
-                error(&bursts("0,0.1,"), none.clone()),
-                error(&bursts(",,2"), none.clone()),
-                error(&bursts("0.1,0.1,0.5"), none.clone()),
-                error(&row(",b,1 Gbps,1 us,"), none.clone()),
-                error(&row("b,t,1 Gbps,1 us,"), none.clone()),
-                error(&row("s,a,1 Gbps,1 us,"), none.clone()),
+                error("", defaults.clone()),
+                error("from,to,rate\n", defaults.clone()),
+                error("from,to,rate,dealy\n", defaults.clone()),
+                error("from,to,from,rate,delay\n", defaults.clone()),
+                error(&row("b,s,1 Gb,1 us,"), defaults.clone()),
+                error(&row("b,s,0 bps,1 us,"), defaults.clone()),
+                error(&row("b,s,1 Gbps,,"), defaults.clone()),
+                error(&row("b,s,1 Gbps,1 us,2"), defaults.clone()),
+                error(&row("b,s,1 Gbps,1 us"), defaults.clone()),
+                error(&row("b,b,1 Gbps,1 us,"), defaults.clone()),
+                error(&bursts("0.1,,"), defaults.clone()),
+                error(&bursts("0,0.1,"), defaults.clone()),
+                error(&bursts(",,2"), defaults.clone()),
+                error(&bursts("0.1,0.1,0.5"), defaults.clone()),
+                error(&row(",b,1 Gbps,1 us,"), defaults.clone()),
+                error(&row("b,t,1 Gbps,1 us,"), defaults.clone()),
+                error(&row("s,a,1 Gbps,1 us,"), defaults.clone()),
                 error(TWO, json!({"hosts": ["a", "bb"]})),
                 error(TWO, json!({"hosts": ["a", "a"]})),
                 error(TWO, json!({"senders": 2})),

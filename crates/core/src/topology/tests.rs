@@ -110,8 +110,8 @@ proptest! {
         kind in prop::sample::select(Config::NAMES), a in 1_u32..4, b in 1_u32..4,
     ) {
         let graph = example(kind, a, b);
-        for cable in graph.links.chunks(2) {
-            prop_assert_eq!((cable[0].from, cable[0].to), (cable[1].to, cable[1].from));
+        for duplex in graph.links.chunks(2) {
+            prop_assert_eq!((duplex[0].from, duplex[0].to), (duplex[1].to, duplex[1].from));
         }
         let mut names: Vec<_> = graph.nodes.iter().map(|node| &node.name).collect();
         names.sort();
@@ -139,7 +139,7 @@ fn sender_delays_are_random_and_depend_on_the_seed() {
     let delays = |seed| -> Vec<Duration> {
         let links = dumbbell.graph(seed).unwrap().links;
         // Access links of senders follow the bottleneck; both directions have the same delay.
-        assert!(links.chunks(2).all(|cable| cable[0].delay == cable[1].delay));
+        assert!(links.chunks(2).all(|duplex| duplex[0].delay == duplex[1].delay));
         links[2..802].iter().step_by(2).map(|link| link.delay).collect()
     };
     let drawn = delays(1);

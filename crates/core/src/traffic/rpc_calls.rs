@@ -241,7 +241,7 @@ struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// Returns the request of call `number`, or none if the loop has delivered. The think time of its
+    /// Returns the request of call `number`, or none if the loop has ended. The think time of its
     /// caller begins at `now`.
     fn next_request(&mut self, number: u64, now: Time) -> Option<FlowSpec> {
         let caller = (number % self.callers.len() as u64) as usize;

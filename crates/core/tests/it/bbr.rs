@@ -90,8 +90,8 @@ fn v1_single_flow_fills_the_link_and_queues_only_when_it_probes() {
     assert_near(empty, 0.72, 0.05, "share of the time without a queue");
     // ProbeRTT starts every ten seconds, plus its own duration.
     let [first, second] = dips(&results)[..] else { panic!("{:?}", dips(&results)) };
-    assert_near(first, 10.02, 0.002, "first search for the round-trip time");
-    assert_near(second - first, 10.22, 0.003, "time between the searches");
+    assert_near(first, 10.02, 0.002, "first ProbeRTT");
+    assert_near(second - first, 10.22, 0.003, "time between ProbeRTTs");
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn v3_single_flow_fills_the_link_except_for_probing() {
     assert!(empty > 0.75, "{empty}");
     let dips = dips(&results);
     assert_eq!(dips.len(), 4, "{dips:?}");
-    assert_near(dips[0], 5.02, 0.003, "first search for the round-trip time");
+    assert_near(dips[0], 5.02, 0.003, "first ProbeRTT");
     for pair in dips.windows(2) {
-        assert_near(pair[1] - pair[0], 5.21, 0.005, "time between the searches");
+        assert_near(pair[1] - pair[0], 5.21, 0.005, "time between ProbeRTTs");
     }
 }
 

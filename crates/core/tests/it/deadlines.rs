@@ -49,8 +49,8 @@ fn d2tcp_with_equal_deadlines_shares_like_dctcp() {
     // Access links of different lengths avoid phase effects: otherwise the same packet would always
     // arrive first.
     let ratio = |us: usize| {
-        let cables = "host0,switch,10 Gbps,20 us\nhost2,switch,10 Gbps,20 us\n";
-        let text = format!("from,to,rate,delay\n{cables}host1,switch,10 Gbps,{us}.1 us\n");
+        let links = "host0,switch,10 Gbps,20 us\nhost2,switch,10 Gbps,20 us\n";
+        let text = format!("from,to,rate,delay\n{links}host1,switch,10 Gbps,{us}.1 us\n");
         let graph = json!({
             "kind": "graph", "hosts": ["host0", "host1", "host2"],
             "file": { "name": "star.csv", "text": text },
@@ -132,12 +132,12 @@ fn d3_is_first_come_first_served_under_overload() {
 #[test]
 fn d3_is_work_conserving_with_several_bottlenecks() {
     // A long path over 1 Gb/s and 600 Mb/s, and a short path over each.
-    let cables = "from,to,rate,delay\na0,s0,10 Gbps,5 us\na1,s0,10 Gbps,5 us\n\
+    let links = "from,to,rate,delay\na0,s0,10 Gbps,5 us\na1,s0,10 Gbps,5 us\n\
                   a2,s1,10 Gbps,5 us\ns0,s1,1 Gbps,20 us\ns1,s2,600 Mbps,20 us\n\
                   b0,s2,10 Gbps,5 us\nb1,s1,10 Gbps,5 us\nb2,s2,10 Gbps,5 us\n";
     let flow = |i| json!({ "source": i, "target": i + 3, "size": "100 MB", "deadline": "1000 s" });
     let results = run(&json!({
-        "topology": { "kind": "graph", "file": { "name": "two.csv", "text": cables } },
+        "topology": { "kind": "graph", "file": { "name": "two.csv", "text": links } },
         "transport": "d3",
         "workload": { "kind": "flows", "flows": (0..3).map(flow).collect::<Vec<_>>() },
         "samples": { "interval": "500 us", "flows": [0, 1, 2] },

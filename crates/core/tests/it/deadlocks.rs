@@ -34,7 +34,7 @@ fn round(left_out: Option<u32>) -> Value {
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+    value.as_str().unwrap_or_else(|| panic!("{value} is not a string"))
 }
 
 /// The first line of a deadlock report, and the warnings.

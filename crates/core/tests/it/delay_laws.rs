@@ -78,8 +78,7 @@ fn vegas_keeps_alpha_to_beta_packets_per_flow_in_the_queue() {
         let results = vegas(variant, senders, packets);
         let queue = queued(&results, from);
         for flow in 0..senders {
-            let what =
-                format!("{variant}, flow {flow} of {senders}, {packets} packets a round trip");
+            let what = format!("{variant}, flow {flow} of {senders}, {packets} packets per RTT");
             let gauge = |name: &str| mean(samples(&results, &format!("{name} flow {flow}"), from));
             assert_near(gauge("base_rtt_s") / PACKET, packets, 1e-6, &format!("{what}: base"));
             let rtt = rtt(&results, flow, from);
@@ -157,18 +156,18 @@ fn copa_keeps_one_over_delta_packets_per_flow_and_empties_the_queue_every_five_r
         let copa = json!({ "kind": "copa", "initial_window": 2, "delta": delta });
         let scenario = flows(senders, packets, 170.0, &copa);
         let results = run(&with(&scenario, json!({ "time_limit": "8 s" })));
-        let what = format!("{senders} flows, {packets} packets a round trip, delta {delta}");
+        let what = format!("{senders} flows, {packets} packets per RTT, delta {delta}");
         let queue = queued(&results, from);
         assert_near(queue, senders as f64 / delta, 0.25, &format!("{what}: queue"));
         for flow in 0..senders {
             let share = share(&results, flow, from);
             assert_near(share, 1.0 / senders as f64, 0.02, &format!("{what}: rate of one"));
             let delta_now = mean(samples(&results, &format!("delta flow {flow}"), from));
-            assert_near(delta_now, delta, 1e-9, &format!("{what}: nobody else is there"));
+            assert_near(delta_now, delta, 1e-9, &format!("{what}: no other flows"));
         }
         let series = samples(&results, "queue_bytes left->right", from);
         let period = period(&series, 8.0 - from, rtt(&results, 0, from) * PACKET);
-        assert!((3.9..5.1).contains(&period), "{what}: nearly empty every {period} round trips");
+        assert!((3.9..5.1).contains(&period), "{what}: nearly empty every {period} RTTs");
         assert!(link(&results, "left->right", "utilisation") > 0.97, "{what}");
     }
 }

@@ -36,7 +36,7 @@ fn engine_depends_on_rates_and_delays_and_is_in_the_summary() {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    let told = |threads| {
+    let results_with = |threads| {
         let results = try_run_in_partitions([threads, threads], &fabric()).unwrap();
         let engine = &results.summary["engine"];
         assert_eq!((&engine["threads"], &engine["parts"]), (&json!(threads), &json!(threads)));
@@ -44,9 +44,9 @@ fn results_do_not_depend_on_the_number_of_threads() {
         assert!((0.8..=1.0).contains(&engine["balance"].as_f64().unwrap()), "{engine}");
         format!("{:?} {:?} {}", results.flows, results.samples, results.summary["links"])
     };
-    let alone = told(1);
+    let single_threaded = results_with(1);
     for threads in [2, 4] {
-        assert!(told(threads) == alone, "{threads} threads differ from one");
+        assert!(results_with(threads) == single_threaded, "{threads} threads differ from one");
     }
 }
 

@@ -22,7 +22,7 @@ fn file(kind: &str, text: &str) -> Value {
 
 /// Returns `table` with the values of `change` replacing its own, without merging.
 fn replaced(mut table: Value, change: Value) -> Value {
-    let Value::Object(change) = change else { panic!("{change} is no table") };
+    let Value::Object(change) = change else { panic!("{change} is not a table") };
     for (key, value) in change {
         table[key] = value;
     }

@@ -148,19 +148,19 @@ fn rcp_converges_when_flows_start_and_stop() {
         }
         if alpha > 0.3 {
             let found = rate(&results, 0, 51.0);
-            assert_near(found, CAPACITY / 4.0, 0.01, &format!("{what}: ten round trips later"));
+            assert_near(found, CAPACITY / 4.0, 0.01, &format!("{what}: ten RTTs later"));
         }
     }
 }
 
 /// A long path over bottlenecks of 100 and 60 Mb/s, and a short path over each: goodput in Mb/s.
 fn two_bottlenecks(transport: &str) -> [f64; 3] {
-    let cables = "from,to,rate,delay\na0,s0,1 Gbps,1 ms\na1,s0,1 Gbps,1 ms\na2,s1,1 Gbps,1 ms\n\
+    let table = "from,to,rate,delay\na0,s0,1 Gbps,1 ms\na1,s0,1 Gbps,1 ms\na2,s1,1 Gbps,1 ms\n\
                   s0,s1,100 Mbps,20 ms\ns1,s2,60 Mbps,20 ms\nb0,s2,1 Gbps,1 ms\n\
                   b1,s1,1 Gbps,1 ms\nb2,s2,1 Gbps,1 ms\n";
     let flow = |i| json!({ "source": i, "target": i + 3 });
     let results = run(&json!({
-        "topology": { "kind": "graph", "file": { "name": "two.csv", "text": cables } },
+        "topology": { "kind": "graph", "file": { "name": "two.csv", "text": table } },
         "packet": { "payload": "960 B", "header": "40 B" },
         "transport": transport,
         "workload": { "kind": "flows", "flows": (0..3).map(flow).collect::<Vec<_>>() },
@@ -210,8 +210,8 @@ fn rcp_flow_below_one_packet_per_rtt_probes_for_higher_rates() {
     let mut updates: Vec<u64> =
         (1..=20).map(|i| rate(&results, 0, 40.0 + 0.05 * f64::from(i)).to_bits()).collect();
     updates.dedup();
-    assert!(updates.len() >= 9, "{} rates in ten round trips", updates.len());
-    assert!(throughput(&results, 0, 40.0, 41.0) < 5.0, "packets in ten round trips");
+    assert!(updates.len() >= 9, "{} rates in ten RTTs", updates.len());
+    assert!(throughput(&results, 0, 40.0, 41.0) < 5.0, "packets in ten RTTs");
     assert_near(rate(&results, 0, 45.9), 1000.0, 0.01, "in the end");
 }
 
@@ -279,7 +279,7 @@ fn xcp_converges_at_the_rate_of_bandwidth_shuffling() {
         let difference = |at| window(&results, 0, at) - window(&results, 4, at);
         for at in [22.0, 22.5, 23.0] {
             let kept = difference(at + 1.0) / difference(at);
-            let what = format!("{rule}: the difference ten round trips after {at} s");
+            let what = format!("{rule}: the difference ten RTTs after {at} s");
             assert_near(kept, 0.9_f64.powi(10), 0.1, &what);
         }
         for flow in [0, 7] {

@@ -57,7 +57,7 @@ fn fct_us(results: &Results) -> f64 {
 fn packets_on_and_into_a_failed_link_are_lost() {
     // Packet k arrives at `u` at 40 us + 10 us * k, and at `b` 40 us later.
     let none = failing(20, &json!([]));
-    assert_near(fct_us(&none), 80.0 + 190.0, 1e-9, "nothing fails");
+    assert_near(fct_us(&none), 80.0 + 190.0, 1e-9, "without failures");
     let span = json!([{ "link": "s->u", "fails": "55 us", "returns": "85 us" }]);
     let results = failing(20, &span);
     // The packets due at 60, 70 and 80 us; the packet due at 90 us is in flight when the link

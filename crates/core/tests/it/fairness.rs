@@ -215,12 +215,12 @@ fn flows_in_one_sfq_bucket_share_one_share() {
 /// transmission times of 8.32 us.
 fn waiting_times(queue: &Value) -> Vec<f64> {
     let greedy_flow = |i| json!({ "source": i, "target": 9 + i });
-    let lone = |i: u64| {
+    let single_packet = |i: u64| {
         json!({
             "source": 8, "target": 17, "size": "1000 B", "start": format!("{} ns", 1_000_000 + 301_700 * i),
         })
     };
-    let flows: Vec<Value> = (0..8).map(greedy_flow).chain((0..100).map(lone)).collect();
+    let flows: Vec<Value> = (0..8).map(greedy_flow).chain((0..100).map(single_packet)).collect();
     let results = run(&json!({
         "topology": {
             "kind": "dumbbell", "senders": 9, "receivers": 9, "bottleneck_rate": "1 Gbps",

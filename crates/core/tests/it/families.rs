@@ -167,10 +167,10 @@ proptest! {
                 prop_assert!(allowance.window >= FORMAT.payload, "{name}: {allowance:?}");
                 if let Some(rate) = allowance.rate {
                     prop_assert!(rate <= path.line_rate, "{name}: {allowance:?}");
-                    let probes = allowance.probe.is_some() || mechanism.sends_trains;
+                    let probes = allowance.probe_interval.is_some() || mechanism.sends_trains;
                     let goes_on = rate.0 > 0 || probes;
-                    prop_assert!(goes_on, "{name} is paused and does not ask: {allowance:?}");
-                    prop_assert!(rate.0 == 0 || is_paced, "{name} does not say that it paces");
+                    prop_assert!(goes_on, "{name} is paused and sends no probes: {allowance:?}");
+                    prop_assert!(rate.0 == 0 || is_paced, "{name} returns a rate but does not pace");
                 }
                 prop_assert_eq!(names(flow.controller), gauges.clone(), "{}", name);
                 for (gauge, value) in flow.controller.gauges() {
@@ -232,7 +232,7 @@ fn disciplines(capacity: &str) -> Vec<disciplines::Config> {
             "strict_priority" => ["port", "class"]
                 .map(|by| json!({ "kind": name, "threshold": "3 packets", "mark_by": by }))
                 .to_vec(),
-            other => panic!("say here how to build a small `{other}`, and whether it keeps order"),
+            other => panic!("add a small `{other}` here, and its ordering property"),
         }
     };
     let build = |mut value: Value| {

@@ -78,7 +78,7 @@ fn quick_start_starts_at_the_approved_rate() {
     let times = [&transport, &json!("tcp")]
         .map(|transport| single_flow(transport, 100, json!({})).flows.fct_s[0] / ROUND_TRIP);
     let saved = times[1] - times[0];
-    assert!((1.0..4.0).contains(&saved), "{saved} round trips");
+    assert!((1.0..4.0).contains(&saved), "{saved} RTTs");
     // The requested rate is below the available rate.
     let modest = json!({ "kind": "quick_start", "request": "10 Mbps" });
     let window =

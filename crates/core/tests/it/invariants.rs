@@ -56,7 +56,7 @@ fn assert_same(one: &str, other: &str) {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let around =
         |text: &str| text[same.saturating_sub(120)..].chars().take(240).collect::<String>();
-    assert!(one == other, "two ways differ:\n{}\n{}", around(one), around(other));
+    assert!(one == other, "two engines differ:\n{}\n{}", around(one), around(other));
 }
 
 /// Runs a scenario with an engine, in a number of partitions and threads.
@@ -96,7 +96,11 @@ fn check(seed: u64) {
     assert_eq!(*stuck, serde_json::json!([]));
     let pairs = flows.delivered_bytes.iter().zip(&flows.size_bytes).zip(&flows.outcome);
     for ((delivered, size), outcome) in pairs {
-        assert_eq!(delivered == size, *outcome == 0, "finished is everything delivered");
+        assert_eq!(
+            delivered == size,
+            *outcome == 0,
+            "finished flows must have delivered everything"
+        );
     }
     let is_possible = |slowdown: &f64| slowdown.is_nan() || *slowdown >= 1.0 - 1e-9;
     assert!(flows.slowdown.iter().all(is_possible));
@@ -124,7 +128,7 @@ fn check_breakdown(scenario: &Value, results: &Results, parts: [u32; 2]) {
         let (account, flows) = (recorded.account.as_ref().unwrap(), &recorded.flows);
         let finished = flows.flow.iter().zip(&flows.outcome).filter(|(_, outcome)| **outcome == 0);
         let finished: Vec<u64> = finished.map(|(flow, _)| *flow).collect();
-        assert_eq!(account.flow, finished, "every flow that has finished has an account");
+        assert_eq!(account.flow, finished, "every finished flow must have a breakdown");
     }
     let debug = |results: &Results| format!("{:?}", results.account);
     assert_same(&debug(&by_events), &debug(&in_windows));

@@ -95,7 +95,7 @@ fn loss_recovery_does_not_starve_other_flows() {
 
 #[test]
 fn bbr_leaves_drain_despite_lost_retransmissions() {
-    let lone = json!({ "workload": flows(&[(0.0, 0, 1, 10_000_000)]) });
+    let single_flow = json!({ "workload": flows(&[(0.0, 0, 1, 10_000_000)]) });
     for recovery in ["selective_repeat", "rack"] {
         let bbr = json!({
             "kind": "bbr",
@@ -103,7 +103,7 @@ fn bbr_leaves_drain_despite_lost_retransmissions() {
                 "recovery": recovery, "timer_granularity": "200 ms", "delayed_ack": "40 ms",
             },
         });
-        let results = run(&with(&two_flows(&bbr), lone.clone()));
+        let results = run(&with(&two_flows(&bbr), single_flow.clone()));
         // The transmission on the link takes 4.14 s.
         let fct = results.flows.fct_s[0];
         assert!(fct < 4.8, "{recovery}: {fct} s");

@@ -45,7 +45,7 @@ fn at_line_rate() -> Vec<Value> {
         "bbr" | "bbr3" | "d3" | "fair_share" | "jump_start" | "pcp" | "pdq" | "quick_start"
         | "rcp" => Vec::new(),
         other => {
-            panic!("say here how a lone flow of `{other}` starts at line rate, or that it cannot")
+            panic!("add the parameters for a line-rate start of `{other}` here, or exclude it")
         }
     };
     controllers::Config::built_in().flat_map(start).collect()
@@ -67,7 +67,7 @@ fn networks() -> Vec<(Value, u32)> {
             let text = "from,to,rate,delay\na,s,8 Gbps,3 us\ns,t,80 Gbps,0 ns\nt,b,8 Gbps,1 ns\n";
             (json!({ "kind": name, "file": { "name": "graph.csv", "text": text } }), 1)
         }
-        other => panic!("say here how to build a small `{other}`"),
+        other => panic!("add a small `{other}` here"),
     };
     topology::Config::NAMES.iter().map(network).collect()
 }

@@ -213,7 +213,7 @@ fn pauses_spread_from_the_congested_port_to_the_senders() {
             of_tier.map(|link| link["paused_s"].as_f64().unwrap()).sum::<f64>()
         };
         let on_the_way: f64 = tiers.iter().map(|tier| paused(*tier)).sum();
-        assert!((on_the_way - paused(|_| true)).abs() < 1e-12, "nobody else is paused");
+        assert!((on_the_way - paused(|_| true)).abs() < 1e-12, "no other link is paused");
         tiers.map(paused)
     };
     let depth = |kilobytes| {

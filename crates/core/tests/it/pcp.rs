@@ -166,7 +166,7 @@ fn random_losses_are_recovered_without_a_rate_change() {
         run_with(&transport, &one_flow(), with(&sampled, change)).flows.fct_s[0]
     };
     let slower = mean((1..=20).map(lossy)) - clean;
-    assert!((0.0..0.05).contains(&slower), "{slower} s: two round trips");
+    assert!((0.0..0.05).contains(&slower), "{slower} s: two RTTs");
 }
 
 #[test]

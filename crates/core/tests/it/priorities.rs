@@ -359,7 +359,7 @@ fn flow_that_cannot_meet_its_deadline_releases_its_bandwidth() {
     let served =
         |flows: f64, late: f64| (SYN_US + flows * 600.0 + BETWEEN_RACKS_US, late * ROUND_TRIP_US);
     assert_eq!(with.outcome, [0, 3, 0], "finished, terminated, finished");
-    assert!(with.fct_s[1].is_nan() && with.delivered_bytes[1] < 50 * PAYLOAD, "a few round trips");
+    assert!(with.fct_s[1].is_nan() && with.delivered_bytes[1] < 50 * PAYLOAD, "a few RTTs");
     assert_eq!(without.outcome, [0, 0, 0]);
     assert!(with.fct_s[0] < 700e-6 && without.fct_s[0] < 700e-6 && without.fct_s[1] > 900e-6);
     for (fct, (expected, most)) in [
@@ -419,7 +419,7 @@ fn pdq_lost_fin_delays_other_flows_for_fifty_rtts() {
         }
     }
     let most = held_back.into_iter().fold(0.0, f64::max);
-    assert!((50.0..65.0).contains(&most), "{most} round trips");
+    assert!((50.0..65.0).contains(&most), "{most} RTTs");
 }
 
 #[test]

@@ -32,13 +32,13 @@ fn loss_of_the_last_packet_costs_one_timeout() {
     assert!(count(&results, "drops") > 0);
     assert_eq!(count(&results, "unfinished"), 0);
     let timeouts: u32 = results.flows.timeouts.iter().sum();
-    assert!(timeouts >= 1, "nothing follows the last packet, so only a time-out can tell");
+    assert!(timeouts >= 1, "no packet follows the last one, so only a timeout detects the loss");
     assert!(results.flows.fct_s.iter().any(|fct| *fct > 0.010), "and it takes 10 ms");
 }
 
 #[test]
 fn loss_in_the_middle_costs_one_rtt_and_no_timeout() {
-    let lone = with(
+    let single_flow = with(
         &path(),
         json!({
             "transport": { "initial_window": 90 },
@@ -46,7 +46,7 @@ fn loss_in_the_middle_costs_one_rtt_and_no_timeout() {
         }),
     );
     let overflow = with(
-        &lone,
+        &single_flow,
         json!({
             "transport": { "initial_ssthresh": 90 },
             "topology": { "bottleneck_rate": "5 Gbps" },
@@ -209,7 +209,7 @@ fn go_back_n_retransmits_everything_after_the_loss() {
 
 #[test]
 fn handshake_costs_one_rtt_and_survives_losses() {
-    let lone = |handshake: bool| {
+    let single_flow = |handshake: bool| {
         with(
             &path(),
             json!({
@@ -218,12 +218,14 @@ fn handshake_costs_one_rtt_and_survives_losses() {
             }),
         )
     };
-    let (with_syn, without) = (run(&lone(true)), run(&lone(false)));
+    let (with_syn, without) = (run(&single_flow(true)), run(&single_flow(false)));
     // Three hops in each direction: 40 bytes at 10 Gb/s take 32 ns, and the links 1 us.
     let round_trip = 2.0 * 3.0 * (32e-9 + 1e-6);
     assert!((fct(&with_syn) - fct(&without) - round_trip).abs() < 1e-13);
-    let lossy =
-        with(&lone(true), json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }));
+    let lossy = with(
+        &single_flow(true),
+        json!({ "topology": { "loss": 0.6 }, "seed": 3, "time_limit": "60 s" }),
+    );
     assert_eq!(count(&run(&lossy), "finished"), 1);
 }
 
@@ -262,13 +264,13 @@ fn tcp_variants_recover_from_two_losses_as_predicted() {
     };
     let (sack, counts) = fct("selective_repeat");
     assert_eq!(counts, [2, 2, 0]);
-    assert!((sack - 2.5).abs() < 0.05, "{sack} round trips");
+    assert!((sack - 2.5).abs() < 0.05, "{sack} RTTs");
     let (new_reno, counts) = fct("new_reno");
     assert_eq!(counts, [2, 2, 0]);
-    assert!((new_reno - 3.5).abs() < 0.05, "{new_reno} round trips");
+    assert!((new_reno - 3.5).abs() < 0.05, "{new_reno} RTTs");
     let (reno, counts) = fct("reno");
     assert_eq!(counts[2], 1);
-    assert!(reno > 100.0, "{reno} round trips");
+    assert!(reno > 100.0, "{reno} RTTs");
 }
 
 #[test]

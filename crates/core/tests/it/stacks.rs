@@ -1,5 +1,5 @@
-//! Stacks from elsewhere, by one that is as simple as can be: it sends a datagram, waits for its answer, and
-//! sends the next; or the same again after a second.
+//! External stacks, tested with a minimal stop-and-wait protocol: it sends a datagram, waits for
+//! its answer, and sends the next; or retransmits after one second.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::units::{Bytes, Duration, Time};
 use sojourn_core::run::Results;
 use sojourn_core::run::scenario::Scenario;
-use sojourn_core::transport::{Ecn, End, ExternalStack, Outgoing, Path};
+use sojourn_core::transport::{Ecn, ExternalStack, OutgoingDatagram, Path, StackEndpoint};
 
 const PAYLOAD: u64 = 1_400;
 const DATA: Bytes = Bytes(1_500);
 const ANSWER: Bytes = Bytes(50);
-const PATIENCE: Duration = Duration::from_millis(1_000);
+const TIMEOUT: Duration = Duration::from_millis(1_000);
 
 struct StopAndWait;
 
 impl ExternalStack for StopAndWait {
-    fn connect(&self, path: &Path) -> [Box<dyn End>; 2] {
+    fn connect(&self, path: &Path) -> [Box<dyn StackEndpoint>; 2] {
         let left = path.size.map_or(u64::MAX, |size| size.0);
         let source = Source { left, number: 0, sent: None, deadline: Time::NEVER, copies: 0 };
         let target = Target { size: left, got: 0, next: 0, answers: Vec::new(), marks: 0 };
@@ -27,7 +27,7 @@ impl ExternalStack for StopAndWait {
     }
 }
 
-/// Sends; a datagram is its number and what it carries.
+/// Sender. A datagram carries its number and its payload.
 struct Source {
     left: u64,
     number: u64,
@@ -36,7 +36,7 @@ struct Source {
     copies: u32,
 }
 
-impl End for Source {
+impl StackEndpoint for Source {
     fn on_datagram(&mut self, _now: Time, datagram: &[u8], _ecn: Ecn) {
         if datagram == self.number.to_le_bytes()
             && let Some(bytes) = self.sent.take()
@@ -47,25 +47,25 @@ impl End for Source {
         }
     }
 
-    fn on_time(&mut self, now: Time) {
+    fn on_timer(&mut self, now: Time) {
         if self.deadline <= now && self.sent.take().is_some() {
             self.copies += 1;
         }
     }
 
-    fn next(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+    fn next_datagram(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<OutgoingDatagram> {
         if self.sent.is_some() || self.left == 0 {
             return None;
         }
         let bytes = self.left.min(PAYLOAD);
         self.sent = Some(bytes);
-        self.deadline = now + PATIENCE;
+        self.deadline = now + TIMEOUT;
         datagram.extend(self.number.to_le_bytes());
         datagram.extend(bytes.to_le_bytes());
-        Some(Outgoing { bytes: Bytes(DATA.0 - PAYLOAD + bytes), ecn_capable: true })
+        Some(OutgoingDatagram { bytes: Bytes(DATA.0 - PAYLOAD + bytes), ecn_capable: true })
     }
 
-    fn deadline(&self) -> Time {
+    fn next_timer(&self) -> Time {
         self.deadline
     }
 
@@ -81,7 +81,7 @@ impl End for Source {
         Bytes::ZERO
     }
 
-    fn repairs(&self) -> (u32, u32) {
+    fn retransmits_and_timeouts(&self) -> (u32, u32) {
         (self.copies, self.copies)
     }
 
@@ -90,7 +90,7 @@ impl End for Source {
     }
 }
 
-/// Answers.
+/// Receiver, which answers each datagram.
 struct Target {
     size: u64,
     got: u64,
@@ -99,26 +99,26 @@ struct Target {
     marks: u32,
 }
 
-impl End for Target {
+impl StackEndpoint for Target {
     fn on_datagram(&mut self, _now: Time, datagram: &[u8], ecn: Ecn) {
-        assert_ne!(ecn, Ecn::Incapable);
+        assert_ne!(ecn, Ecn::NotEct);
         let number = |at: usize| u64::from_le_bytes(datagram[at..at + 8].try_into().unwrap());
         if number(0) == self.next {
             self.next += 1;
             self.got += number(8);
         }
-        self.marks += u32::from(ecn == Ecn::Marked);
+        self.marks += u32::from(ecn == Ecn::Ce);
         self.answers.push(number(0));
     }
 
-    fn on_time(&mut self, _now: Time) {}
+    fn on_timer(&mut self, _now: Time) {}
 
-    fn next(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Outgoing> {
+    fn next_datagram(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<OutgoingDatagram> {
         datagram.extend(self.answers.pop()?.to_le_bytes());
-        Some(Outgoing { bytes: ANSWER, ecn_capable: false })
+        Some(OutgoingDatagram { bytes: ANSWER, ecn_capable: false })
     }
 
-    fn deadline(&self) -> Time {
+    fn next_timer(&self) -> Time {
         Time::NEVER
     }
 
@@ -132,7 +132,7 @@ impl End for Target {
         Bytes(self.got)
     }
 
-    fn repairs(&self) -> (u32, u32) {
+    fn retransmits_and_timeouts(&self) -> (u32, u32) {
         (0, 0)
     }
 
@@ -141,8 +141,8 @@ impl End for Target {
     }
 }
 
-/// Runs a scenario with this stack, in so many parts.
-fn run_in(parts: u32, scenario: &Value) -> Results {
+/// Runs a scenario with this stack in `parts` partitions.
+fn run_in_partitions(parts: u32, scenario: &Value) -> Results {
     let mut scenario = Scenario::parse(&scenario.to_string()).unwrap();
     for config in scenario.of_libraries() {
         config.implementation.stack = Some(Arc::new(StopAndWait));
@@ -161,8 +161,8 @@ fn link(workload: &Value) -> Value {
     })
 }
 
-/// A dumbbell with a queue of three packets, where a TCP is in the way of what its flows lose.
-fn crowd() -> Value {
+/// A dumbbell with a queue of three packets, with TCP cross-traffic that causes losses.
+fn dumbbell_with_cross_traffic() -> Value {
     let rows: Vec<_> = (0..12)
         .map(|i| (f64::from(i) * 0.001, i % 3, 3 + i % 2, 10_000 + 7_000 * u64::from(i)))
         .collect();
@@ -183,8 +183,8 @@ fn crowd() -> Value {
 }
 
 #[test]
-fn a_flow_takes_what_its_stack_makes_it_take() {
-    let results = run_in(1, &link(&flows(&[(0.0, 0, 1, 5 * PAYLOAD), (0.5, 0, 1, 1)])));
+fn fct_is_determined_by_the_stack() {
+    let results = run_in_partitions(1, &link(&flows(&[(0.0, 0, 1, 5 * PAYLOAD), (0.5, 0, 1, 1)])));
     let (there, back) = (0.0051, 0.005 + 50.0 * 8.0 / 120e6);
     let one = 0.005 + 101.0 * 8.0 / 120e6;
     let near = |of: f64, expected: f64| assert!((of - expected).abs() < 1e-11, "{of} {expected}");
@@ -195,42 +195,45 @@ fn a_flow_takes_what_its_stack_makes_it_take() {
 }
 
 #[test]
-fn a_lost_datagram_is_the_stacks_business() {
+fn stack_recovers_lost_datagrams() {
     let losses = json!({ "name": "l.csv", "text": "flow,segment,time\n0,2,1\n" });
     let whole = link(&flows(&[(0.0, 0, 1, 5 * PAYLOAD)]));
-    let lossy = run_in(1, &with(&whole, json!({ "topology": { "losses": losses } })));
-    let later = lossy.flows.fct_s[0] - run_in(1, &whole).flows.fct_s[0];
-    // Nothing is answered for a second.
+    let lossy = run_in_partitions(1, &with(&whole, json!({ "topology": { "losses": losses } })));
+    let later = lossy.flows.fct_s[0] - run_in_partitions(1, &whole).flows.fct_s[0];
+    // No answer arrives for one second.
     assert!((later - 1.0).abs() < 1e-11, "{later}");
     assert_eq!((lossy.flows.retransmits[0], lossy.flows.timeouts[0]), (1, 1));
     assert_eq!(count(&lossy, "losses"), 1);
 }
 
 #[test]
-fn beside_other_flows_all_engines_agree_and_all_is_delivered() {
-    let mixed = with(&crowd(), json!({ "transport": "cubic", "transports": { "trace": "quic" } }));
-    for scenario in [crowd(), mixed] {
-        let told = |engine: &str, parts| {
-            let results = run_in(parts, &with(&scenario, json!({ "engine": engine })));
+fn all_engines_agree_and_deliver_everything_with_cross_traffic() {
+    let mixed = with(
+        &dumbbell_with_cross_traffic(),
+        json!({ "transport": "cubic", "transports": { "trace": "quic" } }),
+    );
+    for scenario in [dumbbell_with_cross_traffic(), mixed] {
+        let fingerprint = |engine: &str, parts| {
+            let results = run_in_partitions(parts, &with(&scenario, json!({ "engine": engine })));
             let counts = (count(&results, "finished"), count(&results, "long_lived"));
             assert_eq!(counts, (12, 2));
             assert!(count(&results, "drops") + count(&results, "losses") > 0);
             format!("{:?} {}", results.flows, results.summary["links"])
         };
-        let by_events = told("events", 1);
+        let by_events = fingerprint("events", 1);
         for parts in [1, 3] {
-            assert!(told("windows", parts) == by_events, "{parts}");
+            assert!(fingerprint("windows", parts) == by_events, "{parts}");
         }
     }
 }
 
 #[test]
-fn what_a_stack_cannot_have_is_refused_in_one_line() {
+fn unsupported_options_are_rejected_in_one_line() {
     let refusal = |change: Value| {
         let scenario = with(&link(&flows(&[(0.0, 0, 1, 1)])), change);
         crate::common::try_run(&scenario).unwrap_err()
     };
-    let told = [
+    let errors = [
         refusal(json!({})),
         refusal(json!({ "packet": { "payload": "1 KB" } })),
         refusal(json!({ "account": true })),
@@ -238,5 +241,5 @@ fn what_a_stack_cannot_have_is_refused_in_one_line() {
         refusal(json!({ "host": { "stamps": "wire" } })),
         refusal(json!({ "transport": { "kind": "quic", "law": "bbr" } })),
     ];
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(errors.join("\n"));
 }

@@ -257,6 +257,6 @@ fn hystart_slows_down_on_a_standing_queue_and_stops_five_rounds_later() {
     let with = windows("plus_plus");
     let last = with.last().unwrap();
     assert_near(*last, 2560.0 * 1.25_f64.powi(5), 0.01, "window at the end of slow start");
-    assert!(last - with[with.len() - 10] < 3.0, "it grows by one packet a round trip");
+    assert!(last - with[with.len() - 10] < 3.0, "must grow by one packet per RTT");
     assert!(*windows("none").last().unwrap() > 50_000.0, "and without, by one an ACK");
 }

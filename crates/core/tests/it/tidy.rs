@@ -171,7 +171,7 @@ fn citations(comment: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn citations_are_in_the_bibliography() {
     let bibliography = fs::read_to_string(repository().join("docs/papers.bib")).unwrap();
-    let known: BTreeSet<&str> = bibliography
+    let keys: BTreeSet<&str> = bibliography
         .lines()
         .filter_map(|line| line.strip_prefix('@')?.split_once('{')?.1.strip_suffix(','))
         .collect();
@@ -181,12 +181,12 @@ fn citations_are_in_the_bibliography() {
             let comments = text.lines().filter_map(|line| line.split_once(sign));
             for key in comments.flat_map(|(_, comment)| citations(comment)) {
                 let path = file.display();
-                assert!(known.contains(key), "{path}: [{key}] is not in docs/papers.bib");
+                assert!(keys.contains(key), "{path}: [{key}] is not in docs/papers.bib");
                 cited.insert(key.to_owned());
             }
         }
     }
-    assert!(!cited.is_empty(), "no citations found: does this test still read them?");
+    assert!(!cited.is_empty(), "found no citations");
 }
 
 #[test]
@@ -194,9 +194,9 @@ fn lines_and_files_are_short_and_without_open_items() {
     for directory in [source(), repository().join("crates/core/tests")] {
         for (file, text) in rust_files(&directory) {
             let path = file.display();
-            assert!(text.starts_with("//!"), "{path}: says what it is in its first line");
+            assert!(text.starts_with("//!"), "{path}: must start with a module comment");
             let lines = without_tests(&text).lines().count();
-            assert!(lines <= 600, "{path}: {lines} lines: does it still hold one idea?");
+            assert!(lines <= 600, "{path}: {lines} lines: split the file");
             for (number, line) in (1..).zip(text.lines()) {
                 let width = line.chars().count();
                 assert!(width <= 110, "{path}:{number}: a line of {width} characters");

@@ -9,7 +9,7 @@
     clippy::disallowed_types,
     clippy::print_stderr,
     clippy::single_range_in_vec_init,
-    reason = "who tries runs has a clock, tells how far it is, and deals out ranges"
+    reason = "a campaign measures time, reports its progress and divides ranges"
 )]
 
 use std::any::Any;

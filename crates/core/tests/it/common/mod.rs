@@ -78,14 +78,14 @@ pub fn at_once(link: &Value, rows: &[(f64, u32, u32, u64)]) -> Value {
 /// Runs a scenario event by event and returns the summary. Asserts that flows, breakdown and links
 /// are the same in windows, with partitions on one and on two threads.
 pub fn run_with_all_engines(scenario: &Value) -> Value {
-    let told = |engine: &str, parts| {
+    let results_of = |engine: &str, parts| {
         let results = try_run_in_partitions(parts, &with(scenario, json!({ "engine": engine })));
         let Results { flows, account, summary, .. } = results.unwrap();
         (format!("{flows:?} {account:?} {}", summary["links"]), summary)
     };
-    let (by_events, summary) = told("events", [1, 1]);
+    let (by_events, summary) = results_of("events", [1, 1]);
     for parts in [[1, 1], [3, 1], [2, 2]] {
-        assert!(by_events == told("windows", parts).0, "{parts:?}");
+        assert!(by_events == results_of("windows", parts).0, "{parts:?}");
     }
     summary
 }
@@ -121,16 +121,16 @@ pub fn count(results: &Results, name: &str) -> u64 {
 /// Returns a value of a link.
 pub fn link(results: &Results, link: &str, name: &str) -> f64 {
     let links = results.summary["links"].as_array().unwrap();
-    let of_link = links.iter().find(|of| of["name"] == link);
-    of_link.and_then(|of| of[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
+    let entry = links.iter().find(|entry| entry["name"] == link);
+    entry.and_then(|entry| entry[name].as_f64()).unwrap_or_else(|| panic!("no {name} of {link}"))
 }
 
 /// Returns the samples of a probe after `from` seconds.
 pub fn samples(results: &Results, probe: &str, from: f64) -> Vec<f64> {
     let samples = &results.samples;
-    let known = samples.probes.iter().position(|known| known == probe);
+    let index = samples.probes.iter().position(|name| name == probe);
     let probe =
-        known.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
+        index.unwrap_or_else(|| panic!("no probe `{probe}` in {:?}", samples.probes)) as u32;
     let rows = samples.time_s.iter().zip(&samples.probe).zip(&samples.value);
     rows.filter(|((time, of), _)| **of == probe && **time >= from)
         .map(|(_, value)| *value)

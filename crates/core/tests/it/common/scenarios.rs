@@ -61,7 +61,7 @@ fn network(random: &mut Random) -> (Value, u32) {
             );
             (json!({ "kind": "graph", "file": { "name": "graph.csv", "text": text } }), 3)
         }
-        other => panic!("say here how to draw a `{other}`"),
+        other => panic!("add a generator of a random `{other}` here"),
     }
 }
 
@@ -166,7 +166,7 @@ fn discipline(random: &mut Random) -> Value {
             "queues": pick(random, &[json!("none"), json!(2), json!(1024)]),
             "quantum": pick(random, &["1040 B", "5 KB"]), "drop_batch": pick(random, &[1, 64]),
         }),
-        other => panic!("say here how to draw a `{other}`"),
+        other => panic!("add a generator of a random `{other}` here"),
     }
 }
 
@@ -460,8 +460,8 @@ fn failures(random: &mut Random, topology: &Value) -> Value {
     } else {
         let mut names = BTreeSet::new();
         for _ in 0..=random.below(3) {
-            let cable = random.below(graph.links.len() as u64 / 2) as u32;
-            let name = graph.link_name(2 * cable);
+            let duplex_link = random.below(graph.links.len() as u64 / 2) as u32;
+            let name = graph.link_name(2 * duplex_link);
             if names.insert(name.clone()) {
                 fail(random, "link", &name);
             }
