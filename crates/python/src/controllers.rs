@@ -203,7 +203,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// Returns the results of the run, or the error of the controller that failed first, even if the run
     /// finished before it could be stopped.
-    pub(crate) fn into_result(
+    pub(crate) fn check(
         &self,
         py: Python<'_>,
         results: Result<Results, Problem>,
@@ -388,7 +388,12 @@ type Decision = (transport::Allowance, Time);
 
 /// Decision of a controller after an error.
 const FAILED: Decision = (
-    transport::Allowance { window: Bytes::ZERO, rate: None, probe: None, gives_up: false },
+    transport::Allowance {
+        window: Bytes::ZERO,
+        rate: None,
+        probe_interval: None,
+        is_terminated: false,
+    },
     Time::NEVER,
 );
 
@@ -453,8 +458,8 @@ impl PythonController {
         Ok(transport::Allowance {
             window: Bytes(window as u64),
             rate: rate.map(|bps| Rate::from_bps(bps.min(self.line_rate.bps()))),
-            probe: None,
-            gives_up: value.gives_up,
+            probe_interval: None,
+            is_terminated: value.gives_up,
         })
     }
 

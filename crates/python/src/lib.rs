@@ -107,7 +107,7 @@ impl Prepared {
         let (failure, calls_python) = provided?;
         let threads = if calls_python { 1 } else { threads };
         let results = py.detach(|| prepared.run(threads, &control));
-        results_dict(py, failure.into_result(py, results)?)
+        results_dict(py, failure.check(py, results)?)
     }
 
     /// Returns the flows of the workload, without a run. A workload that needs more than `memory` bytes is

@@ -1,5 +1,5 @@
-//! Null cryptography: keys that leave packets unchanged except for the length of the tag, and a handshake with
-//! messages of the lengths of TLS 1.3 that contain only the transport parameters and padding.
+//! Null cryptography: keys that leave packets unchanged except for the length of the tag, and a handshake
+//! with messages of the lengths of TLS 1.3 that contain only the transport parameters and padding.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 
 /// Length of the AES-GCM tag (RFC 5116) and of the header protection sample (RFC 9001 §5.4).
 const TAG: usize = 16;
-/// Lengths of a ClientHello with X25519, a ServerHello, and a Finished with SHA-256 (RFC 8448 §3).
+/// Lengths of a client hello with X25519, a server hello, and a finish with SHA-256 (RFC 8448 §3).
 const CLIENT_HELLO: usize = 196;
 const SERVER_HELLO: usize = 90;
 const FINISHED: usize = 36;

@@ -166,21 +166,21 @@ pub struct Allowance {
     /// Rate on the link, where 0 pauses the flow; `None` for ACK clocking.
     pub rate: Option<Rate>,
     /// Interval of probes to routers while data waits for the rate; `None` for no probes.
-    pub probe: Option<Duration>,
+    pub probe_interval: Option<Duration>,
     /// True if the flow is terminated early: the sender sends no more data.
-    pub gives_up: bool,
+    pub is_terminated: bool,
 }
 
 impl Allowance {
     /// Returns a window without pacing.
     pub fn window(bytes: f64) -> Self {
-        Self { window: Bytes(bytes as u64), rate: None, probe: None, gives_up: false }
+        Self { window: Bytes(bytes as u64), rate: None, probe_interval: None, is_terminated: false }
     }
 
     /// Returns a rate without a window.
     pub fn rate(bps: f64) -> Self {
         let rate = Some(Rate::from_bps(bps));
-        Self { window: Bytes(u64::MAX), rate, probe: None, gives_up: false }
+        Self { window: Bytes(u64::MAX), rate, probe_interval: None, is_terminated: false }
     }
 }
 

@@ -162,7 +162,7 @@ impl Simulation<'_> {
         let Some(sending) = &mut self.flows.senders[place] else { return };
         let mechanism = &self.stacks.of(sending.class).mechanism;
         let mut allowance = sending.controller.allowance();
-        if allowance.gives_up {
+        if allowance.is_terminated {
             sending.sender.terminate();
         }
         let keeps_account = self.network.records.is_some();

@@ -110,7 +110,7 @@ impl Controller for D2tcp {
     }
 
     fn allowance(&self) -> Allowance {
-        Allowance { gives_up: self.deadline.is_given_up(), ..self.dctcp.allowance() }
+        Allowance { is_terminated: self.deadline.is_given_up(), ..self.dctcp.allowance() }
     }
 
     fn gauges(&self) -> Vec<(&'static str, f64)> {
@@ -189,7 +189,7 @@ mod tests {
             let late = Path { size: Some(Bytes(9_600)), deadline: at(200), ..path() };
             let mut flow = config.controller(&late);
             flow.on_timer(at(120));
-            assert_eq!(flow.allowance().gives_up, early);
+            assert_eq!(flow.allowance().is_terminated, early);
             assert_eq!(flow.allowance().window, Bytes(9_600), "the window is DCTCP's");
         }
     }

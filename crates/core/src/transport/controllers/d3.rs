@@ -131,9 +131,9 @@ impl Controller for D3 {
         let rate = self.rate.unwrap_or(Rate(1));
         let packet = self.format.payload + self.format.header;
         let is_slow = rate.bps() * self.base_rtt.seconds() < packet.bits();
-        let probe = is_slow.then_some(self.rtt().max(self.base_rtt));
-        let gives_up = self.deadline.is_given_up();
-        Allowance { probe, gives_up, ..Allowance::rate(rate.bps()) }
+        let probe_interval = is_slow.then_some(self.rtt().max(self.base_rtt));
+        let is_terminated = self.deadline.is_given_up();
+        Allowance { probe_interval, is_terminated, ..Allowance::rate(rate.bps()) }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_for_what_the_deadline_needs_after_the_answer_and_the_last_ack() {
+    fn the_request_is_the_rate_that_the_deadline_needs_from_the_next_rtt_on() {
         let mut flow = flow(1_700);
         // 100 KB in 1500 us.
         assert_request(&*flow, Kind::Syn, 0, 100e3 / 1500e-6);
@@ -238,8 +238,8 @@ mod tests {
         flow.on_ack(&ack(1, 2));
         assert_eq!(flow.allowance(), Allowance::rate(160e6));
         flow.on_ack(&Ack { feedback: 400e3, ..ack(2, 2) });
-        let probe = Some(Duration::from_micros(100));
-        assert_eq!(flow.allowance(), Allowance { probe, ..Allowance::rate(3.2e6) });
+        let probe_interval = Some(Duration::from_micros(100));
+        assert_eq!(flow.allowance(), Allowance { probe_interval, ..Allowance::rate(3.2e6) });
         assert!(request(&*flow, Kind::Probe, 150).is_some());
     }
 }

@@ -33,7 +33,7 @@ crate::parameters! {
     pub struct Config {
         /// Frequency of router feedback ([pcp06] §4.1: once per RTT).
         pub feedback: Feedback = Feedback::RoundTrip;
-        /// Backlog, in packets, without correction, since packets of several flows meet.
+        /// Maximum backlog without a correction, in packets, since packets of several flows meet.
         pub tolerated: f64 = 1.0, where not_negative;
         /// Time in RTTs before its last packet at which a flow releases its share, so that others are
         /// notified in time; 0: with the last packet. With 1 many shares may be released before they are
@@ -155,8 +155,13 @@ impl Controller for FairShare {
     fn allowance(&self) -> Allowance {
         let rate = Rate::from_bps(self.rate * 8.0);
         let is_slow = self.rate * self.srtt.seconds() < self.packet;
-        let probe = is_slow.then_some(self.srtt);
-        Allowance { window: Bytes(u64::MAX), rate: Some(rate), probe, gives_up: false }
+        let probe_interval = is_slow.then_some(self.srtt);
+        Allowance {
+            window: Bytes(u64::MAX),
+            rate: Some(rate),
+            probe_interval,
+            is_terminated: false,
+        }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {
@@ -215,7 +220,11 @@ mod tests {
         assert_rate(&*flow, 20.0);
         flow.on_ack(&Ack { feedback: feedback(40.0, 30.0), ..ack(4, 10) });
         assert_eq!(flow.allowance().rate, Some(Rate(1)), "minimum rate");
-        assert_eq!(flow.allowance().probe, Some(Duration::from_micros(100)), "requests continue");
+        assert_eq!(
+            flow.allowance().probe_interval,
+            Some(Duration::from_micros(100)),
+            "requests continue"
+        );
         flow.on_ack(&Ack { feedback: feedback(300.0, 0.0), ..ack(5, 10) });
         assert_eq!(flow.allowance().rate, Some(path().line_rate));
     }

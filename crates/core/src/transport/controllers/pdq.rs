@@ -109,13 +109,18 @@ impl Controller for Pdq {
             Grant::Pause { .. } => 0.0,
         };
         let rtt = self.srtt.map_or(self.base_rtt, |rtt| rtt.max(self.base_rtt));
-        let probe = match self.grant {
+        let probe_interval = match self.grant {
             Grant::Rate(_) => None,
             // Once per RTT, or less often if routers require (suppressed probing).
             Grant::Pause { probe_after, .. } => Some(rtt.max(rtt * u64::from(probe_after) / 5)),
         };
         let rate = Some(if rate > 0.0 { Rate::from_bps(rate).max(Rate(1)) } else { Rate(0) });
-        Allowance { window: Bytes(u64::MAX), rate, probe, gives_up: self.deadline.is_given_up() }
+        Allowance {
+            window: Bytes(u64::MAX),
+            rate,
+            probe_interval,
+            is_terminated: self.deadline.is_given_up(),
+        }
     }
 
     fn header(&self, leaving: &OutgoingPacket) -> Header {

@@ -205,7 +205,11 @@ impl Controller for PFabric {
     fn allowance(&self) -> Allowance {
         let window = Allowance::window(self.window * self.payload.0 as f64);
         if self.is_probing() {
-            return Allowance { rate: Some(Rate(0)), probe: Some(self.probe_interval), ..window };
+            return Allowance {
+                rate: Some(Rate(0)),
+                probe_interval: Some(self.probe_interval),
+                ..window
+            };
         }
         window
     }
@@ -317,8 +321,8 @@ mod tests {
         (0..20).for_each(|_| flow.on_ack(&ACK));
         assert_eq!(window(&*flow), 9, "slow start to 8.5, then one a window");
         (0..5).for_each(|_| flow.on_loss(&loss));
-        let Allowance { rate, probe, .. } = flow.allowance();
-        assert_eq!((rate, probe), (Some(Rate(0)), Some(Duration::from_micros(45))));
+        let Allowance { rate, probe_interval, .. } = flow.allowance();
+        assert_eq!((rate, probe_interval), (Some(Rate(0)), Some(Duration::from_micros(45))));
         flow.on_ack(&Ack { advanced: 0, ..ACK });
         assert_eq!((flow.allowance().rate, window(&*flow)), (None, 1), "any answer ends probing");
         (0..10).for_each(|_| flow.on_ack(&ACK));

@@ -78,8 +78,8 @@ impl Controller for Rcp {
         let is_slow = self.rate.bps() * self.base_rtt.seconds() < self.packet_bits;
         // Deviation: one probe per current RTT. The authors' module sends one per minimum RTT, and where an
         // RTT holds few packets those displace the data.
-        let probe = is_slow.then_some(self.rtt.max(self.base_rtt));
-        Allowance { probe, ..Allowance::rate(self.rate.bps()) }
+        let probe_interval = is_slow.then_some(self.rtt.max(self.base_rtt));
+        Allowance { probe_interval, ..Allowance::rate(self.rate.bps()) }
     }
 
     fn header(&self, _leaving: &OutgoingPacket) -> Header {
@@ -132,9 +132,13 @@ mod tests {
         let mut flow = flow();
         let (now, rtt) = (Time::ZERO, Duration::from_millis(100));
         flow.on_open(&Opened { now, rtt, feedback: 10_000.0, syn_was_lost: false });
-        assert_eq!(flow.allowance().probe, None, "a packet of 1000 B in 100 ms");
+        assert_eq!(flow.allowance().probe_interval, None, "a packet of 1000 B in 100 ms");
         flow.on_ack(&ack(9_990.0));
-        assert_eq!(flow.allowance().probe, Some(Duration::from_millis(120)), "the current RTT");
+        assert_eq!(
+            flow.allowance().probe_interval,
+            Some(Duration::from_millis(120)),
+            "the current RTT"
+        );
         flow.on_ack(&ack(0.0));
         assert!(flow.allowance().rate > Some(Rate(0)), "never 0");
     }

@@ -410,7 +410,7 @@ impl Sender {
 
     /// Returns when to probe routers next, while there is data to send.
     fn next_router_probe(&self, allowance: Allowance) -> Time {
-        match allowance.probe {
+        match allowance.probe_interval {
             Some(interval) if self.scoreboard.candidate().is_some() => {
                 self.probed_at.max(self.pacer.burst_start()) + interval
             }
@@ -483,16 +483,7 @@ impl Sender {
         controller: &mut dyn Controller,
     ) -> bool {
         let header = packet.header();
-        let block = match header {
-            Header::Ack { block, .. } => block,
-            Header::Rcp { .. }
-            | Header::Xcp { .. }
-            | Header::Priority(_)
-            | Header::Pdq { .. }
-            | Header::D3 { .. }
-            | Header::FairShare { .. }
-            | Header::QuickStart { .. } => (0, 0),
-        };
+        let block = if let Header::Ack { block, .. } = header { block } else { (0, 0) };
         let flight = self.scoreboard.flight_size();
         let (was_recovering, had_timed_out) =
             (self.scoreboard.is_recovering(), self.scoreboard.has_timed_out());

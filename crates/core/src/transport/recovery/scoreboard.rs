@@ -353,7 +353,7 @@ impl Scoreboard {
     }
 
     /// Marks lost segments by RACK. Returns the number of segments newly marked. The detection is
-    /// urgent during recovery, and when enough segments are SACKed to start one (RFC 8985 §6.2
+    /// urgent during recovery, and when enough segments are sacked to start one (RFC 8985 §6.2
     /// step 4).
     fn detect_losses_by_time(&mut self, now: Time) -> u32 {
         let Some(rack) = &mut self.rack else { return 0 };
@@ -402,7 +402,7 @@ impl Scoreboard {
             // ACKs may result from needless retransmissions and start no recovery (RFC 6582 §3.2
             // step 2).
             RecoveryState::Open if self.duplicates + 1 < threshold || !is_blocked => {
-                self.duplicates += 1
+                self.duplicates += 1;
             }
             RecoveryState::Open | RecoveryState::Timeout => {}
         }
@@ -435,7 +435,7 @@ impl Scoreboard {
         outcome
     }
 
-    /// Marks sequence gaps lost with enough SACKed segments beyond them (RFC 6675 §4, `IsLost`).
+    /// Marks sequence gaps lost with enough sacked segments beyond them (RFC 6675 §4, `IsLost`).
     /// Returns the number of segments newly marked.
     fn detect_losses_by_sack(&mut self) -> u32 {
         let Some(threshold) = self.duplicate_acks else { return 0 };
@@ -459,7 +459,7 @@ impl Scoreboard {
         self.mark_lost(from, limit)
     }
 
-    /// Marks every segment of `from..to` lost that is not SACKed. Returns the number of segments
+    /// Marks every segment of `from..to` lost that is not sacked. Returns the number of segments
     /// newly marked.
     fn mark_lost(&mut self, from: u32, to: u32) -> u32 {
         let Self { sacked, lost, .. } = self;
@@ -542,7 +542,7 @@ mod tests {
         assert_eq!(board.in_flight(), 6, "ten less three delivered and one lost");
         assert!(board.on_sent(0, NOW), "a retransmission");
         assert_eq!((board.in_flight(), board.flight_size()), (7, 10));
-        // A second gap is lost when three segments beyond it are SACKed.
+        // A second gap is lost when three segments beyond it are sacked.
         board.on_ack(0, (7, 9), NOW, NOW);
         assert_eq!(board.candidate(), Some((10, false)));
         board.on_ack(0, (7, 10), NOW, NOW);
@@ -592,7 +592,7 @@ mod tests {
             board.on_ack(10, (0, 0), NOW, NOW);
             send(&mut board, 5);
             (0..5).for_each(|_| {
-                assert!(!board.on_ack(9, (0, 0), NOW, NOW).starts_recovery, "{recovery:?}")
+                assert!(!board.on_ack(9, (0, 0), NOW, NOW).starts_recovery, "{recovery:?}");
             });
             assert_eq!(send(&mut board, 1), [15], "{recovery:?}");
         }
@@ -615,7 +615,7 @@ mod tests {
         for recovery in [Recovery::SelectiveRepeat, Recovery::NewReno, Recovery::Reno] {
             let mut board = board(recovery, None, 10);
             (0..8).for_each(|i| {
-                assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).starts_recovery, "{recovery:?}")
+                assert!(!board.on_ack(0, (1, 2 + i), NOW, NOW).starts_recovery, "{recovery:?}");
             });
             assert_eq!(board.candidate(), Some((10, false)), "{recovery:?}");
         }
