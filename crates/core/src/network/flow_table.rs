@@ -1,60 +1,60 @@
-//! Where the flows in progress are kept: a place for each, which another has when it has ended.
+//! Slots of the live flows, which are reused.
 
 use crate::model::packet::FlowNumber;
 
-/// Index of a flow in progress among all of them.
+/// Index of a live flow in tables.
 pub type Slot = u32;
 
-const NOWHERE: Slot = Slot::MAX;
+const NO_SLOT: Slot = Slot::MAX;
 
-/// Finds the place of a flow by its number, which is what packets carry. Numbers are given by the workload
-/// and never used again, places are few: nobody but the owner of a table by place needs to know them.
+/// Map from flow numbers, which packets carry, to slots. The workload assigns numbers and never reuses
+/// them. Slots of flows that have ended are reused, so that tables by slot stay small.
 #[derive(Debug, Default)]
 pub struct FlowTable {
     /// By number.
-    places: Vec<Slot>,
+    slots: Vec<Slot>,
     free: Vec<Slot>,
-    /// How many places there are.
-    most: Slot,
+    /// Number of slots, in use or free.
+    len: Slot,
 }
 
 impl FlowTable {
-    /// Gives a flow a place.
+    /// Assigns a slot to a flow.
     pub fn join(&mut self, number: FlowNumber) -> Slot {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.most += 1;
-            self.most - 1
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.len += 1;
+            self.len - 1
         });
         let index = number as usize;
-        if index >= self.places.len() {
-            self.places.resize(index + 1, NOWHERE);
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, NO_SLOT);
         }
-        self.places[index] = place;
-        place
+        self.slots[index] = slot;
+        slot
     }
 
-    /// The place of a flow, if it is in progress.
-    pub fn place(&self, number: FlowNumber) -> Option<Slot> {
-        self.places.get(number as usize).copied().filter(|place| *place != NOWHERE)
+    /// Returns the slot of a live flow.
+    pub fn slot(&self, number: FlowNumber) -> Option<Slot> {
+        self.slots.get(number as usize).copied().filter(|slot| *slot != NO_SLOT)
     }
 
-    /// A flow has ended.
+    /// Frees the slot of a flow that has ended.
     pub fn leave(&mut self, number: FlowNumber) {
-        if let Some(place) = self.place(number) {
-            self.places[number as usize] = NOWHERE;
-            self.free.push(place);
+        if let Some(slot) = self.slot(number) {
+            self.slots[number as usize] = NO_SLOT;
+            self.free.push(slot);
         }
     }
 
-    /// The flows in progress and their places, by number.
+    /// Returns the live flows and their slots, by number.
     pub fn all(&self) -> impl Iterator<Item = (FlowNumber, Slot)> {
-        let places = (0..).zip(self.places.iter().copied());
-        places.filter(|(_, place)| *place != NOWHERE)
+        let slots = (0..).zip(self.slots.iter().copied());
+        slots.filter(|(_, slot)| *slot != NO_SLOT)
     }
 
-    /// How many flows are in progress.
+    /// Returns the number of live flows.
     pub fn count(&self) -> usize {
-        self.most as usize - self.free.len()
+        self.len as usize - self.free.len()
     }
 }
 
@@ -63,17 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_used_again_and_numbers_are_not() {
-        let mut directory = FlowTable::default();
-        assert_eq!([7, 2, 9].map(|number| directory.join(number)), [0, 1, 2]);
-        directory.leave(2);
-        directory.leave(2);
-        assert_eq!(directory.count(), 2);
-        assert_eq!((directory.join(30), directory.place(2)), (1, None));
+    fn slots_are_reused_and_numbers_are_not() {
+        let mut table = FlowTable::default();
+        assert_eq!([7, 2, 9].map(|number| table.join(number)), [0, 1, 2]);
+        table.leave(2);
+        table.leave(2);
+        assert_eq!(table.count(), 2);
+        assert_eq!((table.join(30), table.slot(2)), (1, None));
         assert_eq!(
-            [7, 9, 30, 99].map(|number| directory.place(number)),
+            [7, 9, 30, 99].map(|number| table.slot(number)),
             [Some(0), Some(2), Some(1), None]
         );
-        assert_eq!(directory.all().collect::<Vec<_>>(), [(7, 0), (9, 2), (30, 1)]);
+        assert_eq!(table.all().collect::<Vec<_>>(), [(7, 0), (9, 2), (30, 1)]);
     }
 }

@@ -1,6 +1,6 @@
-//! Where packets go: every flow's way through the network as a run of ports, found when it starts.
+//! Routes: the path of every flow as a sequence of links, found when the flow starts.
 //!
-//! A packet follows its route by counting hops: no look-up and no table in the loop.
+//! A packet follows its route by counting hops, without a lookup by destination.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use crate::model::ideal_fct::{IdealFct, ideal_fct, ideal_fct_spread};
 use crate::model::packet::Format;
 
 crate::choices! {
-    /// How packets spread over paths of equal cost.
+    /// Distribution of packets over paths of equal cost.
     pub enum Routing {
         /// Every flow takes one path, chosen by a hash of the seed and the flow (ECMP).
         FlowHash = "flow_hash",
@@ -24,10 +24,11 @@ crate::choices! {
     }
 }
 
-/// Ends a route.
+/// End of a path.
 pub const END: LinkId = LinkId::MAX;
 
-/// The paths that one flow's packets take in one direction.
+/// Paths that the packets of a flow take in one direction. The paths of the reverse direction stand behind
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     first: u32,
@@ -37,35 +38,35 @@ pub struct Route {
 }
 
 impl Route {
-    /// The way back of a way there, whose paths stand behind it.
-    fn back(self) -> Self {
+    /// Returns the reverse route.
+    fn reverse(self) -> Self {
         Self { first: self.first + self.paths * self.stride, ..self }
     }
 
-    /// The ways there and back of a way there.
+    /// Returns this route and the reverse route.
     pub fn both(self) -> [Self; 2] {
-        [self, self.back()]
+        [self, self.reverse()]
     }
 }
 
-/// Gives each packet of a flow in one direction its path.
+/// Selection of a path for each packet of a flow in one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSelector {
-    way: Route,
+    route: Route,
     is_random: bool,
-    /// The path taken last; or the number of a draw of the flow's own.
+    /// The last path; or with random paths, the state of the flow's random sequence.
     turn: u64,
 }
 
 impl PathSelector {
-    /// The packets that are yet to start take another way.
-    pub fn turn_to(&mut self, way: Route) {
-        self.way = way;
+    /// Selects paths of another route from now on.
+    pub fn set_route(&mut self, route: Route) {
+        self.route = route;
     }
 
-    /// Where the next packet starts.
+    /// Returns the position of the first link of the next packet's path.
     pub fn start(&mut self) -> u32 {
-        let Route { first, stride, paths } = self.way;
+        let Route { first, stride, paths } = self.route;
         if paths == 1 {
             return first;
         }
@@ -81,49 +82,54 @@ impl PathSelector {
     }
 }
 
-/// All routes in use, each a run of links that ends with [`END`].
+/// All routes in use. Each path is a sequence of links that ends with [`END`].
 ///
-/// The route of a flow that has ended makes room for another, so that what is read at every hop stays small
-/// (docs/performance.md). All paths of a pair of hosts, over which packets are sprayed, are kept.
+/// The memory of a flow's route is reused when the flow has ended, so that the table that every hop reads
+/// stays small (docs/performance.md). With spraying, all paths of a pair of hosts are kept.
 pub struct Routes {
     routing: Routing,
     seed: u64,
     paths: Paths,
-    /// Those that avoid the cables that are known to be down, each by the first of its links, if any are.
+    /// Paths that avoid the cables in `avoided`, if there are any.
     detours: Option<Paths>,
-    down: BTreeSet<LinkId>,
-    /// How often that has changed.
+    /// Cables that routing avoids, each by its link with the even number.
+    avoided: BTreeSet<LinkId>,
+    /// Number of changes of `avoided`.
     changes: u32,
     hops: Vec<LinkId>,
-    room: Room,
-    /// What was written since it was last told, from where on and how long.
-    news: Vec<(u32, u32)>,
-    /// Where the paths of a pair of hosts start, for spraying, and after how many changes that was so.
-    known: BTreeMap<(HostId, HostId), (u32, u32)>,
-    /// Where there is room for a path there and back, by the length of either.
+    allocator: RouteAllocator,
+    /// First position and length of what was written since [`take_changes`](Self::take_changes).
+    written: Vec<(u32, u32)>,
+    /// With spraying, by pair of hosts: position of their paths, and `changes` when they were found.
+    sprayed: BTreeMap<(HostId, HostId), (u32, u32)>,
+    /// Positions of free memory for a path and its reverse, by the length of one of them.
     free: BTreeMap<u32, Vec<u32>>,
-    /// A path there and back that is being found.
+    /// Paths that are being found, with their reverse.
     found: Vec<LinkId>,
 }
 
-/// So many hops are a page: many more than all paths between two hosts have.
+/// Number of hops in a page: many more than all paths between two hosts have.
 const PAGE: u32 = 1 << 18;
 
-/// Where a part writes what is new: pages of its own, so that positions mean the same to all parts.
-struct Room {
+/// Allocator of positions for new routes. Each partition has its own pages, so that positions are valid in
+/// all partitions.
+struct RouteAllocator {
     next: u32,
     left: u32,
     parts: u32,
 }
 
-impl Room {
-    /// Room for so many hops, where `written` have been written.
-    fn take(&mut self, hops: usize, written: usize) -> u32 {
+impl RouteAllocator {
+    /// Allocates positions for `hops`; `len` is the number of positions in use by a single partition.
+    fn take(&mut self, hops: usize, len: usize) -> u32 {
         if self.parts == 1 {
-            return written as u32;
+            return len as u32;
         }
         let hops = hops as u32;
-        assert!(hops <= PAGE, "two hosts have more equal paths than parts of a run can share");
+        assert!(
+            hops <= PAGE,
+            "two hosts have more equal-cost paths than a page of a partition holds"
+        );
         if hops > self.left {
             self.next += self.left + (self.parts - 1) * PAGE;
             self.left = PAGE;
@@ -133,15 +139,15 @@ impl Room {
         self.next - hops
     }
 
-    /// Notes what other parts are to be told, if there are any.
-    fn tell(&self, news: &mut Vec<(u32, u32)>, first: u32, hops: usize) {
+    /// Records a change for other partitions, if there are any.
+    fn record(&self, written: &mut Vec<(u32, u32)>, first: u32, hops: usize) {
         if self.parts > 1 {
-            news.push((first, hops as u32));
+            written.push((first, hops as u32));
         }
     }
 }
 
-/// Writes `new` from `first` on.
+/// Writes `new` at `first`.
 fn copy(hops: &mut Vec<LinkId>, first: u32, new: &[LinkId]) {
     let first = first as usize;
     if first + new.len() > hops.len() {
@@ -151,45 +157,45 @@ fn copy(hops: &mut Vec<LinkId>, first: u32, new: &[LinkId]) {
 }
 
 impl Routes {
-    /// Routes through `graph`. Of `parts` that each find the routes of some flows and tell the others, this
-    /// is number `part`.
+    /// Returns the routes through `graph`, without a flow, for partition `part` of `parts`. Each partition
+    /// finds the routes of its own flows.
     pub fn new(graph: &Graph, routing: Routing, seed: u64, (part, parts): (u32, u32)) -> Self {
         Self {
             routing,
             seed,
             paths: Paths::new(graph),
             detours: None,
-            down: BTreeSet::new(),
+            avoided: BTreeSet::new(),
             changes: 0,
             hops: Vec::new(),
-            room: Room { next: part * PAGE, left: PAGE, parts },
-            news: Vec::new(),
-            known: BTreeMap::new(),
+            allocator: RouteAllocator { next: part * PAGE, left: PAGE, parts },
+            written: Vec::new(),
+            sprayed: BTreeMap::new(),
             free: BTreeMap::new(),
             found: Vec::new(),
         }
     }
 
-    /// The link at `position`, or [`END`].
+    /// Returns the link at `position`, or [`END`].
     pub fn link(&self, position: u32) -> LinkId {
         self.hops[position as usize]
     }
 
-    /// Brings the link at a position into a near cache. With a million flows each packet's way is far off: a
-    /// processor that reads those of a whole window at once waits for all of them together
+    /// Reads the link at `position` ahead. With a million flows each route is a cache miss: a processor
+    /// that reads the links of a whole window at once waits for all misses together
     /// (docs/performance.md).
     pub fn read_ahead(&self, position: u32) {
         black_box(self.hops.get(position as usize).copied());
     }
 
-    /// The way of a flow there; the way back mirrors it.
+    /// Finds the route of a flow and the reverse route, which takes the same paths backwards.
     ///
     /// # Panics
-    /// If no path joins the hosts, which no topology lets happen.
-    pub fn way(&mut self, source: HostId, target: HostId, flow: u64) -> Route {
+    /// If no path joins the hosts; topologies are connected.
+    pub fn allocate(&mut self, source: HostId, target: HostId, flow: u64) -> Route {
         let (paths, first) = if self.routing == Routing::FlowHash {
             self.find_one(source, target, flow);
-            (1, self.place())
+            (1, self.store())
         } else {
             self.all(source, target)
         };
@@ -199,58 +205,59 @@ impl Routes {
         Route { first, stride, paths }
     }
 
-    /// A cable is known to be down, or to be up again.
-    pub fn learn(&mut self, cable: LinkId, is_down: bool) {
-        if is_down {
-            self.down.insert(cable);
+    /// Avoids a cable from the next [`converge`](Self::converge) on, or uses it again.
+    pub fn set_avoided(&mut self, cable: LinkId, is_avoided: bool) {
+        if is_avoided {
+            self.avoided.insert(cable);
         } else {
-            self.down.remove(&cable);
+            self.avoided.remove(&cable);
         }
     }
 
-    /// Finds ways anew after what was learnt; those of flows in progress are to be asked for
-    /// ([`renew`](Self::renew)).
+    /// Computes paths after changes of the avoided cables. Live flows keep their route until
+    /// [`reroute`](Self::reroute).
     pub fn converge(&mut self, graph: &Graph) {
-        let down = &self.down;
-        self.detours =
-            (!down.is_empty()).then(|| Paths::over(graph, |link| !down.contains(&(link & !1))));
+        let avoided = &self.avoided;
+        self.detours = (!avoided.is_empty())
+            .then(|| Paths::over(graph, |link| !avoided.contains(&(link & !1))));
         self.changes += 1;
     }
 
-    /// The way there that a flow is to take in place of `there`; none if that is as good as ever.
-    pub fn renew(
+    /// Returns the route that a flow must take in place of `route`; `None` if it keeps that.
+    pub fn reroute(
         &mut self,
-        there: Route,
+        route: Route,
         source: HostId,
         target: HostId,
         flow: u64,
     ) -> Option<Route> {
         if self.routing == Routing::FlowHash {
             self.find_one(source, target, flow);
-            if self.is_at(there.first) {
+            if self.is_at(route.first) {
                 return None;
             }
         }
-        let way = self.way(source, target, flow);
-        (way != there).then_some(way)
+        let new = self.allocate(source, target, flow);
+        (new != route).then_some(new)
     }
 
-    /// Finds the path of a flow and the way back: the one of all that its hash chooses, as long as that is
-    /// not known to be down; else one of the shortest that are left; and if none is, the first all the same.
+    /// Finds the path of a flow and its reverse: the path that the hash of the flow selects of all, unless
+    /// it is avoided. Otherwise one of the shortest paths that are left; without any, the first choice.
     fn find_one(&mut self, source: HostId, target: HostId, flow: u64) {
         let hash = mix(self.seed ^ mix(flow));
-        let Self { paths, detours, down, found, .. } = self;
+        let Self { paths, detours, avoided, found, .. } = self;
         let count = paths.count(source, target);
-        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
+        assert!(count > 0, "no path joins hosts {source} and {target}");
         found.clear();
         paths.append(source, target, hash % count, found);
         if let Some(detours) = detours
-            && found.iter().any(|link| down.contains(&(link & !1)))
+            && found.iter().any(|link| avoided.contains(&(link & !1)))
         {
             let count = detours.count(source, target);
             if count > 0 {
                 found.clear();
-                // By another hash: by the same, those of one path might all choose the same other.
+                // By another hash: the flows of the avoided path have hashes in common, modulo the
+                // number of paths, and would all select the same detour.
                 detours.append(source, target, mix(hash) % count, found);
             }
         }
@@ -258,16 +265,16 @@ impl Routes {
         self.mirror();
     }
 
-    /// All paths between two hosts that are not known to be down, or all there are if each is: how many, and
-    /// where they stand.
+    /// Finds all paths between two hosts that are not avoided, or all paths if each is. Returns their
+    /// number and position.
     fn all(&mut self, source: HostId, target: HostId) -> (u64, u32) {
         let Self { paths, detours, found, .. } = self;
         let up = detours.as_mut().and_then(|up| (up.count(source, target) > 0).then_some(up));
         let paths = up.unwrap_or(paths);
         let count = paths.count(source, target);
-        assert!(count > 0, "a topology has hosts that nothing joins: {source} and {target}");
-        let known = self.known.get(&(source, target)).copied();
-        if let Some((first, changes)) = known
+        assert!(count > 0, "no path joins hosts {source} and {target}");
+        let before = self.sprayed.get(&(source, target)).copied();
+        if let Some((first, changes)) = before
             && changes == self.changes
         {
             return (count, first);
@@ -278,47 +285,47 @@ impl Routes {
             found.push(END);
         }
         self.mirror();
-        let known = known.map(|(first, _)| first).filter(|first| self.is_at(*first));
-        let first = known.unwrap_or_else(|| self.write());
-        self.known.insert((source, target), (first, self.changes));
+        let before = before.map(|(first, _)| first).filter(|first| self.is_at(*first));
+        let first = before.unwrap_or_else(|| self.write());
+        self.sprayed.insert((source, target), (first, self.changes));
         (count, first)
     }
 
-    /// Whether what was found stands at `first`.
+    /// True if the paths that were found stand at `first`.
     fn is_at(&self, first: u32) -> bool {
         self.hops[first as usize..].starts_with(&self.found)
     }
 
-    /// How a flow's packets are spread over the ways there and back.
-    pub fn spread(&self, there: Route, flow: u64) -> [PathSelector; 2] {
+    /// Returns the path selection of a flow's packets for `route` and for the reverse route.
+    pub fn selectors(&self, route: Route, flow: u64) -> [PathSelector; 2] {
         let hash = mix(self.seed ^ mix(flow));
         let is_random = self.routing == Routing::SprayRandom;
-        let spread = |way: Route, stream: u64| {
-            let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(way.paths) };
-            PathSelector { way, is_random, turn }
+        let selector = |route: Route, stream: u64| {
+            let turn = if is_random { mix(hash ^ stream) } else { hash % u64::from(route.paths) };
+            PathSelector { route, is_random, turn }
         };
-        [spread(there, 0), spread(there.back(), 1)]
+        [selector(route, 0), selector(route.reverse(), 1)]
     }
 
-    /// The paths of a way, each as its links.
-    pub fn links(&self, way: Route) -> impl Iterator<Item = &[LinkId]> {
-        let (first, stride) = (way.first as usize, way.stride as usize);
-        self.hops[first..first + way.paths as usize * stride]
+    /// Returns the paths of a route, each as its links.
+    pub fn links(&self, route: Route) -> impl Iterator<Item = &[LinkId]> {
+        let (first, stride) = (route.first as usize, route.stride as usize);
+        self.hops[first..first + route.paths as usize * stride]
             .chunks_exact(stride)
             .map(move |path| &path[..stride - 1])
     }
 
-    /// Line rate of the host that a way starts at.
-    pub fn line_rate(&self, graph: &Graph, way: Route) -> Rate {
-        let first = self.links(way).next().map_or(0, |path| path[0]);
+    /// Returns the rate of the first link of a route.
+    pub fn line_rate(&self, graph: &Graph, route: Route) -> Rate {
+        let first = self.links(route).next().map_or(0, |path| path[0]);
         graph.links[first as usize].rate
     }
 
-    /// What a flow of `size` spends its time on over an empty network where it goes these ways.
+    /// Returns the ideal FCT of a flow of `size` that takes these routes.
     pub fn ideal_fct(
         &self,
         graph: &Graph,
-        ways: impl Iterator<Item = Route>,
+        routes: impl Iterator<Item = Route>,
         format: &Format,
         size: Bytes,
     ) -> IdealFct {
@@ -326,7 +333,7 @@ impl Routes {
             let Link { rate, delay, .. } = graph.links[*link as usize];
             (rate, delay)
         };
-        let paths: Vec<&[LinkId]> = ways.flat_map(|way| self.links(way)).collect();
+        let paths: Vec<&[LinkId]> = routes.flat_map(|route| self.links(route)).collect();
         if let [path] = paths[..] {
             return ideal_fct(path.iter().map(of_link), format, size);
         }
@@ -341,58 +348,58 @@ impl Routes {
         paths.iter().map(of_path).min_by_key(IdealFct::total).unwrap_or_default()
     }
 
-    /// How long a packet of `bytes` takes over an empty network.
-    pub fn packet_time(&self, graph: &Graph, way: Route, bytes: Bytes) -> Duration {
-        let path = self.links(way).next().unwrap_or_default();
+    /// Returns the time of a packet of `bytes` over an empty network.
+    pub fn packet_time(&self, graph: &Graph, route: Route, bytes: Bytes) -> Duration {
+        let path = self.links(route).next().unwrap_or_default();
         path.iter().fold(Duration::ZERO, |sum, link| {
             let link = &graph.links[*link as usize];
             sum + link.rate.transmit(bytes) + link.delay
         })
     }
 
-    /// The way of a flow is no longer needed, nor the way back.
-    pub fn release(&mut self, there: Route) {
+    /// Releases the route of a flow that has ended, and the reverse route.
+    pub fn release(&mut self, route: Route) {
         if self.routing == Routing::FlowHash {
-            self.free.entry(there.stride).or_default().push(there.first);
+            self.free.entry(route.stride).or_default().push(route.first);
         }
     }
 
-    /// Puts the path that was found where there is room.
-    fn place(&mut self) -> u32 {
+    /// Stores the path that was found in free memory. Returns its position.
+    fn store(&mut self) -> u32 {
         let stride = self.found.len() as u32 / 2;
         if let Some(first) = self.free.get_mut(&stride).and_then(Vec::pop) {
             self.hops[first as usize..][..self.found.len()].copy_from_slice(&self.found);
-            self.room.tell(&mut self.news, first, self.found.len());
+            self.allocator.record(&mut self.written, first, self.found.len());
             return first;
         }
         self.write()
     }
 
-    /// Writes what was found where nothing has been written; says where.
+    /// Stores the paths that were found in new memory. Returns their position.
     fn write(&mut self) -> u32 {
-        let first = self.room.take(self.found.len(), self.hops.len());
+        let first = self.allocator.take(self.found.len(), self.hops.len());
         copy(&mut self.hops, first, &self.found);
-        self.room.tell(&mut self.news, first, self.found.len());
+        self.allocator.record(&mut self.written, first, self.found.len());
         first
     }
 
-    /// What was written since this was last asked, and where.
-    pub fn news(&mut self) -> Vec<(u32, Vec<LinkId>)> {
-        let news = self.news.drain(..).map(|(first, len)| {
+    /// Takes the changes since the last call: positions, and the links there.
+    pub fn take_changes(&mut self) -> Vec<(u32, Vec<LinkId>)> {
+        let changes = self.written.drain(..).map(|(first, len)| {
             let hops = &self.hops[first as usize..][..len as usize];
             (first, hops.to_vec())
         });
-        news.collect()
+        changes.collect()
     }
 
-    /// Takes in what another part has written.
-    pub fn hear(&mut self, news: &[(u32, Vec<LinkId>)]) {
-        for (first, hops) in news {
+    /// Applies the changes of another partition.
+    pub fn apply(&mut self, changes: &[(u32, Vec<LinkId>)]) {
+        for (first, hops) in changes {
             copy(&mut self.hops, *first, hops);
         }
     }
 
-    /// Puts the same paths backwards behind those that were found.
+    /// Appends the reverse of the paths that were found.
     fn mirror(&mut self) {
         let end = self.found.len();
         let mut start = 0;
@@ -406,3 +413,6 @@ impl Routes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

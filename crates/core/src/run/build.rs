@@ -210,7 +210,9 @@ impl Scenario {
         let NetworkParts { from_host, buffers, traffic, control_first, is_paced, .. } = parts;
         let mut network =
             Network::new(ports, from_host, routes, buffers, traffic, control_first, is_paced);
-        network.records = self.account.then(Box::default);
+        if self.account {
+            network.keep_records();
+        }
         Ok(network)
     }
 
@@ -258,7 +260,7 @@ impl Scenario {
         let mut network = self.network(graph, transport, &flows.classes, &partition)?;
         let changes = self.changes(graph)?;
         for link in changes.iter().flat_map(|change| [change.cable, change.cable ^ 1]) {
-            network.ports[link as usize].may_fail();
+            network.may_fail(link);
         }
         let mut recorder = self.recorder(graph)?;
         recorder.chained.clone_from(&self.account_flows);

@@ -7,7 +7,7 @@ use crate::ideal::models;
 use crate::model::graph::Failure;
 use crate::model::host_clock;
 use crate::model::packet::Format;
-use crate::network::switch::shared_buffer;
+use crate::network::switch::config as switch_config;
 use crate::queueing::disciplines;
 use crate::run::scenario::Scenario;
 use crate::traffic::{generators, sizes};
@@ -27,7 +27,7 @@ pub fn catalogue() -> Value {
         ("router", router::Config::catalogue()),
         (
             "switch",
-            vec![whole_table::<shared_buffer::Config>("switch", shared_buffer::Config::ABOUT)],
+            vec![whole_table::<switch_config::Config>("switch", switch_config::Config::ABOUT)],
         ),
         ("host", vec![whole_table::<host_clock::Config>("host", host_clock::Config::ABOUT)]),
         ("rtt_noise", host_clock::noise::Config::catalogue()),

@@ -134,7 +134,7 @@ impl Scenario {
         let setting =
             IdealSetup { graph, format: &self.packet, limit: self.time_limit, watch: control };
         let append_route = |spec: &FlowSpec, links: &mut Vec<LinkId>| {
-            let route = routes.way(spec.source, spec.target, spec.id);
+            let route = routes.allocate(spec.source, spec.target, spec.id);
             links.extend(routes.links(route).next().unwrap_or_default());
             routes.release(route);
         };

@@ -15,7 +15,7 @@ use crate::model::graph::Failure;
 use crate::model::host_clock;
 use crate::model::packet::Format;
 use crate::network::routes::Routing;
-use crate::network::switch::{shared_buffer, traffic_classes};
+use crate::network::switch::{config as switch_config, traffic_classes};
 use crate::queueing::disciplines;
 use crate::run::checks::check_scenario;
 use crate::run::linux_defaults;
@@ -118,7 +118,7 @@ crate::parameters! {
         /// The controller at every port; by default the one that the transport needs.
         pub router: Option<router::Config> = None;
         /// Switch buffers, and pause frames to neighbours.
-        pub switch: shared_buffer::Config = defaults();
+        pub switch: switch_config::Config = defaults();
         /// Hosts' measurement of round-trip times.
         pub host: host_clock::Config = defaults();
         /// Choice among equal-cost paths.

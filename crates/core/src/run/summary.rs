@@ -41,7 +41,7 @@ impl Scenario {
     ) -> Value {
         let Simulation { network, recorder, totals, stuck, deadlocks, .. } = simulation;
         let (classes, load) = (simulation.classes(), simulation.load());
-        let sum = |count: fn(&Port) -> u64| network.ports.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&Port) -> u64| network.ports().iter().map(count).sum::<u64>();
         let data_hops = sum(|port| port.counters.data);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, load, stuck);
         if simulation.has_sequel() {
@@ -54,8 +54,8 @@ impl Scenario {
         let router = self.effective_router();
         summary["router"] = router.as_ref().map_or(Value::Null, Parameter::show);
         summary["warnings"] = self.warnings(graph, simulation);
-        let queues = self.queues_by_traffic_class(transport, &network.traffic, classes);
-        let numbers = &network.traffic.numbers;
+        let queues = self.queues_by_traffic_class(transport, network.traffic(), classes);
+        let numbers = &network.traffic().numbers;
         let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| json!({ "class": class, "switch": switch.show(), "host": host.show() });
         summary["queues"] = numbers.iter().zip(&queues).map(queue).collect();
         merge(
@@ -74,7 +74,7 @@ impl Scenario {
             }),
         );
         let deadlock = |deadlock: &Deadlock| {
-            let links = deadlock.names(&network.traffic, graph);
+            let links = deadlock.names(network.traffic(), graph);
             json!({ "links": links, "since_s": deadlock.since.seconds() })
         };
         summary["deadlocks"] = deadlocks.iter().map(deadlock).collect();
@@ -98,7 +98,7 @@ impl Scenario {
         let elapsed = totals.ended.since(Time::ZERO);
         let link =
             |(id, port): (usize, &Port)| link_summary(graph, id as LinkId, port, numbers, elapsed);
-        summary["links"] = network.ports.iter().enumerate().map(link).collect();
+        summary["links"] = network.ports().iter().enumerate().map(link).collect();
         summary
     }
 
@@ -112,7 +112,7 @@ impl Scenario {
             .filter_map(|(_, transport)| transport.warning(slowest, &self.packet));
         let pauses =
             pause_watchdog::warning(network, graph, deadlocks, totals.ended, self.time_limit);
-        let losses = loss::warnings(graph, &network.ports);
+        let losses = loss::warnings(graph, network.ports());
         router.into_iter().chain(transports).chain(pauses).chain(losses).collect()
     }
 

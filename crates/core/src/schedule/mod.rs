@@ -79,6 +79,7 @@ impl Scheduler {
     }
 
     /// Takes the next event of the one queue; the present is then its time.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         let (time, event) = self.schedule.pop()?;
         self.now = time;

@@ -5,17 +5,16 @@ use super::Simulation;
 use crate::base::units::{Bytes, Time};
 use crate::model::flow::FlowSpec;
 use crate::model::graph::LinkId;
-use crate::network::Network;
 use crate::network::switch::pause_watchdog;
 
 impl Simulation<'_> {
     /// Says which flows are stuck, and what they wait for in vain.
     pub(super) fn explain_stuck(&mut self, now: Time) {
         const MOST: usize = 10;
-        let Network { routes, traffic, directory, .. } = &self.network;
+        let (routes, traffic) = (self.network.routes(), self.network.traffic());
         let never_resumed = pause_watchdog::never_resumed(&self.network);
         let mut more = 0;
-        for (number, place) in directory.all() {
+        for (number, place) in self.network.flows() {
             let place = place as usize;
             let (Some(sending), Some(receiving), Some(shared)) = (
                 &self.flows.senders[place],

@@ -34,20 +34,20 @@ impl Simulation<'_> {
                     }
                 }
                 LinkState::IsAvoided | LinkState::IsTaken => {
-                    self.network.routes.learn(cable, turn == LinkState::IsAvoided);
+                    self.network.routes_mut().set_avoided(cable, turn == LinkState::IsAvoided);
                     is_news = true;
                 }
             }
         }
         if is_news {
-            self.network.routes.converge(self.graph);
+            self.network.routes_mut().converge(self.graph);
             self.set_routes_again();
         }
     }
 
     /// Finds new ways for all flows whose senders are here.
     fn set_routes_again(&mut self) {
-        let all: Vec<_> = self.network.directory.all().collect();
+        let all: Vec<_> = self.network.flows().collect();
         for (number, place) in all {
             let place = place as usize;
             let (Some(_), Some(shared)) = (&self.flows.senders[place], &self.flows.shared[place])
@@ -55,8 +55,8 @@ impl Simulation<'_> {
                 continue;
             };
             let (spec, there) = (&shared.spec, shared.there);
-            let routes = &mut self.network.routes;
-            if let Some(there) = routes.renew(there, spec.source, spec.target, spec.id) {
+            let routes = self.network.routes_mut();
+            if let Some(there) = routes.reroute(there, spec.source, spec.target, spec.id) {
                 self.set_route(number, there);
                 if self.part.has_others() {
                     self.abroad.news.led.push((number, there));
@@ -64,24 +64,24 @@ impl Simulation<'_> {
             }
         }
         if self.part.has_others() {
-            self.abroad.news.routes = self.network.routes.news();
+            self.abroad.news.routes = self.network.routes_mut().take_changes();
         }
     }
 
     /// The packets of a flow, if it is known here, go another way from now on: those that are yet to leave
     /// their hosts.
     pub(super) fn set_route(&mut self, number: FlowNumber, there: Route) {
-        let Some(place) = self.network.directory.place(number) else { return };
+        let Some(place) = self.network.slot(number) else { return };
         let place = place as usize;
         let Some(shared) = &mut self.flows.shared[place] else { return };
         let former = std::mem::replace(&mut shared.there, there);
         self.former.entry(number).or_default().push(former);
         let [_, back] = there.both();
         if let Some(sending) = &mut self.flows.senders[place] {
-            sending.there.turn_to(there);
+            sending.there.set_route(there);
         }
         if let Some(receiving) = &mut self.flows.receivers[place] {
-            receiving.back.turn_to(back);
+            receiving.back.set_route(back);
         }
         let name = &self.upcoming.classes[usize::from(shared.spec.class)];
         self.network.set_route(number, name, there);

@@ -214,7 +214,7 @@ impl<'a> Simulation<'a> {
 
     /// How far this part of the run is.
     fn progress(&self) -> Progress {
-        let departed = self.network.ports.iter().map(|port| port.counters.departed);
+        let departed = self.network.ports().iter().map(|port| port.counters.departed);
         Progress {
             now: self.scheduler.now(),
             flows: self.recorder.records.flow.len() as u64,
@@ -258,13 +258,13 @@ impl<'a> Simulation<'a> {
     /// A packet has come to the end of a link.
     fn on_arrival(&mut self, packet: Packet, link: LinkId) -> Result<(), Problem> {
         if let Some(mut packet) = self.network.forward(packet, link, &mut self.scheduler) {
-            let keeps_account = self.network.records.is_some();
+            let keeps_account = self.network.records().is_some();
             if keeps_account {
-                self.network.land(&mut packet);
+                self.network.begin_delivery(&mut packet);
             }
             self.deliver(&packet)?;
             if keeps_account {
-                self.network.clear();
+                self.network.end_delivery();
             }
         }
         Ok(())
@@ -272,7 +272,7 @@ impl<'a> Simulation<'a> {
 
     /// A packet has come to the end of its way.
     fn deliver(&mut self, packet: &Packet) -> Result<(), Problem> {
-        let Some(place) = self.network.directory.place(packet.flow) else {
+        let Some(place) = self.network.slot(packet.flow) else {
             unreachable!("a flow stays until its last packet has left the network")
         };
         let place = place as usize;

@@ -18,7 +18,7 @@ impl Simulation<'_> {
         samples.push(now, *active, in_progress as f64);
         let is_own = |link: LinkId| part.owns(graph.links[link as usize].from);
         for (link, probe) in queues.iter().filter(|(link, _)| is_own(*link)) {
-            let port = &mut network.ports[*link as usize];
+            let port = network.port_mut(*link);
             samples.push(now, *probe, port.backlog(now).bytes as f64);
             for (name, value) in port.gauges() {
                 let probe = samples.probe(format!("{name} {}", graph.link_name(*link)));
@@ -26,12 +26,12 @@ impl Simulation<'_> {
             }
         }
         for (link, probe) in links.iter().filter(|(link, _)| is_own(*link)) {
-            let bytes = network.ports[*link as usize].transmitted(now);
+            let bytes = network.port_mut(*link).transmitted(now);
             samples.push(now, *probe, bytes as f64);
         }
         for id in watched {
             let number = FlowNumber::try_from(*id).ok();
-            let place = number.and_then(|number| network.directory.place(number));
+            let place = number.and_then(|number| network.slot(number));
             let Some(place) = place.map(|place| place as usize) else { continue };
             if let Some(receiving) = &flows.receivers[place] {
                 let delivered = samples.probe(format!("delivered_bytes flow {id}"));
@@ -54,7 +54,7 @@ impl Simulation<'_> {
         let Some(trace) = &mut shared.trace else { return };
         let [there, back] = shared.there.both();
         let alone = |bytes| {
-            let one_way = |way, bytes| network.routes.packet_time(graph, way, bytes);
+            let one_way = |way, bytes| network.routes().packet_time(graph, way, bytes);
             (one_way(there, bytes), one_way(back, Bytes(u64::from(packet.bytes))))
         };
         let now = scheduler.now();

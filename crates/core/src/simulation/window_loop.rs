@@ -11,8 +11,6 @@ use crate::base::run_control::{Progress, RunControl};
 use crate::base::schema::Problem;
 use crate::base::units::{Duration, Time};
 use crate::model::graph::LinkId;
-use crate::network::Network;
-use crate::network::routes::END;
 use crate::network::switch::pause_watchdog;
 use crate::schedule::Event;
 
@@ -158,7 +156,7 @@ fn end_instant<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
 
 /// Whether nothing is left to happen: what events remain are stale.
 fn is_over<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
-    let frames = parts.iter().map(|part| part.network.pause_frames).fold(0, u64::wrapping_add);
+    let frames = parts.iter().map(|part| part.network.pause_frames()).fold(0, u64::wrapping_add);
     frames == 0 && parts.iter().all(|part| part.live == 0 && part.upcoming.is_empty())
 }
 
@@ -236,23 +234,15 @@ impl Simulation<'_> {
         let Some(groups) = self.scheduler.groups() else { return Ok(()) };
         arrivals.clear();
         for link in groups.due(group, ends) {
-            let Network { ports, routes, .. } = &mut self.network;
-            // Its own node may have been served to the window's end, or not at all: what it has started by
-            // the beginning is all that comes before the end.
-            for flight in ports[link as usize].arrivals(begins, ends) {
+            self.network.visit_arrivals(link, begins, ends, |arrives| {
                 // In one number, which sorts faster: a window is shorter than 2³² ps.
-                arrivals.push((flight.arrives - begins).0 << 32 | u64::from(link));
-                routes.read_ahead(flight.packet.next_hop);
-            }
+                arrivals.push((arrives - begins).0 << 32 | u64::from(link));
+            });
         }
-        let Network { ports, routes, records, .. } = &mut self.network;
-        if let Some(records) = records {
-            // Apart, for others should not pay for it.
+        if self.network.records().is_some() {
+            // In a loop of its own: most runs keep no records.
             for link in groups.due(group, ends) {
-                for flight in ports[link as usize].arrivals(begins, ends) {
-                    let packet = &flight.packet;
-                    records.read_ahead(packet, routes.link(packet.next_hop) == END);
-                }
+                self.network.read_ahead_records(link, begins, ends);
             }
         }
         arrivals.sort_unstable();
@@ -263,9 +253,8 @@ impl Simulation<'_> {
             }
             self.scheduler.set_now(time);
             self.totals.events += 1;
-            let port = &mut self.network.ports[link as usize];
-            let packet = port.take();
-            match port.next_arrival() {
+            let (packet, next) = self.network.take_arrival(link);
+            match next {
                 Some(next) if next < ends => {}
                 next => self.scheduler.taken(link, next),
             }

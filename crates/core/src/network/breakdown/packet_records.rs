@@ -1,279 +1,283 @@
-//! What packets in the network carry beside them, if accounts are kept.
+//! Records of packets in the network for the FCT breakdown, if it is recorded.
 //!
-//! Packets have no byte to spare. But nobody in the network reads their time stamps: so a stamp is put aside,
-//! and in its place the packet has the number of its parcel until it comes to the end of its way, and with it
-//! what differs from hop to hop.
+//! Packets have no spare byte, but no component of the network reads their timestamps. So the record
+//! holds the timestamp, and the packet carries in its place the number of its record and a few flags,
+//! until it arrives at the end of its route.
 
 use std::hint::black_box;
 
-use super::port_activity::{Totals, Waited};
+use super::port_activity::{Totals, WaitSums};
 use crate::base::units::{Duration, Time};
-use crate::breakdown::next_fit::NextFit;
 use crate::breakdown::pool::{BreakdownRef, Pool};
 use crate::breakdown::{Arrival, Breakdown, Finish, Journey};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::Network;
 use crate::network::port::Hop;
+use crate::network::side_table::SideTable;
 use crate::network::switch::traffic_classes::Class;
 
-/// What hops look at of a parcel: one line of memory. Its sums are over the way there and back: nothing is
-/// taken out of them before an account asks.
+/// Part of a record that every hop updates: one line of memory. The sums are over the forward and the
+/// reverse path; they are split by path only when the breakdown needs them.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct HopSums {
-    /// The time stamp of the packet, which meanwhile carries the number of this.
+    /// Timestamp of the packet.
     stamp: Time,
-    waited: Waited,
+    waited: WaitSums,
     transmission: Duration,
     propagation: Duration,
 }
 
 const _: () = assert!(size_of::<HopSums>() == 64);
 
-/// The rest of a parcel, for the ends of legs. On its way nothing of it is read.
+/// Part of a record that only the ends of a path access.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 struct LegSums {
-    /// Of its sending, or of that which it answers; empty, if it was sent as the flow was opened.
+    /// Breakdown up to the transmission of the packet, or of the packet that it answers. Empty, if that
+    /// was sent when the flow was opened.
     account: BreakdownRef,
-    /// How long the receiver held back the answer.
+    /// Time that the receiver delayed the answer.
     receiver: Duration,
-    /// How long it had waited when it left its host, and when it came to the other.
-    left: Waited,
-    came: Waited,
+    /// Waits up to the first link.
+    left: WaitSums,
+    /// Waits up to the receiver.
+    arrived: WaitSums,
 }
 
-/// What a packet carries from part to part of a run.
+/// Record of a packet on its way to another partition.
 #[derive(Debug)]
-pub struct Parcel {
-    tag: HopSums,
-    load: LegSums,
-    /// That of its load, which other parts know nothing of.
+pub struct ExportedRecord {
+    hops: HopSums,
+    legs: LegSums,
+    /// Breakdown of `legs`, whose reference is valid in one partition only.
     account: Breakdown,
-    /// When the packet's transmission started on the link that it is on.
+    /// Start of the transmission on the link that the packet is on.
     pub starts: Time,
 }
 
-/// The parcels of the packets in the network, and of those that receivers have yet to answer.
+/// Records of the packets in the network, and of packets that receivers have yet to acknowledge.
 #[derive(Default)]
 pub struct PacketRecords {
-    tags: Vec<HopSums>,
-    loads: Vec<LegSums>,
-    places: NextFit,
-    /// Those that they, and senders, have.
+    hops: SideTable<HopSums>,
+    /// By the same numbers.
+    legs: Vec<LegSums>,
+    /// Breakdowns of packets and senders.
     pub accounts: Pool,
-    /// The parcel of the packet that has just come to the end of its way, while nobody has taken it.
-    came: Option<u32>,
+    /// Record of the packet that is being delivered, until it is taken.
+    delivered: Option<u32>,
 }
 
-/// What a packet has beside the number of its parcel: whether it is on its first link, whether it is an
-/// answer, and whether it waited for the link that it is on.
+// Flags that a packet carries with the number of its record.
+
+/// The packet is on its first link.
 const IS_FIRST: u64 = 1 << 32;
+/// The packet is on the reverse path.
 const IS_BACK: u64 = 1 << 33;
+/// The packet waited for the link that it is on.
 const HAS_WAITED: u64 = 1 << 34;
 
-/// The number of a packet's parcel.
+/// Returns the number of a packet's record.
 fn number(packet: &Packet) -> usize {
     packet.sent_at.0 as u32 as usize
 }
 
-fn is(packet: &Packet, what: u64) -> bool {
-    packet.sent_at.0 & what != 0
+fn has(packet: &Packet, flag: u64) -> bool {
+    packet.sent_at.0 & flag != 0
 }
 
-/// Whether a packet waited for the link that it is on, if it has a parcel.
+/// True if a packet with a record waited for the link that it is on.
 pub fn has_waited(packet: &Packet) -> bool {
-    is(packet, HAS_WAITED) && !packet.kind.is_frame()
+    has(packet, HAS_WAITED) && !packet.kind.is_frame()
 }
 
-/// A packet that has a parcel waited for its link, or did not.
+/// Sets the flag that [`has_waited`] reads.
 pub fn set_waited(packet: &mut Packet, has_waited: bool) {
     let others = packet.sent_at.0 & !HAS_WAITED;
     packet.sent_at = Time(others | if has_waited { HAS_WAITED } else { 0 });
 }
 
 impl PacketRecords {
-    /// A packet sets out, with the account of its sending.
+    /// Creates the record of a packet that is sent, with the breakdown up to its transmission.
     pub fn send(&mut self, packet: &mut Packet, account: BreakdownRef) {
-        let number = self.place();
-        self.tags[number] = HopSums { stamp: packet.sent_at, ..HopSums::default() };
-        let load = &mut self.loads[number];
-        (load.account, load.receiver) = (account, Duration::ZERO);
+        let number = self.allocate();
+        self.hops[number] = HopSums { stamp: packet.sent_at, ..HopSums::default() };
+        let legs = &mut self.legs[number];
+        (legs.account, legs.receiver) = (account, Duration::ZERO);
         packet.sent_at = Time(number as u64 | IS_FIRST);
     }
 
-    /// A packet comes from another part of the run with its parcel.
-    pub fn put(&mut self, packet: &mut Packet, parcel: Parcel) {
-        let number = self.place();
-        let Parcel { tag, load, account, .. } = parcel;
+    /// Creates the record of a packet from another partition.
+    pub fn import(&mut self, packet: &mut Packet, exported: ExportedRecord) {
+        let number = self.allocate();
+        let ExportedRecord { hops, legs, account, .. } = exported;
         let account = self.accounts.add(account);
-        (self.tags[number], self.loads[number]) = (tag, LegSums { account, ..load });
+        (self.hops[number], self.legs[number]) = (hops, LegSums { account, ..legs });
         packet.sent_at = Time(packet.sent_at.0 & (IS_FIRST | IS_BACK) | number as u64);
     }
 
-    /// The number of a parcel that nobody has.
-    fn place(&mut self) -> usize {
-        let Self { places, tags, loads, .. } = self;
-        let number = places.take(|numbers| {
-            tags.get(numbers.clone()).unwrap_or_default().iter().for_each(HopSums::read_ahead);
-            loads.get(numbers).unwrap_or_default().iter().for_each(LegSums::read_ahead);
+    /// Returns the number of a free record.
+    fn allocate(&mut self) -> usize {
+        let Self { hops, legs, .. } = self;
+        let number = hops.allocate(|hops, numbers| {
+            hops.iter().for_each(HopSums::read_ahead);
+            legs.get(numbers).unwrap_or_default().iter().for_each(LegSums::read_ahead);
         });
-        if number >= self.tags.len() {
-            self.tags.resize_with(self.places.end(), HopSums::default);
-            self.loads.resize_with(self.places.end(), LegSums::default);
+        if number >= self.legs.len() {
+            self.legs.resize_with(self.hops.len(), LegSums::default);
         }
         number
     }
 
-    /// An answer sets out, with the parcel of the packet that has come and caused it.
+    /// Moves the record of the packet that is being delivered to its answer.
     pub fn answer(&mut self, packet: &mut Packet) {
-        let Some(number) = self.came.take() else {
+        let Some(number) = self.delivered.take() else {
             self.send(packet, BreakdownRef::default());
             return;
         };
-        self.tags[number as usize].stamp = packet.sent_at;
+        self.hops[number as usize].stamp = packet.sent_at;
         packet.sent_at = Time(u64::from(number) | IS_BACK);
     }
 
-    /// A packet has come to a port and waits there, whose transmitter has done so much by then.
+    /// Records that a packet starts to wait at a port, whose transmitter has this activity.
     pub fn enter(&mut self, packet: &Packet, now: Time, totals: &Totals) {
-        self.tags[number(packet)].waited.begin(now, totals);
+        self.hops[number(packet)].waited.begin(now, totals);
     }
 
-    /// Brings what the next hop of a packet looks at into a near cache, as [`Routes::read_ahead`] does; and
-    /// what its arrival looks at, if it is the last.
+    /// Reads ahead the record for the next hop of a packet, as [`Routes::read_ahead`] does for its link;
+    /// for the last hop, also the record for its delivery.
     ///
     /// [`Routes::read_ahead`]: crate::network::routes::Routes::read_ahead
     pub fn read_ahead(&self, packet: &Packet, is_last: bool) {
         let number = number(packet);
-        self.tags.get(number).map(HopSums::read_ahead);
-        if is_last && let Some(load) = self.loads.get(number) {
-            load.read_ahead();
-            if is(packet, IS_BACK) {
-                self.accounts.read_ahead(&load.account);
+        self.hops.get(number).map(HopSums::read_ahead);
+        if is_last && let Some(legs) = self.legs.get(number) {
+            legs.read_ahead();
+            if has(packet, IS_BACK) {
+                self.accounts.read_ahead(&legs.account);
             }
         }
     }
 
-    /// A packet has come to the end of a link.
+    /// Adds the passage of a packet over a link.
     pub fn hop(&mut self, packet: &mut Packet, hop: &Hop) {
         let number = number(packet);
-        let tag = &mut self.tags[number];
-        tag.pass(hop);
+        let sums = &mut self.hops[number];
+        sums.pass(hop);
         if hop.stamps && !packet.kind.is_answer() {
-            tag.stamp = hop.starts;
+            sums.stamp = hop.starts;
         }
-        if is(packet, IS_FIRST) {
-            self.loads[number].left = tag.waited;
+        if has(packet, IS_FIRST) {
+            self.legs[number].left = sums.waited;
             packet.sent_at = Time(packet.sent_at.0 & !IS_FIRST);
         }
     }
 
-    /// A packet on the wire goes on elsewhere, with what is returned.
-    pub fn ship(&mut self, packet: &Packet, hop: &Hop) -> Parcel {
+    /// Takes the record of a packet in flight that goes to another partition.
+    pub fn export(&mut self, packet: &Packet, hop: &Hop) -> ExportedRecord {
         let number = number(packet);
-        let mut tag = self.tags[number];
-        tag.pass_port(hop);
-        self.places.release(number);
-        let mut load = std::mem::take(&mut self.loads[number]);
-        let share = std::mem::take(&mut load.account);
-        let account = *self.accounts.get(&share);
-        self.accounts.release(share);
-        Parcel { tag, load, account, starts: hop.starts }
+        let mut hops = self.hops[number];
+        hops.pass_port(hop);
+        self.hops.release(number);
+        let mut legs = std::mem::take(&mut self.legs[number]);
+        let reference = std::mem::take(&mut legs.account);
+        let account = *self.accounts.get(&reference);
+        self.accounts.release(reference);
+        ExportedRecord { hops, legs, account, starts: hop.starts }
     }
 
-    /// A packet has come to the end of its way, and gets its time stamp back.
-    pub fn land(&mut self, packet: &mut Packet) {
+    /// Starts the delivery of a packet at the end of its route, and restores its timestamp.
+    pub fn deliver(&mut self, packet: &mut Packet) {
         let number = number(packet);
-        let tag = &self.tags[number];
-        if !is(packet, IS_BACK) {
-            self.loads[number].came = tag.waited;
+        let sums = &self.hops[number];
+        if !has(packet, IS_BACK) {
+            self.legs[number].arrived = sums.waited;
         }
-        packet.sent_at = tag.stamp;
-        self.came = Some(number as u32);
+        packet.sent_at = sums.stamp;
+        self.delivered = Some(number as u32);
     }
 
-    /// What the packet carried that has just come, and carries no more.
+    /// Takes the content of the record of the packet that is being delivered.
     pub fn take(&mut self) -> Option<Arrival> {
-        let number = self.came? as usize;
+        let number = self.delivered? as usize;
         let journey = self.journey(number);
-        let LegSums { account, receiver, .. } = &mut self.loads[number];
+        let LegSums { account, receiver, .. } = &mut self.legs[number];
         Some(Arrival { account: std::mem::take(account), journey, receiver: *receiver })
     }
 
-    /// How a flow was completed by the packet that has just come.
+    /// Returns the breakdown of a flow that the packet that is being delivered completes.
     pub fn finish(&self) -> Option<Finish> {
-        let number = self.came? as usize;
-        let account = *self.accounts.get(&self.loads[number].account);
+        let number = self.delivered? as usize;
+        let account = *self.accounts.get(&self.legs[number].account);
         Some(Finish { account, journey: self.journey(number) })
     }
 
     fn journey(&self, number: usize) -> Journey {
-        let HopSums { waited, transmission, propagation, .. } = &self.tags[number];
-        let LegSums { left, came, .. } = &self.loads[number];
-        let legs = [*left, came.since(left), waited.since(came)].map(|leg| leg.divided());
+        let HopSums { waited, transmission, propagation, .. } = &self.hops[number];
+        let LegSums { left, arrived, .. } = &self.legs[number];
+        let legs = [*left, arrived.since(left), waited.since(arrived)].map(|leg| leg.divided());
         Journey::new(&legs, *transmission, *propagation)
     }
 
-    /// Keeps it for later; says where.
+    /// Detaches the record of the packet that is being delivered, for a later answer.
     pub fn keep(&mut self) -> Option<u32> {
-        self.came.take()
+        self.delivered.take()
     }
 
-    /// Takes up what was kept, while its packet waited so long to be answered.
-    pub fn take_up(&mut self, kept: u32, waited: Duration) {
-        self.loads[kept as usize].receiver += waited;
-        self.came = Some(kept);
+    /// Attaches a record that was [kept](Self::keep) while the answer was delayed by `delay`.
+    pub fn resume(&mut self, kept: u32, delay: Duration) {
+        self.legs[kept as usize].receiver += delay;
+        self.delivered = Some(kept);
     }
 
-    /// Gives up what was kept.
-    pub fn give_up(&mut self, kept: u32) {
-        let share = std::mem::take(&mut self.loads[kept as usize].account);
-        self.accounts.release(share);
-        self.places.release(kept as usize);
+    /// Frees a record.
+    pub fn free(&mut self, number: u32) {
+        let account = std::mem::take(&mut self.legs[number as usize].account);
+        self.accounts.release(account);
+        self.hops.release(number as usize);
     }
 
-    /// The packet that came last has been dealt with.
+    /// Ends the delivery of a packet, and frees its record unless it was moved or kept.
     pub fn clear(&mut self) {
-        if let Some(number) = self.came.take() {
-            self.give_up(number);
+        if let Some(number) = self.delivered.take() {
+            self.free(number);
         }
     }
 
-    /// Checks that no packet has anything any more, and no sender.
+    /// Asserts that all records and breakdowns have been freed.
     pub fn assert_empty(&self) {
-        let left = (self.places.taken(), self.accounts.held());
-        assert_eq!(left, (0, 0), "parcels and accounts that nobody gave back");
+        let left = (self.hops.in_use(), self.accounts.held());
+        assert_eq!(left, (0, 0), "packet records and breakdowns that were not freed");
     }
 
-    /// A packet is lost, and what it carried.
+    /// Frees the record of a packet that is lost.
     pub fn lose(&mut self, packet: &Packet) {
-        self.give_up(number(packet) as u32);
+        self.free(number(packet) as u32);
     }
 }
 
 impl LegSums {
-    /// Brings it into a near cache: both of its lines.
+    /// Reads both lines of memory ahead.
     fn read_ahead(&self) {
-        black_box((self.receiver, self.came));
+        black_box((self.receiver, self.arrived));
     }
 }
 
 impl HopSums {
-    /// Brings it into a near cache.
+    /// Reads the line of memory ahead.
     fn read_ahead(&self) {
         black_box(self.stamp);
     }
 
-    /// Its packet has left the port where it may have waited.
+    /// Adds the departure from a port.
     fn pass_port(&mut self, hop: &Hop) {
         if let Some(totals) = &hop.totals {
             self.waited.end(hop.starts, totals);
         }
     }
 
-    /// Its packet has come to the end of a link.
+    /// Adds the arrival at the end of a link.
     fn pass(&mut self, hop: &Hop) {
         self.pass_port(hop);
         self.transmission += hop.transmission;
@@ -281,46 +285,46 @@ impl HopSums {
     }
 }
 
-/// What the network does for accounts, if they are kept. Apart, because others should not pay for it.
+/// Packet records. Not inlined, since runs without records should not pay for them.
 impl Network {
-    /// A packet that carries an account has come to the end of its way.
+    /// Starts the delivery of a packet with a record.
     #[inline(never)]
-    pub fn land(&mut self, packet: &mut Packet) {
+    pub fn begin_delivery(&mut self, packet: &mut Packet) {
         if let Some(records) = &mut self.records {
-            records.land(packet);
+            records.deliver(packet);
         }
     }
 
-    /// What the packet carried that has landed last, if it may tell what lets go.
-    pub fn take(&mut self) -> Option<Arrival> {
+    /// Takes the content of the record of the packet that is being delivered.
+    pub fn take_record(&mut self) -> Option<Arrival> {
         self.records.as_mut().and_then(|records| records.take())
     }
 
-    /// A packet is to carry the account of its sending.
+    /// Creates the record of a packet that is sent, with the breakdown up to its transmission.
     #[inline(never)]
-    pub fn load(&mut self, packet: &mut Packet, account: BreakdownRef) {
+    pub fn record_send(&mut self, packet: &mut Packet, account: BreakdownRef) {
         if let Some(records) = &mut self.records {
             records.send(packet, account);
         }
     }
 
-    /// How long a host's port has been idle for pauses of a flow's class, if senders wait for their turn
-    /// there, and account is kept.
+    /// Returns the time that a host's port has been idle because of pauses of a flow's class, if the
+    /// breakdown is recorded and senders wait for the port.
     pub fn paused(&self, link: LinkId, flow: FlowNumber, now: Time) -> Duration {
-        let is_asked = self.is_paced && self.buffers.is_some();
-        let port = self.ports.get(link as usize).filter(|_| is_asked);
+        let is_relevant = self.is_paced && self.buffers.is_some();
+        let port = self.ports.get(link as usize).filter(|_| is_relevant);
         port.map_or(Duration::ZERO, |port| port.idle_for(self.traffic.of(flow), now))
     }
 
-    /// The packet that has landed last has been dealt with.
+    /// Ends the delivery of a packet with a record.
     #[inline(never)]
-    pub fn clear(&mut self) {
+    pub fn end_delivery(&mut self) {
         if let Some(records) = &mut self.records {
             records.clear();
         }
     }
 
-    /// Notes for its account that a packet of a class waits from now on at a port.
+    /// Records that a packet of a class starts to wait at a port.
     pub(in crate::network) fn record_enqueue(
         &mut self,
         packet: &Packet,
@@ -336,3 +340,6 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Which packets a link loses, at its end.
+//! Losses on a link, decided when a packet arrives at its end.
 
 use std::sync::Arc;
 
@@ -8,70 +8,76 @@ use crate::model::packet::{Kind, Packet};
 use crate::network::port::Port;
 use crate::network::port::counters::Counters;
 
-/// What decides it.
+/// Loss process of a link.
 #[derive(Debug)]
 pub enum Losses {
-    /// Nothing is lost.
+    /// No packet is lost.
     None,
-    /// Each packet is, with this probability.
+    /// Each packet is lost with this probability.
     Random(f64, Random),
-    /// Every so many-th is: the period, and how many have come.
-    Every(u64, u64),
-    /// More are in some stretches than in others.
+    /// One packet of each period is lost.
+    Every {
+        /// Number of packets in a period.
+        period: u64,
+        /// Number of packets that have arrived. Excludes pause frames.
+        arrived: u64,
+    },
+    /// Packets are lost in bursts.
     Bursts(Bursts),
-    /// Some that are known.
+    /// Chosen packets are lost.
     Chosen(Chosen),
 }
 
 impl Losses {
-    /// The losses of a link of which `loss` is said; `stream` gives a random stream to those that draw.
+    /// Returns the process of a link with the parameter `loss`. Processes that draw use `stream`.
     pub fn new(loss: &Loss, stream: impl FnOnce() -> Random) -> Self {
         match loss {
             Loss::None => Self::None,
             Loss::Random(probability) => Self::Random(*probability, stream()),
-            Loss::Every(period) => Self::Every(*period, 0),
+            Loss::Every(period) => Self::Every { period: *period, arrived: 0 },
             Loss::Bursts(law) => Self::Bursts(Bursts::new(law.clone(), stream())),
             Loss::Chosen(victims) => Self::Chosen(Chosen::new(victims)),
         }
     }
 
-    /// Whether anything is ever lost.
+    /// True if a packet can be lost.
     pub fn are_possible(&self) -> bool {
         !matches!(self, Self::None)
     }
 
-    /// Whether the packet that has come now is lost. Frames never are.
+    /// Decides if the packet that arrives is lost. Pause frames are neither lost nor counted.
     pub fn take(&mut self, packet: &Packet) -> bool {
-        let is_protected = packet.kind.is_frame();
-        let is_lost = match self {
+        if packet.kind.is_frame() {
+            return false;
+        }
+        match self {
             Self::None => false,
-            Self::Random(probability, random) => !is_protected && random.uniform() < *probability,
-            Self::Every(period, came) => {
-                *came += 1;
-                came.is_multiple_of(*period)
+            Self::Random(probability, random) => random.uniform() < *probability,
+            Self::Every { period, arrived } => {
+                *arrived += 1;
+                arrived.is_multiple_of(*period)
             }
-            Self::Bursts(bursts) => !is_protected && bursts.take(),
+            Self::Bursts(bursts) => bursts.take(),
             Self::Chosen(chosen) => chosen.take(packet),
-        };
-        is_lost && !is_protected
+        }
     }
 }
 
-/// What a failure of the link does to what is on it.
+/// Losses by failures of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     is_down: bool,
-    /// So many packets were on the link when it failed or came back, and have yet to come to its end.
+    /// Number of packets that were in flight when the link failed or came back, and have yet to arrive.
     doomed: u64,
 }
 
 impl Outage {
-    /// The link fails or is back, with so many packets on it.
-    pub fn set_link_state(&mut self, is_down: bool, on_wire: u64) {
-        *self = Self { is_down, doomed: on_wire };
+    /// Takes the link down or up.
+    pub fn set_link_state(&mut self, is_down: bool, in_flight: u64) {
+        *self = Self { is_down, doomed: in_flight };
     }
 
-    /// Whether the packet that has come now is lost.
+    /// Decides if the packet that arrives is lost.
     pub fn take(&mut self) -> bool {
         let is_doomed = self.doomed > 0;
         self.doomed -= u64::from(is_doomed);
@@ -79,7 +85,7 @@ impl Outage {
     }
 }
 
-/// A channel that is good or bad.
+/// Gilbert-Elliott channel ([gilbert60], [elliott63]).
 #[derive(Debug)]
 pub struct Bursts {
     law: graph::Bursts,
@@ -93,7 +99,7 @@ impl Bursts {
         Self { law, random, is_bad }
     }
 
-    /// Whether the next packet is lost.
+    /// Decides if the next packet is lost.
     fn take(&mut self) -> bool {
         let Self { law, random, is_bad } = self;
         *is_bad ^= random.uniform() < if *is_bad { law.leave } else { law.enter };
@@ -101,20 +107,20 @@ impl Bursts {
     }
 }
 
-/// The packets that are chosen to be lost.
+/// Packets that are chosen to be lost.
 #[derive(Debug)]
 pub struct Chosen {
     victims: Arc<[Victim]>,
-    /// How many copies of a segment have come, where its first victim stands.
-    came: Box<[u32]>,
+    /// Number of copies of a segment that have arrived, at the index of its first victim.
+    arrived: Box<[u32]>,
 }
 
 impl Chosen {
     fn new(victims: &Arc<[Victim]>) -> Self {
-        Self { victims: Arc::clone(victims), came: vec![0; victims.len()].into() }
+        Self { victims: Arc::clone(victims), arrived: vec![0; victims.len()].into() }
     }
 
-    /// Whether the packet that has come now is one of them.
+    /// Decides if the packet that arrives is one of them.
     fn take(&mut self, packet: &Packet) -> bool {
         let (flow, segment) = match packet.kind {
             Kind::Data | Kind::Datagram => (packet.flow, packet.sequence + 1),
@@ -123,16 +129,16 @@ impl Chosen {
         };
         let first = Victim { flow, segment, time: 0 };
         let at = self.victims.partition_point(|victim| *victim < first);
-        let known = self.victims.get(at).map(|victim| (victim.flow, victim.segment));
-        if known != Some((flow, segment)) {
+        let victim = self.victims.get(at).map(|victim| (victim.flow, victim.segment));
+        if victim != Some((flow, segment)) {
             return false;
         }
-        self.came[at] += 1;
-        self.victims.binary_search(&Victim { time: self.came[at], ..first }).is_ok()
+        self.arrived[at] += 1;
+        self.victims.binary_search(&Victim { time: self.arrived[at], ..first }).is_ok()
     }
 }
 
-/// Says which links did not lose all packets that were chosen.
+/// Returns warnings about links that did not lose all chosen packets.
 pub fn warnings(graph: &Graph, ports: &[Port]) -> Vec<String> {
     let of_link = |id: usize| {
         let Loss::Chosen(victims) = &graph.links[id].loss else { return None };
@@ -141,7 +147,9 @@ pub fn warnings(graph: &Graph, ports: &[Port]) -> Vec<String> {
         let missed = all as u64 - (lost - cut_off);
         let name = graph.link_name(id as LinkId);
         (missed > 0).then(|| {
-            format!("{missed} of the {all} packets that {name} was to lose never came to its end")
+            format!(
+                "{missed} of the {all} packets that {name} was to lose never arrived at its end"
+            )
         })
     };
     (0..ports.len()).filter_map(of_link).collect()
@@ -153,7 +161,7 @@ mod tests {
     use crate::base::units::Time;
     use crate::model::packet::Format;
 
-    /// Which of so many packets a channel loses.
+    /// Returns the packets that a channel loses.
     fn lost(law: graph::Bursts, packets: usize) -> Vec<bool> {
         let mut losses = Losses::new(&Loss::Bursts(law), || Random::new(1, "loss"));
         let format: Format = crate::base::schema::defaults();
@@ -161,11 +169,15 @@ mod tests {
         (0..packets).map(|_| losses.take(&packet)).collect()
     }
 
-    /// Asserts that an estimate is no further off than four standard errors.
+    /// Asserts that an estimate is within four standard errors.
     fn assert_estimates(estimate: f64, expected: f64, variance: f64, count: usize) {
         let error = (variance / count as f64).sqrt();
         let off = (estimate - expected).abs();
-        assert!(off < 4.0 * error, "{estimate} is {:.1} errors off {expected}", off / error);
+        assert!(
+            off < 4.0 * error,
+            "{estimate} is {:.1} standard errors from {expected}",
+            off / error
+        );
     }
 
     #[test]
@@ -192,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_a_link_when_it_fails_or_comes_back_is_lost_and_all_between() {
+    fn a_failure_loses_packets_in_flight_at_its_begin_and_end_and_all_between() {
         let mut outage = Outage::default();
         assert!(!outage.take());
         outage.set_link_state(true, 2);
@@ -202,16 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn those_copies_are_lost_that_are_chosen_and_no_others() {
+    fn every_nth_packet_is_lost_and_frames_are_not_counted() {
+        let mut losses = Losses::new(&Loss::Every(3), || unreachable!("it does not draw"));
+        let format: Format = crate::base::schema::defaults();
+        let mut take = |kind| losses.take(&format.control(kind, 0, Time::ZERO));
+        let kinds = [Kind::Data, Kind::Pause, Kind::Ack, Kind::Resume, Kind::Data, Kind::Data];
+        assert_eq!(kinds.map(&mut take), [false, false, false, false, true, false]);
+        let kinds = [Kind::Data, Kind::Pause, Kind::Data];
+        assert_eq!(kinds.map(&mut take), [false, false, true], "not the frame");
+    }
+
+    #[test]
+    fn exactly_the_chosen_copies_are_lost() {
         let victim = |(flow, segment, time)| Victim { flow, segment, time };
         let chosen = [(0, 0, 2), (0, 3, 1), (0, 3, 3), (7, 3, 2)].map(victim);
-        let mut losses = Losses::new(&Loss::Chosen(chosen.into()), || unreachable!("no chance"));
+        let mut losses =
+            Losses::new(&Loss::Chosen(chosen.into()), || unreachable!("it does not draw"));
         let format: Format = crate::base::schema::defaults();
         let mut lost = |kind, flow, sequence| {
             let packet = Packet { sequence, ..format.control(kind, flow, Time::ZERO) };
             [(); 4].map(|()| losses.take(&packet))
         };
-        assert_eq!(lost(Kind::Ack, 0, 2), [false; 4], "answers pass");
+        assert_eq!(lost(Kind::Ack, 0, 2), [false; 4], "ACKs are not chosen");
         assert_eq!(lost(Kind::Data, 0, 2), [true, false, true, false]);
         assert_eq!(lost(Kind::Data, 7, 2), [false, true, false, false]);
         assert_eq!(lost(Kind::Syn, 0, 0), [false, true, false, false]);

@@ -1,19 +1,19 @@
-//! First in, first out, and quick to look into.
+//! FIFO ring with access by index.
 
-/// Things in a row, in a ring of memory whose length is a power of two: a place in the row is found with one
-/// addition and one mask. A ring that runs empty starts over at the beginning of its memory, which is still
-/// in the cache (docs/performance.md).
+/// Queue in a ring of memory whose length is a power of two: access by index costs one addition and one
+/// mask. An empty ring restarts at the beginning of its memory, which is still in the cache
+/// (docs/performance.md).
 #[derive(Debug)]
 pub struct Ring<T> {
-    /// Of which those in the row are valid.
+    /// Items in the queue, and unused memory.
     memory: Vec<T>,
-    /// Where the first is.
+    /// Index of the first item in `memory`.
     first: u32,
     len: u32,
 }
 
-/// How many a ring holds before it grows.
-const FEW: usize = 8;
+/// Capacity of a ring that has grown once.
+const LEAST_CAPACITY: usize = 8;
 
 impl<T> Default for Ring<T> {
     fn default() -> Self {
@@ -22,59 +22,59 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// How many there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there is none.
+    /// True if there is no item.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The one at `place`.
-    pub fn get(&self, place: usize) -> Option<&T> {
-        if place < self.len() { self.memory.get(self.index(place)) } else { None }
+    /// Returns the item at `at`.
+    pub fn get(&self, at: usize) -> Option<&T> {
+        if at < self.len() { self.memory.get(self.index(at)) } else { None }
     }
 
-    /// The one at `place`, to be changed.
-    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        let index = self.index(place);
-        if place < self.len() { self.memory.get_mut(index) } else { None }
+    /// Returns the item at `at`, to change it.
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        let index = self.index(at);
+        if at < self.len() { self.memory.get_mut(index) } else { None }
     }
 
-    /// Those from `place` on.
-    pub fn iter_from(&self, place: usize) -> impl Iterator<Item = &T> {
-        (place..self.len()).filter_map(|place| self.get(place))
+    /// Returns the items from `at` on.
+    pub fn iter_from(&self, at: usize) -> impl Iterator<Item = &T> {
+        (at..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Adds one behind the others.
-    pub fn push(&mut self, thing: T) {
+    /// Appends an item.
+    pub fn push(&mut self, item: T) {
         if self.len() == self.memory.len() {
-            self.grow(thing);
+            self.grow(item);
         }
         let index = self.index(self.len());
-        self.memory[index] = thing;
+        self.memory[index] = item;
         self.len += 1;
     }
 
-    /// Puts one before the one at `place`, of which few are before.
-    pub fn insert(&mut self, place: usize, thing: T) {
-        // Makes room at the beginning.
+    /// Inserts an item at `at`. Moves the items before `at`, which should be few.
+    pub fn insert(&mut self, at: usize, item: T) {
         if self.len() == self.memory.len() {
-            self.grow(thing);
+            self.grow(item);
         }
+        // Extends the ring at its beginning.
         self.first = self.index(self.memory.len() - 1) as u32;
         self.len += 1;
-        for place in 0..place {
-            let (index, next) = (self.index(place), self.index(place + 1));
+        for at in 0..at {
+            let (index, next) = (self.index(at), self.index(at + 1));
             self.memory[index] = self.memory[next];
         }
-        let index = self.index(place);
-        self.memory[index] = thing;
+        let index = self.index(at);
+        self.memory[index] = item;
     }
 
-    /// Drops the first, if there is one.
+    /// Removes the first item, if there is one.
     pub fn drop_first(&mut self) {
         if self.len > 1 {
             self.first = self.index(1) as u32;
@@ -85,16 +85,16 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    fn index(&self, place: usize) -> usize {
-        (self.first as usize + place) & self.memory.len().wrapping_sub(1)
+    fn index(&self, at: usize) -> usize {
+        (self.first as usize + at) & self.memory.len().wrapping_sub(1)
     }
 
-    /// Doubles the memory; what is new of it is filled with `any`.
+    /// Doubles the memory, and fills the new half with `any`.
     #[cold]
     fn grow(&mut self, any: T) {
         self.memory.rotate_left(self.first as usize);
         self.first = 0;
-        let more = self.memory.len().max(FEW);
+        let more = self.memory.len().max(LEAST_CAPACITY);
         self.memory.extend(std::iter::repeat_n(any, more));
     }
 }
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(steps in prop::collection::vec((0_u32..4, 0_usize..100), 1..400)) {
+        fn a_ring_behaves_as_a_deque(steps in prop::collection::vec((0_u32..4, 0_usize..100), 1..400)) {
             let (mut ring, mut plain) = (Ring::default(), VecDeque::new());
             for (kind, number) in steps {
                 match kind {
@@ -118,9 +118,9 @@ mod tests {
                         plain.push_back(number);
                     }
                     2 => {
-                        let place = number % (plain.len() + 1);
-                        ring.insert(place, number);
-                        plain.insert(place, number);
+                        let at = number % (plain.len() + 1);
+                        ring.insert(at, number);
+                        plain.insert(at, number);
                     }
                     _ => {
                         let drops = number % 8;

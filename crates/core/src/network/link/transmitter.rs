@@ -1,4 +1,4 @@
-//! A transmitter, the wire behind it, and the packets that wait for it first in, first out.
+//! Transmitter of a link, with the packets in flight and those that wait in a FIFO queue.
 
 use std::sync::Arc;
 
@@ -8,55 +8,60 @@ use crate::model::graph::{DelayTrace, Link, RateTrace};
 use crate::model::packet::Packet;
 use crate::queueing::Backlog;
 
-/// A packet on the wire, or waiting for it.
+/// Packet in flight, or waiting for its transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// When it comes to the end of the link; not set before its transmission starts.
+    /// Arrival at the end of the link; not set before the transmission starts.
     pub arrives: Time,
-    /// As it comes there.
+    /// The packet as it arrives there.
     pub packet: Packet,
 }
 
-const _: () = assert!(size_of::<Flight>() <= 40, "wires outgrow the caches (docs/performance.md)");
+const _: () = assert!(size_of::<Flight>() <= 40, "links outgrow the caches (docs/performance.md)");
 
 /// A transmission that has started.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sent {
-    /// When it ends.
+pub struct Transmission {
+    /// End of the transmission.
     pub ends: Time,
-    /// When the packet arrives, if nothing was on the link before it: then the link's next arrival is to be
-    /// scheduled. Otherwise the arrival before it says when.
-    pub arrives_first: Option<Time>,
+    /// Arrival of the packet at the end of the link.
+    pub arrives: Time,
+    /// True if no packet was in flight before: then the arrival must be scheduled. Otherwise the
+    /// arrival of the packet before it schedules it.
+    pub is_first: bool,
+    /// True if the departure must be reported to the flow, since it was not predicted.
+    pub is_reported: bool,
 }
 
-/// What sends one packet after the other.
+/// Transmitter of one packet after the other.
 ///
-/// What waits stands behind what is on the wire, in one line, so that a packet is not moved when its
-/// transmission starts (docs/performance.md).
+/// Waiting packets stand behind the packets in flight, in one ring, so that a packet is not moved when
+/// its transmission starts (docs/performance.md).
 #[repr(C)]
 pub struct Transmitter {
-    /// In order. Only the first is in the schedule, once its transmission has started, so that the schedule
-    /// holds an event a link and not one a packet (docs/performance.md).
+    /// Packets in order. Only the arrival of the first is scheduled, once its transmission has
+    /// started: so the event queue holds one event for each link, not for each packet
+    /// (docs/performance.md).
     line: Ring<Flight>,
-    /// When the last transmission ends, or the next may start.
+    /// End of the last transmission, or earliest start of the next.
     pub busy_until: Time,
-    /// All that waits, in this line or elsewhere.
+    /// Backlog of all waiting packets, in this ring or elsewhere.
     pub waiting: Backlog,
-    /// So many packets are on the wire.
+    /// Number of packets in flight.
     started: u32,
     stamps: bool,
-    /// Whether they would, but for the account that is kept of them.
+    /// If true, timestamps are recorded and not written, since packets have a record.
     pub stamps_aside: bool,
-    /// Whether it matters who comes to the end of the link: to an account, or since it loses packets.
+    /// If true, arrivals are recorded or can be losses.
     pub is_watched: bool,
-    /// Whether it is for the latter.
+    /// If true, arrivals can be losses.
     pub may_lose: bool,
     durations: Durations,
 }
 
 impl Transmitter {
-    /// The transmitter of `link`; `stamps` says whether packets that are no answers get their time stamp
-    /// when their transmission starts, unless an account is kept; `may_lose` whether the link loses packets.
+    /// Returns the transmitter of `link`. With `stamps`, packets on the forward path get their
+    /// timestamp when their transmission starts, unless they have a record.
     pub fn new(link: &Link, stamps: bool, keeps_account: bool, may_lose: bool) -> Self {
         Self {
             line: Ring::default(),
@@ -71,18 +76,18 @@ impl Transmitter {
         }
     }
 
-    /// Lets a packet wait behind the others.
+    /// Appends a packet to the waiting packets.
     pub fn append(&mut self, packet: &Packet) {
         self.line.push(Flight { arrives: Time::NEVER, packet: *packet });
     }
 
-    /// The first packet that waits.
+    /// Returns the first waiting packet.
     pub fn first(&self) -> Option<&Packet> {
         self.line.get(self.started as usize).map(|flight| &flight.packet)
     }
 
-    /// Starts the transmission of the first packet that waits, if one does.
-    pub fn start(&mut self, starts: Time) -> Option<Sent> {
+    /// Starts the transmission of the first waiting packet, if there is one.
+    pub fn start(&mut self, starts: Time) -> Option<Transmission> {
         let Flight { arrives, packet } = self.line.get_mut(self.started as usize)?;
         let crossing = self.durations.cross(packet.bytes, starts);
         *arrives = crossing.arrives;
@@ -94,7 +99,7 @@ impl Transmitter {
     }
 
     /// Starts the transmission of a packet that did not wait here.
-    pub fn send(&mut self, packet: &Packet, starts: Time) -> Sent {
+    pub fn send(&mut self, packet: &Packet, starts: Time) -> Transmission {
         let crossing = self.durations.cross(packet.bytes, starts);
         let sent_at = if self.stamps && !packet.kind.is_answer() { starts } else { packet.sent_at };
         let onward = Packet { next_hop: packet.next_hop + 1, sent_at, ..*packet };
@@ -103,7 +108,7 @@ impl Transmitter {
         self.begin(crossing)
     }
 
-    /// Puts a packet behind those on the wire, and before those that wait.
+    /// Puts a packet behind the packets in flight, and before the waiting packets.
     fn put(&mut self, flight: Flight) {
         if self.started as usize == self.line.len() {
             self.line.push(flight);
@@ -112,46 +117,46 @@ impl Transmitter {
         }
     }
 
-    /// A transmission has started.
-    fn begin(&mut self, Crossing { ends, arrives }: Crossing) -> Sent {
-        let arrives_first = (self.started == 0).then_some(arrives);
+    /// Counts a transmission that has started.
+    fn begin(&mut self, Crossing { ends, arrives }: Crossing) -> Transmission {
+        let is_first = self.started == 0;
         self.busy_until = ends;
         self.started += 1;
-        Sent { ends, arrives_first }
+        Transmission { ends, arrives, is_first, is_reported: false }
     }
 
-    /// The packet whose transmission has started last, if it is still on the wire.
+    /// Returns the packet whose transmission has started last, if it is still in flight.
     pub fn last(&mut self) -> Option<&mut Packet> {
         let last = (self.started as usize).checked_sub(1)?;
         self.line.get_mut(last).map(|flight| &mut flight.packet)
     }
 
-    /// Those that wait.
+    /// Returns the waiting packets.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
         self.line.iter_from(self.started as usize).map(|flight| &flight.packet)
     }
 
-    /// Those on the wire.
+    /// Returns the packets in flight.
     pub fn flights(&self) -> impl Iterator<Item = &Flight> {
         self.line.iter_from(0).take(self.started as usize)
     }
 
-    /// How many packets are on the wire.
-    pub fn on_wire(&self) -> u64 {
+    /// Returns the number of packets in flight.
+    pub fn in_flight(&self) -> u64 {
         u64::from(self.started)
     }
 
-    /// Takes the packet that has come to the end of the link.
+    /// Takes the packet that has arrived at the end of the link.
     pub fn arrive(&mut self) -> Packet {
         let Some(&Flight { packet, .. }) = self.line.get(0) else {
-            unreachable!("an arrival is scheduled for a packet on the wire")
+            unreachable!("an arrival is scheduled for a packet in flight")
         };
         self.line.drop_first();
         self.started -= 1;
         packet
     }
 
-    /// Takes the first packet off the wire, if there is one: it goes on elsewhere.
+    /// Takes the first packet in flight, if there is one, for another partition.
     pub fn unload(&mut self) -> Option<Flight> {
         self.started = self.started.checked_sub(1)?;
         let flight = self.line.get(0).copied();
@@ -159,29 +164,29 @@ impl Transmitter {
         flight
     }
 
-    /// Puts a packet on the wire that was transmitted elsewhere.
+    /// Adds a packet in flight that another partition has transmitted.
     pub fn load(&mut self, flight: Flight) {
         self.put(flight);
         self.started += 1;
     }
 
-    /// When the first packet on the wire comes to its end, if there is one.
+    /// Returns the arrival time of the first packet in flight.
     pub fn next_arrival(&self) -> Option<Time> {
         self.line.get(0).filter(|_| self.started > 0).map(|first| first.arrives)
     }
 
-    /// When a transmission of `bytes` ends that starts then.
+    /// Returns the end of a transmission of `bytes` that starts at `starts`.
     pub fn end(&mut self, bytes: u16, starts: Time) -> Time {
         self.durations.end(bytes, starts)
     }
 
-    /// Whether the rate or the delay of the link changes.
+    /// True if the rate or the delay of the link changes.
     pub fn changes(&self) -> bool {
         self.durations.change
     }
 
-    /// When the transmission of `bytes` started and ended that come to the end of the link now, if that can
-    /// be told: if the link does not change.
+    /// Returns start and end of the transmission of `bytes` that arrive at the end of the link now;
+    /// `None` if the link changes.
     pub fn crossed(&mut self, bytes: u16, now: Time) -> Option<(Time, Time)> {
         let lasts = self.durations.lasts(bytes).ok()?;
         let ended = Time(now.0 - self.durations.delay.0);
@@ -189,29 +194,30 @@ impl Transmitter {
     }
 }
 
-/// How a packet crosses the link.
+/// Times of a packet on the link.
 #[derive(Clone, Copy, Debug)]
 struct Crossing {
-    /// When its transmission ends.
+    /// End of its transmission.
     ends: Time,
-    /// When it comes to the end of the link.
+    /// Arrival at the end of the link.
     arrives: Time,
 }
 
-/// How long packets take. Remembers the last two sizes: divisions are slow, and sizes repeat.
+/// Transmission times and delay of a link. Caches the transmission times of the last two sizes:
+/// divisions are slow, and sizes repeat.
 struct Durations {
-    /// Apart, because it is seldom asked.
-    pace: Box<Pace>,
+    /// Boxed, because it is rarely read.
+    speed: Box<Speed>,
     sizes: [u16; 2],
-    known: [Duration; 2],
-    /// How long the wire delays, if that does not change.
+    lasts: [Duration; 2],
+    /// Propagation delay, if it does not change.
     delay: Duration,
-    /// Whether the link changes.
+    /// If true, the rate or the delay changes.
     change: bool,
 }
 
-/// How fast a link is.
-enum Pace {
+/// Rate of a link.
+enum Speed {
     Constant(Rate),
     Changing(Changing),
 }
@@ -222,12 +228,12 @@ struct Changing {
     rates: Option<Arc<RateTrace>>,
     delay: Duration,
     delays: Option<Arc<DelayTrace>>,
-    /// When the last packet arrives: no other may come before it.
+    /// Arrival of the last packet: no later packet may arrive before it.
     arrives: Time,
 }
 
 impl Changing {
-    /// When a transmission of `bytes` ends that starts then.
+    /// Returns the end of a transmission of `bytes` that starts at `starts`.
     fn end(&self, bytes: u16, starts: Time) -> Time {
         let bytes = Bytes(u64::from(bytes));
         let constant = || starts + self.rate.transmit(bytes);
@@ -247,32 +253,32 @@ impl Durations {
         let Link { rate, delay, .. } = *link;
         let (rates, delays) = (link.trace.clone(), link.delays.clone());
         let change = rates.is_some() || delays.is_some();
-        let pace = if change {
-            Pace::Changing(Changing { rate, rates, delay, delays, arrives: Time::ZERO })
+        let speed = if change {
+            Speed::Changing(Changing { rate, rates, delay, delays, arrives: Time::ZERO })
         } else {
-            Pace::Constant(rate)
+            Speed::Constant(rate)
         };
-        Self { pace: Box::new(pace), sizes: [0; 2], known: [Duration::ZERO; 2], delay, change }
+        Self { speed: Box::new(speed), sizes: [0; 2], lasts: [Duration::ZERO; 2], delay, change }
     }
 
-    /// How long a transmission of `bytes` takes, or what to ask on a link that changes: no size is remembered
-    /// there, so each comes to ask.
+    /// Returns the transmission time of `bytes`, or the changing link. On such a link no size is
+    /// cached, so every call gets here.
     fn lasts(&mut self, bytes: u16) -> Result<Duration, &mut Changing> {
         if self.sizes[0] != bytes {
             self.sizes.swap(0, 1);
-            self.known.swap(0, 1);
+            self.lasts.swap(0, 1);
             if self.sizes[0] != bytes {
-                match &mut *self.pace {
-                    Pace::Constant(rate) => self.known[0] = rate.transmit(Bytes(u64::from(bytes))),
-                    Pace::Changing(changing) => return Err(changing),
+                match &mut *self.speed {
+                    Speed::Constant(rate) => self.lasts[0] = rate.transmit(Bytes(u64::from(bytes))),
+                    Speed::Changing(changing) => return Err(changing),
                 }
                 self.sizes[0] = bytes;
             }
         }
-        Ok(self.known[0])
+        Ok(self.lasts[0])
     }
 
-    /// When a transmission of `bytes` ends that starts then.
+    /// Returns the end of a transmission of `bytes` that starts at `starts`.
     fn end(&mut self, bytes: u16, starts: Time) -> Time {
         match self.lasts(bytes) {
             Ok(lasts) => starts + lasts,
@@ -280,12 +286,82 @@ impl Durations {
         }
     }
 
-    /// How a packet of `bytes` crosses the link whose transmission starts then.
+    /// Returns the times of a packet of `bytes` whose transmission starts at `starts`.
     fn cross(&mut self, bytes: u16, starts: Time) -> Crossing {
         let delay = self.delay;
         match self.lasts(bytes) {
             Ok(lasts) => Crossing { ends: starts + lasts, arrives: starts + lasts + delay },
             Err(changing) => changing.cross(bytes, starts),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::graph::Loss;
+    use crate::model::packet::{Format, Kind};
+
+    /// A transmitter of a byte in a nanosecond, on a link with a delay of 500 ns.
+    fn transmitter() -> Transmitter {
+        let delay = Duration::from_nanos(500);
+        let (rate, loss) = (Rate::from_gbps(8), Loss::None);
+        let link = Link { from: 0, to: 1, rate, trace: None, delay, delays: None, loss };
+        Transmitter::new(&link, false, false, false)
+    }
+
+    fn packet(sequence: u32, bytes: u16) -> Packet {
+        let format: Format = crate::base::schema::defaults();
+        Packet { sequence, bytes, ..format.control(Kind::Data, 0, Time::ZERO) }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Duration::from_nanos(ns)
+    }
+
+    #[test]
+    fn packets_in_flight_stand_before_waiting_packets() {
+        let mut transmitter = transmitter();
+        transmitter.append(&packet(0, 1_000));
+        transmitter.append(&packet(1, 1_000));
+        let first = transmitter.start(at(0)).unwrap();
+        assert_eq!((first.arrives, first.is_first), (at(1_500), true));
+        // A packet that did not wait here passes the packets that do.
+        let second = transmitter.send(&packet(2, 40), at(1_000));
+        assert_eq!((second.ends, second.is_first), (at(1_040), false));
+        assert_eq!(transmitter.last().map(|packet| packet.sequence), Some(2));
+        assert_eq!(transmitter.waiting().map(|packet| packet.sequence).collect::<Vec<_>>(), [1]);
+        let flights = transmitter.flights().map(|flight| (flight.arrives, flight.packet.sequence));
+        assert_eq!(flights.collect::<Vec<_>>(), [(at(1_500), 0), (at(1_540), 2)]);
+        let arrived = transmitter.arrive();
+        assert_eq!((arrived.sequence, arrived.next_hop), (0, 1), "a hop further");
+        assert_eq!(transmitter.next_arrival(), Some(at(1_540)));
+        transmitter.arrive();
+        assert_eq!((transmitter.next_arrival(), transmitter.in_flight()), (None, 0));
+        assert_eq!(transmitter.first().map(|packet| packet.sequence), Some(1));
+        assert!(transmitter.start(at(2_000)).is_some_and(|transmission| transmission.is_first));
+    }
+
+    #[test]
+    fn the_end_of_the_link_computes_the_transmission() {
+        let mut transmitter = transmitter();
+        for bytes in [1_000, 40, 700, 40] {
+            let arrives = transmitter.send(&packet(0, bytes), at(9_000)).arrives;
+            let ends = at(9_000 + u64::from(bytes));
+            assert_eq!(transmitter.crossed(bytes, arrives), Some((at(9_000), ends)));
+            assert_eq!(transmitter.end(bytes, at(9_000)), ends);
+        }
+    }
+
+    #[test]
+    fn exported_packets_arrive_at_the_same_time() {
+        let [mut sender, mut receiver] = [(); 2].map(|()| transmitter());
+        receiver.append(&packet(9, 100));
+        sender.send(&packet(0, 1_000), at(0));
+        let flight = sender.unload().unwrap();
+        assert!(sender.unload().is_none());
+        receiver.load(flight);
+        assert_eq!((receiver.next_arrival(), receiver.in_flight()), (Some(at(1_500)), 1));
+        assert_eq!(receiver.arrive().sequence, 0);
     }
 }

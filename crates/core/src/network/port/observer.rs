@@ -1,37 +1,102 @@
-//! Whom a port tells what leaves it: its router, and who keeps account of waits.
+//! Observers of a port: its router, and the FCT breakdown.
 
-use super::{Observer, Port};
+use super::Port;
 use crate::base::units::{Duration, Time};
 use crate::model::packet::Packet;
 use crate::network::breakdown::packet_records;
 use crate::network::breakdown::port_activity::Totals;
 use crate::network::switch::traffic_classes::Class;
-use crate::router::PortView;
+use crate::router::{FlowInfo, PortView};
 
-/// How a packet came over a link.
+/// Components that are notified of each departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Observer {
+    None,
+    /// The breakdown.
+    Breakdown,
+    /// The router, and the breakdown if it is recorded.
+    Router,
+}
+
+/// Times of a packet's passage over a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// When its transmission started.
+    /// Start of the transmission.
     pub starts: Time,
-    /// What the transmitter had done by then, if the packet had to wait.
+    /// Activity of the transmitter up to then, if the packet waited.
     pub totals: Option<Totals>,
-    /// How long the transmission took.
+    /// Duration of the transmission.
     pub transmission: Duration,
-    /// How long the wire delays.
+    /// Propagation delay.
     pub propagation: Duration,
-    /// Whether the packet got its time stamp when its transmission started, if it is no answer.
+    /// If true, packets on the forward path get `starts` as their timestamp.
     pub stamps: bool,
 }
 
+/// The router.
 impl Port {
-    /// Shows the packet whose transmission starts to the router, and to who keeps account. Apart, because
-    /// other ports should not pay for it.
+    /// True if the port has a router.
+    pub fn is_routed(&self) -> bool {
+        self.router.is_some()
+    }
+
+    /// True if the router reads packets on the reverse path.
+    pub fn reads_acks(&self) -> bool {
+        self.router.as_ref().is_some_and(|router| router.reads_acks())
+    }
+
+    /// Passes a packet to the router, before it is enqueued.
+    pub fn on_enqueue(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
+        self.advance_to(now);
+        if let Some(router) = &mut self.router {
+            router.on_arrival(packet, flow_info, now);
+        }
+    }
+
+    /// Passes a packet of the reverse path, which has arrived over the same cable, to the router.
+    pub fn on_ack_return(&mut self, packet: &mut Packet, flow_info: &FlowInfo, now: Time) {
+        self.advance_to(now);
+        if let Some(router) = &mut self.router {
+            router.on_ack_return(packet, flow_info, now);
+        }
+    }
+
+    /// Notifies the router of the drop of a packet after [`on_enqueue`](Self::on_enqueue).
+    pub fn on_drop(&mut self, packet: &Packet) {
+        if let Some(router) = &mut self.router {
+            router.on_drop(packet);
+        }
+    }
+
+    /// Returns the time of the router's next tick; [`Time::NEVER`] without a router.
+    pub fn next_tick(&self) -> Time {
+        self.router.as_ref().map_or(Time::NEVER, |router| router.next_tick())
+    }
+
+    /// Runs the router's tick.
+    pub fn tick(&mut self, now: Time) {
+        let backlog = self.backlog(now).bytes;
+        if let Some(router) = &mut self.router {
+            router.on_tick(PortView { now, backlog });
+        }
+    }
+
+    /// Returns the router's named values.
+    pub fn gauges(&self) -> Vec<(&'static str, f64)> {
+        self.router.as_ref().map_or_else(Vec::new, |router| router.gauges())
+    }
+}
+
+/// The FCT breakdown.
+impl Port {
+    /// Notifies the observers of the packet whose transmission starts. Cold, since most ports have no
+    /// observer.
     #[cold]
-    pub(super) fn tell(&mut self, starts: Time, has_waited: bool) {
+    pub(super) fn notify(&mut self, starts: Time, has_waited: bool) {
         let view = PortView { now: starts, backlog: self.transmitter.waiting.bytes };
         let ends = self.transmitter.busy_until;
         let Some(packet) = self.transmitter.last() else { return };
-        if self.told == Observer::Router
+        if self.observer == Observer::Router
             && let Some(router) = &mut self.router
         {
             router.on_departure(packet, view);
@@ -39,31 +104,32 @@ impl Port {
         if let Some(activity) = &mut self.activity {
             activity.start(packet, has_waited, starts, ends);
             if self.transmitter.changes() {
-                activity.note_start(starts);
+                activity.record_start(starts);
             }
         }
     }
 
-    /// A packet of a class waits from now on: what the transmitter has done so far, if account is kept.
+    /// Records that a packet of a class starts to wait. Returns the transmitter's activity up to now,
+    /// if it is recorded.
     #[inline]
     pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Option<Totals> {
         self.activity.as_mut().map(|activity| activity.enter(packet, class, now))
     }
 
-    /// How long the transmitter has been idle for pauses of a class, if account is kept. A port that is
-    /// paused is prompt if senders await their turn there, so that nothing is still to be caught up with.
+    /// Returns the time that the transmitter has been idle because of pauses of a class, if it is
+    /// recorded. A paused port whose senders await departures is eager, so no transmission is overdue.
     pub fn idle_for(&self, class: Class, now: Time) -> Duration {
         self.activity.as_ref().map_or(Duration::ZERO, |activity| activity.idle_for(class, now))
     }
 
-    /// The queue has dropped a packet that waited.
-    pub fn note_reject(&mut self, packet: &Packet) {
+    /// Records that the queue has dropped a packet that waited.
+    pub fn record_reject(&mut self, packet: &Packet) {
         if let Some(activity) = &mut self.activity {
             activity.reject(packet);
         }
     }
 
-    /// How the packet came over the link that has come to its end now, if account is kept.
+    /// Returns the passage of the packet that arrives at the end of the link now, if it is recorded.
     pub fn hop(&mut self, packet: &Packet, now: Time) -> Option<Hop> {
         let activity = self.activity.as_mut()?;
         let (starts, ends) = self.transmitter.crossed(packet.bytes, now).unwrap_or_else(|| {

@@ -1,22 +1,22 @@
-//! How often and how long PFC has held a port's data back.
+//! Number and duration of the pauses by PFC.
 
 use crate::base::units::{Duration, Time};
 
-/// The pauses of one traffic class at a port.
+/// Pauses of one traffic class at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseState {
-    /// How many there were.
+    /// Number of pauses.
     pub count: u64,
-    /// How long they took together, as far as they have ended.
+    /// Total duration of the pauses that have ended.
     pub total: Duration,
-    /// How long the longest of them took.
+    /// Duration of the longest pause that has ended.
     pub longest: Duration,
-    /// When the present one began.
+    /// Begin of the present pause.
     pub since: Option<Time>,
 }
 
 impl PauseState {
-    /// A pause begins, unless one is on already.
+    /// Begins a pause, unless the class is paused already.
     pub fn begin(&mut self, now: Time) {
         if self.since.is_none() {
             self.since = Some(now);
@@ -24,7 +24,7 @@ impl PauseState {
         }
     }
 
-    /// The pause ends, if one is on.
+    /// Ends the pause, if the class is paused.
     pub fn end(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
             self.total += now - since;
@@ -32,7 +32,7 @@ impl PauseState {
         }
     }
 
-    /// Of all classes together: their numbers and times added up, and the longest.
+    /// Returns the sum over all classes: numbers and durations are added, and the longest is kept.
     pub fn of_all(classes: &[Self]) -> Self {
         let add = |sum: Self, class: &Self| Self {
             count: sum.count + class.count,
@@ -43,7 +43,7 @@ impl PauseState {
         classes.iter().fold(Self::default(), add)
     }
 
-    /// Whether data must wait.
+    /// True if data must wait.
     pub fn is_on(&self) -> bool {
         self.since.is_some()
     }
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_add_up_and_the_longest_is_kept() {
+    fn durations_add_up_and_the_longest_is_kept() {
         let mut pauses = PauseState::default();
-        // The second frame refreshes a pause that is on, and the last resumes what goes already.
+        // The second frame refreshes the pause, and the last resumes a class that is not paused.
         let frames = [(1, true), (2, true), (6, false), (8, true), (9, false), (9, false)];
         for (at, is_pause) in frames {
             let now = Time::ZERO + Duration::from_micros(at);

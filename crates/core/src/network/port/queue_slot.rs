@@ -1,32 +1,33 @@
-//! Where data waits at a port.
+//! Storage of a port's data packets.
 
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::switch::traffic_classes::Class;
 use crate::queueing::blocks::class_scheduler::ClassScheduler;
 use crate::queueing::{AdmissionGate, Context, PortQueue, PriorityCounts, Queue};
 
-/// A port's store of data.
+/// Queue of a port's data packets.
 pub enum DataQueue {
-    /// Before the transmitter, which keeps it first in, first out, behind a gate.
+    /// FIFO queue behind an admission rule. The packets wait in the transmitter.
     Fifo(AdmissionGate),
-    /// In a queue.
+    /// Any other queue.
     Queue(Box<dyn Queue>),
-    /// In a queue for each traffic class.
+    /// A queue for each traffic class.
     ClassScheduler(Box<ClassScheduler>),
 }
 
 impl DataQueue {
-    /// A store where each traffic class waits as it is given.
-    pub fn new(mut behaviours: Vec<PortQueue>) -> Self {
-        let alone = if behaviours.len() == 1 { behaviours.pop() } else { None };
-        match alone {
+    /// Returns the storage for the queues of all traffic classes.
+    pub fn new(mut queues: Vec<PortQueue>) -> Self {
+        let single = if queues.len() == 1 { queues.pop() } else { None };
+        match single {
             Some(PortQueue::OnArrival(rule)) => Self::Fifo(AdmissionGate::new(rule)),
             Some(PortQueue::OnDeparture(queue)) => Self::Queue(queue),
-            None => Self::ClassScheduler(Box::new(ClassScheduler::new(behaviours))),
+            None => Self::ClassScheduler(Box::new(ClassScheduler::new(queues))),
         }
     }
 
-    /// Whether it may be asked for a packet later than that is sent ([`Queue::allows_lazy_service`]).
+    /// True if a packet may be taken later than its transmission starts
+    /// ([`Queue::allows_lazy_service`]).
     pub fn allows_lazy_service(&self) -> bool {
         match self {
             Self::Fifo(_) => true,
@@ -35,7 +36,7 @@ impl DataQueue {
         }
     }
 
-    /// Takes a packet of a class into its queue, or drops it or others.
+    /// Enqueues a packet of a class, or drops it or others. FIFO packets wait in the transmitter.
     pub fn push(&mut self, packet: Packet, class: Class, context: &mut Context<'_>) {
         match self {
             Self::Fifo(_) => {}
@@ -44,7 +45,7 @@ impl DataQueue {
         }
     }
 
-    /// Gives up the packet to transmit next, of those in queues.
+    /// Dequeues the packet to transmit next. FIFO packets wait in the transmitter.
     #[inline]
     pub fn pop(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         match self {
@@ -54,7 +55,7 @@ impl DataQueue {
         }
     }
 
-    /// Whether it weighs flows.
+    /// True if a queue weighs flows.
     pub fn weighs(&self) -> bool {
         match self {
             Self::Fifo(_) => false,
@@ -63,7 +64,7 @@ impl DataQueue {
         }
     }
 
-    /// Tells its queues of a flow that starts.
+    /// Registers a flow with the queues.
     pub fn register_flow(&mut self, flow: FlowNumber, class: &str) {
         match self {
             Self::Fifo(_) => {}
@@ -72,7 +73,7 @@ impl DataQueue {
         }
     }
 
-    /// Tells its queues of a flow that has ended.
+    /// Removes a flow from the queues.
     pub fn unregister_flow(&mut self, flow: FlowNumber) {
         match self {
             Self::Fifo(_) => {}
@@ -81,7 +82,7 @@ impl DataQueue {
         }
     }
 
-    /// What its queue has counted by priority.
+    /// Returns the counters of the queue by priority, if it has any.
     pub fn priority_counts(&self) -> Option<&PriorityCounts> {
         match self {
             Self::Queue(queue) => queue.priority_counts(),

@@ -1,10 +1,10 @@
-//! Looks for pauses that cannot end, and for those that last long.
+//! Detection of deadlocks by pauses, and of long pauses.
 //!
-//! Pauses are of lanes, the traffic classes of links. A paused lane waits for a paused lane behind it if
-//! packets that came by the one wait for the other. Lanes that wait for each other in a circle are
-//! deadlocked ([deadlocks16]): nothing in it ever moves again, since pauses have no time-out and admitted
-//! packets are not dropped. A circle at one moment is no deadlock yet if a lane in it holds enough that may
-//! still leave by other ports; so what can leave is taken away first.
+//! A pause stops a lane, one traffic class of one link. A paused lane waits for a second paused lane if
+//! packets that arrived by the first wait for the second. Lanes that wait for each other in a cycle are
+//! deadlocked ([deadlocks16]): their packets never move again, since pauses have no timeout and admitted
+//! packets are not dropped. A cycle is not a deadlock yet if enough packets of one of its lanes can still
+//! leave by other ports. So the packets that can leave are removed first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,54 +16,56 @@ use crate::network::Network;
 use crate::network::port::Port;
 use crate::network::port::pause_state::PauseState;
 
-/// Lanes whose pauses wait for each other.
+/// Cycle of paused lanes that wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Each waits for the next, and the last for the first.
+    /// Lanes of the cycle: each waits for the next, and the last for the first.
     pub lanes: Vec<LaneId>,
-    /// When the last of them was paused.
+    /// Begin of the last pause.
     pub since: Time,
 }
 
 impl Deadlock {
-    /// The names of its lanes.
+    /// Returns the names of the lanes.
     pub fn names(&self, traffic: &TrafficClasses, graph: &Graph) -> Vec<String> {
         self.lanes.iter().map(|lane| traffic.name(*lane, graph)).collect()
     }
 
-    /// Says it in words.
+    /// Returns a description.
     pub fn explain(&self, traffic: &TrafficClasses, graph: &Graph) -> String {
         let names = self.names(traffic, graph).join(", ");
         format!("deadlock: {names} wait for each other since {}", self.since)
     }
 }
 
-/// For every two paused lanes the bytes that came by the first and wait for the second.
+/// For each pair of paused lanes, the bytes that arrived by the first and wait for the second.
 type Waits = BTreeMap<(LaneId, LaneId), u64>;
 
-/// Whether a lane has been paused for as long as switches watch for.
+/// True if a lane has been paused for the time of the watchdog.
 pub fn has_long(network: &Network, now: Time) -> bool {
-    let Some(most) = network.watchdog() else { return false };
-    let lasts = |since: Time| now - since >= most;
+    let Some(longest) = network.watchdog() else { return false };
+    let is_long = |since: Time| now - since >= longest;
     let mut pauses = network.ports.iter().flat_map(Port::pauses);
-    pauses.any(|pauses| pauses.since.is_some_and(lasts))
+    pauses.any(|pauses| pauses.since.is_some_and(is_long))
 }
 
-/// The deadlocks there are.
+/// Returns all deadlocks.
 pub fn deadlocks(network: &Network) -> Vec<Deadlock> {
-    hopeless(network).map_or_else(Vec::new, |(stuck, waits)| circles(&stuck, &waits))
+    endless_pauses(network).map_or_else(Vec::new, |(stuck, waits)| cycles(&stuck, &waits))
 }
 
-/// By lane, whether its pause cannot end: it is in a deadlock, or waits for one. Empty if there is none.
+/// Returns, by lane, true if its pause cannot end because the lane is in a deadlock or waits for one. Empty
+/// without a deadlock.
 pub fn never_resumed(network: &Network) -> Vec<bool> {
-    hopeless(network)
+    endless_pauses(network)
         .map_or_else(Vec::new, |(stuck, _)| stuck.iter().map(Option::is_some).collect())
 }
 
-/// By lane, since when it has a pause that cannot end, and what waits for what there; none if no lane has.
-fn hopeless(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
+/// Returns, by lane, the begin of a pause that cannot end, and the bytes that wait; `None` if all pauses can
+/// end.
+fn endless_pauses(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
     let buffers = network.buffers.as_ref()?;
-    // Paused at both ends: no resume frame is on its way. By lane, since when.
+    // Paused at both ends, so that no resume frame is in flight. By lane, the begin of the pause.
     let pauses = (0..).zip(network.ports.iter().flat_map(Port::pauses));
     let mut stuck: Vec<Option<Time>> =
         pauses.map(|(lane, pauses)| pauses.since.filter(|_| buffers.is_paused(lane))).collect();
@@ -72,15 +74,15 @@ fn hopeless(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
     }
     let mut waits = waits(network, &stuck);
     loop {
-        let mut kept = vec![0; stuck.len()];
+        let mut left = vec![0; stuck.len()];
         for ((lane, _), bytes) in &waits {
-            kept[*lane as usize] += bytes;
+            left[*lane as usize] += bytes;
         }
-        let mut goes_on = false;
-        for lane in buffers.would_resume(&kept) {
-            goes_on |= stuck[lane as usize].take().is_some();
+        let mut has_resumed = false;
+        for lane in buffers.would_resume(&left) {
+            has_resumed |= stuck[lane as usize].take().is_some();
         }
-        if !goes_on {
+        if !has_resumed {
             break;
         }
         waits.retain(|(_, onward), _| stuck[*onward as usize].is_some());
@@ -88,7 +90,7 @@ fn hopeless(network: &Network) -> Option<(Vec<Option<Time>>, Waits)> {
     stuck.iter().any(Option::is_some).then_some((stuck, waits))
 }
 
-/// What waits for paused lanes, by the lane that it came by.
+/// Returns the bytes that wait for paused lanes, by the lane by which they arrived.
 fn waits(network: &Network, paused: &[Option<Time>]) -> Waits {
     let mut waits = Waits::new();
     for (link, port) in (0..).zip(&network.ports) {
@@ -107,18 +109,17 @@ fn waits(network: &Network, paused: &[Option<Time>]) -> Waits {
     waits
 }
 
-/// Follows each stuck lane to the one that holds most of what came by it, and so on, to where that leads
-/// back to.
-fn circles(stuck: &[Option<Time>], waits: &Waits) -> Vec<Deadlock> {
+/// Returns the cycles of lanes, where each lane waits for the lane that holds most of its bytes.
+fn cycles(stuck: &[Option<Time>], waits: &Waits) -> Vec<Deadlock> {
     let mut next: Vec<Option<(u64, LaneId)>> = vec![None; stuck.len()];
     for ((lane, onward), bytes) in
         waits.iter().filter(|((lane, _), _)| stuck[*lane as usize].is_some())
     {
-        let most = &mut next[*lane as usize];
-        *most = (*most).max(Some((*bytes, *onward)));
+        let largest = &mut next[*lane as usize];
+        *largest = (*largest).max(Some((*bytes, *onward)));
     }
     let mut found = Vec::new();
-    // By lane, the walk that came by.
+    // By lane, the walk that visited it.
     let mut walks = vec![None; stuck.len()];
     for start in (0..stuck.len()).filter(|lane| stuck[*lane].is_some()) {
         let mut path: Vec<LaneId> = Vec::new();
@@ -131,7 +132,7 @@ fn circles(stuck: &[Option<Time>], waits: &Waits) -> Vec<Deadlock> {
             lane = onward;
         }
         if walks[lane as usize] == Some(start)
-            && let Some(entry) = path.iter().position(|of_path| *of_path == lane)
+            && let Some(entry) = path.iter().position(|visited| *visited == lane)
         {
             let lanes = path.split_off(entry);
             let paused = lanes.iter().filter_map(|lane| stuck[*lane as usize]);
@@ -142,8 +143,8 @@ fn circles(stuck: &[Option<Time>], waits: &Waits) -> Vec<Deadlock> {
     found
 }
 
-/// What people should know of a run that ended at `ended` with these deadlocks: `limit` is when it should
-/// have ended.
+/// Returns the warning for a run that ended at `ended` with these deadlocks, if there is one. `limit` is the
+/// end of the run without a deadlock.
 pub fn warning(
     network: &Network,
     graph: &Graph,
@@ -162,12 +163,12 @@ pub fn warning(
     storm(network, graph)
 }
 
-/// The longest pause, if it took longer than switches watch for.
+/// Returns a warning about the longest pause, if it exceeds the time of the watchdog.
 fn storm(network: &Network, graph: &Graph) -> Option<String> {
-    let most = network.watchdog()?;
+    let threshold = network.watchdog()?;
     let pauses = (0..).zip(network.ports.iter().flat_map(Port::pauses));
-    let long = pauses.filter(|(_, pauses)| pauses.longest > most);
-    let (worst, PauseState { longest: took, .. }) =
+    let long = pauses.filter(|(_, pauses)| pauses.longest > threshold);
+    let (worst, PauseState { longest, .. }) =
         long.clone().max_by_key(|(lane, pauses)| (pauses.longest, Reverse(*lane)))?;
     let others = match long.count() - 1 {
         0 => String::new(),
@@ -176,7 +177,7 @@ fn storm(network: &Network, graph: &Graph) -> Option<String> {
     };
     let name = network.traffic.name(worst, graph);
     Some(format!(
-        "{name} was paused for {took} without a break; `switch.pause.watchdog` is {most}{others}"
+        "{name} was paused for {longest} without a break; `switch.pause.watchdog` is {threshold}{others}"
     ))
 }
 
@@ -185,15 +186,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn circles_are_found_once_each_and_those_who_only_wait_for_one_are_left_out() {
+    fn each_cycle_is_found_once_without_the_lanes_that_wait_for_it() {
         let at = |microseconds: u64| Some(Time(microseconds * 1_000_000));
         let stuck = [at(5), at(1), at(7), None, at(9), at(2), at(3)];
-        // 0 waits for the circle 1 -> 2 -> 4 -> 1, most of all for 2; 5 and 6 wait for each other.
+        // 0 waits for the cycle 1 -> 2 -> 4 -> 1, mostly for 2. 5 and 6 wait for each other.
         let pairs =
             [(0, 1), (0, 2), (1, 2), (2, 4), (2, 0), (4, 1), (3, 1), (5, 6), (6, 5), (6, 0)];
         let bytes = [10, 20, 10, 30, 20, 10, 90, 10, 20, 10];
         let waits: Waits = pairs.into_iter().zip(bytes).collect();
-        let found = circles(&stuck, &waits);
+        let found = cycles(&stuck, &waits);
         let deadlock = |lanes: [LaneId; 3], since| Deadlock { lanes: lanes.to_vec(), since };
         assert_eq!(found[0], deadlock([2, 4, 1], Time(9_000_000)));
         assert_eq!(found[1], Deadlock { lanes: vec![5, 6], since: Time(3_000_000) });

@@ -1,123 +1,28 @@
-//! A switch's shared buffer: dynamic thresholds for its ports, and pause frames (PFC) for its
-//! neighbours.
+//! Shared buffer of a switch: dynamic thresholds for its ports, and pause frames (PFC) for its neighbours.
 //!
-//! The accounting of PFC follows the common implementation ([hpcc19], its simulator): every lane, which
-//! is a traffic class of an ingress link, has a small reserve, then draws on the shared pool up to a
-//! threshold that shrinks as the pool fills, and beyond it on headroom of its own, which is for what is
-//! still on its way when the pause frame leaves. A packet that comes may pause its lane, and one that
-//! leaves may resume it.
+//! PFC counts packets as the common implementation does ([hpcc19], its simulator): every lane, which is a
+//! traffic class of an ingress link, has a small reserve, then draws on the shared pool up to a threshold
+//! that shrinks as the pool fills, and beyond the threshold on headroom of its own, for packets that arrive
+//! after the pause frame is sent. A packet that arrives may pause its lane, and a packet that departs may
+//! resume it.
 
+use super::config::{Config, Pause};
 use super::traffic_classes::{LaneId, Lanes, Number, TrafficClasses};
-use crate::base::schema::{Problem, positive};
+use crate::base::schema::Problem;
 use crate::base::units::{Bytes, Duration};
-use crate::model::graph::{Graph, Link, LinkId, NodeId};
+use crate::model::graph::{Graph, LinkId, NodeId};
 
-crate::parameters! {
-    /// How switches buffer and whether they pause their neighbours.
-    pub struct Config {
-        /// Whether ACKs and other control packets pass data in strict priority. Always so with
-        /// `pause`.
-        pub control_priority: bool = false;
-        /// Memory that all ports of a switch share; none leaves each port to its queue's own
-        /// capacity.
-        pub shared_buffer: Option<Bytes> = None;
-        /// A port's queue may hold this times what is free of the shared buffer (Choudhury and
-        /// Hahne 1998); none lets any port take all of it.
-        pub alpha: Option<f64> = None;
-        /// Pause frames (PFC, IEEE 802.1Qbb) instead of drops; needs a shared buffer.
-        pub pause: Option<Pause> = None;
-    }
-    check |switch| {
-        if switch.pause.is_some() && switch.shared_buffer.is_none() {
-            return Err(Problem::new("shared_buffer", "missing; pause frames need a shared buffer"));
-        }
-        if switch.alpha.is_some() && switch.pause.is_some() {
-            return Err(Problem::new("alpha", "does not go with `pause`, which has an alpha of its own"));
-        }
-        if switch.alpha.is_some() && switch.shared_buffer.is_none() {
-            return Err(Problem::new("shared_buffer", "missing; `alpha` is a share of it"));
-        }
-        if switch.alpha.is_some_and(|alpha| alpha <= 0.0) {
-            return Err(Problem::new("alpha", "must be above zero"));
-        }
-        if let (Some(size), Some(pause)) = (switch.shared_buffer, &switch.pause) {
-            let parts =
-                [("pause.headroom", pause.headroom), ("pause.reserve", Some(pause.reserve))];
-            for (field, part) in parts {
-                if let Some(part) = part.filter(|part| *part > size) {
-                    let message = format!("must be below shared_buffer, which is {size}, not {part}");
-                    return Err(Problem::new(field, message));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-crate::parameters! {
-    /// Pause frames (PFC).
-    pub struct Pause {
-        /// An ingress link is paused when it holds this times what is free of the shared pool
-        /// ([hpcc19]: 1/8). With several `traffic_classes` this goes for each class of a link, as do
-        /// `reserve` and `headroom`.
-        pub alpha: f64 = 0.125, where positive;
-        /// Set aside for each ingress link before it draws on the pool ([hpcc19]: 4 KB).
-        pub reserve: Bytes = Bytes(4_096);
-        /// Set aside for each ingress link after it is paused. None computes what can arrive at line
-        /// rate: the packet that finds no room, what comes while the frame waits for the packet before
-        /// it and for a frame of each other class, is transmitted, travels and is obeyed, what is on its
-        /// way then, and the packet that the neighbour has just begun.
-        pub headroom: Option<Bytes> = None;
-        /// The link goes on when it is this far below the threshold ([hpcc19]: 3 KB).
-        pub resume_offset: Bytes = Bytes(3_072);
-        /// The traffic classes that are paused; of others is dropped what finds no room below the
-        /// threshold. None: all.
-        pub classes: Option<Vec<Number>> = None, where |classes| {
-            let is_empty = classes.as_ref().is_some_and(Vec::is_empty);
-            if is_empty { Err("at least one traffic class, or left out") } else { Ok(()) }
-        };
-        /// How long the neighbour takes to obey a pause frame, for the computed headroom only.
-        pub reaction: Duration = Duration::ZERO;
-        /// A run ends when it finds a deadlock among links of which one has been paused for this long
-        /// without a break, and the summary warns of pauses that took longer; none neither looks for
-        /// deadlocks before the end nor warns.
-        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where |watchdog| {
-            // Switches look as often as this lasts, which must not be all the time.
-            let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
-            if is_long { Ok(()) } else { Err("1 us or more") }
-        };
-    }
-}
-
-/// Length of a pause frame on the wire (IEEE 802.3).
-pub const PAUSE_FRAME: Bytes = Bytes(64);
-
-impl Pause {
-    /// Headroom of one of so many lossless lanes of a link, whose cable leads back by `back`, for packets of
-    /// up to `packet`.
-    fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
-        let computed = || {
-            let frames = lanes as u64 * PAUSE_FRAME.0;
-            let frame = back.rate.transmit(Bytes(packet.0 + frames));
-            let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
-            let late = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
-            link.rate.carries(Duration(late)).0.saturating_add(2 * packet.0)
-        };
-        self.headroom.map_or_else(computed, |headroom| headroom.0)
-    }
-}
-
-/// The account of one lane.
+/// Counters of one lane.
 #[derive(Clone, Debug, Default)]
 struct Ingress {
-    /// Index of the switch that receives from the lane.
+    /// Index of the receiving switch.
     switch: u32,
-    /// Whether it is lossless: paused before it is full.
+    /// If true, the lane is lossless: paused before it is full.
     may_pause: bool,
     is_paused: bool,
-    /// All bytes that came by the lane and have not left the switch.
+    /// Bytes that arrived by the lane and have not left the switch.
     held: u64,
-    /// Those of them in headroom.
+    /// Bytes of `held` in headroom.
     in_headroom: u64,
     headroom: u64,
 }
@@ -125,37 +30,36 @@ struct Ingress {
 const _: () = assert!(size_of::<Ingress>() <= 32, "two fit a cache line (docs/performance.md)");
 
 impl Ingress {
-    /// Bytes in the shared pool.
+    /// Returns the bytes in the shared pool.
     fn pooled(&self, reserve: u64) -> u64 {
         (self.held - self.in_headroom).saturating_sub(reserve)
     }
 }
 
-/// The account of one switch.
+/// Counters of one switch.
 #[derive(Clone, Debug, Default)]
 struct Switch {
-    /// What ports or lanes share: the buffer less reserves and headrooms.
+    /// Memory that ports or lanes share: the buffer less reserves and headrooms.
     pool: u64,
-    /// How much of it is taken.
+    /// Bytes in the pool.
     taken: u64,
-    /// What a lane may hold, or a port queue, while half of the pool is free.
+    /// Threshold of a lane or a port while half of the pool is free.
     fair: u64,
-    /// Whether what leaves is taken off the accounts at once.
+    /// If true, departures are counted at once.
     is_watched: bool,
-    /// A watched switch is looked at again when no more than this is taken.
-    look_below: u64,
-    /// The links that lead away from it.
+    /// Value of `taken` at which a watched switch is checked again.
+    check_below: u64,
+    /// Links that the switch transmits on.
     ports: Vec<LinkId>,
 }
 
-/// The buffers of all switches of a network.
+/// Shared buffers of all switches of a network.
 ///
-/// While half of a switch's pool is free and no lane or port has more than it may have then, nothing is
-/// dropped or paused there, and nobody needs to know what is in the buffer exactly. So what comes is put on
-/// the accounts of such a switch, and what leaves stays there: they say the most that there can be. Only when
-/// that would be too much, what really waits is counted; and if it is much, the switch is *watched*, with
-/// accounts that are exact, until little is left. That spares an event for each packet that waits
-/// (docs/performance.md).
+/// While half of a switch's pool is free and each lane or port is below its threshold then, the switch drops
+/// and pauses nothing, and exact counters are not needed. So the counters of such a switch include arrivals
+/// but not departures: they are upper bounds. When the upper bounds exceed these limits, the waiting packets
+/// are counted. If they fill enough of the buffer, the switch is *watched*, with exact counters, until it has
+/// drained. That avoids an event for each waiting packet (docs/performance.md).
 #[derive(Clone)]
 pub struct Buffers {
     alpha: Option<f64>,
@@ -168,8 +72,8 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Empty buffers for the switches of `graph`, for packets of up to `packet` on the wire in the classes
-    /// of `traffic`; `None` if they share nothing.
+    /// Returns empty buffers for the switches of `graph`, for packets of up to `packet` in the classes of
+    /// `traffic`; `None` without a shared buffer.
     pub fn new(
         config: &Config,
         graph: &Graph,
@@ -190,24 +94,26 @@ impl Buffers {
         }
         let may_pause: Vec<bool> = traffic.numbers.iter().map(is_paused).collect();
         let lossless = may_pause.iter().filter(|may_pause| **may_pause).count();
-        // What is set aside at each node.
-        let mut aside = vec![0_u64; graph.nodes.len()];
+        // Reserves and headrooms of each node.
+        let mut reserved = vec![0_u64; graph.nodes.len()];
         let mut ingress = Vec::with_capacity(graph.links.len() * may_pause.len());
         for (id, link) in graph.links.iter().enumerate() {
             let (switch, back) = (link.to as usize, &graph.links[id ^ 1]);
-            let most = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
+            let longest = pause.map_or(0, |pause| pause.headroom(lossless, link, back, packet));
             for may_pause in &may_pause {
-                let headroom = if *may_pause { most } else { 0 };
+                let headroom = if *may_pause { longest } else { 0 };
                 if !graph.nodes[switch].is_host {
-                    aside[switch] = aside[switch].saturating_add(headroom).saturating_add(reserve);
+                    reserved[switch] =
+                        reserved[switch].saturating_add(headroom).saturating_add(reserve);
                 }
                 let (switch, may_pause) = (link.to, *may_pause);
                 ingress.push(Ingress { switch, may_pause, headroom, ..Ingress::default() });
             }
         }
-        let most = (0..aside.len()).rev().max_by_key(|switch| aside[*switch]).unwrap_or_default();
-        if size.0.checked_sub(aside[most]).is_none_or(|left| left < packet.0) {
-            let (name, taken) = (&graph.nodes[most].name, Bytes(aside[most]));
+        let fullest =
+            (0..reserved.len()).rev().max_by_key(|switch| reserved[*switch]).unwrap_or_default();
+        if size.0.checked_sub(reserved[fullest]).is_none_or(|left| left < packet.0) {
+            let (name, taken) = (&graph.nodes[fullest].name, Bytes(reserved[fullest]));
             let message = if pause.is_some() {
                 format!(
                     "{size} is too small for switch `{name}`: the reserves and headrooms of its \
@@ -219,12 +125,12 @@ impl Buffers {
             return Err(Problem::new("shared_buffer", message));
         }
         let alpha = pause.map(|pause| pause.alpha).or(config.alpha);
-        let switch = |aside: &u64| {
-            let pool = size.0 - aside;
+        let switch = |reserved: &u64| {
+            let pool = size.0 - reserved;
             let fair = alpha.map_or(u64::MAX, |alpha| threshold(alpha, pool / 2));
             Switch { pool, fair, ..Switch::default() }
         };
-        let mut switches: Vec<Switch> = aside.iter().map(switch).collect();
+        let mut switches: Vec<Switch> = reserved.iter().map(switch).collect();
         for (id, link) in (0..).zip(&graph.links) {
             switches[link.from as usize].ports.push(id);
         }
@@ -238,29 +144,30 @@ impl Buffers {
         }))
     }
 
-    /// Index of the switch at the end of `lane`.
+    /// Returns the index of the switch at the end of `lane`.
     fn switch(&self, lane: LaneId) -> usize {
         self.ingress[lane as usize].switch as usize
     }
 
-    /// The lanes that lead to a switch.
+    /// Returns the lanes that lead to a switch.
     fn lanes_to(&self, switch: &Switch) -> impl Iterator<Item = LaneId> {
         let lanes = self.lanes;
         switch.ports.iter().flat_map(move |port| lanes.of(*port ^ 1))
     }
 
-    /// Whether the switch at the end of `lane` is watched.
+    /// True if the switch at the end of `lane` is watched.
     pub fn is_watched(&self, lane: LaneId) -> bool {
         self.switches[self.switch(lane)].is_watched
     }
 
-    /// The links that lead away from the switch at the end of `lane`.
+    /// Returns the links on which the switch at the end of `lane` transmits.
     pub fn ports(&self, lane: LaneId) -> &[LinkId] {
         &self.switches[self.switch(lane)].ports
     }
 
-    /// Whether half of the pool would be free, and nobody have more than its share then, with a packet of
-    /// `bytes` that came by `lane` and goes to a port where `queued` bytes wait, and `times` what is there.
+    /// True if half of the pool would be free and no threshold be exceeded with a packet of `bytes` that
+    /// arrived by `lane` and goes to a port where `queued` bytes wait, on top of the counters multiplied by
+    /// `times`.
     fn is_at_ease(
         &self,
         lane: LaneId,
@@ -270,17 +177,17 @@ impl Buffers {
     ) -> bool {
         let (ingress, bytes) = (&self.ingress[lane as usize], u64::from(bytes));
         let switch = &self.switches[ingress.switch as usize];
-        let has = if self.pause.is_some() {
+        let load = if self.pause.is_some() {
             (times * ingress.held + bytes).saturating_sub(self.reserve)
         } else if self.alpha.is_some() {
             queued() + bytes
         } else {
             0
         };
-        2 * (times * switch.taken + bytes) <= switch.pool && has < switch.fair
+        2 * (times * switch.taken + bytes) <= switch.pool && load < switch.fair
     }
 
-    /// Finds room at a switch that is not watched; `false` if nobody can tell without counting.
+    /// Admits a packet to a switch that is not watched; `false` if that needs exact counters.
     #[inline]
     pub fn admit_unwatched(
         &mut self,
@@ -295,7 +202,7 @@ impl Buffers {
         is_at_ease
     }
 
-    /// Forgets what the switch at the end of `lane` holds, to count it anew.
+    /// Resets the counters of the switch at the end of `lane`, to count its packets.
     pub fn forget(&mut self, lane: LaneId) {
         let number = self.switch(lane);
         let switch = &mut self.switches[number];
@@ -305,7 +212,7 @@ impl Buffers {
         }
     }
 
-    /// Puts a packet of `bytes` that came by `lane` on the accounts, outside of headroom.
+    /// Counts a packet of `bytes` that arrived by `lane`, outside of headroom.
     pub fn hold(&mut self, lane: LaneId, bytes: u16) {
         let ingress = &mut self.ingress[lane as usize];
         let before = ingress.pooled(self.reserve);
@@ -313,23 +220,23 @@ impl Buffers {
         self.switches[ingress.switch as usize].taken += ingress.pooled(self.reserve) - before;
     }
 
-    /// After the switch at the end of `lane` was counted: whether it is to be watched, because a packet of
-    /// `bytes` that came by it would find less than half of the room left.
+    /// Decides, after the packets of the switch at the end of `lane` were counted, if the switch must be
+    /// watched: if it would not be at ease with twice its packets and a packet of `bytes`.
     pub fn watch(&mut self, lane: LaneId, bytes: u16, queued: u64) -> bool {
         let is_watched = !self.is_at_ease(lane, bytes, || queued, 2);
         let number = self.switch(lane);
         let switch = &mut self.switches[number];
         switch.is_watched = is_watched;
-        switch.look_below = switch.taken / 2;
+        switch.check_below = switch.taken / 2;
         is_watched
     }
 
-    /// After a packet that came by `lane` has left its watched switch: whether the switch needs no watching
-    /// any more.
+    /// Decides, after a packet that arrived by `lane` has left its watched switch, if the switch need not be
+    /// watched any more.
     pub fn relax(&mut self, lane: LaneId) -> bool {
         let number = self.switch(lane);
         let switch = &self.switches[number];
-        if switch.taken > switch.look_below {
+        if switch.taken > switch.check_below {
             return false;
         }
         let is_calm = |lane: LaneId| {
@@ -338,13 +245,13 @@ impl Buffers {
         };
         let is_calm = self.lanes_to(switch).all(is_calm);
         let switch = &mut self.switches[number];
-        switch.look_below = switch.taken / 2;
+        switch.check_below = switch.taken / 2;
         switch.is_watched = !is_calm;
         is_calm
     }
 
-    /// Finds room at a watched switch for a packet of `bytes` that came by `lane` and goes to a port where
-    /// `queued` bytes wait; `false` if there is none.
+    /// Admits a packet of `bytes` that arrived by `lane` and goes to a port where `queued` bytes wait to a
+    /// watched switch; `false` if it must be dropped.
     pub fn admit(&mut self, lane: LaneId, bytes: u16, queued: impl FnOnce() -> u64) -> bool {
         let ingress = &mut self.ingress[lane as usize];
         let switch = &self.switches[ingress.switch as usize];
@@ -370,7 +277,7 @@ impl Buffers {
         true
     }
 
-    /// Frees the room of a packet that has left a watched switch; headroom first.
+    /// Releases the memory of a packet that has left a watched switch; headroom first.
     pub fn release(&mut self, lane: LaneId, bytes: impl Into<u64>) {
         let bytes = bytes.into();
         let ingress = &mut self.ingress[lane as usize];
@@ -382,7 +289,7 @@ impl Buffers {
         switch.taken -= before - ingress.pooled(self.reserve);
     }
 
-    /// Whether to tell the neighbour at the other end of `lane` to pause, after a packet has come by it.
+    /// Decides, after a packet has arrived by `lane`, if the lane must be paused.
     pub fn pauses(&mut self, lane: LaneId) -> bool {
         let Some((pooled, threshold)) = self.pooled(lane) else { return false };
         let ingress = &mut self.ingress[lane as usize];
@@ -392,8 +299,7 @@ impl Buffers {
         begins
     }
 
-    /// Whether to tell the neighbour at the other end of `lane` to go on, after a packet that came by it has
-    /// left.
+    /// Decides, after a packet that arrived by `lane` has left, if the lane must be resumed.
     pub fn resumes(&mut self, lane: LaneId) -> bool {
         let Some((pooled, threshold)) = self.pooled(lane) else { return false };
         let offset = self.pause.as_ref().map_or(0, |pause| pause.resume_offset.0);
@@ -405,12 +311,12 @@ impl Buffers {
         ends
     }
 
-    /// The neighbour at the other end of `lane` may go on without being told: their link has failed.
+    /// Ends the pause of `lane` without a resume frame, since its link has failed.
     pub fn forget_pause(&mut self, lane: LaneId) {
         self.ingress[lane as usize].is_paused = false;
     }
 
-    /// What `lane` has in the shared pool, and from where on it is paused; `None` without pause frames.
+    /// Returns the bytes of `lane` in the shared pool and its pause threshold; `None` without pause frames.
     fn pooled(&self, lane: LaneId) -> Option<(u64, u64)> {
         let pause = self.pause.as_ref()?;
         let ingress = &self.ingress[lane as usize];
@@ -419,18 +325,18 @@ impl Buffers {
         Some((ingress.pooled(self.reserve), threshold))
     }
 
-    /// Whether the neighbour at the other end of `lane` has been told to pause.
+    /// True if the last frame for `lane` was a pause frame.
     pub fn is_paused(&self, lane: LaneId) -> bool {
         self.ingress[lane as usize].is_paused
     }
 
-    /// How long pauses may last without being looked at, if there are any and they are ever looked at.
+    /// Returns the duration of a pause after which the watchdog looks for deadlocks, if it is on.
     pub fn watchdog(&self) -> Option<Duration> {
         self.pause.as_ref()?.watchdog
     }
 
-    /// The paused lanes that would go on if everything left but `kept` bytes of what came by each lane.
-    /// Lanes of which nothing leaves stay as they are.
+    /// Returns the paused lanes that would be resumed if all packets left but `kept` bytes of each lane. Lanes
+    /// of which no packet leaves stay paused.
     pub fn would_resume(&self, kept: &[u64]) -> Vec<LaneId> {
         let mut rest = self.clone();
         let leaves = self.ingress.iter().zip(kept).map(|(ingress, kept)| ingress.held - kept);
@@ -443,7 +349,7 @@ impl Buffers {
         lanes.filter(|lane| rest.resumes(*lane)).collect()
     }
 
-    /// Swaps the accounts of the switches that `is_other` with those that another has of them.
+    /// Exchanges the counters of the switches that `is_other` selects with another partition.
     pub fn swap(&mut self, other: &mut Self, is_other: impl Fn(NodeId) -> bool) {
         for (own, other) in self.ingress.iter_mut().zip(&mut other.ingress) {
             if is_other(own.switch) {
@@ -457,19 +363,19 @@ impl Buffers {
         }
     }
 
-    /// Checks the accounts against what waits of each lane: they are exact at watched switches, and the
-    /// most that there can be at the others.
+    /// Asserts that the counters equal the waiting bytes of each lane at watched switches, and are upper
+    /// bounds at the others.
     pub fn assert_hold(&self, waiting: &[u64]) {
         for (ingress, waiting) in self.ingress.iter().zip(waiting) {
             let is_exact = self.switches[ingress.switch as usize].is_watched;
             let adds_up =
                 if is_exact { *waiting == ingress.held } else { *waiting <= ingress.held };
-            assert!(adds_up, "a buffer's accounts and its queues disagree: {ingress:?}, {waiting}");
+            assert!(adds_up, "a buffer's counters differ from its queues: {ingress:?}, {waiting}");
         }
         for switch in &self.switches {
             let lanes = self.lanes_to(switch).map(|lane| &self.ingress[lane as usize]);
             let pooled: u64 = lanes.map(|ingress| ingress.pooled(self.reserve)).sum();
-            assert_eq!(pooled, switch.taken, "a shared pool leaks bytes");
+            assert_eq!(pooled, switch.taken, "the lanes of a shared pool do not add up");
         }
     }
 }
@@ -487,7 +393,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn a_paused_link_would_resume_if_enough_of_its_bytes_left_and_not_if_none_did() {
+    fn a_paused_lane_would_resume_only_if_enough_of_its_bytes_left() {
         let star = json!({ "kind": "star", "hosts": 2 });
         let graph = topology::Config::read(&star).unwrap().graph(1).unwrap();
         let config = json!({ "shared_buffer": "100 KB", "pause": {} });
@@ -511,6 +417,6 @@ mod tests {
         assert_eq!(buffers.would_resume(&kept(held - 1_000)), none);
         assert_eq!(buffers.would_resume(&kept(held - 5_000)), [link as LaneId]);
         assert_eq!(buffers.would_resume(&kept(0)), [link as LaneId]);
-        assert!(buffers.is_paused(link as LaneId), "nothing has happened");
+        assert!(buffers.is_paused(link as LaneId), "the buffer itself is unchanged");
     }
 }

@@ -6,6 +6,7 @@ use super::ends::ReceiverFinal;
 use crate::base::units::{Bytes, Time};
 use crate::breakdown::BreakdownRow;
 use crate::model::flow::{FlowRecord, Outcome};
+use crate::network::outbox::PacketLoss;
 use crate::network::switch::pause_watchdog;
 use crate::simulation::Simulation;
 
@@ -24,7 +25,7 @@ impl Simulation<'_> {
             if let Some(memo) = sending.controller.cached_state() {
                 self.memos.insert((source, target), memo);
             }
-            if let (Some(ledger), Some(records)) = (&mut sending.ledger, &mut self.network.records)
+            if let (Some(ledger), Some(records)) = (&mut sending.ledger, self.network.records_mut())
             {
                 ledger.release(&mut records.accounts);
             }
@@ -47,15 +48,15 @@ impl Simulation<'_> {
     /// Ends the flows of which nothing is left to happen. Not as soon as that is so, but before anything
     /// happens later: so nobody needs to know which end of a flow was the last.
     pub(in crate::simulation) fn end_instant(&mut self) {
-        while let Some((number, when)) = self.network.losses.pop() {
-            let Some(place) = self.network.directory.place(number) else { continue };
+        while let Some(PacketLoss { flow, time }) = self.network.pop_loss() {
+            let Some(place) = self.network.slot(flow) else { continue };
             let place = place as usize;
             if self.flows.senders[place].is_some()
                 && let Some(shared) = &mut self.flows.shared[place]
             {
                 shared.lost += 1;
             }
-            self.release_if_closed(place, when);
+            self.release_if_closed(place, time);
         }
         // The last loss of a flow first.
         self.leaving.sort_unstable();
@@ -68,7 +69,7 @@ impl Simulation<'_> {
 
     /// Whether nothing is left to happen: what events remain are stale.
     pub(in crate::simulation) fn is_over(&self) -> bool {
-        self.live == 0 && self.network.pause_frames == 0 && self.upcoming.is_empty()
+        self.live == 0 && self.network.pause_frames() == 0 && self.upcoming.is_empty()
     }
 
     /// Writes a flow's record and forgets the flow. It was over when its sender closed, when its ends heard a
@@ -96,11 +97,11 @@ impl Simulation<'_> {
         }
         let former = self.former.remove(&sending.number).unwrap_or_default();
         let ways = || former.iter().copied().chain([shared.there]);
-        let routes = &self.network.routes;
+        let routes = self.network.routes();
         let of_size = |size| routes.ideal_fct(self.graph, ways(), &self.format, size);
         let alone = spec.size.map(of_size).unwrap_or_default();
         self.network.unregister_flow(sending.number, ways());
-        ways().for_each(|way| self.network.routes.release(way));
+        ways().for_each(|way| self.network.routes_mut().release(way));
         self.live -= 1;
         if self.part.has_others() {
             self.abroad.ended.push(sending.number);
@@ -134,14 +135,14 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn close(&mut self, limit: Time) {
         self.end_instant();
         self.population.count();
-        if let Some(records) = &self.network.records
+        if let Some(records) = self.network.records()
             && self.is_over()
             && !self.part.has_others()
         {
             records.assert_empty();
         }
         self.totals.ended = match self.deadlocks.is_empty() {
-            true if self.is_over() => self.totals.ended.max(self.network.last_frame),
+            true if self.is_over() => self.totals.ended.max(self.network.last_frame()),
             true => limit,
             false => self.scheduler.now(),
         };
@@ -149,19 +150,18 @@ impl Simulation<'_> {
         let now = self.totals.ended;
         // Before ports close, which ends their pauses.
         self.deadlocks = pause_watchdog::deadlocks(&self.network);
-        let traffic = &self.network.traffic;
+        let traffic = self.network.traffic();
         let told = self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
         self.stuck.extend(told);
         self.explain_stuck(now);
-        let mut left: Vec<usize> =
-            self.network.directory.all().map(|(_, place)| place as usize).collect();
+        let mut left: Vec<usize> = self.network.flows().map(|(_, place)| place as usize).collect();
         // The last place first, so that flows make room for their records.
         left.sort_unstable_by_key(|place| Reverse(*place));
         let in_network: u64 = left.iter().map(|place| self.flows.in_network(*place)).sum();
-        let in_ports: u64 = self.network.ports.iter_mut().map(|port| port.close(now)).sum();
+        let in_ports: u64 = self.network.close(now);
         assert_eq!(
             in_ports,
-            in_network + self.network.pause_frames,
+            in_network + self.network.pause_frames(),
             "flows and ports disagree on the packets in the network"
         );
         for place in left {
@@ -169,6 +169,5 @@ impl Simulation<'_> {
             self.flows.shorten(place);
         }
         self.recorder.close();
-        self.network.assert_buffers();
     }
 }

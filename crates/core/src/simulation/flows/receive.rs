@@ -27,7 +27,7 @@ impl ReceiverEnd {
         match (receipt.kept, self.receiver.has_delayed_ack()) {
             (None, true) => receipt.kept = records.keep().map(|number| (number, now)),
             (Some((number, _)), false) => {
-                records.give_up(number);
+                records.free(number);
                 receipt.kept = None;
             }
             _ => {}
@@ -55,7 +55,7 @@ impl Simulation<'_> {
         if is_complete {
             receiving.completed = now;
         }
-        if let Some(records) = &mut self.network.records {
+        if let Some(records) = self.network.records_mut() {
             receiving.note(is_complete, now, records);
         }
         if receiving.is_traced
@@ -84,7 +84,7 @@ impl Simulation<'_> {
 
     /// A receiver's deadline has come.
     pub(in crate::simulation) fn respond(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.directory.place(number) else { return };
+        let Some(place) = self.network.slot(number) else { return };
         let (place, now) = (place as usize, self.scheduler.now());
         let Some(receiving) =
             self.flows.receivers[place].as_mut().filter(|receiving| receiving.responds == now)
@@ -98,10 +98,10 @@ impl Simulation<'_> {
         let reply = receiving.receiver.on_timer(now);
         if reply.ack.is_some()
             && let (Some(receipt), Some(records)) =
-                (&mut receiving.receipt, &mut self.network.records)
+                (&mut receiving.receipt, self.network.records_mut())
             && let Some((kept, came)) = receipt.kept.take()
         {
-            records.take_up(kept, now - came);
+            records.resume(kept, now - came);
         }
         receiving.respond_by(receiving.receiver.next_timer(), &mut self.scheduler);
         self.reply(number, place, reply);
@@ -153,7 +153,7 @@ impl Simulation<'_> {
         let Some(receiving) = &mut self.flows.receivers[place] else { return };
         receiving.tally.sent += 1;
         let next_hop = receiving.back.start();
-        if let Some(records) = &mut self.network.records {
+        if let Some(records) = self.network.records_mut() {
             records.answer(&mut packet);
         }
         self.network.send(Packet { next_hop, ..packet }, &mut self.scheduler);

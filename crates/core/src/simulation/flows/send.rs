@@ -59,8 +59,8 @@ impl SenderEnd {
     fn look(&mut self, now: Time, allowance: Allowance, network: &mut Network) {
         let Some(ledger) = &mut self.ledger else { return };
         let paused = network.paused(ledger.port(), self.number, now);
-        let came = if ledger.asks(&self.sender, allowance) { network.take() } else { None };
-        if let Some(records) = &mut network.records {
+        let came = if ledger.asks(&self.sender, allowance) { network.take_record() } else { None };
+        if let Some(records) = network.records_mut() {
             ledger.look(now, &self.sender, allowance, came, paused, &mut records.accounts);
         }
     }
@@ -74,10 +74,10 @@ impl SenderEnd {
         packet: &Packet,
         network: &mut Network,
     ) -> BreakdownRef {
-        let link = network.routes.link(packet.next_hop);
+        let link = network.routes().link(packet.next_hop);
         let port = (link, network.paused(link, self.number, now));
         let (NextPacket::Segment(segment), Some(ledger), Some(records)) =
-            (output, &mut self.ledger, &mut network.records)
+            (output, &mut self.ledger, network.records_mut())
         else {
             return BreakdownRef::default();
         };
@@ -97,7 +97,7 @@ impl SenderEnd {
 impl Simulation<'_> {
     /// A sender's deadline has come.
     pub(in crate::simulation) fn wake(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.directory.place(number) else { return };
+        let Some(place) = self.network.slot(number) else { return };
         let (place, now) = (place as usize, self.scheduler.now());
         let Some(sending) =
             self.flows.senders[place].as_mut().filter(|sending| sending.wakes == now)
@@ -134,7 +134,7 @@ impl Simulation<'_> {
         }
         // Only what acknowledges data can have opened the window, or the flow.
         let is_cause = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
-        if !is_cause && let Some(records) = &mut self.network.records {
+        if !is_cause && let Some(records) = self.network.records_mut() {
             records.clear();
         }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
@@ -145,8 +145,8 @@ impl Simulation<'_> {
 
     /// Tells senders that their packets have left their hosts.
     pub(in crate::simulation) fn process_departures(&mut self) {
-        while let Some(departure) = self.network.departures.pop() {
-            let Some(place) = self.network.directory.place(departure.flow) else { continue };
+        while let Some(departure) = self.network.pop_departure() {
+            let Some(place) = self.network.slot(departure.flow) else { continue };
             if let Some(sending) = &mut self.flows.senders[place as usize]
                 && sending.sender.pacer.on_departure(departure.ends)
             {
@@ -165,7 +165,7 @@ impl Simulation<'_> {
         if allowance.is_terminated {
             sending.sender.terminate();
         }
-        let keeps_account = self.network.records.is_some();
+        let keeps_account = self.network.records().is_some();
         if keeps_account {
             sending.look(now, allowance, &mut self.network);
         }
@@ -183,7 +183,7 @@ impl Simulation<'_> {
             }
             if keeps_account {
                 let account = sending.account(output, now, &packet, &mut self.network);
-                self.network.load(&mut packet, account);
+                self.network.record_send(&mut packet, account);
             }
             sending.tally.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);

@@ -38,7 +38,11 @@ pub(in crate::simulation) struct PendingFlows {
 
 impl PendingFlows {
     /// Those of a workload that start at the hosts of a part of the run.
-    pub(in crate::simulation) fn new(workload: FlowStream, part: &Partition, graph: &Graph) -> Self {
+    pub(in crate::simulation) fn new(
+        workload: FlowStream,
+        part: &Partition,
+        graph: &Graph,
+    ) -> Self {
         let FlowStream { classes, load, flows, dependencies: sequel, .. } = workload;
         let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
         let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
@@ -123,7 +127,8 @@ impl PendingFlows {
         ended: &FlowSpec,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let next = self.sequel.as_mut().and_then(|sequel| sequel.on_delivery(ended, scheduler.now()));
+        let next =
+            self.sequel.as_mut().and_then(|sequel| sequel.on_delivery(ended, scheduler.now()));
         next.map_or(Ok(()), |spec| self.announce(spec, scheduler))
     }
 }
@@ -137,7 +142,7 @@ impl Simulation<'_> {
     }
 
     fn open(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
-        let there = self.network.routes.way(spec.source, spec.target, spec.id);
+        let there = self.network.routes_mut().allocate(spec.source, spec.target, spec.id);
         let [_, back] = there.both();
         let (graph, format, now) = (self.graph, &self.format, self.scheduler.now());
         if let Some(size) = spec.size
@@ -146,7 +151,7 @@ impl Simulation<'_> {
             let message = format!("flow {}: {size} are more than {} packets", spec.id, u32::MAX);
             return Err(Problem::new("workload", message));
         }
-        let routes = &self.network.routes;
+        let routes = self.network.routes();
         let ideal_fct = |size| routes.ideal_fct(graph, [there].into_iter(), format, size).total();
         let path = Path {
             flow: spec.id,
@@ -163,7 +168,7 @@ impl Simulation<'_> {
             seed: mix(self.seed ^ mix(spec.id)),
             cached_state: self.memos.get(&(spec.source, spec.target)).copied(),
         };
-        let keeps_account = self.network.records.is_some();
+        let keeps_account = self.network.records().is_some();
         let stack = self.stacks.of(spec.class);
         let trace = self.recorder.trace(spec.id);
         let ends = stack.transport.stack().map(|outside| outside.connect(&path));
@@ -176,7 +181,7 @@ impl Simulation<'_> {
             tally: Tally::default(),
             wakes: Time::NEVER,
             stops: spec.stop.unwrap_or(Time::NEVER),
-            there: routes.spread(there, spec.id)[0],
+            there: routes.selectors(there, spec.id)[0],
             sender: Sender::new(spec.size, &stack.mechanism, format, now),
             // Of a flow without end there is nothing to divide.
             ledger: (keeps_account && spec.size.is_some()).then(|| {
@@ -235,9 +240,9 @@ impl Simulation<'_> {
             delivered: 0,
             awaited: spec.size.map_or(u64::MAX, |size| size.0),
             receiver: Receiver::new(&stack.mechanism),
-            back: self.network.routes.spread(there, spec.id)[1],
+            back: self.network.routes().selectors(there, spec.id)[1],
             completed: Time::NEVER,
-            receipt: self.network.records.as_ref().map(|_| Box::default()),
+            receipt: self.network.records().map(|_| Box::default()),
             stack: None,
         };
         let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);

@@ -7,18 +7,14 @@ use crate::base::units::Time;
 use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, Link, LinkId};
 use crate::model::packet::FlowNumber;
-use crate::network::Network;
-use crate::network::breakdown::packet_records::Parcel;
-use crate::network::link::transmitter::Flight;
+use crate::network::outbox::PacketLoss;
 use crate::network::routes::Route;
+use crate::network::{Network, Shipment};
 use crate::record::rtts::Answered;
 use crate::router::FlowInfo;
 use crate::schedule::Partition;
 use crate::simulation::Simulation;
 use crate::simulation::flows::ends::ReceiverFinal;
-
-/// A packet on its way from one part to another, the link that it is on, and what it carries beside it.
-type Shipment = (LinkId, Flight, Option<Box<Parcel>>);
 
 /// What has happened in a part.
 #[derive(Default)]
@@ -32,7 +28,7 @@ pub(in crate::simulation) struct PartitionNews {
     /// Flows that go another way there now.
     pub(in crate::simulation) led: Vec<(FlowNumber, Route)>,
     /// Flows of which a packet was lost, and when.
-    lost: Vec<(FlowNumber, Time)>,
+    lost: Vec<PacketLoss>,
     /// What receivers have answered of flows that are followed.
     answered: Vec<(FlowNumber, Vec<Answered>)>,
 }
@@ -52,8 +48,8 @@ pub(in crate::simulation) struct PartitionLinks {
     /// The links that lead to other parts, and to which.
     links: Vec<(LinkId, u32)>,
     /// Packets for other parts and from them, by part.
-    pub(in crate::simulation) outboxes: Vec<Vec<Shipment>>,
-    pub(in crate::simulation) inboxes: Vec<Vec<Shipment>>,
+    pub(in crate::simulation) outboxes: Vec<Shipment>,
+    pub(in crate::simulation) inboxes: Vec<Shipment>,
     /// When the first of the packets for other parts gets there, or may start on its way.
     pub(in crate::simulation) next: Time,
     pub(in crate::simulation) news: PartitionNews,
@@ -72,9 +68,9 @@ impl PartitionLinks {
         let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
         let links: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
         for (link, _) in &links {
-            network.ports[*link as usize].cut();
+            network.cut(*link);
         }
-        let boxes = || (0..part.parts).map(|_| Vec::new()).collect();
+        let boxes = || (0..part.parts).map(|_| Shipment::default()).collect();
         Self {
             links,
             outboxes: boxes(),
@@ -90,16 +86,7 @@ impl Simulation<'_> {
     /// Takes in the packets that were sent here in the last window.
     pub(in crate::simulation) fn unpack(&mut self) {
         for inbox in &mut self.abroad.inboxes {
-            for (link, mut flight, parcel) in inbox.drain(..) {
-                let mut starts = Time::ZERO;
-                if let (Some(parcel), Some(records)) = (parcel, &mut self.network.records) {
-                    starts = parcel.starts;
-                    records.put(&mut flight.packet, *parcel);
-                }
-                if self.network.ports[link as usize].load(flight, starts) {
-                    self.scheduler.push_arrival(link, flight.arrives);
-                }
-            }
+            self.network.import(inbox, &mut self.scheduler);
         }
     }
 
@@ -110,20 +97,11 @@ impl Simulation<'_> {
         let PartitionLinks { links, outboxes, news, next, .. } = abroad;
         *next = Time::NEVER;
         for (link, part) in links {
-            let outbox = &mut outboxes[*part as usize];
-            let Network { ports, records, .. } = &mut *network;
-            let starts = ports[*link as usize].unload(ends, |flight, hop| {
-                *next = flight.arrives.min(*next);
-                let records = records.as_mut().filter(|_| !flight.packet.kind.is_frame());
-                let carried = records.zip(hop);
-                let parcel =
-                    carried.map(|(records, hop)| Box::new(records.ship(&flight.packet, &hop)));
-                outbox.push((*link, flight, parcel));
-            });
-            *next = starts.min(*next);
+            let first = network.export(*link, ends, &mut outboxes[*part as usize]);
+            *next = first.min(*next);
         }
-        news.routes = network.routes.news();
-        news.lost.extend(network.losses.iter().copied());
+        news.routes = network.routes_mut().take_changes();
+        news.lost.extend(network.losses());
         for place in &flows.followed {
             let shared = flows.shared[*place].as_mut();
             if let (Some(receiving), Some(trace)) =
@@ -136,14 +114,14 @@ impl Simulation<'_> {
 
     /// Takes in what another part tells.
     pub(in crate::simulation) fn learn(&mut self, news: &PartitionNews) {
-        self.network.routes.hear(&news.routes);
+        self.network.routes_mut().apply(&news.routes);
         for opened in &news.opened {
             self.adopt(opened);
         }
         for (number, there) in &news.led {
             self.set_route(*number, *there);
         }
-        let place = |number: &FlowNumber| self.network.directory.place(*number).map(|p| p as usize);
+        let place = |number: &FlowNumber| self.network.slot(*number).map(|slot| slot as usize);
         for number in &news.closed {
             if let Some(place) =
                 place(number).filter(|place| self.flows.receivers[*place].is_some())
@@ -160,7 +138,7 @@ impl Simulation<'_> {
                 trace.add_answers(answers);
             }
         }
-        self.network.losses.extend(&news.lost);
+        self.network.add_losses(&news.lost);
     }
 
     /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
@@ -173,7 +151,7 @@ impl Simulation<'_> {
     /// Takes in what receivers in another part say.
     pub(in crate::simulation) fn part_from(&mut self, farewells: &[(FlowNumber, ReceiverFinal)]) {
         for (number, farewell) in farewells {
-            if let Some(place) = self.network.directory.place(*number).map(|place| place as usize)
+            if let Some(place) = self.network.slot(*number).map(|slot| slot as usize)
                 && self.flows.senders[place].is_some()
                 && let Some(shared) = &mut self.flows.shared[place]
             {
@@ -185,7 +163,7 @@ impl Simulation<'_> {
 
     /// Forgets a flow of another part that has ended.
     pub(in crate::simulation) fn forget(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.directory.place(number) else { return };
+        let Some(place) = self.network.slot(number) else { return };
         let place = place as usize;
         self.flows.farewells.retain(|of| *of != place);
         self.flows.followed.retain(|of| *of != place);
@@ -200,18 +178,9 @@ impl Simulation<'_> {
     pub(in crate::simulation) fn absorb(&mut self, mut other: Self) {
         let others = other.part.number;
         let Self { graph, network, part, .. } = self;
-        network.swap(&mut other.network, graph, |node| part.of(node) == others);
-        for (id, link) in graph.links.iter().enumerate() {
-            // What is on the wire of a link lies where its end is.
-            if part.of(link.from) == others || part.of(link.to) == others {
-                network.ports[id].absorb(&mut other.network.ports[id]);
-            }
-        }
-        network.pause_frames = network.pause_frames.wrapping_add(other.network.pause_frames);
-        network.last_frame = network.last_frame.max(other.network.last_frame);
-        for (number, place) in other.network.directory.all() {
-            let own = network.directory.place(number);
-            let own = own.unwrap_or_else(|| network.directory.join(number));
+        network.absorb(&mut other.network, graph, |node| part.of(node) == others);
+        for (number, place) in other.network.flows() {
+            let own = network.slot_or_join(number);
             self.flows.absorb(own as usize, &mut other.flows, place as usize);
         }
         self.live += other.live;

@@ -1,0 +1,109 @@
+//! Arrivals of a whole window, and packets between the partitions of a run.
+
+use super::Network;
+use super::breakdown::packet_records::ExportedRecord;
+use super::link::transmitter::Flight;
+use super::routes::END;
+use crate::base::units::Time;
+use crate::model::graph::{Graph, LinkId, NodeId};
+use crate::schedule::Scheduler;
+
+/// Packets in flight from one partition to another. Its memory is reused.
+#[derive(Default)]
+pub struct Shipment {
+    flights: Vec<(LinkId, Flight)>,
+    /// Records of these packets in the same order, without pause frames, if records are kept.
+    records: Vec<ExportedRecord>,
+}
+
+impl Network {
+    /// Visits the arrivals at the end of a link before `ends`, when a window begins at `begins`. The
+    /// transmitting node may be behind or ahead by a window: every packet that arrives before the
+    /// window ends has been started when it begins.
+    #[inline]
+    pub fn visit_arrivals(
+        &mut self,
+        link: LinkId,
+        begins: Time,
+        ends: Time,
+        mut visit: impl FnMut(Time),
+    ) {
+        for flight in self.ports[link as usize].arrivals(begins, ends) {
+            visit(flight.arrives);
+            self.routes.read_ahead(flight.packet.next_hop);
+        }
+    }
+
+    /// Reads ahead the records of the packets that [`visit_arrivals`](Self::visit_arrivals) visits.
+    pub fn read_ahead_records(&mut self, link: LinkId, begins: Time, ends: Time) {
+        let Some(records) = &self.records else { return };
+        for flight in self.ports[link as usize].arrivals(begins, ends) {
+            let packet = &flight.packet;
+            records.read_ahead(packet, self.routes.link(packet.next_hop) == END);
+        }
+    }
+
+    /// Hands the packets in flight on a link to another partition from now on
+    /// ([`export`](Self::export)).
+    pub fn cut(&mut self, link: LinkId) {
+        self.ports[link as usize].cut();
+    }
+
+    /// Moves all packets whose transmission has started by `now` from a link into `shipment`. Returns
+    /// the earliest of their arrivals and of the next overdue transmission.
+    pub fn export(&mut self, link: LinkId, now: Time, shipment: &mut Shipment) -> Time {
+        let Self { ports, records, .. } = self;
+        let mut first = Time::NEVER;
+        let starts = ports[link as usize].export(now, |flight, hop| {
+            first = flight.arrives.min(first);
+            let records = records.as_mut().filter(|_| !flight.packet.kind.is_frame());
+            if let (Some(records), Some(hop)) = (records, hop) {
+                shipment.records.push(records.export(&flight.packet, &hop));
+            }
+            shipment.flights.push((link, flight));
+        });
+        starts.min(first)
+    }
+
+    /// Puts the packets of `shipment` on their links, and schedules the first arrivals.
+    pub fn import(&mut self, shipment: &mut Shipment, scheduler: &mut Scheduler) {
+        let mut exported = shipment.records.drain(..);
+        for (link, mut flight) in shipment.flights.drain(..) {
+            let mut starts = Time::ZERO;
+            if let Some(records) = &mut self.records
+                && !flight.packet.kind.is_frame()
+                && let Some(record) = exported.next()
+            {
+                starts = record.starts;
+                records.import(&mut flight.packet, record);
+            }
+            if self.ports[link as usize].import(flight, starts) {
+                scheduler.push_arrival(link, flight.arrives);
+            }
+        }
+    }
+
+    /// Exchanges the ports and buffers of the nodes that `is_other` selects with another partition.
+    pub fn swap(&mut self, other: &mut Self, graph: &Graph, is_other: impl Fn(NodeId) -> bool) {
+        let links = graph.links.iter().enumerate();
+        for (id, _) in links.filter(|(_, link)| is_other(link.from)) {
+            std::mem::swap(&mut self.ports[id], &mut other.ports[id]);
+        }
+        if let (Some(buffers), Some(others)) = (&mut self.buffers, &mut other.buffers) {
+            buffers.swap(others, is_other);
+        }
+    }
+
+    /// Takes over the nodes that `is_other` selects from another partition that has ended.
+    pub fn absorb(&mut self, other: &mut Self, graph: &Graph, is_other: impl Fn(NodeId) -> bool) {
+        self.swap(other, graph, &is_other);
+        for (id, link) in graph.links.iter().enumerate() {
+            // The packets in flight on a link are in the partition of its receiving node.
+            if is_other(link.from) || is_other(link.to) {
+                self.ports[id].absorb(&mut other.ports[id]);
+            }
+        }
+        self.pause_frames = self.pause_frames.wrapping_add(other.pause_frames);
+        self.last_frame = self.last_frame.max(other.last_frame);
+    }
+}

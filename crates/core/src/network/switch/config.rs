@@ -1,0 +1,103 @@
+//! Parameters of switches.
+
+use super::traffic_classes::Number;
+use crate::base::schema::{Problem, positive};
+use crate::base::units::{Bytes, Duration};
+use crate::model::graph::Link;
+
+crate::parameters! {
+    /// Buffers of switches, and pause frames to their neighbours.
+    pub struct Config {
+        /// If true, ACKs and other control packets pass data in strict priority. Always so with
+        /// `pause`.
+        pub control_priority: bool = false;
+        /// Memory that all ports of a switch share. Without it, only the capacity of each port's
+        /// queue is a limit.
+        pub shared_buffer: Option<Bytes> = None;
+        /// Bound of a port's queue, as a multiple of the free shared buffer (Choudhury and Hahne
+        /// 1998). Without it, any port may take all of the buffer.
+        pub alpha: Option<f64> = None;
+        /// Pause frames (PFC, IEEE 802.1Qbb) instead of drops; needs a shared buffer.
+        pub pause: Option<Pause> = None;
+    }
+    check |switch| {
+        if switch.pause.is_some() && switch.shared_buffer.is_none() {
+            return Err(Problem::new("shared_buffer", "missing; pause frames need a shared buffer"));
+        }
+        if switch.alpha.is_some() && switch.pause.is_some() {
+            return Err(Problem::new("alpha", "does not go with `pause`, which has an alpha of its own"));
+        }
+        if switch.alpha.is_some() && switch.shared_buffer.is_none() {
+            return Err(Problem::new("shared_buffer", "missing; `alpha` is a share of it"));
+        }
+        if switch.alpha.is_some_and(|alpha| alpha <= 0.0) {
+            return Err(Problem::new("alpha", "must be above zero"));
+        }
+        if let (Some(size), Some(pause)) = (switch.shared_buffer, &switch.pause) {
+            let parts =
+                [("pause.headroom", pause.headroom), ("pause.reserve", Some(pause.reserve))];
+            for (field, part) in parts {
+                if let Some(part) = part.filter(|part| *part > size) {
+                    let message = format!("must be below shared_buffer, which is {size}, not {part}");
+                    return Err(Problem::new(field, message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+crate::parameters! {
+    /// Pause frames (PFC).
+    pub struct Pause {
+        /// Pause threshold of an ingress link, as a multiple of the free shared pool ([hpcc19]:
+        /// 1/8). With several `traffic_classes` this threshold, `reserve` and `headroom` apply to
+        /// each class of a link.
+        pub alpha: f64 = 0.125, where positive;
+        /// Memory of each ingress link that it fills before it draws on the pool ([hpcc19]: 4 KB).
+        pub reserve: Bytes = Bytes(4_096);
+        /// Memory of each ingress link for packets that arrive after it is paused. By default the
+        /// most that can arrive at line rate: the packet that exceeds the threshold, the packets
+        /// that arrive while the pause frame waits for the packet before it and for a frame of
+        /// each other class, is transmitted, propagates and takes effect, the packets in flight
+        /// then, and the packet that the neighbour has just started.
+        pub headroom: Option<Bytes> = None;
+        /// Distance below the threshold at which the link is resumed ([hpcc19]: 3 KB).
+        pub resume_offset: Bytes = Bytes(3_072);
+        /// Traffic classes that are paused; packets of the other classes are dropped above the
+        /// threshold. By default all classes are paused.
+        pub classes: Option<Vec<Number>> = None, where |classes| {
+            let is_empty = classes.as_ref().is_some_and(Vec::is_empty);
+            if is_empty { Err("at least one traffic class, or left out") } else { Ok(()) }
+        };
+        /// Time that the neighbour takes to react to a pause frame, for the computed headroom
+        /// only.
+        pub reaction: Duration = Duration::ZERO;
+        /// Duration of a pause after which a run looks for deadlocks, and ends if it finds one;
+        /// the summary warns of longer pauses. Without it, a run looks for deadlocks only at its
+        /// end, and does not warn.
+        pub watchdog: Option<Duration> = Some(Duration::from_millis(10)), where |watchdog| {
+            // The watchdog runs once in this time, which must not be too often.
+            let is_long = watchdog.is_none_or(|watchdog| watchdog >= Duration::from_micros(1));
+            if is_long { Ok(()) } else { Err("1 us or more") }
+        };
+    }
+}
+
+/// Size of a pause frame (IEEE 802.3).
+pub const PAUSE_FRAME: Bytes = Bytes(64);
+
+impl Pause {
+    /// Returns the headroom of one of `lanes` lossless lanes of a link with the reverse link `back`, for
+    /// packets of up to `packet`.
+    pub(super) fn headroom(&self, lanes: usize, link: &Link, back: &Link, packet: Bytes) -> u64 {
+        let computed = || {
+            let frames = lanes as u64 * PAUSE_FRAME.0;
+            let frame = back.rate.transmit(Bytes(packet.0 + frames));
+            let spans = [frame, back.longest_delay(), self.reaction, link.longest_delay()];
+            let reaction = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.0));
+            link.rate.carries(Duration(reaction)).0.saturating_add(2 * packet.0)
+        };
+        self.headroom.map_or_else(computed, |headroom| headroom.0)
+    }
+}

@@ -1,0 +1,350 @@
+use super::*;
+use crate::base::random::Random;
+use crate::base::schema::Parameter;
+use crate::base::units::{Bytes, Rate};
+use crate::breakdown::Journey;
+use crate::breakdown::pool::BreakdownRef;
+use crate::model::graph::{Graph, LoadReference, Loss};
+use crate::model::packet::{Format, Kind};
+use crate::network::link::loss::Losses;
+use crate::network::port::PortConfig;
+use crate::network::routes::Routing;
+use crate::network::switch::config;
+use crate::queueing::blocks::tail_drop::TailDrop;
+use crate::queueing::{Capacity, PortQueue};
+use crate::schedule::Partition;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Ports of a test network.
+#[derive(Clone, Copy)]
+struct Ports {
+    is_paced: bool,
+    keeps_records: bool,
+    loss: fn(LinkId) -> Loss,
+    capacity: Option<Capacity>,
+}
+
+const PORTS: Ports =
+    Ports { is_paced: false, keeps_records: false, loss: |_| Loss::None, capacity: None };
+
+/// Two hosts that send, one that receives, and a switch. Links transmit a byte in a nanosecond, with a
+/// delay of 500 ns.
+fn graph() -> Graph {
+    let rate = Rate::from_gbps(8);
+    let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
+    let switch = graph.add_switch("switch");
+    for i in 0..3 {
+        let host = graph.add_host(format!("host{i}"));
+        graph.connect(host, switch, rate, Duration::from_nanos(500));
+    }
+    graph
+}
+
+/// A network, its event queue, and the packets that it has delivered.
+struct Bench {
+    network: Network,
+    scheduler: Scheduler,
+    delivered: Vec<(Time, Packet)>,
+}
+
+impl Bench {
+    fn new(ports: Ports, switch: &serde_json::Value) -> Self {
+        let graph = graph();
+        let Ports { is_paced, keeps_records, loss, capacity } = ports;
+        let config = config::Config::read(switch).unwrap();
+        let control_first = config.pause.is_some();
+        let from_host: Vec<bool> =
+            graph.links.iter().map(|link| graph.is_from_host(link)).collect();
+        let port = |id: usize| {
+            let config = PortConfig {
+                control_first,
+                is_awaited: is_paced && from_host[id],
+                stamps: false,
+                keeps_account: keeps_records,
+            };
+            let queue = PortQueue::OnArrival(Box::new(TailDrop(capacity)));
+            let random = Random::new(1, "port");
+            let losses = Losses::new(&loss(id as LinkId), || unreachable!("it does not draw"));
+            Port::new(&graph.links[id], vec![queue], None, config, random, losses)
+        };
+        let ports = (0..graph.links.len()).map(port).collect();
+        let traffic = TrafficClasses::new(&BTreeMap::new(), &["all".to_owned()]);
+        let buffers = Buffers::new(&config, &graph, Bytes(1_000), &traffic).unwrap();
+        let routes = Routes::new(&graph, Routing::FlowHash, 1, (0, 1));
+        let scheduler = Scheduler::new(None, &Partition::whole(&graph), &graph);
+        let mut network =
+            Network::new(ports, from_host, routes, buffers, traffic, control_first, is_paced);
+        if keeps_records {
+            network.keep_records();
+        }
+        Self { network, scheduler, delivered: Vec::new() }
+    }
+
+    /// Starts flow `number` from host `source` to host 2. Returns its packets of 1000 B without a
+    /// sequence number.
+    fn start(&mut self, number: FlowNumber, source: u32) -> Packet {
+        let route = self.network.routes_mut().allocate(source, 2, u64::from(number));
+        let info = FlowInfo { flow: u64::from(number), deadline: Time::NEVER, line_rate: Rate(1) };
+        self.network.register_flow(number, info, 0, "all", route);
+        let next_hop = self.network.routes().selectors(route, 0)[0].start();
+        let format: Format = crate::base::schema::defaults();
+        let packet = format.control(Kind::Data, number, self.scheduler.now());
+        Packet { next_hop, bytes: 1_000, ..packet }
+    }
+
+    fn send(&mut self, packet: Packet) -> Option<Time> {
+        let mut packet = packet;
+        if self.network.records().is_some() {
+            self.network.record_send(&mut packet, BreakdownRef::default());
+        }
+        self.network.send(packet, &mut self.scheduler)
+    }
+
+    /// Handles the next event.
+    fn step(&mut self) -> bool {
+        let Some((now, event)) = self.scheduler.pop() else { return false };
+        match event {
+            Event::Arrive(link) => {
+                let packet = self.network.arrive(link, &mut self.scheduler);
+                let end = self.network.forward(packet, link, &mut self.scheduler);
+                self.delivered.extend(end.map(|packet| (now, packet)));
+            }
+            Event::Ready(link) => self.network.ready(link, &mut self.scheduler),
+            other => panic!("{other:?}"),
+        }
+        true
+    }
+
+    fn run(&mut self) -> Vec<(Time, u32)> {
+        while self.step() {}
+        assert_eq!(self.network.close(self.scheduler.now()), self.network.pause_frames());
+        self.delivered.iter().map(|(time, packet)| (*time, packet.sequence)).collect()
+    }
+}
+
+fn at(ns: u64) -> Time {
+    Time::ZERO + Duration::from_nanos(ns)
+}
+
+/// Link from the switch to the receiving host, and from the first host to the switch.
+const LAST: LinkId = 5;
+const FIRST: LinkId = 0;
+
+#[test]
+fn packets_take_their_route_hop_by_hop() {
+    let mut bench = Bench::new(PORTS, &json!({}));
+    let packet = bench.start(7, 0);
+    assert_eq!(bench.send(packet), Some(at(0)), "without pacing the port does not delay flows");
+    bench.send(Packet { sequence: 1, ..packet });
+    // A transmission of 1000 ns and a delay of 500 ns on each of two links.
+    assert_eq!(bench.run(), [(at(3_000), 0), (at(4_000), 1)]);
+    let departed: Vec<u64> =
+        bench.network.ports().iter().map(|port| port.counters.departed).collect();
+    assert_eq!(departed, [2, 0, 0, 0, 0, 2]);
+}
+
+#[test]
+fn paced_senders_receive_departures_on_arrival_as_long_as_they_are_predicted() {
+    let mut bench = Bench::new(Ports { is_paced: true, ..PORTS }, &json!({}));
+    let packet = bench.start(0, 0);
+    let departs: Vec<_> = (0..3).map(|_| bench.send(packet)).collect();
+    assert_eq!(departs, [1_000, 2_000, 3_000].map(|ns| Some(at(ns))));
+    bench.run();
+    assert_eq!(bench.network.pop_departure(), None);
+}
+
+#[test]
+fn a_drop_in_a_paced_host_is_reported_as_departure_and_loss() {
+    let capacity = Some(Capacity::Packets(1));
+    let mut bench = Bench::new(Ports { is_paced: true, capacity, ..PORTS }, &json!({}));
+    let packet = bench.start(4, 0);
+    let departs: Vec<_> = (0..3).map(|_| bench.send(packet)).collect();
+    assert_eq!(departs, [Some(at(1_000)), Some(at(2_000)), None]);
+    let departure = Departure { flow: 4, ends: at(0) };
+    assert_eq!(bench.network.pop_departure(), Some(departure));
+    assert_eq!(bench.network.losses(), [PacketLoss { flow: 4, time: at(0) }]);
+    assert_eq!(bench.run().len(), 2);
+}
+
+#[test]
+fn losses_on_a_link_are_reported_when_the_packet_would_arrive() {
+    let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
+    let mut bench = Bench::new(Ports { loss, ..PORTS }, &json!({}));
+    let packet = bench.start(4, 0);
+    for sequence in 0..4 {
+        bench.send(Packet { sequence, ..packet });
+    }
+    assert_eq!(bench.run(), [(at(3_000), 0), (at(5_000), 2)]);
+    let lost: Vec<_> = std::iter::from_fn(|| bench.network.pop_loss()).collect();
+    assert_eq!(lost, [6_000, 4_000].map(|ns| PacketLoss { flow: 4, time: at(ns) }));
+}
+
+#[test]
+fn a_shared_buffer_drops_the_packets_that_exceed_it() {
+    let mut bench = Bench::new(PORTS, &json!({ "shared_buffer": "3 KB" }));
+    let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
+    for _ in 0..10 {
+        bench.send(first);
+        bench.send(second);
+    }
+    // Of 20 packets the switch transmits 10 while they arrive, and holds 3.
+    let delivered = bench.run().len();
+    assert_eq!(bench.network.losses().len(), 20 - delivered);
+    assert!((12..=14).contains(&delivered), "{delivered}");
+    let dropped: u64 = bench.network.ports().iter().map(|port| port.counters.dropped).sum();
+    assert_eq!(dropped, 20 - delivered as u64);
+}
+
+#[test]
+fn pause_frames_replace_drops_and_all_of_them_arrive() {
+    let switch = json!({ "shared_buffer": "40 KB", "pause": {} });
+    for is_paced in [false, true] {
+        let mut bench = Bench::new(Ports { is_paced, ..PORTS }, &switch);
+        let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
+        for _ in 0..60 {
+            bench.send(first);
+            bench.send(second);
+        }
+        let delivered = bench.run();
+        assert_eq!((delivered.len(), bench.network.losses().len()), (120, 0));
+        // The bottleneck is never idle.
+        assert_eq!(delivered.last().unwrap().0, at(1_500 + 120_000 + 500));
+        assert_eq!(bench.network.pause_frames(), 0);
+        assert!(bench.network.last_frame() > at(0));
+        let pauses: u64 = bench.network.ports().iter().map(|port| port.pauses()[0].count).sum();
+        assert!(pauses > 1, "{pauses}");
+        assert_eq!(bench.network.pop_departure(), None, "all were predicted before the pauses");
+    }
+}
+
+#[test]
+fn a_failed_link_ends_its_pauses() {
+    let mut bench = Bench::new(PORTS, &json!({ "shared_buffer": "40 KB", "pause": {} }));
+    for link in [FIRST, FIRST ^ 1] {
+        bench.network.may_fail(link);
+    }
+    let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
+    for _ in 0..60 {
+        bench.send(first);
+        bench.send(second);
+    }
+    while !bench.network.ports()[FIRST as usize].pauses()[0].is_on() {
+        assert!(bench.step(), "the first host is paused at some time");
+    }
+    for link in [FIRST, FIRST ^ 1] {
+        bench.network.set_link_state(link, true, &mut bench.scheduler);
+    }
+    assert!(!bench.network.ports()[FIRST as usize].pauses()[0].is_on());
+    let delivered = bench.run().len();
+    assert_eq!(delivered + bench.network.losses().len(), 120);
+    assert_eq!(bench.network.pause_frames(), 0);
+}
+
+#[test]
+fn slots_outlive_packets_and_are_reused() {
+    let mut bench = Bench::new(PORTS, &json!({}));
+    bench.start(3, 0);
+    bench.start(5, 1);
+    bench.network.unregister_flow(3, std::iter::empty());
+    assert_eq!((bench.network.slot(3), bench.network.slot_or_join(8)), (None, 0));
+    assert_eq!(bench.network.slot_or_join(5), 1);
+    assert_eq!(bench.network.flows().collect::<Vec<_>>(), [(5, 1), (8, 0)]);
+}
+
+/// Time of packets in the network: propagation, transmission, and waits behind packets of the same
+/// flow and of others at the host and further on, in ns.
+fn journey(
+    propagation: u64,
+    transmission: u64,
+    [own_host, others_host, own, others]: [u64; 4],
+) -> Journey {
+    let ns = Duration::from_nanos;
+    let waits = |own, others| [ns(own), ns(others), ns(0), ns(0), ns(0)];
+    let legs = [waits(own_host, others_host), waits(own, others), waits(0, 0)];
+    Journey::new(&legs, ns(transmission), ns(propagation))
+}
+
+/// Takes the journeys of all packets that are delivered, in order.
+fn journeys(bench: &mut Bench) -> Vec<(FlowNumber, Journey)> {
+    let mut journeys = Vec::new();
+    while bench.step() {
+        while let Some((_, mut packet)) = bench.delivered.pop() {
+            bench.network.begin_delivery(&mut packet);
+            assert_eq!(packet.sent_at, at(0), "the timestamp is restored");
+            let arrival = bench.network.take_record().unwrap();
+            journeys.push((packet.flow, arrival.journey));
+            bench.network.end_delivery();
+        }
+    }
+    bench.network.records().unwrap().assert_empty();
+    journeys
+}
+
+#[test]
+fn records_split_the_time_of_packets_by_cause() {
+    let mut bench = Bench::new(Ports { keeps_records: true, ..PORTS }, &json!({}));
+    let [first, second] = [bench.start(0, 0), bench.start(1, 1)];
+    bench.send(first);
+    bench.send(first);
+    bench.send(second);
+    let expected = [
+        (0, journey(1_000, 2_000, [0; 4])),
+        // Arrives at the switch with the first packet, and waits for it.
+        (1, journey(1_000, 2_000, [0, 0, 0, 1_000])),
+        // Waits at its host for its own flow, and at the switch for the other.
+        (0, journey(1_000, 2_000, [1_000, 0, 0, 1_000])),
+    ];
+    assert_eq!(journeys(&mut bench), expected);
+}
+
+#[test]
+fn lost_packets_free_their_records() {
+    let loss = |link| if link == LAST { Loss::Every(2) } else { Loss::None };
+    let capacity = Some(Capacity::Packets(2));
+    let ports = Ports { keeps_records: true, loss, capacity, ..PORTS };
+    let mut bench = Bench::new(ports, &json!({}));
+    let packet = bench.start(0, 0);
+    for _ in 0..6 {
+        bench.send(packet);
+    }
+    assert_eq!(journeys(&mut bench).len(), 2, "three pass the host, and one of those is lost");
+    assert_eq!(bench.network.losses().len(), 4);
+}
+
+#[test]
+fn packets_of_another_partition_arrive_with_their_record() {
+    let ports = Ports { keeps_records: true, ..PORTS };
+    let mut whole = Bench::new(ports, &json!({}));
+    let [mut near, mut far] = [(); 2].map(|()| Bench::new(ports, &json!({})));
+    near.network.cut(FIRST);
+    for bench in [&mut whole, &mut near, &mut far] {
+        bench.start(3, 1);
+    }
+    let packets = [&mut whole, &mut near, &mut far].map(|bench| bench.start(0, 0));
+    for _ in 0..2 {
+        whole.send(packets[0]);
+        near.send(packets[1]);
+    }
+    let mut shipment = Shipment::default();
+    let next = near.network.export(FIRST, at(900), &mut shipment);
+    assert_eq!(next, at(1_000), "the second transmission");
+    far.network.import(&mut shipment, &mut far.scheduler);
+    assert_eq!(near.network.export(FIRST, at(1_000), &mut shipment), at(2_500));
+    far.network.import(&mut shipment, &mut far.scheduler);
+    assert_eq!(journeys(&mut far), journeys(&mut whole));
+    near.network.records().unwrap().assert_empty();
+}
+
+#[test]
+fn windows_visit_the_arrivals_before_their_end() {
+    let mut bench = Bench::new(PORTS, &json!({}));
+    let packet = bench.start(0, 0);
+    for _ in 0..3 {
+        bench.send(packet);
+    }
+    let mut arrivals = Vec::new();
+    bench.network.visit_arrivals(FIRST, at(1_000), at(2_600), |time| arrivals.push(time));
+    assert_eq!(arrivals, [at(1_500), at(2_500)]);
+    assert_eq!(bench.network.take_arrival(FIRST).1, Some(at(2_500)));
+}
