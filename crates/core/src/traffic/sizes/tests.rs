@@ -70,7 +70,9 @@ fn power_sum_matches_known_values() {
 
 proptest! {
     #[test]
-    fn floor_sum_matches_direct_summation(n in 0_u128..60, m in 1_u128..50, a in 0_u128..200, b in 0_u128..200) {
+    fn floor_sum_matches_direct_summation(
+        n in 0_u128..60, m in 1_u128..50, a in 0_u128..200, b in 0_u128..200,
+    ) {
         let expected: u128 = (0..n).map(|i| (a * i + b) / m).sum();
         prop_assert_eq!(floor_sum(n, m, a, b), expected);
     }
