@@ -5,7 +5,6 @@
 
 pub mod base;
 pub mod breakdown;
-pub mod fluid;
 pub mod ideal;
 pub mod model;
 pub mod network;

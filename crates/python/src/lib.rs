@@ -13,12 +13,12 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 use sojourn_core::base::run_control::{Progress, RunControl};
 use sojourn_core::base::schema::{Problem, Text};
-use sojourn_core::fluid::models;
 use sojourn_core::record::flow_columns::{ColumnInfo, ColumnValues};
 use sojourn_core::record::{Breakdowns, Chains, FlowColumns, Samples};
 use sojourn_core::run::catalogue::{self, catalogue};
 use sojourn_core::run::scenario::json_schema;
 use sojourn_core::run::{self, Results};
+use sojourn_fluid::models;
 
 create_exception!(
     sojourn._core,

@@ -4,10 +4,10 @@
 //! threshold. A threshold has no slope, so the law has no fixed point but a limit cycle.
 
 use super::{Fluid, Law, Link, Variable, View};
-use crate::base::schema::{fraction, positive, positive_fraction};
-use crate::base::units::Bytes;
+use sojourn_core::base::schema::{fraction, positive, positive_fraction};
+use sojourn_core::base::units::Bytes;
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// DCTCP's fluid model ([dctcp11], after [dctcp10]).
     pub struct Config {
         /// g, the weight of the newest observation in alpha ([dctcp10] §3.1: 1/16).

@@ -4,10 +4,10 @@
 
 use super::timely::{Meter, Reading, Sampling, check_thresholds};
 use super::{Fluid, Law, Link, Variable, View};
-use crate::base::schema::{defaults, positive, positive_fraction};
-use crate::base::units::{Duration, Rate};
+use sojourn_core::base::schema::{defaults, positive, positive_fraction};
+use sojourn_core::base::units::{Duration, Rate};
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// Patched TIMELY's fluid model ([ecndelay16]).
     pub struct Config {
         /// beta, how strongly the distance from the reference cuts the rate ([ecndelay16]: 0.008).

@@ -1,4 +1,4 @@
-//! What fluid models are made of: control laws, their integration, and how stable they are.
+//! Fluid models of congestion control: control laws, their integration, and their phase margins.
 
 pub mod integrator;
 pub mod law;

@@ -5,10 +5,10 @@
 //! nothing ever rests; if that fell to the decrease, any split of the link would.
 
 use super::{Fluid, Law, Link, Variable, View};
-use crate::base::schema::{Problem, defaults, positive, positive_fraction};
-use crate::base::units::{Bytes, Duration, Rate};
+use sojourn_core::base::schema::{Problem, defaults, positive, positive_fraction};
+use sojourn_core::base::units::{Bytes, Duration, Rate};
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// How a flow of TIMELY or patched TIMELY measures.
     pub struct Sampling {
         /// Weight of the newest difference in the gradient ([ecndelay16]: 0.875).
@@ -23,7 +23,7 @@ crate::parameters! {
     }
 }
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// TIMELY's fluid model ([ecndelay16], after [timely15]).
     pub struct Config {
         /// beta, the strength of a decrease ([timely15]: 0.8).

@@ -4,9 +4,9 @@
 //! the fixed point; the phase margin is that of the linear analysis, which lets it be negative.
 
 use super::{Fluid, Law, Link, Variable, View};
-use crate::base::schema::{not_negative, positive, positive_fraction};
+use sojourn_core::base::schema::{not_negative, positive, positive_fraction};
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// RCP's fluid model ([rcp06]).
     pub struct Config {
         /// Gain of the spare capacity (authors' script for [rcp06] Fig. 12: 0.1).

@@ -342,3 +342,13 @@ fn under_timely_two_flows_stay_apart() {
     // Published: 5 to 7.7 and 2 to 3.5 Gb/s.
     assert!((4.5e9..8e9).contains(&first) && (1.5e9..4e9).contains(&second), "{first}, {second}");
 }
+
+#[test]
+fn every_model_and_parameter_is_documented() {
+    for entry in catalogue() {
+        assert!(entry.about.contains('.'), "{}", entry.name);
+        for parameter in &entry.entries {
+            assert!(parameter.about.contains('.'), "{}.{}", entry.name, parameter.name);
+        }
+    }
+}

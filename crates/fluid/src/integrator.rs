@@ -4,8 +4,8 @@
 //! The laws jump (a threshold, a limit), so a method of higher order would gain nothing.
 
 use super::law::{Law, Layout, Past, View};
-use crate::base::units::{Duration, Rate, Time};
-use crate::record::Samples;
+use sojourn_core::base::units::{Duration, Rate, Time};
+use sojourn_core::record::Samples;
 
 /// From where to integrate a law, and how.
 #[derive(Clone, Copy, Debug)]

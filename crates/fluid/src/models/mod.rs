@@ -15,18 +15,16 @@ pub mod xcp;
 
 use serde_json::{Value, json};
 
-use crate::base::schema::{
+use crate::integrator::{Course, integrate};
+use sojourn_core::base::schema::{
     CatalogueEntry, Parameter, Problem, own_fields, parse, positive, table_entry,
 };
-use crate::base::units::{Duration, Rate, Time};
-use crate::fluid::integrator::{Course, integrate};
-use crate::record::Samples;
+use sojourn_core::base::units::{Duration, Rate, Time};
+use sojourn_core::record::Samples;
 
-pub use crate::fluid::{
-    Law, Layout, Link, Loop, Margin, Past, Variable, View, open_loop, phase_margin,
-};
+pub use crate::{Law, Layout, Link, Loop, Margin, Past, Variable, View, open_loop, phase_margin};
 
-crate::family! {
+sojourn_core::family! {
     /// Every fluid model, by the name that it is given.
     pub enum Config as dyn Fluid { dcqcn, timely, patched_timely, dctcp, rcp, xcp }
 }
@@ -47,7 +45,7 @@ const MOST_FLOWS: u32 = 10_000;
 /// The most numbers that are kept of a variable of all flows: samples, or what a law remembers.
 const MOST_NUMBERS: f64 = 1e8;
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// A fluid model: a control law, the flows and the link that it is to control, and how to
     /// integrate it. `sojourn.fluid` runs one, `sojourn run` does not.
     pub struct Setup {

@@ -6,10 +6,10 @@
 use num_complex::Complex64;
 
 use super::{Fluid, Law, Link, Loop, Variable, View};
-use crate::base::schema::{Problem, positive, positive_fraction};
-use crate::base::units::{Bytes, Duration, Rate};
+use sojourn_core::base::schema::{Problem, positive, positive_fraction};
+use sojourn_core::base::units::{Bytes, Duration, Rate};
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// DCQCN's fluid model ([ecndelay16], after [dcqcn15]).
     pub struct Config {
         /// g, the weight of the newest observation in alpha ([dcqcn15]: 1/256).

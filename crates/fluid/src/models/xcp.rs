@@ -5,9 +5,9 @@
 //! the linear analysis, which lets it be negative.
 
 use super::{Fluid, Law, Link, Variable, View};
-use crate::base::schema::{not_negative, positive, positive_fraction};
+use sojourn_core::base::schema::{not_negative, positive, positive_fraction};
 
-crate::parameters! {
+sojourn_core::parameters! {
     /// XCP's fluid model ([xcp02]).
     pub struct Config {
         /// Gain of the spare capacity ([xcp02]: 0.4).
