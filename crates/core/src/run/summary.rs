@@ -223,7 +223,7 @@ fn link_summary(
         link["classes"] = numbers.iter().zip(port.pauses()).map(class).collect();
     }
     if let Some(priority_counts) = port.priority_counts() {
-        link["priority_counts"] =
+        link["census"] =
             json!({ "arrived": priority_counts.arrived, "dropped": priority_counts.dropped });
     }
     link

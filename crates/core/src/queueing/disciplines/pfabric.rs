@@ -22,7 +22,7 @@ crate::parameters! {
         /// Upper bounds of priority ranges, as payload. The summary counts arrivals and drops of
         /// data packets and probes by range (in the authors' module probes are data packets of one
         /// byte). Empty: no counts.
-        pub priority_counts: Vec<Bytes> = Vec::new();
+        pub census: Vec<Bytes> = Vec::new();
     }
 }
 
@@ -32,7 +32,7 @@ impl QueueKind for Config {
             capacity: self.capacity,
             packets: PriorityStore::new(self.starvation_prevention),
             backlog: Backlog::default(),
-            priority_counts: PriorityCounts::new(&self.priority_counts),
+            priority_counts: PriorityCounts::new(&self.census),
         }))
     }
 
@@ -190,8 +190,7 @@ mod tests {
 
     #[test]
     fn only_data_and_probes_are_counted_by_priority() {
-        let mut queue =
-            queue(&json!({ "capacity": "2500 B", "priority_counts": ["10 B", "20 B"] }));
+        let mut queue = queue(&json!({ "capacity": "2500 B", "census": ["10 B", "20 B"] }));
         let probe = Packet { kind: Kind::Probe, ..packet(1, 0, 15) };
         let format: Format = defaults();
         let ack = format.control(Kind::Ack, 2, Time::ZERO);
