@@ -127,7 +127,7 @@ pub struct PortActivity {
 }
 
 impl PortActivity {
-    /// A packet of a class starts to wait. Returns the totals up to now.
+    /// Handles a packet of a class that starts to wait. Returns the totals up to now.
     #[inline]
     pub fn enter(&mut self, packet: &Packet, class: Class, now: Time) -> Totals {
         let left = self.free.0.saturating_sub(now.0);
@@ -145,14 +145,14 @@ impl PortActivity {
         Totals { busy, control, own, paused }
     }
 
-    /// A packet that waited is dropped.
+    /// Handles the drop of a packet that waited.
     pub fn reject(&mut self, packet: &Packet) {
         if !packet.kind.is_control() {
             self.leave(packet.flow, 0);
         }
     }
 
-    /// A data packet of a flow stops to wait, and its transmission takes `lasts`. Returns the state of
+    /// Handles a data packet of a flow that stops waiting and is transmitted for `lasts`. Returns the state of
     /// the flow before.
     fn leave(&mut self, flow: FlowNumber, lasts: u64) -> Option<WaitingFlow> {
         let Entry::Occupied(mut entry) = self.flows.entry(flow) else { return None };
@@ -166,7 +166,7 @@ impl PortActivity {
         Some(before)
     }
 
-    /// The transmission of a packet starts.
+    /// Handles the start of a transmission.
     pub fn start(&mut self, packet: &mut Packet, has_waited: bool, starts: Time, ends: Time) {
         for class in 0..self.paused.len() {
             self.paused[class].idle = self.idle_for(class as Class, starts).0;
@@ -193,7 +193,7 @@ impl PortActivity {
         (self.free, self.last) = (ends, (!is_control).then_some(packet.flow));
     }
 
-    /// A class is paused, unless it is paused already.
+    /// Pauses a class, unless it is paused already.
     pub fn pause(&mut self, class: Class, now: Time) {
         let class = usize::from(class);
         if self.paused.len() <= class {
@@ -202,7 +202,7 @@ impl PortActivity {
         self.paused[class].since.get_or_insert(now);
     }
 
-    /// The pause of a class ends, if it is paused.
+    /// Resumes a class, if it is paused.
     pub fn resume(&mut self, class: Class, now: Time) {
         let idle = self.idle_for(class, now).0;
         if let Some(paused) = self.paused.get_mut(usize::from(class)) {

@@ -50,7 +50,7 @@ pub enum DepartureReport {
 /// | any | `on_start` of other data | P, S | same | report the departure |
 ///
 /// A pause does not change the mode of an `N` or `S` port: lazy service stops at paused data
-/// anyway. The predictions of a `P` port end with a pause, which has no known end.
+/// anyway. The predictions of a `P` port end with a pause, whose end is not predictable.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Service {
@@ -105,21 +105,21 @@ impl Service {
         self.report == DepartureReport::Predicted
     }
 
-    /// The switch starts to count departures exactly.
+    /// Handles a switch that starts to count departures exactly.
     pub fn on_watch(&mut self) {
         if self.mode == ServiceMode::Lazy {
             self.mode = ServiceMode::Eager;
         }
     }
 
-    /// The switch no longer counts departures.
+    /// Handles a switch that no longer counts departures exactly.
     pub fn on_unwatch(&mut self) {
         if self.mode == ServiceMode::Eager && self.report != DepartureReport::OnStart {
             self.mode = ServiceMode::Lazy;
         }
     }
 
-    /// A packet waits at a lazy port whose transmitter is busy. Returns the end of its
+    /// Handles a packet that waits at a lazy port whose transmitter is busy. Returns the end of its
     /// transmission if departures are predicted; `end` computes it from the start.
     pub fn on_wait(&mut self, busy_until: Time, end: impl FnOnce(Time) -> Time) -> Option<Time> {
         if !self.is_predicting() {
@@ -129,7 +129,7 @@ impl Service {
         Some(self.drains_at)
     }
 
-    /// A pause begins, while `data_packets` wait.
+    /// Handles the begin of a pause, while `data_packets` wait.
     pub fn on_pause(&mut self, data_packets: impl FnOnce() -> u32) {
         if self.is_predicting() && self.mode == ServiceMode::Lazy {
             self.predicted = data_packets();
@@ -137,15 +137,15 @@ impl Service {
         }
     }
 
-    /// The queue is empty, and data is not paused.
+    /// Handles an empty queue whose data is not paused.
     pub fn on_empty(&mut self) {
         if self.is_predicting() {
             self.on_unwatch();
         }
     }
 
-    /// The transmission of a packet that waited has started at an eager port. Returns true if the
-    /// departure is to be reported to its flow.
+    /// Handles the start of a transmission by [`serve`](super::Port::serve). Returns true if the
+    /// departure must be reported to its flow.
     pub fn on_start(&mut self, is_data: bool) -> bool {
         let is_predicted = self.predicted > 0;
         self.predicted -= u32::from(is_data && is_predicted);
@@ -160,17 +160,17 @@ impl Service {
         wants_call
     }
 
-    /// The call has come.
+    /// Handles the call.
     pub fn on_call(&mut self) {
         self.is_called = false;
     }
 
-    /// The packets in flight are handed to another partition from now on.
+    /// Hands the packets in flight to another partition from now on.
     pub fn cut(&mut self) {
         self.is_cut = true;
     }
 
-    /// True if a lazy port may start overdue transmissions with so many packets in flight. With an
+    /// True if a lazy port may start overdue transmissions with `in_flight` packets in flight. With an
     /// empty link no arrival event is pending, so the port is accessed again only if another
     /// partition collects its packets.
     pub fn may_start_overdue(&self, in_flight: u64) -> bool {
