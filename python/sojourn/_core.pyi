@@ -1,4 +1,4 @@
-"""The compiled core: a run is a pure function of scenario, seed and version."""
+"""Compiled core. A run is a pure function of scenario, seed and version."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal, final
@@ -40,10 +40,10 @@ HAS_QUIC: Final[bool]
 """True if the library of the transport `quic` is compiled in."""
 
 MOST_THREADS: Final[int]
-"""The most threads of a run."""
+"""Largest number of threads of a run."""
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run: `field: what is wrong and what is allowed`."""
+    """Error in a scenario; the message is `field: problem and allowed values`."""
 
 @final
 class Watch:
@@ -61,7 +61,7 @@ class Watch:
 
 @final
 class Prepared:
-    """A parsed scenario. Its graph and estimate are computed on first use and kept."""
+    """Parsed scenario. Its graph and estimate are computed on first use and kept."""
 
     def show(self) -> str:
         """Return the scenario with every default filled in, as JSON. Builds nothing.
@@ -94,23 +94,23 @@ class Prepared:
 
 @final
 class Path:
-    """What a flow may know of its way when it starts."""
+    """Properties of a flow and of its path, known at the flow's start."""
 
     @property
     def flow(self) -> int:
-        """The flow's number in the workload."""
+        """Number of the flow in the workload."""
 
     @property
     def line_rate_bps(self) -> float:
-        """Line rate of its host's link, in bits a second."""
+        """Line rate of the source host's link, in bits per second."""
 
     @property
     def base_rtt_s(self) -> float:
-        """A full packet there and its ACK back, over an empty network, in seconds."""
+        """RTT of a full packet and its ACK without queueing, in seconds."""
 
     @property
     def hops(self) -> int:
-        """Links on the way there."""
+        """Number of links of the forward path."""
 
     @property
     def payload_bytes(self) -> int:
@@ -118,148 +118,148 @@ class Path:
 
     @property
     def packet_bytes(self) -> int:
-        """What a full packet is on the wire, in bytes."""
+        """Size of a full packet with headers, in bytes."""
 
     @property
     def others(self) -> int:
-        """Other flows in progress at the sending host."""
+        """Number of other flows in progress at the source host."""
 
     @property
     def initial_rate_bps(self) -> float | None:
-        """A starting rate that the workload asks for, in bits a second."""
+        """Initial rate that the workload requests, in bits per second."""
 
     @property
     def size_bytes(self) -> int | None:
-        """Payload to transfer, in bytes; `None` for a flow without end."""
+        """Flow size in bytes of payload; `None` for a long-lived flow."""
 
     @property
     def start_s(self) -> float:
-        """When the flow starts, in seconds."""
+        """Start of the flow, in seconds."""
 
     @property
     def deadline_s(self) -> float | None:
-        """When it should be over, in seconds, if it has a deadline."""
+        """Deadline of the flow in seconds, if it has one."""
 
     @property
     def seed(self) -> int:
-        """A seed of its own, for controllers that draw random numbers."""
+        """Seed for the random numbers of the flow's controller."""
 
     def monitor(self) -> Monitor:
-        """Return what counts all that the flow's sender sees, from now on.
+        """Return a monitor that counts the sender's ACKs and losses from now on.
 
-        For controllers that act once in an interval, and then need no `on_ack`.
+        A controller that acts at intervals uses a monitor instead of `on_ack`.
         """
 
 @final
 class Opened:
-    """The end of a handshake."""
+    """End of a handshake."""
 
     @property
     def now_s(self) -> float:
-        """When it came, in seconds."""
+        """Time of arrival, in seconds."""
 
     @property
     def rtt_s(self) -> float:
-        """How long the last attempt took, in seconds."""
+        """RTT of the last attempt of the handshake, in seconds."""
 
     @property
     def syn_was_lost(self) -> bool:
-        """Whether it took more than one attempt."""
+        """True if the handshake needed more than one attempt."""
 
 @final
 class Ack:
-    """An acknowledgement. It is one object for all ACKs, and holds until the next one."""
+    """Acknowledgement. One object serves all ACKs; it is valid until the next ACK."""
 
     @property
     def now_s(self) -> float:
-        """When it came, in seconds."""
+        """Time of arrival, in seconds."""
 
     @property
     def now_ps(self) -> int:
-        """The same in picoseconds, exactly."""
+        """The same value in picoseconds, exactly."""
 
     @property
     def acked_bytes(self) -> int:
-        """Payload that is now known to be received and was not before, in bytes."""
+        """Newly acknowledged payload, in bytes."""
 
     @property
     def advanced(self) -> int:
-        """By how many segments the cumulative acknowledgement moved."""
+        """Segments by which the cumulative acknowledgement advanced."""
 
     @property
     def delivered(self) -> int:
-        """Segments that are now known to be received and were not before, in order or not."""
+        """Newly acknowledged segments, cumulatively or selectively."""
 
     @property
     def rtt_s(self) -> float:
-        """The round-trip time that the host measured, in seconds."""
+        """RTT as measured by the host, in seconds."""
 
     @property
     def rtt_ps(self) -> int:
-        """The same in picoseconds, exactly."""
+        """The same value in picoseconds, exactly."""
 
     @property
     def marked(self) -> bool:
-        """Whether it tells of a mark."""
+        """True if the ACK echoes an ECN mark."""
 
     @property
     def one_way_delay_s(self) -> float:
-        """How long the packet took to the receiver, by the hosts' clocks, if `tells_delay`."""
+        """One-way delay of the packet by the hosts' clocks, in seconds, if `tells_delay`."""
 
     @property
     def sent_at_s(self) -> float:
-        """When the packet was sent that it answers, in seconds."""
+        """Departure time of the acknowledged packet, in seconds."""
 
     @property
     def cumulative(self) -> int:
-        """All segments before this one have been received."""
+        """Cumulative acknowledgement: the first segment that is not yet received."""
 
     @property
     def next(self) -> int:
-        """The next segment never sent before."""
+        """Next segment to be sent for the first time."""
 
     @property
     def is_recovering(self) -> bool:
-        """Whether a gap is being repaired."""
+        """True during loss recovery."""
 
     @property
     def lost(self) -> int:
-        """Segments that it shows to be lost."""
+        """Segments newly detected as lost."""
 
     @property
     def in_flight_bytes(self) -> int:
-        """Payload that is still in flight, as far as the sender knows, in bytes."""
+        """Payload in flight by the sender's estimate, in bytes."""
 
 @final
 class Loss:
-    """A loss, or a mark that means the same."""
+    """Loss, or an ECN mark that is handled like a loss."""
 
     @property
     def now_s(self) -> float:
-        """When it was noticed, in seconds."""
+        """Time of the detection, in seconds."""
 
     @property
     def now_ps(self) -> int:
-        """The same in picoseconds, exactly."""
+        """The same value in picoseconds, exactly."""
 
     @property
     def flight_bytes(self) -> int:
-        """Payload sent and not yet acknowledged, lost or not, in bytes."""
+        """Payload sent and not yet acknowledged, including lost payload, in bytes."""
 
     @property
     def lost_bytes(self) -> int:
-        """Payload that a time-out newly takes for lost; 0 for other signs: ACKs tell of it."""
+        """Payload that a timeout declares lost, in bytes; 0 for other signs (see `Ack.lost`)."""
 
     @property
     def sign(self) -> Literal["gap", "timeout", "mark"]:
-        """How it was noticed: later data was acknowledged, nothing was for too long, or a mark."""
+        """Congestion signal: ACKs of later data, a timeout, or an ECN mark."""
 
 @final
 class Allowance:
-    """How much may be sent: what is in flight stays within the window, and leaves at the rate.
+    """Limits of a sender: a window for the data in flight, and a pacing rate.
 
-    The window is payload in bytes, the rate on the wire in bits a second. A flow that `gives_up`
-    sends nothing more.
+    The window is in bytes of payload, the rate in bits per second, headers included. A flow that
+    `gives_up` stops sending.
     """
 
     def __new__(
@@ -271,33 +271,33 @@ class Allowance:
     ) -> Allowance: ...
     @property
     def window_bytes(self) -> float:
-        """Payload that may be in flight; one packet always may."""
+        """Payload that may be in flight, in bytes; one packet is always allowed."""
 
     @property
     def rate_bps(self) -> float | None:
-        """Rate on the wire; `None` for as fast as ACKs come."""
+        """Pacing rate in bits per second, headers included; `None` for ACK clocking."""
 
     @property
     def gives_up(self) -> bool:
-        """Whether nothing more is sent."""
+        """True if the flow stops sending."""
 
 @final
 class Monitor:
-    """Counts what a flow's sender sees, from one interval to the next.
+    """Counter of a sender's ACKs and losses over intervals.
 
-    A controller that acts once in an interval asks for one as it starts, `path.monitor()`, and
-    closes an interval whenever it wants to know: then it needs no `on_ack`, and costs little.
+    A controller that acts at intervals creates a monitor in `on_start` by `path.monitor()` and
+    reads it by `close`. Without `on_ack` such a controller costs little.
     """
 
     def close(self, now_s: float, allowed_packets: float = 0.0) -> Interval:
-        """End the interval now, begin the next, and return what happened in it.
+        """End the current interval at `now_s`, start the next, and return the ended one.
 
-        What was allowed meanwhile only the controller knows; it is told on as it is given.
+        `allowed_packets` is the controller's allowance; it is copied to the interval.
         """
 
 @final
 class Interval:
-    """What a flow's sender saw from one moment to another: a monitor interval."""
+    """Monitor interval: the ACKs and losses of a flow's sender between two times."""
 
     def __new__(
         cls,
@@ -324,47 +324,47 @@ class Interval:
     def __eq__(self, other: object, /) -> bool: ...
     @property
     def flow(self) -> int:
-        """The flow's number in the workload."""
+        """Number of the flow in the workload."""
 
     @property
     def start_s(self) -> float:
-        """When the flow started, in seconds."""
+        """Start of the flow, in seconds."""
 
     @property
     def begin_s(self) -> float:
-        """When it began, in seconds."""
+        """Start of the interval, in seconds."""
 
     @property
     def end_s(self) -> float:
-        """When it ended, in seconds: when it was closed, or when the flow was over."""
+        """End of the interval in seconds: its closing, or the end of the flow."""
 
     @property
     def acks(self) -> int:
-        """ACKs that came."""
+        """Number of ACKs."""
 
     @property
     def acked_bytes(self) -> int:
-        """Payload that they told to be received and that was not known to be, in bytes."""
+        """Newly acknowledged payload, in bytes."""
 
     @property
     def marks(self) -> int:
-        """How many of them told of a mark."""
+        """Number of ACKs that echo an ECN mark."""
 
     @property
     def losses(self) -> int:
-        """Packets that they showed to be lost."""
+        """Number of packets that ACKs revealed as lost."""
 
     @property
     def timeouts(self) -> int:
-        """Retransmission time-outs."""
+        """Number of retransmission timeouts."""
 
     @property
     def rtt_s(self) -> float:
-        """Mean of the round-trip times that they measured; without any, the mean before."""
+        """Mean RTT in seconds; without samples, the mean of the previous interval."""
 
     @property
     def rtt_gradient(self) -> float:
-        """Slope of these over time, by linear regression, in seconds a second; or 0."""
+        """Slope of the RTT over time by linear regression, in seconds per second; or 0."""
 
     @property
     def in_flight_bytes(self) -> int:
@@ -372,23 +372,23 @@ class Interval:
 
     @property
     def allowed_packets(self) -> float:
-        """What was allowed: full packets in flight, or, of a rate, each base RTT."""
+        """Allowance in full packets: in flight or, for a rate, per base RTT."""
 
     @property
     def left_bytes(self) -> int | None:
-        """Payload still to be acknowledged, in bytes; `None` for a flow without end."""
+        """Payload still to be acknowledged, in bytes; `None` for a long-lived flow."""
 
     @property
     def base_rtt_s(self) -> float:
-        """Round-trip time of a full packet over an empty network, in seconds."""
+        """RTT of a full packet without queueing, in seconds."""
 
     @property
     def line_rate_bps(self) -> float:
-        """Line rate of the sending host's link, in bits a second."""
+        """Line rate of the source host's link, in bits per second."""
 
     @property
     def packet_bytes(self) -> int:
-        """What a full packet is on the wire, in bytes."""
+        """Size of a full packet with headers, in bytes."""
 
     @property
     def payload_bytes(self) -> int:
@@ -396,27 +396,27 @@ class Interval:
 
     @property
     def duration_s(self) -> float:
-        """How long it was, in seconds; 0 if the flow was over as soon as it began."""
+        """Length of the interval in seconds; 0 if the flow ended at its start."""
 
     @property
     def throughput_bps(self) -> float:
-        """Payload acknowledged, in bits a second."""
+        """Acknowledged payload per time, in bits per second."""
 
     @property
     def utilisation(self) -> float:
-        """The throughput as a share of what the line rate carries of payload."""
+        """Throughput divided by the payload rate of the link."""
 
     @property
     def lost_share(self) -> float:
-        """Packets lost as a share of those that were lost or acknowledged."""
+        """Lost packets divided by lost and acknowledged packets."""
 
     @property
     def queueing(self) -> float:
-        """The round-trip time beyond the base RTT, in base RTTs."""
+        """RTT minus base RTT, in base RTTs."""
 
     @property
     def pipe_packets(self) -> float:
-        """Packets that the line rate sends in a base RTT."""
+        """Bandwidth-delay product in packets: line rate times base RTT."""
 
 def prepare(scenario: str, texts: Sequence[str] = ...) -> Prepared:
     """Parse a scenario given as JSON, in which the texts of files may be indices into `texts`."""

@@ -15,7 +15,7 @@ from conftest import IN_WINDOWS, SCENARIO
 from sojourn import ScenarioError, _core, cli
 from sojourn.base import memory
 from sojourn.runs.runner import key
-from sojourn.scenario.encoding import apart, together
+from sojourn.scenario.encoding import encode, with_texts
 
 STAR: dict[str, Any] = {"topology": {"kind": "star", "hosts": 8}, "transport": "dctcp"}
 SIZES = {"kind": "fixed", "size": "1 KB"}
@@ -99,14 +99,14 @@ def test_a_run_that_grows_beyond_what_it_may_take_is_stopped_and_says_so(tmp_pat
         """,
         encoding="utf-8",
     )
-    needs = json.loads(_core.estimate(*apart(sojourn.read(tmp_path / "grows.toml"))))
+    needs = json.loads(_core.estimate(*encode(sojourn.read(tmp_path / "grows.toml"))))
     assert needs["bytes"] < 90e6
     command = [sys.executable, "-m", "sojourn", "run", "grows.toml", "--memory", "100 MB"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done
     last = done.stderr.splitlines()[-1]
     assert last.startswith("sojourn: grows.toml: out of memory: ")
-    assert last.endswith(" are taken, and 100 MB may be")
+    assert last.endswith(" used, the limit is 100 MB")
 
 
 @pytest.mark.parametrize("scenario", [SCENARIO, IN_WINDOWS, {**SCENARIO, "model": "max_min"}])
@@ -115,12 +115,12 @@ def test_a_run_that_is_stopped_says_why(scenario: dict[str, Any]) -> None:
     watch.stop("no more memory")
     longer = sojourn.override(scenario, {"workload": {**SCENARIO["workload"], "flows": 20_000}})
     with pytest.raises(ScenarioError, match="no more memory"):
-        _core.run(*apart(longer)[:1], watch)
+        _core.run(*encode(longer)[:1], watch)
 
 
 def test_runs_that_do_not_fit_together_run_one_after_another() -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in (1, 2, 3)]
-    needs = json.loads(_core.estimate(*apart(SCENARIO)))["bytes"]
+    needs = json.loads(_core.estimate(*encode(SCENARIO)))["bytes"]
     tight = sojourn.run_many(scenarios, threads=3, memory=200_000_000)
     assert [result.summary["seed"] for result in tight] == [1, 2, 3]
     with pytest.raises(ScenarioError, match="may be used"):
@@ -133,10 +133,10 @@ TRACE = "start_s,source,target,size_bytes\n0,0,1,1500\n1e-6,1,2,3000\n"
 def test_the_texts_of_files_stand_beside_the_scenario_and_results_have_them() -> None:
     file = {"name": "flows.csv", "text": TRACE}
     given = {**STAR, "workload": {"kind": "trace", "file": file}}
-    text, texts = apart(given)
+    text, texts = encode(given)
     assert texts == [TRACE]
     assert TRACE[:5] not in text
-    assert together(json.loads(text), texts) == given
+    assert with_texts(json.loads(text), texts) == given
     assert sojourn.check(given)["workload"]["file"] == file
     result = sojourn.run(given)
     assert result.summary["scenario"]["workload"]["file"] == file

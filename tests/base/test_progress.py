@@ -9,9 +9,9 @@ import pytest
 
 from conftest import IN_WINDOWS, SCENARIO
 from sojourn import ScenarioError, _core
-from sojourn.base.progress import Course, shown
+from sojourn.base.progress import RunProgress, progress_display
 from sojourn.base.units import format_long_time
-from sojourn.scenario.encoding import apart
+from sojourn.scenario.encoding import encode
 
 LONG = {"kind": "poisson", "load": 0.5, "flows": 10**6, "sizes": {"kind": "fixed", "size": "1 MB"}}
 LIMIT = {"time_limit": "1000 s", "workload": LONG}
@@ -35,7 +35,7 @@ def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
 
     def work() -> None:
         with pytest.raises(ScenarioError, match="enough"):
-            _core.run(apart(scenario)[0], watch, threads)
+            _core.run(encode(scenario)[0], watch, threads)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -54,7 +54,7 @@ def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
 
 def course(
     flows: float | None, now: float, ended: int, hops: int = 0, *, packet_hops: float = 0.0
-) -> Course:
+) -> RunProgress:
     """Return a run of ten seconds at most, of which is known how far it is."""
 
     class Known:
@@ -62,17 +62,17 @@ def course(
             return now, ended, hops
 
     needs = {"flows": flows, "packet_hops": packet_hops, "limit_s": 10.0, "ends_s": 4.0}
-    return Course(needs, Known())  # type: ignore[arg-type]
+    return RunProgress(needs, Known())  # type: ignore[arg-type]
 
 
 def test_what_is_nearest_to_its_end_says_how_far_a_run_is() -> None:
     assert course(100, 1.0, 50).share() == 0.5
-    assert course(100, 1.0, 50).words() == "50 of 100 flows"
-    assert course(100, 8.0, 50).words() == "8 of 10 s"
-    assert course(None, 2.0, 50).words() == "2 of 4 s"
+    assert course(100, 1.0, 50).text() == "50 of 100 flows"
+    assert course(100, 8.0, 50).text() == "8 of 10 s"
+    assert course(None, 2.0, 50).text() == "2 of 4 s"
     assert course(100, 1.0, 120).share() == 0.999  # more than were expected
     over = course(100, 1.0, 0)
-    over.is_over = True
+    over.is_finished = True
     assert over.share() == 1.0
 
 
@@ -87,8 +87,8 @@ def test_without_a_terminal_a_line_is_written_now_and_then(
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     done = course(10, 0.0, 10)
-    done.is_over = True
-    with shown([done, course(10, 0.0, 4, 90_000_000)], "sweep") as show:
+    done.is_finished = True
+    with progress_display([done, course(10, 0.0, 4, 90_000_000)], "sweep") as show:
         for clock[0] in (1.0, 30.0, 31.0, 60.0):
             show()
     assert capsys.readouterr().err.splitlines() == [
@@ -103,9 +103,9 @@ def test_long_runs_weigh_more(
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     long = course(10, 0.0, 10, packet_hops=9e6)
-    long.is_over = True
+    long.is_finished = True
     short = course(10, 0.0, 0, packet_hops=1e6)
-    with shown([long, short], "sweep") as show:
+    with progress_display([long, short], "sweep") as show:
         for clock[0] in (1.0, 27.0):
             show()
     assert capsys.readouterr().err == "sweep: 90 % (1 of 2), 3 s left, 27 s\n"
@@ -116,18 +116,18 @@ def test_a_run_that_will_take_long_is_announced_once(
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with shown([course(100, 0.0, 1)], "one.toml") as show:
+    with progress_display([course(100, 0.0, 1)], "one.toml") as show:
         for clock[0] in (1.0, 3.0, 4.0):
             show()
-    assert capsys.readouterr().err == "one.toml: will take about 5.0 min\n"
+    assert capsys.readouterr().err == "one.toml: expected run time 5.0 min\n"
 
 
 def test_a_run_that_needs_half_of_the_memory_is_announced(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     needs = {"bytes": 120e6, "result_bytes": 0, "flows": 200, "limit_s": 10, "ends_s": 1}
-    import_module("sojourn.runs.runner")._announce([Course(needs)], 1, 200_000_000, "one.toml")
-    told = "one.toml: it needs about 120 MB of memory, and 200 MB may be used\n"
+    import_module("sojourn.runs.runner")._announce_memory([RunProgress(needs)], 1, 200_000_000, "one.toml")
+    told = "one.toml: needs about 120 MB of memory (limit 200 MB)\n"
     assert capsys.readouterr().err == told
-    import_module("sojourn.runs.runner")._announce([Course(needs)], 1, 300_000_000, "one.toml")
+    import_module("sojourn.runs.runner")._announce_memory([RunProgress(needs)], 1, 300_000_000, "one.toml")
     assert not capsys.readouterr().err

@@ -366,7 +366,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["compare", "scenario.toml", "--vary", f"{3000 * 'a.'}a=1"], "a.a: unknown field"),
         (["run", "x" * 300], "File name too long"),
         (["run", "\x1b[31m"], "�[31m: cannot be read: No such file"),
-        (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be made: "),
+        (["run", "scenario.toml", "--out", "scenario.toml/x"], "x: cannot be created: "),
         (["run", "scenario.toml", "--threads", "1000000"], "less than or equal to 1024"),
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
@@ -375,7 +375,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
             ["run", "scenario.toml", "--threads", "0"],
             "--threads': Input should be greater than or equal to 1",
         ),
-        (["bench", "W0"], "one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
+        (["bench", "W0"], "expected one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
     ],
 )
 def test_a_wrong_command_is_told_in_one_line_and_nothing_is_written(

@@ -236,10 +236,10 @@ Damage = Callable[[Path], Any]
         (lambda made: (made / "t1.json").write_bytes(b""), "t1.json: not JSON"),
         (
             lambda made: (made / "t1.json").write_bytes(b"\xff"),
-            "t1.json: cannot be read: not a text",
+            "t1.json: cannot be read: not UTF-8",
         ),
         (lambda made: (made / "t1.json").write_text("[]"), "t1.json: must be a table, not []"),
-        (lambda made: (made / "t1.json").write_text("{}"), "t1.json: there is no `id`"),
+        (lambda made: (made / "t1.json").write_text("{}"), "t1.json: missing key `id`"),
         (lambda made: (made / "t1.json").write_text(9999 * "["), "t1.json: nested too deeply"),
         (lambda made: (made / "t1.json").write_text("1" * 9999), "t1.json: not JSON"),
         (lambda made: edit(made, "claims", [3]), "t1.json: claims.0: must be a table, not 3"),
@@ -250,7 +250,7 @@ Damage = Callable[[Path], Any]
         (lambda made: (made / "t1.svg").unlink(), "t1.svg: cannot be read: No such file"),
         (lambda made: (made / "t1.svg").write_bytes(b""), "t1.svg: is no whole SVG"),
         (lambda made: (made / "t1.svg").write_text("<html/>"), "t1.svg: is no SVG"),
-        (lambda made: (made / "t1.svg").write_bytes(b"\xff"), "t1.svg: cannot be read: not a text"),
+        (lambda made: (made / "t1.svg").write_bytes(b"\xff"), "t1.svg: cannot be read: not UTF-8"),
         (lambda made: pipe(made / "t1.json"), "t1.json: cannot be read: a pipe, not a file"),
     ],
 )

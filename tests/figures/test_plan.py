@@ -9,7 +9,7 @@ import sojourn
 from conftest import EXPERIMENTS
 from sojourn import _core, cli, sweep
 from sojourn.figures import discovery, plan
-from sojourn.scenario.encoding import apart
+from sojourn.scenario.encoding import encode
 
 FIGURE = discovery.discover(EXPERIMENTS)["t1"]
 
@@ -36,7 +36,7 @@ def test_flows_without_end_fill_no_more_than_their_receiver_takes() -> None:
         "time_limit": "5 ms",
     }
     taken = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
-    estimate = json.loads(_core.estimate(*apart(scenario)))
+    estimate = json.loads(_core.estimate(*encode(scenario)))
     assert estimate["packet_hops"] == pytest.approx(taken, rel=0.2)
 
 

@@ -21,7 +21,7 @@ from polars.testing import assert_frame_equal
 import sojourn
 from conftest import SCENARIO
 from sojourn import Result, ScenarioError, cli
-from sojourn.runs.cache import keep
+from sojourn.runs.cache import store
 from sojourn.runs.runner import key
 
 SAMPLED = SCENARIO | {"samples": {"interval": "10 us", "queues": ["left->right"]}}
@@ -117,7 +117,7 @@ def test_what_is_damaged_is_run_again_with_one_line_and_replaced(
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert str(cache) in told
-    assert "this is run again" in told
+    assert "running it again" in told
     assert_frame_equal(Result.read(cache / key(SAMPLED)).flows, flows)
     third = sojourn.run(SAMPLED, cache=cache)
     assert third.summary == Result.read(cache / key(SAMPLED)).summary
@@ -136,13 +136,13 @@ def test_of_many_that_are_damaged_one_line_tells(
     sojourn.run_many(scenarios, cache=cache)
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert "and 3 other results" in told
+    assert "(and 3 other results)" in told
 
 
 def test_a_result_read_by_hand_that_is_damaged_is_an_error(tmp_path: Path) -> None:
     sojourn.run(SCENARIO).write(tmp_path / "out")
     flipped("flows.parquet")(tmp_path / "out")
-    with pytest.raises(ScenarioError, match=r"flows\.parquet: is not what was written"):
+    with pytest.raises(ScenarioError, match=r"flows\.parquet: does not match its SHA-256 sum"):
         Result.read(tmp_path / "out").flows  # noqa: B018
     with pytest.raises(ScenarioError, match="cannot be read: No such file"):
         Result.read(tmp_path / "nowhere")
@@ -204,7 +204,7 @@ def test_what_another_has_just_mended_is_not_put_aside(
     def mend(begin: threading.Barrier) -> None:
         begin.wait()
         # It ends with what was mended being read, whoever mended it.
-        keep(entry, good, lambda *_: good).verify()
+        store(entry, good, lambda *_: good).verify()
 
     # Between any two steps there is time for what another does.
     rename = Path.rename
@@ -234,7 +234,7 @@ def test_a_cache_that_is_a_file_is_refused_before_anything_runs(
         assert cli.invoke(["compare", str(scenario_file), "--vary", "load=0.2"]) == 2
         told = capsys.readouterr().err
         assert told.count("\n") == 1
-        assert f"{place}: no results can be kept here: " in told
+        assert f"{place}: cannot be used as cache: " in told
 
 
 @contextlib.contextmanager
@@ -355,8 +355,8 @@ def test_a_read_only_folder_is_told_in_one_line_before_anything_runs(
         assert cli.invoke(given) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1
-    assert told.startswith((f"sojourn: {place}", "sojourn: cache: no results can be kept here"))
-    assert "Permission denied" in told or "is no directory that can be written to" in told
+    assert told.startswith((f"sojourn: {place}", "sojourn: cache: cannot be used as cache"))
+    assert "Permission denied" in told or "is not a writable directory" in told
 
 
 def test_output_that_goes_to_a_full_disk_ends_with_a_line() -> None:

@@ -23,7 +23,7 @@ from sojourn import _core, cli
 from sojourn.base import paths
 from sojourn.runs import cluster
 from sojourn.runs.cluster import ClusterError, remote_workers
-from sojourn.runs.runner import simulate_alone
+from sojourn.runs.runner import simulate_guarded
 from sojourn.scenario.encoding import as_json
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
@@ -155,7 +155,7 @@ def test_a_sweep_on_a_cluster_is_that_of_threads(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in range(1, 7)]
-    for name in ("PATIENCE_S", "EVERY_S"):
+    for name in ("DISPLAY_DELAY_S", "LINE_INTERVAL_S"):
         monkeypatch.setattr(importlib.import_module("sojourn.base.progress"), name, 0.0)
     remote = sojourn.run_many(scenarios, cluster=two_workers.address, cache=cache, what="sweep")
     assert re.fullmatch(r"(sweep: \d+ % \(\d of 6\), .*\d+ s\n)+", capsys.readouterr().err)
@@ -223,7 +223,7 @@ def test_remote_runs_end_when_whoever_asked_is_gone(
         assert len({future.result(timeout=10) for future in free}) == 2
     status, told = process.end()
     if number == signal.SIGINT:
-        assert (status, told) == (130, "sojourn: interrupted; what has finished is kept\n")
+        assert (status, told) == (130, "sojourn: interrupted; finished runs are in the cache\n")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_worker_without_our_version_is_refused(
         with pytest.raises(ClusterError, match=message):
             sojourn.run_many([SCENARIO], cluster=two_workers.address)
         # One that comes later is met by the run that it is given.
-        monkeypatch.setattr(cluster, "_refuse_strangers", lambda *_: None)
+        monkeypatch.setattr(cluster, "_check_sources", lambda *_: None)
         with pytest.raises(ClusterError, match=message):
             sojourn.run_many(scenarios, cluster=two_workers.address)
     finally:
@@ -262,7 +262,7 @@ def test_waiting_for_workers_can_be_ended(no_workers: Cluster, scenario_file: Pa
     sweep.signal(signal.SIGINT)
     status, told = sweep.end()
     assert status == 130
-    assert told.splitlines()[1:] == ["sojourn: interrupted; what has finished is kept"]
+    assert told.splitlines()[1:] == ["sojourn: interrupted; finished runs are in the cache"]
 
 
 def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
@@ -270,15 +270,15 @@ def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
 ) -> None:
     address = no_workers.address
     sweep = compare(scenario_file, address, "--vary", "flows=5000", "--seeds", "60")
-    waits = f"sojourn: --cluster {address}: has no workers; waiting for one (Ctrl-C ends it)\n"
+    waits = f"sojourn: --cluster {address}: has no workers; waiting for one (Ctrl-C to stop)\n"
     until(lambda: sweep.errors() == waits)
     first = no_workers.worker()
     until(lambda: finished(cache))
     first.kill()
-    waits += waits.replace("has no workers", "has lost its last worker")
+    waits += waits.replace("has no workers", "lost its last worker")
     until(lambda: sweep.errors() == waits)
     no_workers.scheduler.kill()
-    lost = "the connection to the scheduler was lost; what has finished is kept"
+    lost = "the connection to the scheduler was lost; finished runs are in the cache"
     assert sweep.end() == (2, f"{waits}sojourn: --cluster {address}: {lost}\n")
     assert 0 < finished(cache) < 60
 
@@ -322,7 +322,7 @@ def test_what_answers_nothing_or_is_a_worker_is_no_scheduler(
     monkeypatch.setattr(cluster, "CONNECT_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ClusterError, match=r"cannot be reached: no answer in 0\.3 s"):
+        with pytest.raises(ClusterError, match=r"cannot be reached: no response in 0\.3 s"):
             sojourn.run_many([SCENARIO], cluster=address)
 
 
@@ -330,4 +330,4 @@ def test_what_fails_in_a_remote_run_is_told_as_in_one_here(two_workers: Cluster)
     with remote_workers(two_workers.address) as pool:
         wrong = as_json({**SCENARIO, "workload": {"kind": "nonesuch"}})
         with pytest.raises(sojourn.ScenarioError, match="nonesuch"):
-            pool.submit(cluster.remote_work(simulate_alone), wrong, []).result()
+            pool.submit(cluster.remote_work(simulate_guarded), wrong, []).result()

@@ -196,7 +196,7 @@ def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert errors == "sojourn: interrupted; what has finished is kept\n"
+    assert errors == "sojourn: interrupted; finished runs are in the cache\n"
     kept = entries(cache)
     assert 0 < len(kept) < seeds
     assert not list(cache.glob(".draft-*"))
@@ -209,5 +209,5 @@ def test_an_interrupted_sweep_keeps_what_finished_and_resumes(
 
 
 def test_threads_are_not_those_of_a_cluster() -> None:
-    with pytest.raises(ScenarioError, match="threads: are this machine's"):
+    with pytest.raises(ScenarioError, match="--threads cannot be combined with --cluster"):
         sojourn.run_many([SCENARIO], threads=2, cluster="tcp://127.0.0.1:1")

@@ -257,7 +257,7 @@ def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) 
             "def allowance(self): return 1e4\ndef on_ack(self, ack): self.rtt = 1 / 0",
             "transport.controller: flow 0 at 0.00020864 s: mine.py:6: ZeroDivisionError: division",
         ),
-        ("def on_ack(self, ack): pass", "mine.py:Mine: the class has no `allowance`"),
+        ("def on_ack(self, ack): pass", "mine.py:Mine: the class has no method `allowance`"),
         ("gain: float\ndef allowance(self): return 1", "mine.py:Mine: gain: a parameter needs"),
         ("kind: str = ''\ndef allowance(self): return 1", "kind: a parameter cannot have this"),
         ("marks = 'loud'\ndef allowance(self): return 1", "transport.marks: expected one of"),
@@ -390,9 +390,9 @@ def test_opening_a_result_runs_nothing(write: Callable[[str], str], tmp_path: Pa
     Path("mine.py").write_text(source)
     result = sojourn.run(ONE | {"transport": own}, cache=tmp_path / "cache")
     Path("ran").unlink()
-    controller_files.class_of.cache_clear()
+    controller_files.load_class.cache_clear()
     shown = result.summary["scenario"]
-    assert json.loads(encoding.apart(shown)[0])["transport"]["parameters"] == {}
+    assert json.loads(encoding.encode(shown)[0])["transport"]["parameters"] == {}
     assert not Path("ran").exists()
     # And it runs again from what it holds.
     Path("mine.py").unlink()
@@ -417,10 +417,10 @@ def test_a_sweep_has_a_process_for_each_core(write: Callable[[str], str]) -> Non
 
 def test_what_never_returns_is_killed(write: Callable[[str], str]) -> None:
     own = write("def allowance(self):\n    while True: pass")
-    watch, begun = processes.FarWatch(), time.monotonic()
+    watch, begun = processes.ProcessControl(), time.monotonic()
     threading.Timer(2.0, watch.stop, ["no longer wanted"]).start()
-    with processes.Crew() as crew, pytest.raises(ScenarioError, match="no longer wanted"):
-        crew.simulate(*encoding.apart(ONE | {"transport": own}), watch)
+    with processes.WorkerPool() as crew, pytest.raises(ScenarioError, match="no longer wanted"):
+        crew.simulate(*encoding.encode(ONE | {"transport": own}), watch)
     assert time.monotonic() - begun < 20
 
 

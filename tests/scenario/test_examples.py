@@ -50,7 +50,7 @@ def test_a_copy_overwrites_nothing_and_is_made_whole_or_not_at_all(
     assert cli.invoke(["examples", "replayed_trace"]) == 2
     told = capsys.readouterr().err
     assert told == (
-        f"sojourn: {there}: exists already, so nothing was written; give another name\n"
+        f"sojourn: {there}: exists already, nothing was written; choose another name\n"
     )
     assert [file.name for file in directory.iterdir()] == [there]
     assert (directory / there).read_text(encoding="utf-8") == "mine"
@@ -60,7 +60,7 @@ def test_a_copy_overwrites_nothing_and_is_made_whole_or_not_at_all(
     ("given", "expected"),
     [
         (["examples", "dctcp_dumbell"], "did you mean `dctcp_dumbbell`?"),
-        (["examples", "--out", "x.toml"], "--out: wants the name of an example"),
+        (["examples", "--out", "x.toml"], "--out: needs the name of an example"),
         (["examples", "rcp_link", "--out", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "none/x.toml"], "none/x.toml: No such file"),
         (["new", "."], ".: exists already"),

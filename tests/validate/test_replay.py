@@ -413,7 +413,7 @@ def test_a_wrong_name_is_told_in_one_line(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('label = "DCTCP"', "", "one.dctcp: there is no `label`"),
+        ('label = "DCTCP"', "", "one.dctcp: missing key `label`"),
         ("runs.sharing]", "runs.srpt]", "has no rows of the run `one.srpt`"),
         ('like = "dctcp"', 'like = "two.dctcp"', "there is no run `two.dctcp`; did you mean"),
     ],

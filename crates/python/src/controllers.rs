@@ -211,7 +211,7 @@ impl Failure {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some((problem, cause)) = first else { return results.map_err(to_python) };
         let problem = to_python(problem);
-        let traced = py.import("sojourn.scenario.controller_files")?.getattr("traced")?;
+        let traced = py.import("sojourn.scenario.controller_files")?.getattr("format_traceback")?;
         let note = traced.call1((cause.into_value(py),))?;
         problem.value(py).call_method1("add_note", (note,))?;
         Err(problem)
@@ -243,11 +243,11 @@ impl Class {
         let module = py.import("sojourn.scenario.controller_files")?;
         let file = &config.controller.file;
         let parameters = config.parameters.show().to_string();
-        let opened = module.call_method1("opened", (&file.name, &*file.text, parameters, field))?;
+        let opened = module.call_method1("load_factory", (&file.name, &*file.text, parameters, field))?;
         let (factory, handlers) = opened.extract()?;
         Ok(Self {
             factory,
-            format_error: module.getattr("told")?.unbind(),
+            format_error: module.getattr("format_error")?.unbind(),
             field: format!("{field}.controller"),
             is_paced: config.burst.is_some(),
             handlers,

@@ -1,8 +1,8 @@
-"""Sections of a figure's runs, of which each is a small figure of its own: see `claims`.
+"""Sections of a figure's runs, for the confidence intervals of claims (see `claims`).
 
-With several seeds a section is all runs of one seed. With one, it is a batch: flows that started
-one after the other, the same of every run. Samples and counters are of a whole run, not of some of
-its flows: who asks a batch for them gets `NotInABatch`.
+With several seeds, a section is all runs of one seed. With one seed, a section is a batch: flows
+that started consecutively, the same in every run. Samples and counters exist only for complete
+runs; a batch raises `NotInABatch` when they are read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,14 +12,14 @@ import polars as pl
 
 from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import NotInABatch
-from sojourn.runs.results import OfFlows, Result, Run
+from sojourn.runs.results import FlowSelection, Result, Run
 
 LEAST_FLOWS = 10 * BATCHES
-"""With fewer flows in a run, it is not cut into batches."""
+"""Least number of flows of a run that is divided into batches."""
 
 
 def sections(runs: Iterable[Run]) -> list[list[Run]]:
-    """Return the runs by seed, or those of a single seed by batches; none if neither can be."""
+    """Return the runs by seed, or of a single seed by batches; empty if a run has too few flows."""
     runs = list(runs)
     by_seed: dict[Any, list[Run]] = {}
     for run in runs:
@@ -34,20 +34,20 @@ def sections(runs: Iterable[Run]) -> list[list[Run]]:
 def _batch(runs: Iterable[Run], number: int) -> Iterator[Run]:
     for run in runs:
         flows = run.result.flows.sort("start_s", maintain_order=True)
-        first, after = (flows.height * part // BATCHES for part in (number, number + 1))
-        yield Run(run.labels, _Batch(flows[first:after], run.result))
+        first, end = (flows.height * part // BATCHES for part in (number, number + 1))
+        yield Run(run.labels, _Batch(flows[first:end], run.result))
 
 
-class _Batch(OfFlows):
-    """Some of the flows of a run."""
+class _Batch(FlowSelection):
+    """A batch of the flows of a run."""
 
-    OF_ALL = ("scenario", "seed", "simulated_s", "load", "load_reference")
-    """What the summary of a run says of each part of it."""
+    COMMON = ("scenario", "seed", "simulated_s", "load", "load_reference")
+    """Fields of a run's summary that are valid for each batch of its flows."""
 
     def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
         super().__init__(flows, whole)
-        told = {name: whole.summary[name] for name in self.OF_ALL if name in whole.summary}
-        self.summary = _Summary(told)
+        fields = {name: whole.summary[name] for name in self.COMMON if name in whole.summary}
+        self.summary = _Summary(fields)
 
     @property
     def samples(self) -> pl.DataFrame:

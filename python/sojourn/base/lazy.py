@@ -16,7 +16,7 @@ from typing import Any
 def attach_stub(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package, from the stub beside its file."""
+    """Return `__getattr__`, `__dir__` and `__all__` of a package from the stub next to its file."""
     sources: dict[str, tuple[str, str]] = {}
     public: list[str] = []
     for node in ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8")).body:

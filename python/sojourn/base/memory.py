@@ -1,4 +1,4 @@
-"""Memory: how much runs may take, and who looks after them while they do."""
+"""Memory: the limit for runs, and a guard that stops runs at the limit."""
 
 import contextlib
 import sys
@@ -11,52 +11,57 @@ import psutil
 from sojourn._core import ScenarioError
 from sojourn.base.units import MEMORY_UNITS, format_memory, parse_memory
 
-SHARE = 0.9
-"""What runs may take of the memory that is free, if nothing else is said."""
+DEFAULT_SHARE = 0.9
+"""Default limit of runs, as a share of the free memory."""
 
 
-LOOKS_S = 0.05
-"""How often a guard looks: no run grows much meanwhile."""
+POLL_INTERVAL_S = 0.05
+"""Interval between the measurements of a guard; no run grows much within it."""
 
 
-def budget(given: str | int | None = None) -> int:
-    """Return how many bytes runs may take: as `given`, such as `4 GB`, or most of what is free."""
-    if isinstance(given, int):
-        return given
-    if given is None:
-        return int(SHARE * free())
+def budget(amount: str | int | None = None) -> int:
+    """Return the memory limit of runs in bytes.
+
+    `amount` is a number of bytes or a text such as `4 GB`; the default is `DEFAULT_SHARE` of the
+    free memory.
+    """
+    if isinstance(amount, int):
+        return amount
+    if amount is None:
+        return int(DEFAULT_SHARE * free())
     try:
-        return parse_memory(given)
+        return parse_memory(amount)
     except ValueError:
         units = ", ".join(MEMORY_UNITS)
-        told = f'--memory {given}: expected an amount such as "4 GB" ({units})'
-        raise ScenarioError(told) from None
+        message = f'--memory {amount}: expected an amount such as "4 GB" ({units})'
+        raise ScenarioError(message) from None
 
 
 def free() -> int:
-    """Return how many bytes this process could still take."""
-    return min([psutil.virtual_memory().available, *_left_to_group(), *_left_to_process()])
+    """Return the number of bytes that this process can still allocate."""
+    system = psutil.virtual_memory().available
+    return min([system, *_free_in_control_group(), *_free_address_space()])
 
 
 def resident() -> int:
-    """Return how many bytes of memory this process has."""
+    """Return the resident set size of this process in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 
 @contextlib.contextmanager
 def guard(memory: int, stop: Callable[[str], None]) -> Iterator[None]:
-    """Call `stop`, with the reason, once this process has taken `memory` bytes more than now."""
-    before, ended = resident(), threading.Event()
+    """Call `stop` with a reason once this process has grown by `memory` bytes."""
+    size_before, ended = resident(), threading.Event()
 
-    def look() -> None:
-        while not ended.wait(LOOKS_S):
-            taken = resident() - before
-            if taken > memory:
-                told = f"{format_memory(taken)} are taken, and {format_memory(memory)} may be"
-                stop(f"out of memory: {told}")
+    def watch() -> None:
+        while not ended.wait(POLL_INTERVAL_S):
+            growth = resident() - size_before
+            if growth > memory:
+                used, limit = format_memory(growth), format_memory(memory)
+                stop(f"out of memory: {used} used, the limit is {limit}")
                 return
 
-    thread = threading.Thread(target=look, name="memory guard", daemon=True)
+    thread = threading.Thread(target=watch, name="memory guard", daemon=True)
     thread.start()
     try:
         yield
@@ -65,24 +70,24 @@ def guard(memory: int, stop: Callable[[str], None]) -> Iterator[None]:
         thread.join()
 
 
-def _left_to_group() -> list[int]:
-    """Return what is left to the control group that a container puts its processes into, if any."""
+def _free_in_control_group() -> list[int]:
+    """Return the free bytes of the control group, such as a container's, if it has a limit."""
     groups = Path("/sys/fs/cgroup")
     names = (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     )
-    left = []
-    for most, used in names:
+    free_bytes = []
+    for limit, usage in names:
         with contextlib.suppress(OSError, ValueError):
-            left.append(int((groups / most).read_text()) - int((groups / used).read_text()))
-    return [max(0, amount) for amount in left]
+            free_bytes.append(int((groups / limit).read_text()) - int((groups / usage).read_text()))
+    return [max(0, amount) for amount in free_bytes]
 
 
-def _left_to_process() -> list[int]:
-    """Return what is left of the addresses that this process may have, where they are limited."""
+def _free_address_space() -> list[int]:
+    """Return the unused bytes of the address space of this process, if it is limited."""
     if sys.platform != "linux":
         return []
     process = psutil.Process()
-    most, _ = process.rlimit(psutil.RLIMIT_AS)
-    return [] if most == psutil.RLIM_INFINITY else [max(0, most - process.memory_info().vms)]
+    limit, _ = process.rlimit(psutil.RLIMIT_AS)
+    return [] if limit == psutil.RLIM_INFINITY else [max(0, limit - process.memory_info().vms)]

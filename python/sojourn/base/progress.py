@@ -1,7 +1,4 @@
-"""Progress: how far runs are, shown once they take long.
-
-On a terminal and in a notebook that is a bar, elsewhere a line now and then.
-"""
+"""Progress of runs that take long: a bar on a terminal or in a notebook, otherwise lines."""
 
 import contextlib
 import importlib.util
@@ -16,124 +13,124 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sojourn import _core
 from sojourn.base.units import format_long_time
 
-PATIENCE_S = 2.0
-"""Nothing is said about work that takes no longer than this."""
+DISPLAY_DELAY_S = 2.0
+"""Run time up to which no progress is printed."""
 
 
 LONG_S = 60.0
-"""What will take longer is announced."""
+"""Expected run time above which the expectation is printed."""
 
 
-EVERY_S = 20.0
-"""How often a line is written where there is no bar."""
+LINE_INTERVAL_S = 20.0
+"""Interval between lines of progress where no bar can be shown."""
 
 
-class Watch(Protocol):
-    """Who watches a run, from this process or from another."""
+class RunControl(Protocol):
+    """Handle to stop a run of this or another process and to read its progress."""
 
     def stop(self, reason: str = "") -> None:
-        """Ask the run to stop, and say why."""
+        """Request the run to stop, for this reason."""
 
     def is_stopped(self) -> bool:
-        """Tell whether a stop was asked for."""
+        """Return true if a stop has been requested."""
 
     def progress(self) -> tuple[float, int, int]:
-        """Tell simulated seconds, flows that have ended and packet-hops."""
+        """Return simulated seconds, ended flows and packet-hops."""
 
 
 @dataclass
-class Course:
-    """One run, as it is looked at from outside."""
+class RunProgress:
+    """Progress of one run relative to the core's estimate."""
 
-    needs: Mapping[str, Any]
-    """What the core estimates that it needs."""
-    watch: Watch = field(default_factory=_core.Watch)
-    is_over: bool = False
+    estimate: Mapping[str, Any]
+    """The core's estimate of the run: `flows`, `packet_hops`, `bytes`, `limit_s`, `ends_s`."""
+    control: RunControl = field(default_factory=_core.Watch)
+    is_finished: bool = False
 
     def work(self) -> float:
-        """Return how much there is to do, in packet-hops; an ideal has about one a flow."""
-        return max(1.0, float(self.needs["packet_hops"]), float(self.needs["flows"] or 0.0))
+        """Return the expected work in packet-hops; an ideal has about one per flow."""
+        return max(1.0, float(self.estimate["packet_hops"]), float(self.estimate["flows"] or 0.0))
 
     def share(self) -> float:
-        """Return how much of it is done, from 0 to 1."""
-        return self._nearest()[0] if not self.is_over else 1.0
+        """Return the share of the work that is done, from 0 to 1."""
+        return 1.0 if self.is_finished else self._most_advanced()[0]
 
-    def words(self) -> str:
-        """Say how far it is, by what is nearest to its end."""
-        return self._nearest()[1]
+    def text(self) -> str:
+        """Return the progress in flows or seconds, whichever is more advanced."""
+        return self._most_advanced()[1]
 
     def hops(self) -> int:
-        """Return how many packets links have carried."""
-        return self.watch.progress()[2]
+        """Return the number of packet-hops so far."""
+        return self.control.progress()[2]
 
-    def _nearest(self) -> tuple[float, str]:
-        now, ended, _ = self.watch.progress()
-        flows, limit = self.needs["flows"], self.needs["limit_s"]
-        ways = [(now / limit, f"{now:.3g} of {limit:.3g} s")]
+    def _most_advanced(self) -> tuple[float, str]:
+        now, ended, _ = self.control.progress()
+        flows, limit = self.estimate["flows"], self.estimate["limit_s"]
+        measures = [(now / limit, f"{now:.3g} of {limit:.3g} s")]
         if flows:
-            ways.append((ended / flows, f"{ended:,} of {round(flows):,} flows"))
+            measures.append((ended / flows, f"{ended:,} of {round(flows):,} flows"))
         else:
-            # When calls stop that follow others, the run is soon over.
-            ends = max(self.needs["ends_s"], 1e-12)
-            ways.append((now / ends, f"{now:.3g} of {ends:.3g} s"))
-        share, words = max(ways)
-        return min(share, 0.999), words
+            # The number of calls is unknown in advance; the run ends soon after the last start.
+            end = max(self.estimate["ends_s"], 1e-12)
+            measures.append((now / end, f"{now:.3g} of {end:.3g} s"))
+        share, text = max(measures)
+        return min(share, 0.999), text
 
 
 @contextlib.contextmanager
-def shown(courses: Sequence[Course], what: str) -> Iterator[Callable[[], None]]:
-    """Give a function that shows how far the runs are now; it is to be called often."""
+def progress_display(runs: Sequence[RunProgress], title: str) -> Iterator[Callable[[], None]]:
+    """Yield a function that updates the display; call it several times a second."""
     console = Console(stderr=True)
     has_bar = console.is_terminal or (
         console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
     )
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
     bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-    task = bar.add_task(what, total=1.0, told="")
-    work = sum(course.work() for course in courses)
-    begun = time.monotonic()
-    line_due, is_announced = begun + EVERY_S, False
+    task = bar.add_task(title, total=1.0, text="")
+    work = sum(run.work() for run in runs)
+    start = time.monotonic()
+    line_due, is_announced = start + LINE_INTERVAL_S, False
 
-    def show() -> None:
+    def update() -> None:
         nonlocal line_due, is_announced
-        now = time.monotonic()
-        if now - begun < PATIENCE_S:
-            for course in courses:
-                course.watch.progress()  # it tells when it is next asked
+        elapsed = time.monotonic() - start
+        if elapsed < DISPLAY_DELAY_S:
+            for run in runs:
+                run.control.progress()  # A run updates its progress after each request.
             return
-        share = sum(course.work() * course.share() for course in courses) / work
-        told = _told(courses, share, now - begun)
+        share = sum(run.work() * run.share() for run in runs) / work
+        text = _progress_text(runs, share, elapsed)
         if share > 0 and not is_announced:
             is_announced = True
-            expected = (now - begun) / share
+            expected = elapsed / share
             if expected > LONG_S:
                 console.print(
-                    f"{what}: will take about {format_long_time(expected)}", highlight=False
+                    f"{title}: expected run time {format_long_time(expected)}", highlight=False
                 )
-        bar.update(task, completed=share, told=told)
+        bar.update(task, completed=share, text=text)
         if has_bar:
             bar.start()
-        elif now > line_due:
-            line_due = now + EVERY_S
+        elif start + elapsed > line_due:
+            line_due = start + elapsed + LINE_INTERVAL_S
             console.print(
-                f"{what}: {told}, {format_long_time(now - begun)}", highlight=False, soft_wrap=True
+                f"{title}: {text}, {format_long_time(elapsed)}", highlight=False, soft_wrap=True
             )
 
     try:
-        yield show
+        yield update
     finally:
         if has_bar:
             bar.stop()
 
 
-def _told(courses: Sequence[Course], share: float, elapsed: float) -> str:
-    """Say how far runs are together, how fast they go and how long they will take."""
-    over = sum(course.is_over for course in courses)
-    one = courses[0].words() if len(courses) == 1 else f"{over} of {len(courses)}"
-    told = [f"{100 * share:.0f} % ({one})"]
-    hops = sum(course.hops() for course in courses)
+def _progress_text(runs: Sequence[RunProgress], share: float, elapsed: float) -> str:
+    """Return the share done, the speed and the remaining time of all runs together."""
+    finished = sum(run.is_finished for run in runs)
+    count = runs[0].text() if len(runs) == 1 else f"{finished} of {len(runs)}"
+    items = [f"{100 * share:.0f} % ({count})"]
+    hops = sum(run.hops() for run in runs)
     if hops:
-        told.append(f"{hops / elapsed / 1e6:.1f} million packet-hops/s")
+        items.append(f"{hops / elapsed / 1e6:.1f} million packet-hops/s")
     if share > 0:
-        told.append(f"{format_long_time(elapsed * (1 - share) / share)} left")
-    return ", ".join(told)
+        items.append(f"{format_long_time(elapsed * (1 - share) / share)} left")
+    return ", ".join(items)

@@ -44,13 +44,14 @@ def scale_of(unit: str) -> int:
     return next((units[unit] for units in UNITS.values() if unit in units), 1)
 
 
-def are_alike(one: str, other: str) -> bool:
+def are_alike(first: str, second: str) -> bool:
     """Return true if two units are of the same kind, or if both are empty."""
-    return (not one and not other) or any(one in of and other in of for of in UNITS.values())
+    kinds = UNITS.values()
+    return not (first or second) or any(first in units and second in units for units in kinds)
 
 
 def parse_quantity(text: str) -> float:
-    """Parse a number with its unit; return it in the smallest unit of its kind, as picoseconds."""
+    """Parse a number with its unit; return it in the smallest unit of its kind, such as ps."""
     match = QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f"not an amount with its unit: {text!r}")

@@ -1,7 +1,7 @@
-"""The benchmark: each scenario is measured in a fresh process that loads only the core.
+"""Benchmark: measures each scenario in a new process that loads the core only.
 
-This file is both the command's module and the program of that process, so it imports nothing
-beyond the standard library at the top.
+This file is also the program of that process, so its top-level imports are limited to the standard
+library.
 """
 
 import importlib.util
@@ -16,8 +16,8 @@ from typing import Any
 
 
 def measure(names: Iterable[str], repeats: int = 5, threads: int = 1) -> list[dict[str, Any]]:
-    """Measure the named scenarios one after the other; each time is the least of `repeats`."""
-    from sojourn.bench.scenarios import SCENARIOS  # noqa: PLC0415 - as below
+    """Measure scenarios by name; each reported time is the minimum over `repeats` runs."""
+    from sojourn.bench.scenarios import SCENARIOS  # noqa: PLC0415 - see `measure_one`
 
     return [measure_one(name, SCENARIOS[name], repeats, threads) for name in names]
 
@@ -25,7 +25,7 @@ def measure(names: Iterable[str], repeats: int = 5, threads: int = 1) -> list[di
 def measure_one(
     name: str, scenario: dict[str, Any], repeats: int, threads: int = 1
 ) -> dict[str, Any]:
-    """Measure one scenario in a process of its own."""
+    """Measure one scenario in a new process."""
     from sojourn import _core  # noqa: PLC0415 - the measuring process has no package
     from sojourn.scenario.reading import with_files  # noqa: PLC0415
 
@@ -38,17 +38,17 @@ def measure_one(
     return {"name": name, "about": scenario["name"], **json.loads(process.stdout)}
 
 
-def figures(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
-    """Return what is reported, from a run's summary and the least CPU time.
+def single_thread_row(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
+    """Return the measurements of a run on one thread, from its summary and least CPU time.
 
-    An ideal has no packets: of it there is the time.
+    An ideal has no packets, so only its CPU time is reported.
     """
     counts = summary["counts"]
-    ran = {"flows": counts["flows"], "engine": summary.get("engine", {}).get("kind")}
+    row = {"flows": counts["flows"], "engine": summary.get("engine", {}).get("kind")}
     if "packet_hops" not in counts:
-        return ran | {"cpu_seconds": cpu_seconds}
+        return row | {"cpu_seconds": cpu_seconds}
     hops = counts["packet_hops"]["data"] + counts["packet_hops"]["ack"]
-    return ran | {
+    return row | {
         "packet_hops": hops,
         "events": counts["events"],
         "cpu_seconds": cpu_seconds,
@@ -60,20 +60,20 @@ def figures(summary: dict[str, Any], cpu_seconds: float) -> dict[str, Any]:
     }
 
 
-def figures_on_threads(
+def multi_thread_row(
     summary: dict[str, Any], seconds: tuple[float, float], seconds_on_one: float
 ) -> dict[str, Any]:
-    """Return what is reported of a run on several threads, beside that on one.
+    """Return the measurements of a run on several threads, relative to a run on one thread.
 
-    `seconds` are by the clock on the wall and of all threads together.
+    `seconds` are the wall time and the CPU time of all threads.
     """
     wall, cpu = seconds
-    shared = figures(summary, cpu)
-    told = ("flows", "engine", "packet_hops")
-    ran: dict[str, Any] = {name: shared[name] for name in told if name in shared}
-    if "packet_hops" in ran:
-        ran["packet_hops_per_second"] = ran["packet_hops"] / wall
-    return ran | {
+    complete = single_thread_row(summary, cpu)
+    names = ("flows", "engine", "packet_hops")
+    row: dict[str, Any] = {name: complete[name] for name in names if name in complete}
+    if "packet_hops" in row:
+        row["packet_hops_per_second"] = row["packet_hops"] / wall
+    return row | {
         "threads": summary.get("engine", {}).get("threads", 1),
         "wall_seconds": wall,
         "cpu_seconds": cpu,
@@ -83,10 +83,10 @@ def figures_on_threads(
 
 
 def peak_memory() -> int:
-    """Return the most memory this process has had, in bytes."""
+    """Return the peak resident set size of this process in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
-        # Not `ru_maxrss`, which on Linux a process inherits from the one that started it.
+        # On Linux a process inherits `ru_maxrss` from its parent.
         for line in status.read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -101,7 +101,7 @@ def peak_memory() -> int:
 
 
 def timed(core: Any, scenario: str, threads: int) -> tuple[float, float, dict[str, Any]]:
-    """Run once; return the time by the clock on the wall, the CPU time and the summary."""
+    """Run once; return the wall time, the CPU time and the summary."""
     cpu_clock = time.thread_time if threads == 1 else time.process_time
     wall, cpu = time.perf_counter(), cpu_clock()
     columns = core.run(scenario, core.Watch(), threads)
@@ -112,31 +112,31 @@ def timed(core: Any, scenario: str, threads: int) -> tuple[float, float, dict[st
 def main(library: str, repeats: int, threads: int) -> None:
     """Run the scenario on standard input `repeats` times and print the measurements as JSON.
 
-    Runs on several threads take turns with runs on one, for what else the machine does changes.
+    Runs on several threads and on one thread alternate, because the load of the machine varies.
     """
     loader = ExtensionFileLoader("_core", library)
     spec = importlib.util.spec_from_file_location("_core", library, loader=loader)
-    assert spec is not None, "a loader was given"
+    assert spec is not None, "the loader is set"
     core: Any = importlib.util.module_from_spec(spec)
     loader.exec_module(core)
-    # Controllers in Python import the package, and that is to have the same.
+    # Python controllers import the package, which must use the same core.
     sys.modules["sojourn._core"] = core
     scenario = sys.stdin.read()
     before = peak_memory()
-    times, alone = [], []
+    times, single_thread_times = [], []
     for _ in range(repeats):
         wall, cpu, summary = timed(core, scenario, threads)
         times.append((wall, cpu))
         if len(times) == 1:
             peak = peak_memory()
         if threads > 1:
-            alone.append(timed(core, scenario, 1)[0])
+            single_thread_times.append(timed(core, scenario, 1)[0])
     if threads > 1:
-        measured = figures_on_threads(summary, min(times), min(alone))
+        row = multi_thread_row(summary, min(times), min(single_thread_times))
     else:
-        measured = figures(summary, min(cpu for _, cpu in times))
+        row = single_thread_row(summary, min(cpu for _, cpu in times))
     memory = {"peak_memory_bytes": peak, "memory_before_bytes": before}
-    print(json.dumps(measured | memory))
+    print(json.dumps(row | memory))
 
 
 if __name__ == "__main__":

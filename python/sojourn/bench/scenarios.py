@@ -1,4 +1,4 @@
-"""The fixed scenarios of the benchmark."""
+"""Scenarios of the benchmark."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "W5-RCP": {
         **LONG_LINK,
-        "name": "W5: the same under RCP",
+        "name": "W5: Pareto flows at load 0.9 on 2.4 Gb/s and 100 ms, RCP",
         "transport": {"kind": "rcp"},
     },
     "W6": {
@@ -150,7 +150,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "W10-Reno": {
         **ACKS,
-        "name": "W10: the same under TCP Reno in Python",
+        "name": "W10: TCP Reno in Python, 10 long flows on one link of 10 Gb/s",
         "transport": f"{CONTROLLERS / 'reno.py'}:Reno",
     },
     "W14": {
@@ -166,7 +166,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "W15-few": {
         **LIVE_FLOWS,
-        "name": "W15-few: the same with 10 000 flows",
+        "name": "W15-few: 10 000 live flows with a window of a packet each on 1024 hosts",
         "workload": {"kind": "long_lived", "flows": 10_000, "jitter": "100 us"},
     },
 }

@@ -10,8 +10,8 @@ from sojourn.base.units import format_size
 from sojourn.show.console import rich_table
 
 
-def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Return the benchmark's measurements, and what each of them ran."""
+def bench_table(measurements: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Return a table of measurements on one thread, and the descriptions of the scenarios."""
     columns = (
         "engine",
         "CPU s",
@@ -24,7 +24,7 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
         "idle flow",
     )
     table = rich_table("scenario", *columns)
-    for row in measured:
+    for row in measurements:
         has_packets = "packet_hops" in row
         per_flow = [row.get("bytes_per_live_flow"), row.get("bytes_per_idle_flow")]
         table.add_row(
@@ -38,11 +38,11 @@ def bench_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
             format_size(row["memory_before_bytes"]),
             *("-" if amount is None else format_size(amount) for amount in per_flow),
         )
-    return Group(table, *(Text(row["about"], style="dim") for row in measured))
+    return Group(table, *(Text(row["about"], style="dim") for row in measurements))
 
 
-def threads_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Return what several threads make of the benchmark, and what each scenario ran."""
+def threads_table(measurements: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Return a table of measurements on several threads, and the scenarios' descriptions."""
     columns = (
         "engine",
         "threads",
@@ -55,7 +55,7 @@ def threads_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
         "before",
     )
     table = rich_table("scenario", *columns)
-    for row in measured:
+    for row in measurements:
         speed = row.get("packet_hops_per_second")
         table.add_row(
             row["name"],
@@ -69,4 +69,4 @@ def threads_table(measured: Sequence[Mapping[str, Any]]) -> RenderableType:
             format_size(row["peak_memory_bytes"]),
             format_size(row["memory_before_bytes"]),
         )
-    return Group(table, *(Text(row["about"], style="dim") for row in measured))
+    return Group(table, *(Text(row["about"], style="dim") for row in measurements))

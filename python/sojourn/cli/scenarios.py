@@ -31,7 +31,7 @@ def parts(
     families = encoding.parts()
     if controller_files.is_name(kind):
         name = str(kind)
-        text = files.read_text(Path(name.rpartition(":")[0]), files.MOST_SETTINGS)
+        text = files.read_text(Path(name.rpartition(":")[0]), files.MAX_SETTINGS_BYTES)
         families, kind = {"transport": [controller_files.part(name, text)]}, "transport"
     sections = catalogue.parts_text(families, kind)
     if not sections:

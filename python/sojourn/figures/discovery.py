@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sojourn._core import ScenarioError
 from sojourn.base import paths
-from sojourn.base.messages import did_you_mean, natural
+from sojourn.base.messages import did_you_mean, natural_key
 from sojourn.figures.figure import Figure
 
 
@@ -34,7 +34,7 @@ def discover(*folders: Path) -> dict[str, Figure]:
                     raise ScenarioError(f"{file}: the id `{figure.id}` is taken")
                 figure.path = file
                 figures[figure.id] = figure
-    return dict(sorted(figures.items(), key=lambda item: natural(item[0])))
+    return dict(sorted(figures.items(), key=lambda item: natural_key(item[0])))
 
 
 def choose(figures: Mapping[str, Figure], names: Iterable[str]) -> list[Figure]:

@@ -114,7 +114,7 @@ class Figure:
             return None
         try:
             return pl.read_csv(
-                io.StringIO(files.read_text(file, files.MOST_DATA)), comment_prefix="#"
+                io.StringIO(files.read_text(file, files.MAX_DATA_BYTES)), comment_prefix="#"
             )
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FileError(f"{file}: cannot be read: {error}".partition("\n")[0]) from None

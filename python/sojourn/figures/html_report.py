@@ -18,7 +18,7 @@ from sojourn._core import ScenarioError
 from sojourn.analysis.claims import Word
 from sojourn.base import files
 from sojourn.base.errors import FileError
-from sojourn.base.messages import natural
+from sojourn.base.messages import natural_key
 from sojourn.figures import recorded
 from sojourn.figures.figure import Made, Paper
 
@@ -55,7 +55,7 @@ def made_in(directory: Path) -> list[Made]:
             figures.append(Made.read(file))
         except FileError as error:
             _leave_out(error)
-    return sorted(figures, key=lambda made: natural(made.id))
+    return sorted(figures, key=lambda made: natural_key(made.id))
 
 
 def _leave_out(error: FileError) -> None:
@@ -119,7 +119,7 @@ def picture(directory: Path, made: Made) -> Markup:
     """Return the figure's SVG, ready to stand in a page beside others, or raise `FileError`."""
     file = directory / f"{made.id}.svg"
     try:
-        svg = files.read_text(file, files.MOST_DATA)
+        svg = files.read_text(file, files.MAX_DATA_BYTES)
         root = ElementTree.fromstring(svg).tag
     except OSError as error:
         raise FileError(f"{file}: cannot be read: {error.strerror}") from None

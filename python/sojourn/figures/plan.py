@@ -10,7 +10,7 @@ from sojourn import _core
 from sojourn.figures.figure import Figure
 from sojourn.runs.machine import GAUGE
 from sojourn.runs.runner import key, run
-from sojourn.scenario.encoding import apart
+from sojourn.scenario.encoding import encode
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def _is_known(cache: Path | None, name: str) -> bool:
 
 
 def _hops(scenario: Mapping[str, Any]) -> float:
-    return float(json.loads(_core.estimate(*apart(scenario), 1))["packet_hops"])
+    return float(json.loads(_core.estimate(*encode(scenario), 1))["packet_hops"])
 
 
 def hops_per_cpu_second() -> float:

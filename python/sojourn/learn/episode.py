@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from sojourn import _core
 from sojourn._core import Interval, ScenarioError
-from sojourn.runs.runner import LOOKS_S
-from sojourn.scenario.encoding import apart
+from sojourn.runs.runner import POLL_INTERVAL_S
+from sojourn.scenario.encoding import encode
 
 AT_ONCE_S = 1e-9
 """How long after an agent's start its first turn is: all that start together have then started, and
@@ -74,7 +74,7 @@ class Episode:
         for name in classes:
             parameters = transports[name]["parameters"] | {"episode": self._number}
             transports[name] = transports[name] | {"parameters": parameters}
-        self._text, self._texts = apart({**scenario, "transports": transports})
+        self._text, self._texts = encode({**scenario, "transports": transports})
         self._watch = _core.Watch()
         self._problem: BaseException | None = None
         self._is_wanted = True
@@ -122,7 +122,7 @@ class Episode:
     def _has_stopped(self) -> bool:
         """Wait a while for the run to stand still; an interrupt is heard of only in between."""
         try:
-            self._stands.get(timeout=LOOKS_S)
+            self._stands.get(timeout=POLL_INTERVAL_S)
         except queue.Empty:
             return False
         return True

@@ -123,7 +123,7 @@ class Task:
 
     def transport(self) -> dict[str, Any]:
         """Return the transport of agents."""
-        text = files.read_text(AGENT, files.MOST_SETTINGS)
+        text = files.read_text(AGENT, files.MAX_SETTINGS_BYTES)
         return {
             "kind": KIND,
             "controller": {"name": "agent.py:Agent", "text": text},

@@ -1,1 +1,1 @@
-"""Running scenarios: results, the cache, and where runs take place."""
+"""Runs of scenarios: results, the cache, and execution on threads, processes and clusters."""

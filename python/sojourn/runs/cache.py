@@ -1,7 +1,7 @@
-"""The cache: results in folders named after the hash of all that they depend on.
+"""Cache of results: one folder per result, named by the hash of everything that it depends on.
 
-An entry is there as a whole or not at all, and believed only if it is what was written. Several
-processes may share a cache: what one of them removes is never what another is at work on.
+An entry is written atomically, and used only if its checksums match. Several processes may share a
+cache: none removes a file that another is using.
 """
 
 import contextlib
@@ -20,80 +20,80 @@ from filelock import FileLock
 from sojourn import _core
 from sojourn.base.errors import FileError
 from sojourn.runs.results import Result
-from sojourn.scenario.encoding import apart
+from sojourn.scenario.encoding import encode
 
 DRAFT = ".draft-"
-"""What the names of folders begin with that are being written."""
+"""Prefix of the names of folders that are being written."""
 
 LOCK = ".lock"
-"""Name of the file that processes lock while they put entries into their places."""
+"""Name of the file that a process locks while it moves an entry into place."""
 
 ABANDONED_S = 24 * 60 * 60
-"""A draft that is older has no process: to write one takes seconds, or minutes on a slow disk."""
+"""Age from which a draft is abandoned; writing one takes seconds, minutes on a slow disk."""
 
 Simulate = Callable[[str, Sequence[str]], Result]
-"""Runs a scenario given as JSON, with the texts of its files."""
+"""Function that runs a scenario, given as JSON and the texts of its files."""
 
 
 def default_cache() -> Path:
-    """Return where results are kept: `$SOJOURN_CACHE`, or `results/cache` here."""
+    """Return the folder of the cache: `$SOJOURN_CACHE`, or `results/cache` in this directory."""
     return Path(os.environ.get("SOJOURN_CACHE") or Path("results") / "cache")
 
 
-def name_of(shown: Mapping[str, Any]) -> str:
-    """Return the name of the result of a scenario that `check` has shown."""
-    text, texts = apart(shown)
-    known = hashlib.sha256(f"{_core.SOURCE_HASH}\n{text}".encode())
-    for beside in texts:
-        # Piece by piece, for a text may be large.
-        known.update(f"\n{len(beside)}\n".encode())
-        for start in range(0, len(beside), 1 << 20):
-            known.update(beside[start : start + (1 << 20)].encode())
-    return known.hexdigest()
+def entry_name(scenario: Mapping[str, Any]) -> str:
+    """Return the name of the cache entry of a scenario as `check` returns it."""
+    text, file_texts = encode(scenario)
+    digest = hashlib.sha256(f"{_core.SOURCE_HASH}\n{text}".encode())
+    for file_text in file_texts:
+        # In blocks of 1 MiB: encoding a large text at once would double its memory.
+        digest.update(f"\n{len(file_text)}\n".encode())
+        for start in range(0, len(file_text), 1 << 20):
+            digest.update(file_text[start : start + (1 << 20)].encode())
+    return digest.hexdigest()
 
 
-def known(cache: Path, names: Iterable[str], simulate: Simulate) -> dict[str, Result]:
-    """Return the results of these names that the cache has.
+def find_results(cache: Path, names: Iterable[str], simulate: Simulate) -> dict[str, Result]:
+    """Return the cached results of these names.
 
-    What is damaged is left out, and one line says so. Where that is found out only when a table is
-    read, `simulate` runs the scenario again then.
+    Damaged entries are omitted, with one line of warning. If a table turns out to be damaged only
+    when it is read, `simulate` runs the scenario again.
     """
-    found, damaged = {}, []
+    results, errors = {}, []
     for name in names:
         directory = cache / name
         if not os.path.lexists(directory):
             continue
         try:
-            found[name] = _opened(directory, simulate)
+            results[name] = _open_entry(directory, simulate)
         except FileError as error:
-            damaged.append(str(error))
-    if damaged:
-        others = f", and {len(damaged) - 1} other results" if len(damaged) > 1 else ""
-        _tell(f"{damaged[0]}; this is run again{others}")
-    return found
+            errors.append(str(error))
+    if errors:
+        others = f" (and {len(errors) - 1} other results)" if len(errors) > 1 else ""
+        _warn(f"{errors[0]}; running it again{others}")
+    return results
 
 
-def _opened(directory: Path, simulate: Simulate | None) -> Result:
-    """Return the result in an entry; `simulate` runs it again if a table turns out damaged."""
+def _open_entry(directory: Path, simulate: Simulate | None) -> Result:
+    """Return the result of an entry; `simulate` runs it again if a table turns out damaged."""
 
-    def again(error: FileError, damaged: Result) -> None:
+    def replace(error: FileError, damaged: Result) -> None:
         if simulate is None:
             raise error
-        _tell(f"{error}; this is run again")
-        keep(directory, simulate(*apart(damaged.summary["scenario"])), simulate)
+        _warn(f"{error}; running it again")
+        store(directory, simulate(*encode(damaged.summary["scenario"])), simulate)
 
-    result = Result.read(directory, again)
-    if name_of(result.summary.get("scenario", {})) != directory.name:
+    result = Result.read(directory, replace)
+    if entry_name(result.summary.get("scenario", {})) != directory.name:
         raise FileError(f"{directory}: is the result of another scenario")
     return result
 
 
-def _tell(message: str) -> None:
+def _warn(message: str) -> None:
     print(f"sojourn: {message}", file=sys.stderr)
 
 
-def prepare(cache: Path) -> None:
-    """Make the folder, try whether it can be written to, and clear old drafts away."""
+def prepare_folder(cache: Path) -> None:
+    """Create the cache, check that it is writable, and delete abandoned drafts."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with _draft(cache):
@@ -101,48 +101,49 @@ def prepare(cache: Path) -> None:
         drafts = [entry for entry in os.scandir(cache) if entry.name.startswith(DRAFT)]
     except OSError as error:
         raise FileError(
-            f"{cache}: no results can be kept here: {error.strerror};"
-            " the variable SOJOURN_CACHE may name another folder"
+            f"{cache}: cannot be used as cache: {error.strerror};"
+            " set SOJOURN_CACHE to another folder"
         ) from None
     for draft in drafts:
-        with contextlib.suppress(FileNotFoundError):  # Its process is done with it.
+        with contextlib.suppress(FileNotFoundError):  # Its process has finished meanwhile.
             if time.time() - draft.stat(follow_symlinks=False).st_mtime > ABANDONED_S:
                 shutil.rmtree(draft.path, ignore_errors=True)
 
 
-def keep(directory: Path, result: Result, simulate: Simulate) -> Result:
-    """Write an entry in one step, also in the place of a damaged one; return it from there."""
+def store(directory: Path, result: Result, simulate: Simulate) -> Result:
+    """Write an entry atomically, replacing a damaged one; return the stored result."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with _draft(directory.parent) as draft:
             _replace(result.write(draft / "new"), directory, draft)
     except OSError as error:
         raise FileError(f"{directory}: cannot be written: {error.strerror}") from None
-    return _opened(directory, simulate)
+    return _open_entry(directory, simulate)
 
 
 def _replace(new: Path, directory: Path, draft: Path) -> None:
-    """Put a folder into its place, and what is damaged there aside."""
-    with _alone(directory.parent):
+    """Move a folder into place; move a damaged entry at that place into the draft."""
+    with _lock(directory.parent):
         with contextlib.suppress(OSError):
             new.rename(directory)
             return
         with contextlib.suppress(FileError):
-            _opened(directory, None).verify()
-            return  # Another process was faster.
+            _open_entry(directory, None).verify()
+            return  # Another process has written the entry meanwhile.
         with contextlib.suppress(FileNotFoundError):
             directory.rename(draft / "damaged")
         new.rename(directory)
 
 
 @contextlib.contextmanager
-def _alone(cache: Path) -> Iterator[None]:
-    """Let one process at a time put entries into their places.
+def _lock(cache: Path) -> Iterator[None]:
+    """Hold the lock under which processes move entries into place.
 
-    Else what one has found damaged is, when it puts that aside, what another has put there since.
+    Without the lock a process could move away an entry that another has replaced since the first
+    found it damaged.
     """
     lock = FileLock(cache / LOCK, fallback_to_soft=False)
-    # A file system may have no locks; then most of the time there is no other process either.
+    # Some file systems support no locks; there the cache relies on a single process.
     with contextlib.suppress(OSError, NotImplementedError):
         lock.acquire(poll_interval=0.01)
     try:
@@ -153,7 +154,7 @@ def _alone(cache: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _draft(cache: Path) -> Iterator[Path]:
-    """Yield a folder beside the entries that is gone afterwards."""
+    """Yield a folder next to the entries; delete it at the end."""
     draft = Path(tempfile.mkdtemp(dir=cache, prefix=DRAFT))
     try:
         yield draft

@@ -1,13 +1,12 @@
-"""Clusters: the runs of a sweep on the workers of a Dask scheduler.
+"""Execution of a sweep's runs on the workers of a Dask cluster.
 
-A run is a function of scenario, seed and version, so a worker must have our version to the bit of
-its source: that is asked of every worker before the first run, and by every run of the worker that
-it comes to. What travels to workers and to the scheduler for that is code by value that needs
-nothing of ours, so those that lack the package can say so.
+A run is a function of scenario, seed and version, so every worker must have the same source hash as
+this process. The hash is checked on all workers before the first run, and again by every run on its
+worker. The functions that check it are pickled by value and need no module of this package, so they
+also work on a worker without the package.
 
-Dask starts again elsewhere what a dead worker had begun, and it does not stop what runs: a run
-watches whether its worker still wants it, and ends itself if not. So it ends when the sweep is
-interrupted, and also when whoever asked for it is gone.
+Dask restarts the tasks of a dead worker elsewhere, but does not stop running tasks. A run therefore
+polls the state of its own task, and stops if the task was cancelled or its client has disconnected.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ from sojourn.base.messages import did_you_mean
 from sojourn.runs.results import Result
 
 PROTOCOLS = ("tcp", "tls")
-"""How a scheduler is spoken to."""
+"""Protocols of a scheduler's address."""
 
 CERTIFICATES = (
     "needs certificates: set distributed.comm.tls.ca-file, .client.cert and .client.key in "
@@ -37,134 +36,135 @@ CERTIFICATES = (
 )
 
 CONNECT_S = 10.0
-"""How long a scheduler may take to answer."""
+"""Timeout of a connection to the scheduler."""
 
-LOOK_S = 0.5
-"""How often a run looks whether it is wanted, and a sweep whether there is anybody to run it."""
+POLL_INTERVAL_S = 0.5
+"""Interval at which a run polls the state of its task, and a sweep the number of workers."""
 
 Source = tuple[str, str]
-"""A version, and the hash of the sources that it was built from."""
+"""Version, and hash of the sources from which it was built."""
 
-OURS: Source = (_core.VERSION, _core.SOURCE_HASH)
+LOCAL_SOURCE: Source = (_core.VERSION, _core.SOURCE_HASH)
 
 
 @contextlib.contextmanager
 def remote_workers(address: str) -> Iterator[Executor]:
-    """Open the cluster of the scheduler at `address`, which is to be given `remote_work`.
+    """Yield an executor on the cluster of the scheduler at `address`, for tasks of `remote_work`.
 
-    Waits for a worker if there is none, and says so on the error output. Raises `ClusterError` if
-    the address is malformed, nobody answers there, a worker has not our source, or the scheduler
-    goes away meanwhile. What is still pending when the block is left is cancelled.
+    Waits for a first worker if necessary, and prints a message. Raises `ClusterError` if the
+    address is malformed, the scheduler does not respond, a worker has another source, or the
+    connection is lost. Tasks that are still pending at the end of the block are cancelled.
     """
-    told = f"--cluster {address}"
+    option = f"--cluster {address}"
     _check_address(address)
     try:
         import distributed  # noqa: F401, PLC0415 - an optional extra
     except ImportError:
         message = "needs the extra `cluster`: pip install 'sojourn[cluster]'"
-        raise ClusterError(f"{told}: {message}") from None
-    with _quiet():
-        client = _client(address, told)
-        with client, _told(told), _waiting(client, told):
-            _refuse_strangers(client, told)
+        raise ClusterError(f"{option}: {message}") from None
+    with _silence_dask():
+        client = _client(address, option)
+        with client, _convert_errors(option), _watch_workers(client, option):
+            _check_sources(client, option)
             pool = client.get_executor()
             try:
                 yield pool
             finally:
-                # Of a scheduler that is gone nothing can be cancelled.
+                # Cancelling fails if the connection to the scheduler is lost.
                 with contextlib.suppress(Exception, CancelledError):
                     pool.shutdown(wait=False)
 
 
 def _check_address(address: str) -> None:
-    wanted = "expected tcp://HOST:PORT or tls://HOST:PORT"
     protocol, separator, _ = address.partition("://")
     try:
         parts = urlsplit(address)
-        found = separator and parts.hostname and parts.port and not parts.path.strip("/")
+        is_valid = separator and parts.hostname and parts.port and not parts.path.strip("/")
     except ValueError:
-        found = False
-    if not found or protocol not in PROTOCOLS:
-        hint = did_you_mean(protocol, PROTOCOLS) if separator else ""
-        hint = "" if protocol in PROTOCOLS else hint
-        raise ClusterError(f"--cluster {address}: {wanted}{hint}")
+        is_valid = False
+    if not is_valid or protocol not in PROTOCOLS:
+        is_misspelt = separator and protocol not in PROTOCOLS
+        hint = did_you_mean(protocol, PROTOCOLS) if is_misspelt else ""
+        raise ClusterError(
+            f"--cluster {address}: expected tcp://HOST:PORT or tls://HOST:PORT{hint}"
+        )
 
 
-def _client(address: str, told: str) -> Any:
-    """Connect to the scheduler."""
+def _client(address: str, option: str) -> Any:
+    """Return a client that is connected to the scheduler."""
     from distributed import Client, Security  # noqa: PLC0415 - an optional extra
 
     try:
         security = Security()
-        given = security.get_connection_args("client")
+        arguments = security.get_connection_args("client")
     except (OSError, ValueError) as error:
-        raise ClusterError(f"{told}: {CERTIFICATES}: {error}") from None
-    # Dask would find that out when it connects, and hang.
-    if address.startswith("tls:") and given.get("ssl_context") is None:
-        raise ClusterError(f"{told}: {CERTIFICATES}")
-    _knock(address, given, told)
+        raise ClusterError(f"{option}: {CERTIFICATES}: {error}") from None
+    # Without certificates Dask would hang when it connects.
+    if address.startswith("tls:") and arguments.get("ssl_context") is None:
+        raise ClusterError(f"{option}: {CERTIFICATES}")
+    _check_scheduler(address, arguments, option)
     try:
         return Client(address, security=security, timeout=CONNECT_S, set_as_default=False)
     except OSError as error:
         reason = " ".join(str(error).split())
-        raise ClusterError(f"{told}: cannot be reached: {reason}") from None
+        raise ClusterError(f"{option}: cannot be reached: {reason}") from None
 
 
-def _knock(address: str, connection: Any, told: str) -> None:
-    """Make sure that a scheduler answers: a client would wait for ever for one that is silent."""
+def _check_scheduler(address: str, connection: Any, option: str) -> None:
+    """Raise `ClusterError` unless a scheduler responds; a client would wait without a timeout."""
     from distributed.core import rpc  # noqa: PLC0415 - an optional extra
 
     async def identity() -> Any:
         async with rpc(address, timeout=CONNECT_S, connection_args=connection) as scheduler:
             return await scheduler.identity()
 
-    # In a thread: a notebook's own has a loop that runs.
+    # In another thread, because the main thread of a notebook runs an event loop already.
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(lambda: asyncio.run(asyncio.wait_for(identity(), CONNECT_S)))
+        future = thread.submit(lambda: asyncio.run(asyncio.wait_for(identity(), CONNECT_S)))
         try:
-            kind = asked.result()["type"]
+            kind = future.result()["type"]
         except TimeoutError:
-            reason = f"no answer in {CONNECT_S:g} s"
-            raise ClusterError(f"{told}: cannot be reached: {reason}") from None
-        # What is no scheduler may answer anything, and Dask tries to read it.
+            reason = f"no response in {CONNECT_S:g} s"
+            raise ClusterError(f"{option}: cannot be reached: {reason}") from None
+        # Another service may send any bytes, which Dask tries to parse.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise ClusterError(f"{told}: cannot be reached: {reason}") from None
+            raise ClusterError(f"{option}: cannot be reached: {reason}") from None
     if kind != "Scheduler":
-        raise ClusterError(f"{told}: is a Dask {kind.lower()}, not a scheduler")
+        raise ClusterError(f"{option}: is a Dask {kind.lower()}, not a scheduler")
 
 
 @contextlib.contextmanager
-def _told(told: str) -> Iterator[None]:
-    """Say in a line what befell the cluster while it was used."""
+def _convert_errors(option: str) -> Iterator[None]:
+    """Convert errors of the cluster to `ClusterError`."""
     from distributed.comm import CommClosedError  # noqa: PLC0415 - an optional extra
     from distributed.scheduler import KilledWorker, NoValidWorkerError  # noqa: PLC0415
 
     try:
         yield
     except (CancelledError, CommClosedError, NoValidWorkerError):
-        message = "the connection to the scheduler was lost; what has finished is kept"
-        raise ClusterError(f"{told}: {message}") from None
+        message = "the connection to the scheduler was lost; finished runs are in the cache"
+        raise ClusterError(f"{option}: {message}") from None
     except KilledWorker as error:
         message = (
-            f"a run ended {error.allowed_failures + 1} workers, the last at "
-            f"{error.last_worker.address}: too little memory? What has finished is kept"
+            f"{error.allowed_failures + 1} workers ended during one run, the last at "
+            f"{error.last_worker.address}: too little memory? Finished runs are in the cache"
         )
-        raise ClusterError(f"{told}: {message}") from None
+        raise ClusterError(f"{option}: {message}") from None
     except ImportError as error:
         if error.name != __name__:
             raise
-        raise ClusterError(f"{told}: {_stranger(*error.args)}") from None
+        raise ClusterError(f"{option}: {_source_mismatch(*error.args)}") from None
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep to ourselves what Dask logs and warns of: what matters of it is told in our words."""
+def _silence_dask() -> Iterator[None]:
+    """Suppress Dask's log output and warnings; `ClusterError` reports the relevant errors."""
 
     def silent(_: logging.LogRecord) -> bool:
         return False
 
-    # Dask hands each of a few loggers a handler of its own, when it is imported.
+    # On import Dask adds a handler to several loggers.
     loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict)]
     handlers = {
         handler
@@ -184,121 +184,125 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _waiting(client: Any, told: str) -> Iterator[None]:
-    """Wait for a worker; then say while the block lasts when there is none any more."""
+def _watch_workers(client: Any, option: str) -> Iterator[None]:
+    """Wait for a worker; during the block print a message when the last worker is lost."""
 
-    def alone() -> bool:
-        return not client.nthreads()
+    def has_workers() -> bool:
+        return bool(client.nthreads())
 
-    def say(words: str) -> None:
-        print(f"sojourn: {told}: {words}; waiting for one (Ctrl-C ends it)", file=sys.stderr)
+    def report(problem: str) -> None:
+        print(f"sojourn: {option}: {problem}; waiting for one (Ctrl-C to stop)", file=sys.stderr)
 
     def watch() -> None:
-        was_alone = False
-        # Of a scheduler that is gone others tell.
+        had_workers = True
+        # A lost connection is reported by `_convert_errors`.
         with contextlib.suppress(Exception, CancelledError):
-            while not over.wait(LOOK_S):
-                is_alone = alone()
-                if is_alone and not was_alone:
-                    say("has lost its last worker")
-                was_alone = is_alone
+            while not finished.wait(POLL_INTERVAL_S):
+                now_has_workers = has_workers()
+                if had_workers and not now_has_workers:
+                    report("lost its last worker")
+                had_workers = now_has_workers
 
-    if alone():
-        say("has no workers")
-        while alone():
-            time.sleep(LOOK_S)
-    over = threading.Event()
+    if not has_workers():
+        report("has no workers")
+        while not has_workers():
+            time.sleep(POLL_INTERVAL_S)
+    finished = threading.Event()
     watcher = threading.Thread(target=watch, name="sojourn-cluster", daemon=True)
     watcher.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         watcher.join(CONNECT_S)
 
 
-def _refuse_strangers(client: Any, told: str) -> None:
-    """Refuse a cluster of which some worker has not our source."""
+def _check_sources(client: Any, option: str) -> None:
+    """Raise `ClusterError` if the source of a worker differs from the local source."""
 
-    # A function inside another travels by value: a worker need not have this module to read it.
+    # A nested function is pickled by value: the worker does not need this module.
     def source() -> Any:
         try:
-            from sojourn import _core  # noqa: PLC0415 - the worker's
+            from sojourn import _core  # noqa: PLC0415 - imported on the worker
         except ImportError:
             return None
         return _core.VERSION, _core.SOURCE_HASH
 
-    for worker, theirs in client.run(source, on_error="return").items():
-        if isinstance(theirs, Exception):
-            reason = f"the worker at {worker} cannot be asked for its version: {theirs}"
-            raise ClusterError(f"{told}: {reason}")
-        if theirs != OURS:
-            raise ClusterError(f"{told}: {_stranger(worker, theirs)}")
+    for worker, remote in client.run(source, on_error="return").items():
+        if isinstance(remote, Exception):
+            reason = f"cannot read the version of the worker at {worker}: {remote}"
+            raise ClusterError(f"{option}: {reason}")
+        if remote != LOCAL_SOURCE:
+            raise ClusterError(f"{option}: {_source_mismatch(worker, remote)}")
 
 
-def _stranger(worker: str, theirs: Source | None) -> str:
-    """Say which version a worker has, and which is here."""
+def _source_mismatch(worker: str, remote: Source | None) -> str:
+    """Return a message with the version of a worker and the local version."""
 
-    def words(source: Source) -> str:
+    def version(source: Source) -> str:
         return f"{source[0]} (source {source[1][:12]})"
 
-    has = "has no sojourn" if theirs is None else f"has sojourn {words(theirs)}"
-    return f"the worker at {worker} {has}, here is {words(OURS)}; install the same on both"
+    problem = "has no sojourn" if remote is None else f"has sojourn {version(remote)}"
+    return (
+        f"the worker at {worker} {problem}, here is {version(LOCAL_SOURCE)};"
+        " install the same on both"
+    )
 
 
 Work = Callable[[str, Sequence[str], _core.Watch], Result]
-"""Runs a scenario given as JSON, with the texts of its files, until it is asked to stop."""
+"""Function that runs a scenario, given as JSON and the texts of its files, until it is stopped."""
 
 
 def remote_work(function: Work) -> Callable[[str, Sequence[str]], Result]:
-    """Return what runs `function` on a worker, once it has made sure that our source is there.
+    """Return a task that checks the source of its worker and then calls `function` there.
 
-    The function is one of a module's; it is found by its name there.
+    `function` must be defined at the top level of a module; the worker imports it by name.
     """
-    ours, here = OURS, __name__
+    local_source, this_module = LOCAL_SOURCE, __name__
     module, name = function.__module__, function.__name__
 
-    # By value as well, whatever its types name included, and of those ours may be missing there:
-    # the scheduler reads what passes, and a worker that cannot read it dies.
+    # Pickled by value, including its annotations, which therefore name no class of this package:
+    # the scheduler unpickles tasks too, and a worker that cannot unpickle a task crashes.
     def work(text: str, texts: Any) -> Any:
-        from distributed import get_worker  # noqa: PLC0415 - the worker's
+        from distributed import get_worker  # noqa: PLC0415 - imported on the worker
 
-        theirs = None
+        source = None
         with contextlib.suppress(ImportError):
-            from sojourn import _core  # noqa: PLC0415 - the worker's
+            from sojourn import _core  # noqa: PLC0415 - imported on the worker
 
-            theirs = (_core.VERSION, _core.SOURCE_HASH)
-        if theirs != ours:
-            raise ImportError(get_worker().address, theirs, name=here)
-        found = getattr(importlib.import_module(module), name)
-        return importlib.import_module(here).while_wanted(found, text, texts)
+            source = (_core.VERSION, _core.SOURCE_HASH)
+        if source != local_source:
+            raise ImportError(get_worker().address, source, name=this_module)
+        imported = getattr(importlib.import_module(module), name)
+        return importlib.import_module(this_module).run_task(imported, text, texts)
 
     return work
 
 
-def while_wanted(function: Work, text: str, texts: Sequence[str]) -> Result:
-    """Run one scenario on this worker, and stop the run when the worker no longer wants it.
+def run_task(function: Work, text: str, texts: Sequence[str]) -> Result:
+    """Run one scenario on this worker, and stop the run if its task is no longer needed.
 
-    That is so when the task was cancelled, its client is gone, or the worker closes.
+    A task is no longer needed if it was cancelled, its client has disconnected, or the worker is
+    closing.
     """
     from distributed import get_worker  # noqa: PLC0415 - an optional extra
 
     worker: Any = get_worker()
-    task, watch, over = worker.get_current_task(), _core.Watch(), threading.Event()
+    task, control, finished = worker.get_current_task(), _core.Watch(), threading.Event()
 
-    def wanted() -> bool:
+    def is_needed() -> bool:
         state = worker.state.tasks.get(task)
         return worker.status.name in ("running", "paused", "closing_gracefully") and (
             state is not None and state.state == "executing"
         )
 
-    def look() -> None:
-        while not over.wait(LOOK_S):
-            if not wanted():
-                return watch.stop("")
+    def poll() -> None:
+        while not finished.wait(POLL_INTERVAL_S):
+            if not is_needed():
+                return control.stop("")
 
-    threading.Thread(target=look, name="sojourn-wanted", daemon=True).start()
+    threading.Thread(target=poll, name="sojourn-task", daemon=True).start()
     try:
-        return function(text, texts, watch)
+        return function(text, texts, control)
     finally:
-        over.set()
+        finished.set()

@@ -24,11 +24,11 @@ GAUGE: dict[str, Any] = {
     },
     "time_limit": "3 ms",
 }
-"""Scenario that measures speed: a fraction of a second of a usual network under a usual load."""
+"""Scenario that measures speed: 3 ms of a leaf-spine network at a load of 0.6."""
 
 
 def machine() -> dict[str, Any]:
-    """Describe this machine, for the manifest beside the results."""
+    """Return a description of this machine for the manifest of results."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

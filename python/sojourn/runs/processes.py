@@ -1,8 +1,8 @@
-"""Processes: runs that call Python, on all cores.
+"""Worker processes for runs with controllers in Python.
 
-One interpreter runs Python code on one core at a time, so each such run has a process of its own
-beside this one. A process serves run after run: it gets a scenario, tells how far it is, and gives
-back a result. What is no longer wanted is killed, whatever the code of a controller is busy with.
+An interpreter runs Python code on one core at a time, so each such run gets a process of its own. A
+process serves one run after another: it receives a scenario, reports its progress, and returns a
+result. A run is stopped by killing its process, because the code of a controller may block.
 """
 
 import os
@@ -18,46 +18,46 @@ from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.runs.results import Result
 
-TELLS_S = 0.1
-"""How often a process tells how far its run is."""
+REPORT_INTERVAL_S = 0.1
+"""Interval between the progress reports of a worker process."""
 
 COMMAND = "from sojourn.runs.runner import serve; serve()"
-"""What a process does."""
+"""Python code that a worker process executes."""
 
 
 @dataclass
-class FarWatch:
-    """Watches a run in another process, as `_core.Watch` does one in this."""
+class ProcessControl:
+    """Handle to a run in another process, with the interface of `_core.Watch`."""
 
     reason: str = ""
-    told: tuple[float, int, int] = (0.0, 0, 0)
+    last_progress: tuple[float, int, int] = (0.0, 0, 0)
     stopped: threading.Event = field(default_factory=threading.Event)
     process: subprocess.Popen[bytes] | None = None
 
     def stop(self, reason: str = "") -> None:
-        """Stop the run, and say why; the first reason stays."""
+        """Stop the run for a reason; only the first reason is kept."""
         self.reason = self.reason or reason
         self.stopped.set()
         if (process := self.process) is not None:
             process.kill()
 
     def is_stopped(self) -> bool:
-        """Tell whether a stop was asked for."""
+        """Return true if a stop has been requested."""
         return self.stopped.is_set()
 
     def progress(self) -> tuple[float, int, int]:
-        """Tell simulated seconds, flows that have ended and packet-hops."""
-        return self.told
+        """Return simulated seconds, ended flows and packet-hops."""
+        return self.last_progress
 
 
-class Crew:
-    """Processes that wait for runs, started as they are needed."""
+class WorkerPool:
+    """Pool of worker processes, which are started on demand."""
 
     def __init__(self) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> "Crew":
-        """Return itself."""
+    def __enter__(self) -> "WorkerPool":
+        """Return the pool."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -65,50 +65,52 @@ class Crew:
         for process in self._idle:
             _end(process)
 
-    def simulate(self, text: str, texts: Sequence[str], watch: FarWatch) -> Result:
-        """Run one scenario given as JSON with the `texts` of its files."""
+    def simulate(self, text: str, texts: Sequence[str], control: ProcessControl) -> Result:
+        """Run one scenario, given as JSON and the `texts` of its files."""
         try:
-            # Each is taken by one thread, and lists are safe to share.
+            # List operations are atomic, so threads may share the list.
             process = self._idle.pop()
         except IndexError:
-            # Of a session of its own: Ctrl-C is for who asks, and that kills it.
+            # In its own session: Ctrl-C reaches this process only, which kills its workers.
             process = subprocess.Popen(
                 [sys.executable, "-c", COMMAND],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )
-        watch.process = process
+        control.process = process
         try:
-            answer = _asked(process, (text, list(texts)), watch)
+            response = _request(process, (text, list(texts)), control)
         finally:
-            watch.process = None
-        if answer is None:
+            control.process = None
+        if response is None:
             _end(process)
             reason = (
-                "interrupted" if watch.is_stopped() else "its process ended: too little memory?"
+                "interrupted"
+                if control.is_stopped()
+                else "the worker process ended: too little memory?"
             )
-            raise ScenarioError(watch.reason or reason)
+            raise ScenarioError(control.reason or reason)
         self._idle.append(process)
-        if isinstance(answer, Exception):
-            raise answer
-        result: Result = answer
+        if isinstance(response, Exception):
+            raise response
+        result: Result = response
         return result
 
 
-def _asked(process: subprocess.Popen[bytes], request: Any, watch: FarWatch) -> Any:
-    """Hand over a request; return its answer, or nothing if the process ends before."""
-    there, back = process.stdin, process.stdout
-    assert there, "it has a pipe"
-    assert back, "it has two"
+def _request(process: subprocess.Popen[bytes], request: Any, control: ProcessControl) -> Any:
+    """Send a request; return its response, or `None` if the process ends before."""
+    requests, responses = process.stdin, process.stdout
+    assert requests, "opened as a pipe"
+    assert responses, "opened as a pipe"
     try:
-        if watch.is_stopped():
+        if control.is_stopped():
             return None
-        pickle.dump(request, there)
-        there.flush()
-        while isinstance(answer := pickle.load(back), tuple):
-            watch.told = answer
-        return answer
+        pickle.dump(request, requests)
+        requests.flush()
+        while isinstance(response := pickle.load(responses), tuple):
+            control.last_progress = response
+        return response
     except (EOFError, OSError, pickle.UnpicklingError):
         return None
 
@@ -122,37 +124,38 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def serve(work: Any) -> None:
-    """Answer requests on the standard input by `work(text, texts, watch)`, until it is closed."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What controllers print is not to lie among the answers.
+    """Serve requests from standard input by `work(text, texts, control)`, until it is closed."""
+    responses = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # The output of controllers must not mix with the responses.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while True:
         try:
             text, texts = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        _answer(answers, work, text, texts)
+        _respond(responses, work, text, texts)
 
 
-def _answer(answers: IO[bytes], work: Any, text: str, texts: Sequence[str]) -> None:
-    watch, over = _core.Watch(), threading.Event()
+def _respond(responses: IO[bytes], work: Any, text: str, texts: Sequence[str]) -> None:
+    """Run one request; write progress reports and the response."""
+    control, finished = _core.Watch(), threading.Event()
 
-    def tell() -> None:
-        while not over.wait(TELLS_S):
+    def report() -> None:
+        while not finished.wait(REPORT_INTERVAL_S):
             try:
-                pickle.dump(watch.progress(), answers)
-                answers.flush()
+                pickle.dump(control.progress(), responses)
+                responses.flush()
             except OSError:
-                os._exit(1)  # who asked is gone
+                os._exit(1)  # The requesting process has ended.
 
-    teller = threading.Thread(target=tell, name="sojourn-tell", daemon=True)
-    teller.start()
+    reporter = threading.Thread(target=report, name="sojourn-progress", daemon=True)
+    reporter.start()
     try:
-        answer: Result | Exception = work(text, texts, watch)
+        response: Result | Exception = work(text, texts, control)
     except ScenarioError as error:
-        answer = error
+        response = error
     finally:
-        over.set()
-        teller.join()
-    pickle.dump(answer, answers)
-    answers.flush()
+        finished.set()
+        reporter.join()
+    pickle.dump(response, responses)
+    responses.flush()

@@ -1,4 +1,4 @@
-"""One run's result: flow records, samples and summary, as they are written to files."""
+"""Result of one run: flow records, samples and summary, in memory and in files."""
 
 import functools
 import hashlib
@@ -22,18 +22,18 @@ from sojourn.scenario.typed import read_json
 FLOWS, SAMPLES = "flows.parquet", "samples.parquet"
 ACCOUNT, CHAIN = "account.parquet", "chain.parquet"
 SUMMARY, SUMS = "summary.json", "SHA256SUMS"
-"""The files of a result; the last has the hashes of the others."""
+"""Files of a result; `SUMS` contains the SHA-256 sums of the others."""
 
 TABLES = (FLOWS, SAMPLES, ACCOUNT, CHAIN)
-"""Those of tables, of which only the first must be there."""
+"""Files of tables; only the first is mandatory."""
 
 OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
-"""What became of a flow; a terminated one was given up for it would have missed its deadline."""
+"""Outcomes of flows; a terminated flow was stopped because it would have missed its deadline."""
 
 REQUEST, RESPONSE = " request", " response"
-"""What the names of calls' classes end with."""
+"""Suffixes of the classes of the two flows of a call."""
 
-# The order of the columns is a promise to readers of `flows.parquet`.
+# The order of columns is part of the format of `flows.parquet`.
 COLUMNS = (
     "flow",
     "source",
@@ -55,10 +55,10 @@ COLUMNS = (
 
 
 class Result:
-    """What one run produced."""
+    """Result of one run."""
 
     summary: dict[str, Any]
-    """Scenario, seed, version, counts, links, load, and what the run took."""
+    """Scenario, seed, version, counts, links, load, run time and CPU time."""
 
     def __init__(
         self,
@@ -68,102 +68,104 @@ class Result:
         account: pl.DataFrame | None = None,
         chain: pl.DataFrame | None = None,
     ) -> None:
-        """Take the tables and the summary."""
-        account = _none(ACCOUNT) if account is None else account
-        chain = _none(CHAIN) if chain is None else chain
-        self._given = dict(zip(TABLES, (flows, samples, account, chain), strict=True))
+        """Create a result from its tables and summary."""
+        account = _empty_table(ACCOUNT) if account is None else account
+        chain = _empty_table(CHAIN) if chain is None else chain
+        self._tables = dict(zip(TABLES, (flows, samples, account, chain), strict=True))
         self.summary = summary
 
     def _table(self, name: str) -> pl.DataFrame:
-        return self._given[name]
+        return self._tables[name]
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow, with the columns of `COLUMNS`."""
+        """Flow records: one row per flow, with the columns `COLUMNS`."""
         return self._table(FLOWS)
 
     @property
     def samples(self) -> pl.DataFrame:
-        """Sampled queues and rates in long form: `time_s`, `probe`, `value`."""
+        """Samples of queues and rates in long form: `time_s`, `probe`, `value`."""
         return self._table(SAMPLES)
 
     @property
     def account(self) -> pl.DataFrame:
-        """Where the time of every finished flow went; empty unless `account = true`.
+        """FCT breakdown of every finished flow; empty unless the scenario sets `account = true`.
 
-        One row a flow, in integers: `flow`; `fct_ps`, its completion time in picoseconds; `rounds`,
-        how many round trips of the window it waited for; and for every reason and place a column
-        `REASON_PLACE_ps`. These add up to `fct_ps` to the picosecond (docs/design.md, Accounts).
+        One row per flow, in integers: `flow`; `fct_ps`, the FCT in picoseconds; `rounds`, the
+        number of RTTs for which the flow waited for its congestion window; and a column
+        `REASON_PLACE_ps` for every reason and place. These add up to `fct_ps` exactly.
 
-        Reasons: `handshake`, `window`, `rate` (its pace), `turn` (its host's port), `recovery_gap`,
-        `recovery_timeout`, `flight` (of the packet that completed it). Places: `propagation`,
-        `transmission`; waiting while a port sent packets of the same flow (`queue_own`), of others
-        (`queue_others`), control packets (`queue_control`), or nothing, for a pause (`paused`) or
-        without (`queue_idle`), at the source host's own port (`_host`), further on the way there
-        (`_there`) or on the way back (`_back`); `receiver`; and `sender`, where nothing of what was
-        waited for was in the network.
+        Reasons: `handshake`; `window` (congestion window); `rate` (pacing); `turn` (NIC wait);
+        `recovery_gap` (loss recovery after duplicate ACKs or SACK); `recovery_timeout` (loss
+        recovery after a timeout); `flight` (of the packet that completed the flow).
 
-        Alone in the network the last packet of the flow would spend `alone_propagation_ps`,
-        `alone_transmission_ps` and, behind those before it, `alone_queue_own_ps`: together its
+        Places: `propagation`; `transmission`; queueing while a port transmits packets of the same
+        flow (`queue_own`), of other flows (`queue_others`), or control packets (`queue_control`);
+        queueing at an idle port that is paused (`paused`) or not (`queue_idle`); each of these at
+        the source host's port (`_host`), further on the forward path (`_there`), or on the reverse
+        path (`_back`); `receiver`; `sender` (while no packet that the flow waits for is in the
+        network).
+
+        `alone_propagation_ps`, `alone_transmission_ps` and `alone_queue_own_ps` (behind packets of
+        the same flow) are those of the last packet without other flows, and add up to
         `ideal_fct_s`.
         """
         return self._table(ACCOUNT)
 
     @property
     def chain(self) -> pl.DataFrame:
-        """What held back the flows in `account_flows`, piece by piece; empty without.
+        """Causal chains of the flows in `account_flows`; otherwise empty.
 
-        One row a piece, in order of time without gaps: `flow`, `reason`, when it `begins_ps` after
-        the flow's start, and how long it lasted by place (`PLACE_ps`). The pieces of a reason add
-        up to what `account` has of it.
+        One row per interval, in order of time and contiguous: `flow`, `reason`, the start
+        `begins_ps` relative to the flow's start, and the time at each place (`PLACE_ps`). The
+        intervals of a reason add up to the columns of that reason in `account`.
         """
         return self._table(CHAIN)
 
     @property
     def threads(self) -> int:
-        """How many threads the run used."""
+        """Number of threads of the run."""
         return int(self.summary.get("engine", {}).get("threads", 1))
 
     def _repr_html_(self) -> str:
-        # By name, because results lie below what draws them, and because that takes a second.
+        # By name: the layer `show` lies above this one, and importing it takes a second.
         return str(importlib.import_module("sojourn.show.notebook").of_result(self))
 
     def verify(self) -> None:
-        """Raise `FileError` if the tables on disk, if any, are not what was written."""
+        """Raise `FileError` if tables on disk do not match their checksums."""
 
     def with_flows(self, flows: pl.DataFrame) -> "Result":
-        """Return the same run with some of its flow records, or with changed ones."""
-        return OfFlows(flows, self)
+        """Return the result with a selection or a modification of its flow records."""
+        return FlowSelection(flows, self)
 
     @classmethod
     def from_core(cls, columns: Mapping[str, Any], manifest: Mapping[str, Any]) -> "Result":
-        """Build the tables from the core's columns; `manifest` joins the summary."""
+        """Create a result from the core's columns; `manifest` is merged into the summary."""
         summary = from_json(columns["summary"]) | dict(manifest)
         account = columns.get("account")
         account = None if account is None else pl.DataFrame(account)
-        pieces = dict(columns["chain"])
-        pieces["reason"] = _names(pieces["reason"], columns["reasons"])
-        chain = pl.DataFrame(pieces)
+        intervals = dict(columns["chain"])
+        intervals["reason"] = _names(intervals["reason"], columns["reasons"])
+        chain = pl.DataFrame(intervals)
         return cls(flow_table(columns), sample_table(columns), summary, account, chain)
 
     def write(self, directory: str | Path) -> Path:
-        """Write `flows.parquet`, `summary.json`, and the other tables that are not empty.
+        """Write `flows.parquet`, `summary.json`, the other non-empty tables, and `SHA256SUMS`.
 
-        With `SHA256SUMS` beside them, as the command `sha256sum --check` reads it. Raises
-        `FileError` if there is no place.
+        `sha256sum --check` reads `SHA256SUMS`. Raises `FileError` if a file cannot be written.
         """
         directory = Path(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            # Last, so that a directory with it is a whole result.
+            # The sums are written last: a directory that contains them is a complete result.
             (directory / SUMS).unlink(missing_ok=True)
             for name in TABLES[1:]:
                 (directory / name).unlink(missing_ok=True)
             names = [*self._write_tables(directory), SUMMARY]
-            # That of the standard library takes longer to indent a summary than many a run.
+            # `json.dumps` takes longer to indent a summary than a short run.
             text = to_json(self.summary, indent=2, inf_nan_mode="constants")
             (directory / SUMMARY).write_bytes(text + b"\n")
-            sums = [f"{_sum(directory / name)}  {name}\n" for name in names]
+            sums = [f"{_sha256(directory / name)}  {name}\n" for name in names]
             (directory / SUMS).write_text("".join(sums), encoding="utf-8")
         except (OSError, pl.exceptions.PolarsError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -171,7 +173,7 @@ class Result:
         return directory
 
     def _write_tables(self, directory: Path) -> list[str]:
-        """Write the tables, but for those that are empty beside the flows; return their names."""
+        """Write the flow records and the other non-empty tables; return the names of the files."""
         tables = ((name, self._table(name)) for name in TABLES)
         tables_by_name = {n: t for n, t in tables if n == FLOWS or not t.is_empty()}
         for name, table in tables_by_name.items():
@@ -179,48 +181,52 @@ class Result:
         return list(tables_by_name)
 
     @staticmethod
-    def read(directory: str | Path, again: "Again | None" = None) -> "Result":
-        """Read what `write` wrote; tables stay on disk until they are looked at.
+    def read(directory: str | Path, replace: "Replace | None" = None) -> "Result":
+        """Read a result that `write` wrote; tables are read when they are used first.
 
-        Raises `FileError` if that is not what is there. If a table turns out so when it is looked
-        at, `again` is to write the directory anew; without it that is a `FileError` too.
+        Raises `FileError` if the directory is not a complete, undamaged result. If a table turns
+        out to be damaged when it is read, `replace` is called to write the directory again; without
+        `replace` the damage is a `FileError`.
         """
-        return _Stored(Path(directory).absolute(), again)
+        return _StoredResult(Path(directory).absolute(), replace)
 
 
-Again = Callable[[FileError, Result], None]
-"""Writes the directory of a result anew, of which the error says what is wrong."""
+Replace = Callable[[FileError, Result], None]
+"""Function that writes the directory of a damaged result again."""
 
 
 def _write_table(table: pl.DataFrame, path: Path) -> None:
-    # Opened here, for polars takes names with `*` or `[` for patterns.
+    # Opened here, because polars interprets `*` and `[` in names as patterns.
     with path.open("wb") as stream:
         try:
             table.write_parquet(stream)
         except pl.exceptions.PolarsError:
-            # It hides what the system said, which says so again if the disk is full.
+            # Polars hides the system error; on a full disk a write raises it again.
             stream.write(bytes(1 << 20))
             stream.flush()
             raise
 
 
-class _Stored(Result):
-    """A result on disk. A sweep can have more tables than fit in memory: one of a kind stays."""
+class _StoredResult(Result):
+    """Result on disk.
 
-    def __init__(self, directory: Path, again: Again | None) -> None:
-        self._directory, self._again = directory, again
+    The tables of a sweep may exceed the memory, so only the last table of each kind stays loaded.
+    """
+
+    def __init__(self, directory: Path, replace: Replace | None) -> None:
+        self._directory, self._replace = directory, replace
         self._open()
 
     def _open(self) -> None:
-        """Read all but the tables, of which only the ends are looked at."""
+        """Read the summary and the checksums, and check that the tables are complete."""
         try:
-            sums = files.read_text(self._directory / SUMS, files.MOST_SETTINGS).splitlines()
+            sums = files.read_text(self._directory / SUMS, files.MAX_SETTINGS_BYTES).splitlines()
         except OSError as error:
             raise _unreadable(self._directory / SUMS, error) from None
         self._sums = {name: digest for digest, _, name in (line.partition("  ") for line in sums)}
         self._to_verify = [name for name in TABLES if name in self._sums]
         if not {FLOWS, SUMMARY} <= self._sums.keys():
-            raise FileError(f"{self._directory / SUMS}: does not name all files")
+            raise FileError(f"{self._directory / SUMS}: lacks {FLOWS} or {SUMMARY}")
         self._verify(SUMMARY)
         self.summary = read_json(self._directory / SUMMARY, dict[str, Any])
         for name in self._to_verify:
@@ -228,8 +234,8 @@ class _Stored(Result):
 
     def _verify(self, name: str) -> None:
         file = self._directory / name
-        if _sum(file) != self._sums[name]:
-            raise FileError(f"{file}: is not what was written")
+        if _sha256(file) != self._sums[name]:
+            raise FileError(f"{file}: does not match its SHA-256 sum")
 
     def verify(self) -> None:
         try:
@@ -237,50 +243,54 @@ class _Stored(Result):
                 self._verify(self._to_verify[0])
                 self._to_verify.pop(0)
         except FileError as error:
-            if self._again is None:
+            if self._replace is None:
                 raise
-            self._again(error, self)
-            self._again = None
+            self._replace(error, self)
+            self._replace = None
             self._open()
             self.verify()
 
     def _table(self, name: str) -> pl.DataFrame:
         self.verify()
-        return _READ[name](self._directory / name) if name in self._sums else _none(name)
+        if name not in self._sums:
+            return _empty_table(name)
+        return _CACHED_READERS[name](self._directory / name)
 
 
-class OfFlows(Result):
-    """A run with some of its flow records, or with changed ones."""
+class FlowSelection(Result):
+    """Result with a selection or a modification of its flow records."""
 
-    def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
-        """Take the records, and the run; its other tables are read when they are looked at."""
-        self._flows, self._whole = flows, whole
-        self.summary = whole.summary
+    def __init__(self, flows: pl.DataFrame, complete: Result) -> None:
+        """Create the result from the records and the complete result."""
+        self._flows, self._complete = flows, complete
+        self.summary = complete.summary
 
     @property
     def flows(self) -> pl.DataFrame:
-        """The records."""
+        """Selected flow records."""
         return self._flows
 
     @property
     def samples(self) -> pl.DataFrame:
-        """The samples of the run."""
-        return self._whole.samples
+        """Samples of the run."""
+        return self._complete.samples
 
     @property
     def account(self) -> pl.DataFrame:
-        """The accounts of those flows."""
-        return self._whole.account.join(self._flows, on="flow", how="semi", maintain_order="left")
+        """FCT breakdown of the selected flows."""
+        account = self._complete.account
+        return account.join(self._flows, on="flow", how="semi", maintain_order="left")
 
     @property
     def chain(self) -> pl.DataFrame:
-        """The chains of those flows."""
-        return self._whole.chain.join(self._flows, on="flow", how="semi", maintain_order="left")
+        """Causal chains of the selected flows."""
+        chain = self._complete.chain
+        return chain.join(self._flows, on="flow", how="semi", maintain_order="left")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A result of a sweep, with the labels that tell it from the others."""
+    """Result of a sweep, with labels that distinguish it from the other results."""
 
     labels: Labels
     result: Result
@@ -291,7 +301,7 @@ class Run:
 
 
 def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Build the samples from the core's columns; numbers of probes become names."""
+    """Return the table of samples from the core's columns; probe indices become names."""
     samples = columns["samples"]
     return pl.DataFrame(
         {
@@ -303,7 +313,7 @@ def sample_table(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Build the flow records from the core's columns; NaN becomes null, numbers become names."""
+    """Return the flow records from the core's columns; NaN becomes null, indices become names."""
     flows = dict(columns["flows"])
     flows["class"] = _names(flows["class"], columns["classes"])
     if "outcome" in flows:
@@ -322,47 +332,47 @@ def _read_table(file: Path) -> pl.DataFrame:
         return pl.read_parquet(stream)
 
 
-_READ = {name: functools.lru_cache(maxsize=1)(_read_table) for name in TABLES}
-"""Reads a table of each name, and keeps the last."""
+_CACHED_READERS = {name: functools.lru_cache(maxsize=1)(_read_table) for name in TABLES}
+"""Readers of tables by file name; each keeps the last table."""
 
 
 def _unreadable(file: Path, error: OSError) -> FileError:
     return FileError(f"{file}: cannot be read: {error.strerror}")
 
 
-def _sum(file: Path) -> str:
+def _sha256(file: Path) -> str:
     """Return the SHA-256 of a file."""
     try:
-        with files.checked(file, sys.maxsize).open("rb") as stream:
+        with files.regular_file(file, sys.maxsize).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(file, error) from None
 
 
 def _check_end(file: Path) -> None:
-    """Refuse what cannot be a whole Parquet file: one ends with a mark."""
+    """Raise `FileError` unless the file ends with the magic number of Parquet."""
     try:
-        with files.checked(file, sys.maxsize).open("rb") as stream:
+        with files.regular_file(file, sys.maxsize).open("rb") as stream:
             stream.seek(max(0, file.stat().st_size - 4))
             if stream.read(4) != b"PAR1":
-                raise FileError(f"{file}: is no whole Parquet file")
+                raise FileError(f"{file}: is not a complete Parquet file")
     except OSError as error:
         raise _unreadable(file, error) from None
 
 
 def _names(indices: Any, names: Any) -> pl.Series:
-    """Replace indices by the names that they stand for."""
+    """Return the names at the given indices."""
     if len(indices) == 0:
         return pl.Series([], dtype=pl.String)
     return pl.Series(names, dtype=pl.String).gather(np.asarray(indices, dtype=np.uint32))
 
 
-def _none(name: str) -> pl.DataFrame:
-    """Return an empty table in place of one that is not there."""
-    return pl.DataFrame(schema=EMPTY[name])
+def _empty_table(name: str) -> pl.DataFrame:
+    """Return an empty table for a missing file."""
+    return pl.DataFrame(schema=EMPTY_SCHEMAS[name])
 
 
-EMPTY: dict[str, Any] = {
+EMPTY_SCHEMAS: dict[str, Any] = {
     SAMPLES: {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64},
     ACCOUNT: dict.fromkeys(("flow", "fct_ps", "rounds"), pl.UInt64),
     CHAIN: {"flow": pl.UInt64, "reason": pl.String, "begins_ps": pl.UInt64},

@@ -1,7 +1,7 @@
-"""Running scenarios: a cache by content, all cores, progress, and a clean stop.
+"""Execution of scenarios: cache, threads and processes, progress, memory limit, clean stop.
 
-Every finished run is written to the cache as a whole and under the hash of what it is a function
-of, so an interrupted sweep is resumed by the same command.
+Every finished run is stored in the cache atomically, under the hash of its inputs, so the same
+command resumes an interrupted sweep.
 """
 
 import contextlib
@@ -18,27 +18,28 @@ from typing import Any
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.base.memory import budget, guard
-from sojourn.base.progress import Course, shown
+from sojourn.base.progress import RunProgress, progress_display
 from sojourn.base.units import format_memory
-from sojourn.runs import cache as store
+from sojourn.runs import cache as result_cache
 from sojourn.runs import processes
 from sojourn.runs.machine import machine
-from sojourn.runs.processes import Crew, FarWatch
+from sojourn.runs.processes import ProcessControl, WorkerPool
 from sojourn.runs.results import Result, Run
 from sojourn.scenario import controller_files
-from sojourn.scenario.encoding import apart, check, together
+from sojourn.scenario.encoding import check, encode, with_texts
 from sojourn.scenario.reading import Labels, with_files
 
-LOOKS_S = 0.1
-"""How often progress is looked at."""
+POLL_INTERVAL_S = 0.1
+"""Interval between updates of the progress."""
 
 
-def key(scenario: Mapping[str, Any], may_use: int | None = None) -> str:
-    """Return the name of a scenario's result: a hash of all that the result depends on.
+def key(scenario: Mapping[str, Any], memory_limit: int | None = None) -> str:
+    """Return the name of a scenario's cache entry: a hash of everything that the result depends on.
 
-    What needs more than so many bytes of memory is refused; `None` is what the machine has free.
+    Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory_limit`
+    bytes (default: the share of the free memory in `base.memory`).
     """
-    return store.name_of(check(scenario, may_use))
+    return result_cache.entry_name(check(scenario, memory_limit))
 
 
 def run(
@@ -48,14 +49,15 @@ def run(
     threads: int | None = None,
     memory: str | int | None = None,
 ) -> Result:
-    """Run one scenario; with a `cache`, take the result from there if it is known.
+    """Run one scenario and return its result.
 
-    `memory` is what it may take, such as `"4 GB"`; by default most of what the machine has free.
+    With a `cache` (a folder), a stored result is returned without a run. `threads` and `memory` are
+    those of `run_many`. Raises `ScenarioError`.
     """
     return run_many([scenario], cache=cache, threads=threads, memory=memory)[0]
 
 
-def run_many(  # noqa: PLR0913 - each is an option of its own
+def run_many(  # noqa: PLR0913 - each argument is an independent option
     scenarios: Sequence[Mapping[str, Any]],
     *,
     cache: Path | None = None,
@@ -66,91 +68,105 @@ def run_many(  # noqa: PLR0913 - each is an option of its own
 ) -> list[Result]:
     """Run scenarios on all cores, or on a Dask cluster, and return their results in order.
 
-    All scenarios are checked before the first one runs; the longest runs first. Where threads are
-    more than runs, a run may use several; its result is the same. Interrupted, it stops what is
-    running, keeps in the cache what has finished, and raises `KeyboardInterrupt`.
+    All scenarios are checked before the first run; the longest runs start first. If there are more
+    threads than runs, a run may use several, with the same result. An interrupt stops all runs and
+    raises `KeyboardInterrupt`; finished runs remain in the cache.
 
-    All runs together may take so much `memory`, such as `"4 GB"`, or as many bytes; by default most
-    of what the machine has free. What needs more by itself is refused before anything runs; of
-    others so many run at a time as fit. If they grow beyond it nevertheless, all are stopped and
-    `ScenarioError` is raised.
+    Args:
+        scenarios: scenarios as `read` returns them.
+        cache: folder of stored results, as `default_cache()`; by default nothing is stored.
+        threads: number of threads (default: all cores).
+        cluster: address of a Dask scheduler, such as `tcp://HOST:PORT`.
+        memory: limit of all runs together in bytes, or a text such as `"4 GB"` (default: 90 % of
+            the free memory). Runs start only while their estimates fit.
+        what: title of the progress display.
+
+    Raises:
+        ScenarioError: for an invalid scenario or option, for a scenario whose estimate exceeds the
+            memory limit, and if the runs exceed the limit while they run.
+
     """
-    most = _core.MOST_THREADS
-    if threads is not None and not 1 <= threads <= most:
-        raise ScenarioError(f"threads: must be from 1 to {most}, not {threads}")
+    max_threads = _core.MOST_THREADS
+    if threads is not None and not 1 <= threads <= max_threads:
+        raise ScenarioError(f"threads: must be from 1 to {max_threads}, not {threads}")
     if threads is not None and cluster is not None:
-        raise ScenarioError("threads: are this machine's; a cluster's workers have their own")
-    # The workers of a cluster look after their own memory.
-    may_use = budget(memory) if cluster is None or memory is not None else sys.maxsize
+        raise ScenarioError("--threads cannot be combined with --cluster")
+    # The workers of a cluster limit their own memory.
+    memory_limit = budget(memory) if cluster is None or memory is not None else sys.maxsize
     scenarios = [with_files(scenario) for scenario in scenarios]
-    keys = [key(scenario, may_use) for scenario in scenarios]
-    given = dict(zip(keys, scenarios, strict=True))
-    known = {} if cache is None else store.known(cache, given, simulate_alone)
+    keys = [key(scenario, memory_limit) for scenario in scenarios]
+    by_key = dict(zip(keys, scenarios, strict=True))
+    results = {} if cache is None else result_cache.find_results(cache, by_key, simulate_guarded)
 
-    def keep(name: str, result: Result) -> None:
-        known[name] = result if cache is None else store.keep(cache / name, result, simulate_alone)
+    def store(name: str, result: Result) -> None:
+        if cache is not None:
+            result = result_cache.store(cache / name, result, simulate_guarded)
+        results[name] = result
 
-    missing = {name: apart(one) for name, one in given.items() if name not in known}
+    missing = {name: encode(scenario) for name, scenario in by_key.items() if name not in results}
     if missing:
         if cache is not None:
-            store.prepare(cache)
-        workers = threads or min(os.cpu_count() or 1, most)
-        # On a cluster each run is in a process anyway.
+            result_cache.prepare_folder(cache)
+        workers = threads or min(os.cpu_count() or 1, max_threads)
+        # A cluster runs each scenario in a separate process in any case.
         calls_python = cluster is None and any(
-            controller_files.are_in(given[name]) for name in missing
+            controller_files.has_controllers(by_key[name]) for name in missing
         )
-        crew = Crew() if calls_python and min(workers, len(missing)) > 1 else None
-        courses = {
-            name: Course(
-                json.loads(_core.estimate(*one, max(1, workers // len(missing)))),
-                FarWatch() if crew else _core.Watch(),
+        worker_pool = WorkerPool() if calls_python and min(workers, len(missing)) > 1 else None
+        runs = {
+            name: RunProgress(
+                json.loads(_core.estimate(*encoded, max(1, workers // len(missing)))),
+                ProcessControl() if worker_pool else _core.Watch(),
             )
-            for name, one in missing.items()
+            for name, encoded in missing.items()
         }
-        # The longest first, so that the last ones end together.
-        in_turn = sorted(missing, key=lambda one: -courses[one].needs["packet_hops"])
-        shares = _Shares(workers, len(missing), may_use, crew, keeps=cache is None)
-        _announce(courses.values(), workers, may_use, what)
+        # The longest runs start first, so that all threads finish at about the same time.
+        longest_first = sorted(missing, key=lambda name: -runs[name].estimate["packet_hops"])
+        resources = _Resources(
+            workers, len(missing), memory_limit, worker_pool, keeps_results=cache is None
+        )
+        _announce_memory(runs.values(), workers, memory_limit, what)
         with (
-            crew or contextlib.nullcontext(),
+            worker_pool or contextlib.nullcontext(),
             _executor(cluster, min(workers, len(missing))) as pool,
         ):
             if cluster is None:
                 futures = {
-                    pool.submit(shares.simulate, *missing[name], courses[name]): name
-                    for name in in_turn
+                    pool.submit(resources.simulate, *missing[name], runs[name]): name
+                    for name in longest_first
                 }
             else:
-                # A remote run cannot be watched: it ends itself when its future is cancelled.
+                # A remote run has no progress; it stops itself when its future is cancelled.
                 from sojourn.runs.cluster import remote_work  # noqa: PLC0415 - loads asyncio
 
-                work = remote_work(simulate_alone)
-                futures = {pool.submit(work, *missing[name]): name for name in in_turn}
-            with guard(may_use, _stop_all(courses.values())):
-                _collect(futures, keep, courses, what)
-    return [known[name] for name in keys]
+                work = remote_work(simulate_guarded)
+                futures = {pool.submit(work, *missing[name]): name for name in longest_first}
+            with guard(memory_limit, _stop_function(runs.values())):
+                _collect(futures, store, runs, what)
+    return [results[name] for name in keys]
 
 
-def _announce(courses: Collection[Course], workers: int, may_use: int, what: str) -> None:
-    """Say on the error output if runs will take much memory."""
-    needs = sorted((course.needs["bytes"] for course in courses), reverse=True)
-    if sum(needs[:workers]) > may_use / 2:
-        told = (
-            f"about {format_memory(needs[0])} of memory, and {format_memory(may_use)} may be used"
-        )
-        print(f"{what}: {'a run' if len(needs) > 1 else 'it'} needs {told}", file=sys.stderr)
+def _announce_memory(
+    runs: Collection[RunProgress], workers: int, memory_limit: int, title: str
+) -> None:
+    """Print the estimated memory to standard error if it exceeds half of the limit."""
+    estimates = sorted((run.estimate["bytes"] for run in runs), reverse=True)
+    if sum(estimates[:workers]) > memory_limit / 2:
+        subject = "the largest run needs" if len(estimates) > 1 else "needs"
+        largest, limit = format_memory(estimates[0]), format_memory(memory_limit)
+        print(f"{title}: {subject} about {largest} of memory (limit {limit})", file=sys.stderr)
 
 
-def _stop_all(courses: Iterable[Course]) -> Callable[[str], None]:
+def _stop_function(runs: Iterable[RunProgress]) -> Callable[[str], None]:
     def stop(reason: str) -> None:
-        for course in courses:
-            course.watch.stop(reason)
+        for run in runs:
+            run.control.stop(reason)
 
     return stop
 
 
 def sweep(runs: Sequence[tuple[Labels, Mapping[str, Any]]], **options: Any) -> list[Run]:
-    """Run labelled scenarios; the options are those of `run_many`."""
+    """Run labelled scenarios, with the options of `run_many`."""
     results = run_many([scenario for _, scenario in runs], **options)
     return [Run(labels, result) for (labels, _), result in zip(runs, results, strict=True)]
 
@@ -158,7 +174,7 @@ def sweep(runs: Sequence[tuple[Labels, Mapping[str, Any]]], **options: Any) -> l
 def over_seeds(
     runs: Sequence[tuple[Labels, Mapping[str, Any]]], seeds: int
 ) -> list[tuple[Labels, Mapping[str, Any]]]:
-    """Repeat labelled scenarios with consecutive seeds, starting at the scenario's own."""
+    """Repeat labelled scenarios with `seeds` consecutive seeds from the scenario's own seed on."""
     return [
         (labels | {"seed": seed}, {**scenario, "seed": seed})
         for labels, scenario in runs
@@ -166,29 +182,29 @@ def over_seeds(
     ]
 
 
-def simulate_alone(
-    text: str, texts: Sequence[str] = (), watch: _core.Watch | None = None
+def simulate_guarded(
+    text: str, texts: Sequence[str] = (), control: _core.Watch | None = None
 ) -> Result:
-    """Run one scenario that looks after its memory itself, as on a machine of a cluster."""
-    watch, may_use = watch or _core.Watch(), budget()
-    _core.check(text, list(texts), may_use)
-    with guard(may_use, watch.stop):
-        return simulate(text, texts, watch)
+    """Run one scenario within the default memory limit of this process."""
+    control, memory_limit = control or _core.Watch(), budget()
+    _core.check(text, list(texts), memory_limit)
+    with guard(memory_limit, control.stop):
+        return simulate(text, texts, control)
 
 
 def serve() -> None:
-    """Run the scenarios that come on the standard input, for whoever has started this process."""
-    processes.serve(simulate_alone)
+    """Run the scenarios that arrive on standard input; entry point of a worker process."""
+    processes.serve(simulate_guarded)
 
 
-def simulate(text: str, texts: Sequence[str], watch: _core.Watch, threads: int = 1) -> Result:
-    """Run one scenario given as JSON with the `texts` of its files, and note what it took.
+def simulate(text: str, texts: Sequence[str], control: _core.Watch, threads: int = 1) -> Result:
+    """Run one scenario, given as JSON and the `texts` of its files; record the times.
 
-    The CPU time is null if several threads had a part in it: those of one run cannot be told from
-    those of the next.
+    The CPU time is null for a run on several threads: the core's threads serve several runs, and
+    their CPU time cannot be attributed to one.
     """
     wall, cpu = time.perf_counter(), time.thread_time()
-    columns = _core.run(text, watch, threads, list(texts))
+    columns = _core.run(text, control, threads, list(texts))
     manifest = {
         "wall_seconds": time.perf_counter() - wall,
         "cpu_seconds": time.thread_time() - cpu,
@@ -196,87 +212,94 @@ def simulate(text: str, texts: Sequence[str], watch: _core.Watch, threads: int =
         "machine": machine(),
     }
     result = Result.from_core(columns, manifest)
-    result.summary["scenario"] = together(result.summary["scenario"], texts)
+    result.summary["scenario"] = with_texts(result.summary["scenario"], texts)
     if result.threads > 1:
         result.summary["cpu_seconds"] = None
     return result
 
 
-class _Shares:
-    """Shares out threads and memory: each run that starts takes its part of what is left.
+class _Resources:
+    """Allocation of threads and memory to runs.
 
-    That is one thread as long as no fewer runs are still to start than threads are idle. A run for
-    which there is too little memory waits until others have ended. What results take is given back
-    with the run, unless it `keeps` them.
+    A run that starts gets the idle threads divided by the number of runs still to start, at least
+    one. A run whose estimate exceeds the free memory waits until others have finished. The memory
+    of a result is released with its run, unless `keeps_results`.
     """
 
     def __init__(
-        self, threads: int, runs: int, may_use: int, crew: Crew | None, *, keeps: bool
+        self,
+        threads: int,
+        runs: int,
+        memory_limit: int,
+        worker_pool: WorkerPool | None,
+        *,
+        keeps_results: bool,
     ) -> None:
-        self._crew = crew
+        self._worker_pool = processes
         self._changed = threading.Condition()
-        self._idle, self._to_start, self._running = threads, runs, 0
-        self._left, self._keeps = float(may_use), keeps
+        self._idle_threads, self._to_start, self._running = threads, runs, 0
+        self._free_bytes, self._keeps_results = float(memory_limit), keeps_results
 
-    def simulate(self, text: str, texts: Sequence[str], course: Course) -> Result:
-        """Run one scenario given as JSON on its share."""
-        watch, needs = course.watch, course.needs
+    def simulate(self, text: str, texts: Sequence[str], run: RunProgress) -> Result:
+        """Run one scenario, given as JSON and the `texts` of its files, on its share."""
+        control, needs = run.control, run.estimate
         with self._changed:
-            while self._running and needs["bytes"] > self._left and not watch.is_stopped():
-                self._changed.wait(LOOKS_S)
-            share = max(1, self._idle // self._to_start)
-            self._idle -= share
+            while self._running and needs["bytes"] > self._free_bytes and not control.is_stopped():
+                self._changed.wait(POLL_INTERVAL_S)
+            share = max(1, self._idle_threads // self._to_start)
+            self._idle_threads -= share
             self._to_start -= 1
             self._running += 1
-            self._left -= needs["bytes"]
+            self._free_bytes -= needs["bytes"]
         try:
-            if self._crew is not None and isinstance(watch, FarWatch):
-                return self._crew.simulate(text, texts, watch)
-            assert isinstance(watch, _core.Watch), "only runs in this process are watched from here"
-            return simulate(text, texts, watch, share)
+            if self._worker_pool is not None and isinstance(control, ProcessControl):
+                return self._worker_pool.simulate(text, texts, control)
+            assert isinstance(control, _core.Watch), "without processes, runs are in this one"
+            return simulate(text, texts, control, share)
         finally:
             with self._changed:
-                self._idle += share
+                self._idle_threads += share
                 self._running -= 1
-                self._left += needs["bytes"] - (needs["result_bytes"] if self._keeps else 0.0)
+                held = needs["result_bytes"] if self._keeps_results else 0.0
+                self._free_bytes += needs["bytes"] - held
                 self._changed.notify_all()
 
 
 def _collect(
     futures: dict[Future[Result], str],
-    keep: Callable[[str, Result], None],
-    courses: Mapping[str, Course],
-    what: str,
+    store: Callable[[str, Result], None],
+    runs: Mapping[str, RunProgress],
+    title: str,
 ) -> None:
-    """Keep results as they finish; on any error stop the rest, but keep what has finished."""
+    """Store results as they finish; on an error stop all runs, but store finished ones."""
     pending = set(futures)
     try:
-        with shown(list(courses.values()), what) as show:
+        with progress_display(list(runs.values()), title) as update:
             while pending:
-                done, pending = wait(pending, timeout=LOOKS_S, return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, timeout=POLL_INTERVAL_S, return_when=FIRST_COMPLETED)
                 for future in done:
-                    # Forgotten at once: the tables of a sweep may not fit in memory.
+                    # No reference may remain: the tables of a sweep may not fit in memory.
                     name = futures.pop(future)
-                    keep(name, future.result())
-                    courses[name].is_over = True
+                    store(name, future.result())
+                    runs[name].is_finished = True
                 del done
-                show()
+                update()
     except BaseException:
-        whole = {future for future in pending if future.done() and not future.cancelled()}
-        _stop_all(courses.values())("")
+        finished = {future for future in pending if future.done() and not future.cancelled()}
+        _stop_function(runs.values())("")
         for future in pending:
             future.cancel()
-        for future in whole:
+        for future in finished:
             if future.exception() is None:
-                keep(futures[future], future.result())
+                store(futures[future], future.result())
         raise
 
 
 @contextlib.contextmanager
 def _executor(cluster: str | None, threads: int) -> Iterator[Executor]:
-    """Open what runs the simulations: threads here, or a Dask cluster's workers."""
+    """Open the executor of the runs: threads of this process, or a Dask cluster's workers."""
     if cluster is None:
-        # The core releases the interpreter's lock, so threads use all cores.
+        # The core releases the GIL, so threads use all cores.
         with ThreadPoolExecutor(threads) as pool:
             yield pool
         return

@@ -1,1 +1,1 @@
-"""Scenarios: reading, checking and changing them."""
+"""Scenarios: reading, encoding, overriding; examples; controllers in Python; rate traces."""

@@ -1,4 +1,4 @@
-"""What a congestion controller of one's own is: a class with the events and answers of the core's.
+"""Base class of congestion controllers in Python, with the events of the core's controllers.
 
     class Gentle(sojourn.Controller):
         gain: float = 0.1
@@ -15,7 +15,7 @@
         def allowance(self) -> float:
             return self.window
 
-In a scenario its name is `"gentle.py:Gentle"`, from Python it is `Gentle(gain=0.1)`.
+A scenario file names the class as `"gentle.py:Gentle"`; Python passes `Gentle(gain=0.1)`.
 """
 
 import dataclasses
@@ -37,103 +37,104 @@ EVENTS = (
     "next_timer",
     "gauges",
 )
-"""What a class hears of, and is asked, only if it says something to it."""
+"""Methods that the core calls only if the class defines them."""
 
 
 @dataclass_transform(kw_only_default=True)
 @dataclasses.dataclass(kw_only=True, eq=False)
 class Controller:
-    """A congestion controller: told of events, it answers how much may be sent.
+    """Congestion controller: receives events of a flow and limits what its sender may send.
 
-    What a class derived from it declares as `name: type = default` is a parameter, which scenarios
-    may give; the class is made a dataclass of these. `Annotated[float, pydantic.Field(gt=0, le=1)]`
-    bounds one, and a text below it says what it means. Each flow has an instance of its own, and
-    what it is to remember it keeps in attributes.
+    A declaration `name: type = default` in a derived class is a parameter that scenarios may set;
+    the derived class becomes a dataclass. `Annotated[float, pydantic.Field(gt=0, le=1)]` bounds a
+    parameter, and a string literal below the declaration documents it. Each flow has an instance of
+    the class; its state consists of the instance's attributes.
 
-    One that acts once in an interval needs no `on_ack`: `self.monitor = path.monitor()` counts for
-    it, and `self.monitor.close(now_s)` in `on_timer` is what happened since the last time.
+    A controller that acts at intervals needs no `on_ack`: `self.monitor = path.monitor()` counts
+    ACKs and losses, and `self.monitor.close(now_s)` in `on_timer` returns the counts since the last
+    call.
 
-    Times are in seconds, sizes in bytes and rates in bits a second. An exception, or an answer that
-    makes no sense, stops the run. So that a run is the same every time, random numbers have to come
-    from a generator made of `path.seed`.
+    Times are in seconds, sizes in bytes and rates in bits per second. An exception or an invalid
+    return value stops the run. For reproducible runs, random numbers must come from a generator
+    seeded with `path.seed`.
     """
 
     ecn: ClassVar[bool] = False
-    """Whether routers may mark its data."""
+    """True if data packets are ECN-capable."""
     marks: ClassVar[str] = "echo"
-    """What the receiver makes of marks: `echo`, `echo_until_reduced` (RFC 3168) or `notify`."""
+    """Receiver's response to marks: `echo`, `echo_until_reduced` (RFC 3168) or `notify`."""
     notification_interval: ClassVar[str] = "50 us"
-    """Least time between notifications, with `notify`."""
+    """Least time between congestion notification packets, with `notify`."""
     burst: ClassVar[int | None] = None
-    """How many packets leave at once, if it sends at a rate; `None` if a window alone rules."""
+    """Packets per burst of a paced sender; `None` for a sender limited by its window only."""
     ack_every: ClassVar[int] = 1
-    """The receiver acknowledges every so many packets."""
+    """Number of packets per ACK."""
     tells_delay: ClassVar[bool] = False
-    """Whether ACKs tell the one-way delay of the packet that they answer."""
+    """True if ACKs contain the one-way delay of the acknowledged packet."""
     queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"
-    """The queue at switches that it was designed for, as scenarios name it."""
+    """Default queue of switches, as in scenarios."""
     host_queue: ClassVar[str | Mapping[str, Any]] = "drop_tail"
-    """The same at hosts' own ports."""
+    """Default queue of hosts' ports."""
     reliability: ClassVar[Mapping[str, Any]] = {}
-    """How data is made reliable, as scenarios say it: recovery, time-outs, handshake."""
+    """Default reliability, as in scenarios: loss recovery, timeouts, handshake."""
 
-    # What a scenario gives that is no parameter is an error.
+    # A scenario with an unknown parameter is an error.
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a dataclass of every class derived from this."""
+        """Turn every derived class into a dataclass."""
         super().__init_subclass__(**options)
         dataclasses.dataclass(kw_only=True, eq=False)(cls)
 
     def on_start(self, path: Path) -> None:
-        """Begin: called once, before anything else, with what the flow may know of its way."""
+        """Start: called once, before all other methods, with the properties of the flow's path."""
 
     def on_open(self, opened: Opened) -> None:
-        """Hear that the handshake is complete; without one there is no such call."""
+        """Handle the end of the handshake; not called for flows without a handshake."""
 
     def on_ack(self, ack: Ack) -> None:
-        """Hear that data has been acknowledged. The object holds until the next ACK."""
+        """Handle an ACK. The object is valid until the next ACK."""
 
     def on_loss(self, loss: Loss) -> None:
-        """Hear of a loss: once a window for those that ACKs reveal, and for every time-out."""
+        """Handle a loss: once per window for losses that ACKs reveal, and for every timeout."""
 
     def remember(self, now_s: float) -> None:
-        """Note what the next loss may cost, for it may have to be given back.
+        """Save the state before a loss, to restore it in `on_undo` if the loss was spurious.
 
-        Only with `undo` in `reliability`; called before `on_loss`, and not for further losses that
-        would be given back with the first.
+        Called before `on_loss`, only with `undo` in `reliability`, and not for further losses that
+        `on_undo` would revert together with the first.
         """
 
     def on_undo(self, now_s: float) -> None:
-        """Hear that nothing was lost: what it has cost since `remember` is to be given back."""
+        """Handle a spurious loss: restore the state that `remember` saved."""
 
     def on_notification(self, now_s: float) -> None:
-        """Hear of a congestion notification, where `marks` is `notify`."""
+        """Handle a congestion notification packet, with `marks` = `notify`."""
 
     def on_sent(self, now_s: float, packet_bytes: int) -> None:
-        """Hear that a data packet has been sent, of so many bytes on the wire."""
+        """Handle the departure of a data packet of `packet_bytes` bytes, headers included."""
 
     def on_timer(self, now_s: float) -> None:
-        """Hear that the time has come which `next_timer` gave."""
+        """Handle the timer that `next_timer` has set."""
 
     def on_end(self, now_s: float) -> None:
-        """Hear that all of the flow has been acknowledged."""
+        """Handle the end of the flow: all data has been acknowledged."""
 
     def next_timer(self) -> float | None:
-        """Return when to call `on_timer`, in seconds; asked after every event.
+        """Return the time of the next `on_timer` in seconds, or `None`; called after every event.
 
-        Other events come before timers, so after one that comes at that moment it may still be it.
+        Simultaneous events come before timers, so the returned time may be the current time.
         """
         return None
 
     def allowance(self) -> float | Allowance:
-        """Return how much may be sent: a window in bytes, or an `Allowance`; asked as often.
+        """Return a window in bytes, or an `Allowance`; called after every event.
 
-        One packet may always be in flight. A rate is on the wire, headers included, at most the
-        host's line rate, and needs a class with a `burst`.
+        One packet may always be in flight. A rate includes headers, is bounded by the host's line
+        rate, and requires `burst`.
         """
         raise NotImplementedError
 
     def gauges(self) -> Mapping[str, float]:
-        """Return named numbers for samples over time, always of the same names."""
+        """Return named values to sample over time; the names must not change."""
         return {}

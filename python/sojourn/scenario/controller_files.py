@@ -1,8 +1,8 @@
 """Controllers written in Python, as transports of scenarios.
 
-A scenario holds the text of the file that a class is in, as it does of all files: so results hang
-on it, and it travels to other processes and machines. The file is all that travels; what it imports
-has to be installed. To read a scenario that names a class runs the class's file.
+A scenario contains the text of the file that defines the class, as of all files: results depend on
+it, and other processes and machines receive it. Modules that the file imports must be installed
+there. Reading a scenario that names a class executes the file.
 """
 
 import ast
@@ -23,15 +23,15 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base import files
-from sojourn.base.messages import did_you_mean, said
+from sojourn.base.messages import did_you_mean, validation_message
 from sojourn.base.paths import PACKAGE
 from sojourn.scenario.controller import EVENTS, Controller
 
 KIND = "python"
-"""The transport's name in scenarios."""
+"""Name of the transport in scenarios."""
 
 NAME = re.compile(r"^.+\.py:[A-Za-z_][A-Za-z_0-9]*$")
-"""The form of the name of a class in a file."""
+"""Pattern of the name of a class in a file."""
 
 MECHANISM = {
     "ecn": "ecn",
@@ -44,27 +44,28 @@ MECHANISM = {
     "host_queue": "designed_host_queue",
     "reliability": "reliability",
 }
-"""What a class says of the mechanism beside it, and how the core calls it."""
+"""Class attributes that set options of sender and receiver, and the core's names of them."""
 
 OWN_FIELDS = {"kind", "controller", "parameters", *MECHANISM.values()}
-"""The fields of the transport that are no parameters of its class."""
+"""Fields of the transport that are not parameters of the class."""
 
 Table = dict[str, Any]
 
 
 def is_name(value: object) -> bool:
-    """Return whether a value names a class in a file, as `gentle.py:Gentle` does."""
+    """Return true if a value names a class in a file, such as `gentle.py:Gentle`."""
     return isinstance(value, str) and NAME.match(value) is not None
 
 
 def as_transport(value: object, field: str, load: Callable[[str], str]) -> object:
-    """Return what a scenario says in a field of a transport, with a class as the core reads it.
+    """Return the value of a transport's field with a Python controller in the core's form.
 
-    That may be a name such as `gentle.py:Gentle`, by itself or as a table's `kind`, an instance, or
-    a table of kind `python`; `load` reads a file. Anything else is returned as it is.
+    A controller is a name such as `gentle.py:Gentle`, alone or as the `kind` of a table, an
+    instance, or a table of kind `python`; `load` returns the text of a file. Other values are
+    returned unchanged.
     """
     if isinstance(value, Controller):
-        return _of_instance(value, field)
+        return _instance_transport(value, field)
     table = dict(value) if isinstance(value, Mapping) else {"kind": value}
     if is_name(table.get("kind")):
         table |= {"kind": KIND, "controller": table["kind"]}
@@ -74,96 +75,96 @@ def as_transport(value: object, field: str, load: Callable[[str], str]) -> objec
         name = str(table["controller"])
         table["controller"] = {"name": name, "text": load(name.rpartition(":")[0])}
     source = table.get("controller")
-    # What is as the core has shown it is not checked again: to open a result runs nothing.
-    is_whole = table.keys() == OWN_FIELDS
-    if is_whole or not (isinstance(source, Mapping) and isinstance(source.get("text"), str)):
+    # A complete table, as in a result, is not checked again: opening a result executes no code.
+    is_complete = table.keys() == OWN_FIELDS
+    if is_complete or not (isinstance(source, Mapping) and isinstance(source.get("text"), str)):
         return table
-    return _resolved(table, field)
+    return _complete_transport(table, field)
 
 
-def are_in(scenario: Mapping[str, Any]) -> bool:
-    """Return whether a scenario has controllers written in Python."""
+def has_controllers(scenario: Mapping[str, Any]) -> bool:
+    """Return true if a scenario uses controllers written in Python."""
     others = scenario.get("transports")
     transports = [scenario.get("transport"), *(others.values() if isinstance(others, dict) else ())]
-    return any(isinstance(one, Mapping) and one.get("kind") == KIND for one in transports)
+    return any(isinstance(item, Mapping) and item.get("kind") == KIND for item in transports)
 
 
-def _of_instance(controller: Controller, field: str) -> Table:
-    """Return the transport of an instance, whose class lies in a file."""
+def _instance_transport(controller: Controller, field: str) -> Table:
+    """Return the transport of an instance, whose class must be defined in a file."""
     kind = type(controller)
     try:
         file = Path(inspect.getsourcefile(kind) or "")
-        text = files.read_text(file, files.MOST_SETTINGS)
+        text = files.read_text(file, files.MAX_SETTINGS_BYTES)
     except (OSError, TypeError):
-        hint = "in a notebook a cell that begins with `%%writefile` makes one"
         raise ScenarioError(
-            f"{field}: the class {kind.__name__} lies in no file, so no other process could read"
-            f" it; {hint}"
+            f"{field}: the class {kind.__name__} must be defined in a file, for other processes;"
+            " in a notebook `%%writefile` writes a cell to a file"
         ) from None
     source = {"name": f"{file.name}:{kind.__name__}", "text": text}
-    given = {one.name: getattr(controller, one.name) for one in dataclasses.fields(kind)}
-    return _resolved({"kind": KIND, "controller": source, **given}, field)
+    values = {item.name: getattr(controller, item.name) for item in dataclasses.fields(kind)}
+    return _complete_transport({"kind": KIND, "controller": source, **values}, field)
 
 
-def _resolved(table: Mapping[str, Any], field: str) -> Table:
-    """Return the transport with all parameters, and what its class says of the mechanism."""
+def _complete_transport(table: Mapping[str, Any], field: str) -> Table:
+    """Return the transport with all parameters, and the options that its class sets."""
     source = table["controller"]
-    kind = class_of(source["name"], source["text"])
+    kind = load_class(source["name"], source["text"])
     flat = {key: value for key, value in table.items() if key not in OWN_FIELDS}
-    given = {**table.get("parameters", {}), **flat}
-    by_class = {name: getattr(kind, says) for says, name in MECHANISM.items()}
+    parameters = {**table.get("parameters", {}), **flat}
+    by_class = {name: getattr(kind, attribute) for attribute, name in MECHANISM.items()}
     own = {key: value for key, value in table.items() if key in OWN_FIELDS}
     if isinstance(own.get("reliability"), Mapping):
         own["reliability"] = {**by_class["reliability"], **own["reliability"]}
     by_class["burst"] = "none" if by_class["burst"] is None else by_class["burst"]
-    return {**by_class, **own, "parameters": _checked(kind, given, field)}
+    return {**by_class, **own, "parameters": _checked_parameters(kind, parameters, field)}
 
 
-def _checked(kind: type[Controller], given: Mapping[str, Any], field: str) -> Table:
-    """Return all parameters of a class, some of them given in a field of a scenario."""
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - a quarter of a second
+def _checked_parameters(kind: type[Controller], parameters: Mapping[str, Any], field: str) -> Table:
+    """Return all parameters of a class: those of a scenario's field, and defaults."""
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - import takes 0.25 s
     from pydantic_core import to_jsonable_python  # noqa: PLC0415
 
     try:
-        # As JSON, for there a text is no number, while a whole number is one.
-        made = TypeAdapter(kind).validate_json(json.dumps(given), strict=True)
+        # Strict validation of JSON rejects texts as numbers, but accepts integers as floats.
+        controller = TypeAdapter(kind).validate_json(json.dumps(parameters), strict=True)
     except ValidationError as error:
-        raise ScenarioError(f"{field}.{said(error, kind)}") from None
+        raise ScenarioError(f"{field}.{validation_message(error, kind)}") from None
     except (TypeError, ValueError) as error:
         raise ScenarioError(f"{field}: {error}") from None
-    values = {one.name: getattr(made, one.name) for one in dataclasses.fields(kind)}
+    values = {item.name: getattr(controller, item.name) for item in dataclasses.fields(kind)}
     return dict(to_jsonable_python(values))
 
 
-def opened(
+def load_factory(
     name: str, text: str, parameters: str, field: str
 ) -> tuple[Callable[[], Controller], set[str]]:
-    """Return what makes controllers of a class, and of which events they want to hear.
+    """Return a factory of controllers of a class, and the names of the events that it handles.
 
-    `parameters` are JSON, given in a field. It is what the core asks for when a run begins.
+    The core calls this function at the start of a run. `parameters` is JSON; `field` is the field
+    that errors name.
     """
-    kind = class_of(name, text)
-    values = _checked(kind, json.loads(parameters), field)
-    hears = {event for event in EVENTS if getattr(kind, event) is not getattr(Controller, event)}
-    return functools.partial(kind, **values), hears
+    kind = load_class(name, text)
+    values = _checked_parameters(kind, json.loads(parameters), field)
+    events = {event for event in EVENTS if getattr(kind, event) is not getattr(Controller, event)}
+    return functools.partial(kind, **values), events
 
 
 @functools.lru_cache(maxsize=64)
-def class_of(name: str, text: str) -> type[Controller]:
-    """Return the class that a name such as `gentle.py:Gentle` means in a file of this text."""
-    file, _, wanted = name.rpartition(":")
-    module = _module(file, text)
-    known = {
+def load_class(name: str, text: str) -> type[Controller]:
+    """Return the class that a name such as `gentle.py:Gentle` denotes in a file with this text."""
+    file, _, class_name = name.rpartition(":")
+    module = _load_module(file, text)
+    classes = {
         key: value
         for key, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Controller) and value is not Controller
     }
-    kind = known.get(wanted)
+    kind = classes.get(class_name)
     if kind is None:
-        names = f" ({', '.join(known)})" if known else ""
+        names = f" ({', '.join(classes)})" if classes else ""
         raise ScenarioError(
-            f"{name}: the file has no class `{wanted}` derived from sojourn.Controller"
-            f"{did_you_mean(wanted, known)}{names}"
+            f"{name}: the file has no class `{class_name}` derived from sojourn.Controller"
+            f"{did_you_mean(class_name, classes)}{names}"
         )
     for field in dataclasses.fields(kind):
         if field.name in OWN_FIELDS or field.name in MECHANISM:
@@ -171,26 +172,24 @@ def class_of(name: str, text: str) -> type[Controller]:
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise ScenarioError(f"{name}: {field.name}: a parameter needs a default")
     if kind.allowance is Controller.allowance:
-        raise ScenarioError(
-            f"{name}: the class has no `allowance`, which says how much may be sent"
-        )
+        raise ScenarioError(f"{name}: the class has no method `allowance`")
     return kind
 
 
-_being_loaded: set[str] = set()
+_loading_modules: set[str] = set()
 
 
-def _module(file: str, text: str) -> ModuleType:
-    """Run a file as a module of its own, apart from others of its name."""
+def _load_module(file: str, text: str) -> ModuleType:
+    """Execute a file as a module whose name contains a hash of the text."""
     digest = hashlib.sha256(f"{file}\n{text}".encode()).hexdigest()[:16]
     module = ModuleType(f"{Path(file).stem}_{digest}")
-    if module.__name__ in _being_loaded:
+    if module.__name__ in _loading_modules:
         raise ScenarioError(
-            f"{file}: runs a scenario while it is read; that belongs below"
+            f"{file}: runs a scenario when it is imported; move that code below"
             ' `if __name__ == "__main__":`'
         )
-    _being_loaded.add(module.__name__)
-    # Dataclasses look for their module there, and tracebacks for its lines here.
+    _loading_modules.add(module.__name__)
+    # `dataclasses` reads `sys.modules`, and `traceback` reads `linecache`.
     sys.modules[module.__name__] = module
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     try:
@@ -200,41 +199,44 @@ def _module(file: str, text: str) -> ModuleType:
     except SyntaxError as error:
         raise ScenarioError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
     except Exception as error:
-        raise ScenarioError(told(error)) from error
+        raise ScenarioError(format_error(error)) from error
     finally:
-        _being_loaded.discard(module.__name__)
+        _loading_modules.discard(module.__name__)
     return module
 
 
-def told(error: BaseException) -> str:
-    """Say in a line what went wrong in a controller's file, and where."""
+def format_error(error: BaseException) -> str:
+    """Return one line with the place and the message of an error in a controller's file.
+
+    The core calls this function.
+    """
     kind = type(error).__name__
-    places = [
+    locations = [
         f"{frame.filename}:{frame.lineno}: "
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename in linecache.cache and not frame.filename.startswith(str(PACKAGE))
     ]
-    return f"{places[-1] if places else ''}{kind}: {error}"
+    return f"{locations[-1] if locations else ''}{kind}: {error}"
 
 
-def traced(error: BaseException) -> str:
-    """Return the traceback of what went wrong in a controller."""
+def format_traceback(error: BaseException) -> str:
+    """Return the traceback of an error in a controller; the core calls this function."""
     return "".join(traceback.format_exception(error)).rstrip()
 
 
 def part(name: str, text: str) -> dict[str, Any]:
-    """Return a class with its parameters, as the catalogue has parts."""
-    from pydantic import TypeAdapter  # noqa: PLC0415 - a quarter of a second
+    """Return the catalogue entry of a class, with its parameters."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - import takes 0.25 s
 
-    kind = class_of(name, text)
-    defaults, about = _checked(kind, {}, name), _meanings(text)
-    forms = TypeAdapter(kind).json_schema().get("properties", {})
+    kind = load_class(name, text)
+    defaults, descriptions = _checked_parameters(kind, {}, name), _descriptions(text)
+    schemas = TypeAdapter(kind).json_schema().get("properties", {})
     parameters = [
         {
             "name": field,
-            "allowed": _allowed(forms[field]),
+            "allowed": _allowed_values(schemas[field]),
             "default": default,
-            "about": about.get(field, ""),
+            "about": descriptions.get(field, ""),
         }
         for field, default in defaults.items()
     ]
@@ -250,25 +252,25 @@ BOUNDS = {
 }
 
 
-def _allowed(form: Mapping[str, Any]) -> str:
-    """Say what may be given, by its JSON schema."""
-    if "enum" in form:
-        return f"one of {', '.join(map(json.dumps, form['enum']))}"
-    kind = "true or false" if form.get("type") == "boolean" else TYPES.get(form.get("type", ""))
-    bounds = [f"{words} {form[key]:g}" for key, words in BOUNDS.items() if key in form]
-    return ", ".join([kind or json.dumps(form.get("type", "any")), *bounds])
+def _allowed_values(schema: Mapping[str, Any]) -> str:
+    """Return the allowed values of a JSON schema in words."""
+    if "enum" in schema:
+        return f"one of {', '.join(map(json.dumps, schema['enum']))}"
+    kind = "true or false" if schema.get("type") == "boolean" else TYPES.get(schema.get("type", ""))
+    bounds = [f"{words} {schema[key]:g}" for key, words in BOUNDS.items() if key in schema]
+    return ", ".join([kind or json.dumps(schema.get("type", "any")), *bounds])
 
 
-def _meanings(text: str) -> dict[str, str]:
-    """Return the texts that stand below the declarations in a file's classes."""
-    meanings = {}
+def _descriptions(text: str) -> dict[str, str]:
+    """Return the string literals below the declarations in a file's classes, by name."""
+    descriptions = {}
     for node in ast.walk(ast.parse(text)):
         body = node.body if isinstance(node, ast.ClassDef) else []
-        for declared, below in itertools.pairwise(body):
-            match declared, below:
+        for declaration, literal in itertools.pairwise(body):
+            match declaration, literal:
                 case (
                     ast.AnnAssign(target=ast.Name(id=field)),
                     ast.Expr(value=ast.Constant(value=str(words))),
                 ):
-                    meanings[field] = " ".join(words.split())
-    return meanings
+                    descriptions[field] = " ".join(words.split())
+    return descriptions

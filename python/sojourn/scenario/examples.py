@@ -1,4 +1,4 @@
-"""What a newcomer starts from: the examples, and a first scenario to change."""
+"""Examples to copy, and a first scenario or controller to edit."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,23 +16,23 @@ FIRST_CONTROLLER = paths.EXAMPLES / "controllers" / "gentle.py"
 
 
 def examples() -> dict[str, Path]:
-    """Return the files of the examples, by their names."""
+    """Return the files of the examples by name."""
     return {file.stem: file for file in sorted(paths.EXAMPLES.glob("*.toml"))}
 
 
 def summary(example: Path) -> str:
-    """Return what an example shows: the first sentence of the comment that it begins with."""
+    """Return the first sentence of the comment at the top of an example."""
     comment = re.match(r"(?:#.*\n)*", example.read_text(encoding="utf-8"))
     words = " ".join(line.strip("# ") for line in comment[0].splitlines()) if comment else ""
     return re.split(r"(?<=\.) ", words, maxsplit=1)[0]
 
 
 def copy_example(name: str, out: Path | None = None) -> list[Path]:
-    """Copy an example to `out` (`NAME.toml` here), and the files that it names beside it."""
-    known = examples()
-    if name not in known:
-        raise ScenarioError(f"{name}: there is no such example{did_you_mean(name, known)}")
-    example, out = known[name], out or Path(f"{name}.toml")
+    """Copy an example to `out` (default: `NAME.toml`), with the files that it names."""
+    files = examples()
+    if name not in files:
+        raise ScenarioError(f"{name}: unknown example{did_you_mean(name, files)}")
+    example, out = files[name], out or Path(f"{name}.toml")
     if out.is_dir():
         out /= example.name
     copies = {out: example}
@@ -43,7 +43,7 @@ def copy_example(name: str, out: Path | None = None) -> list[Path]:
 def write_first(out: Path) -> str:
     """Write a commented first scenario, or a controller if `out` ends in `.py`.
 
-    Returns the command that is next.
+    Returns the command to use next.
     """
     if out.suffix == ".py":
         _write({out: FIRST_CONTROLLER.read_text(encoding="utf-8")})
@@ -53,25 +53,25 @@ def write_first(out: Path) -> str:
 
 
 def _write(texts: Mapping[Path, str]) -> list[Path]:
-    """Write all of the files or, if one exists, none; make folders in that of the first."""
+    """Write all files, or none if one exists; create subfolders of the first file's folder."""
     folder = next(iter(texts)).parent
     for file in texts:
         if file.exists() or file.is_symlink():
-            raise FileError(f"{file}: exists already, so nothing was written; give another name")
+            raise FileError(f"{file}: exists already, nothing was written; choose another name")
     for file, text in texts.items():
         try:
             if file.parent != folder:
                 file.parent.mkdir(exist_ok=True)
-            with file.open("x", encoding="utf-8") as opened:
-                opened.write(text)
+            with file.open("x", encoding="utf-8") as stream:
+                stream.write(text)
         except OSError as error:
-            # A full disk's has no name.
+            # Python's error of a full disk lacks the file name.
             raise OSError(error.errno, error.strerror, str(file)) from None
     return list(texts)
 
 
 def _named_files(value: Any, field: str = "") -> Iterator[str]:
-    """Yield the files that a scenario names, as `scenario.with_files` finds them."""
+    """Yield the files that a scenario names, as `reading.with_files` finds them."""
     if (name := named_file(field, value)) is not None:
         yield name
     elif isinstance(value, Mapping):

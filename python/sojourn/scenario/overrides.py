@@ -1,4 +1,4 @@
-"""Changes of scenarios: merging, finding fields by name, and lists of values."""
+"""Changes of scenarios: merging, fields by short names, and products of variations."""
 
 import difflib
 import itertools
@@ -10,17 +10,17 @@ from typing import Any
 from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.scenario import controller_files
-from sojourn.scenario.encoding import apart
-from sojourn.scenario.reading import MOST_DEPTH, TOO_DEEP, Labels, Scenario, shortened
+from sojourn.scenario.encoding import encode
+from sojourn.scenario.reading import MAX_DEPTH, TOO_DEEP, Labels, Scenario, shortened
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Scenario:
-    """Merge tables deeply; where a part's `kind` changes, the old kind's parameters go."""
+    """Merge tables deeply; if a component's `kind` changes, its old parameters are dropped."""
     return _merge(base, changes, 1)
 
 
 def _merge(base: Mapping[str, Any], changes: Mapping[str, Any], depth: int) -> Scenario:
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         raise ScenarioError(TOO_DEEP)
     merged = dict(base)
     for key, new in changes.items():
@@ -41,7 +41,7 @@ def _merge_value(old: Any, new: Any, depth: int) -> Any:
 
 
 def override(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> Scenario:
-    """Return `base` with changes: tables are merged, keys with dots set one field inside.
+    """Return `base` with changes: tables are merged, and keys with dots set nested fields.
 
     >>> override({"transport": {"kind": "dctcp"}}, {"transport.gain": 0.1})
     {'transport': {'kind': 'dctcp', 'gain': 0.1}}
@@ -60,25 +60,28 @@ def _nested(path: Sequence[str], value: Any) -> Scenario:
 
 
 def find(scenario: Mapping[str, Any], name: str) -> str:
-    """Return the path of the one field that `name` can mean, such as `workload.load` for `load`."""
-    shown = json.loads(_core.show(*apart(scenario)))
-    # A class's own parameters stand beside the others.
-    paths = {*_paths(shown), *_paths(scenario)}
-    known = {path.replace(".parameters.", ".") for path in paths}
-    if name in known:
+    """Return the path of the field that `name` denotes, such as `workload.load` for `load`.
+
+    Raises `ScenarioError` for an unknown or ambiguous name.
+    """
+    complete = json.loads(_core.show(*encode(scenario)))
+    # Scenario files write the parameters of a Python controller without the level `parameters`.
+    names = {*_paths(complete), *_paths(scenario)}
+    paths = {path.replace(".parameters.", ".") for path in names}
+    if name in paths:
         return name
-    places = sorted(path for path in known if path.endswith(f".{name}"))
-    if len(places) == 1:
-        return places[0]
-    if places:
-        choices = ", ".join(f"`{place}`" for place in places)
-        raise ScenarioError(f"{name}: could be any of {choices}; give the whole path")
-    # The part may have fields that are not shown: the core knows, and names the nearest.
+    matches = sorted(path for path in paths if path.endswith(f".{name}"))
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        choices = ", ".join(f"`{path}`" for path in matches)
+        raise ScenarioError(f"{name}: ambiguous, could be {choices}; give the full path")
+    # A component may have fields without a default; the core checks their names.
     parent, _, _ = name.rpartition(".")
-    if parent in known:
+    if parent in paths:
         return name
-    last_words = {path.rpartition(".")[2]: path for path in sorted(known, reverse=True)}
-    near = difflib.get_close_matches(name, [*known, *last_words], n=1)
+    last_words = {path.rpartition(".")[2]: path for path in sorted(paths, reverse=True)}
+    near = difflib.get_close_matches(name, [*paths, *last_words], n=1)
     hint = f"; did you mean `{last_words.get(near[0], near[0])}`?" if near else ""
     raise ScenarioError(f"{name}: unknown field{hint}")
 
@@ -93,10 +96,9 @@ def _paths(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 def expand(
     base: Mapping[str, Any], variations: Mapping[str, Iterable[Any]]
 ) -> list[tuple[Labels, Scenario]]:
-    """Return every combination of the variations, each with its labels, in order."""
-    labelled = [
-        zip(labels_of(given := list(values)), given, strict=True) for values in variations.values()
-    ]
+    """Return every combination of the variations as pairs of labels and scenario, in order."""
+    lists = [list(values) for values in variations.values()]
+    labelled = [zip(labels_of(values), values, strict=True) for values in lists]
     combinations = []
     for pairs in itertools.product(*labelled):
         labels = {name: label for name, (label, _) in zip(variations, pairs, strict=True)}
@@ -108,7 +110,7 @@ def expand(
 
 
 def labels_of(values: Sequence[Any]) -> list[Any]:
-    """Return what tells values apart in a column of a table, which has values of one kind."""
+    """Return labels that distinguish the values, all of one type, for a column of a table."""
     classes = {value.rpartition(":")[2] for value in values if controller_files.is_name(value)}
     if len(classes) == sum(map(controller_files.is_name, values)):
         values = [v.rpartition(":")[2] if controller_files.is_name(v) else v for v in values]
@@ -117,7 +119,7 @@ def labels_of(values: Sequence[Any]) -> list[Any]:
         return list(values)
     if kinds <= {int, float}:
         return [float(value) for value in values]
-    # Such as `none` beside a number, or a table.
+    # For example `none` and a number, or a table.
     return [value if isinstance(value, str) else _as_label(value) for value in values]
 
 
@@ -129,50 +131,52 @@ def _as_label(value: Any) -> str:
 
 
 def parse_variations(texts: Iterable[str]) -> dict[str, list[Any]]:
-    """Read several of what `parse_variation` does, each of another name."""
+    """Parse variations of different parameters."""
     variations: dict[str, list[Any]] = {}
     for text in texts:
         name, values = parse_variation(text)
         if name in variations:
-            raise ScenarioError(f"--vary {text}: `{name}` is given twice; one list has all values")
+            raise ScenarioError(
+                f"--vary {text}: `{name}` is given twice; list all values in one --vary"
+            )
         variations[name] = values
     return variations
 
 
 def parse_variation(text: str) -> tuple[str, list[Any]]:
-    """Read `load=0.2,0.8` into its name and values; values are TOML, or else plain words."""
+    """Parse a variation such as `load=0.2,0.8`; values are TOML or plain words."""
     name, equals, listed = text.partition("=")
     values = split_values(listed)
     if not (equals and name.strip() and values):
         raise ScenarioError(f"--vary {text}: expected NAME=VALUE,VALUE, such as load=0.2,0.8")
     if name.strip() == "seed":
-        raise ScenarioError(f"--vary {text}: expected no seeds; `--seeds N` runs N of them")
+        raise ScenarioError(f"--vary {text}: cannot vary seeds; `--seeds N` runs N seeds")
     return name.strip(), values
 
 
 def split_values(text: str) -> list[Any]:
-    """Read values between commas, TOML or else plain words; none if one of them is missing."""
+    """Parse values between commas, TOML or plain words; an empty list if a value is missing."""
     items = [item.strip() for item in _split(text)]
     return [_parse_value(item) for item in items] if all(items) else []
 
 
 def _split(values: str) -> Iterator[str]:
-    """Split at the commas that stand in no brackets and no quotes."""
+    """Split at the commas outside of brackets and quotes."""
     begin = depth = 0
-    quote, fresh = "", True
-    for place, sign in enumerate(values):
+    quote, is_start = "", True
+    for position, char in enumerate(values):
         if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "\"'" and (fresh or depth):
-            quote = sign
-        elif sign in "[{":
+            quote = "" if char == quote else quote
+        elif char in "\"'" and (is_start or depth):
+            quote = char
+        elif char in "[{":
             depth += 1
-        elif sign in "]}":
+        elif char in "]}":
             depth = max(0, depth - 1)
-        elif sign == "," and not depth:
-            yield values[begin:place]
-            begin = place + 1
-        fresh = sign == "," or (fresh and sign.isspace())
+        elif char == "," and not depth:
+            yield values[begin:position]
+            begin = position + 1
+        is_start = char == "," or (is_start and char.isspace())
     yield values[begin:]
 
 
@@ -183,5 +187,5 @@ def _parse_value(text: str) -> Any:
         raise ScenarioError(f"--vary {shortened(text)}: {TOO_DEEP}") from None
     except ValueError:
         return text
-    # What has lines of its own is no value.
+    # A text with several lines may define further keys; it is not a single value.
     return value["value"] if value.keys() == {"value"} else text

@@ -1,4 +1,4 @@
-"""Traces made by models: how the rate of a cellular link may change, for `rate_trace`."""
+"""Generated rate traces of links, for the field `rate_trace`."""
 
 import math
 import random
@@ -6,7 +6,7 @@ import random
 from sojourn._core import ScenarioError
 
 TICK_S = 0.02
-"""How often the rate moves."""
+"""Interval between changes of the rate [sprout13]."""
 
 
 def cellular(
@@ -19,52 +19,52 @@ def cellular(
 ) -> str:
     """Return a trace of a cellular link in Mahimahi's format, by the model of Sprout [sprout13].
 
-    Packets of 1500 B may be delivered as a Poisson process has it, whose rate does a Brownian
-    motion between nothing and the most, a step each 20 ms. A link whose rate is nothing is out, and
-    stays so for a time that is exponential. In the beginning every rate is as likely. The defaults
-    are the paper's as we recall them; it forecasts by this model and makes no traces of it. With
-    them a link is out a third of the time in the mean, which fewer changes (`volatility`) or
-    shorter outages (`escapes`) make less.
+    Delivery opportunities of packets of 1500 B are a Poisson process. Its rate follows a Brownian
+    motion between 0 and `most`, in steps of 20 ms, from a uniformly distributed start. A link whose
+    rate reaches 0 has an outage of exponentially distributed length. The defaults are those of the
+    paper (from memory), which uses the model for forecasts, not for traces. With the defaults the
+    link is out for a third of the time on average; a smaller `volatility` or a larger `escapes`
+    reduces this share.
 
-    Each line is the millisecond at which a packet may be delivered. The last one ends the trace,
-    which Mahimahi and `rate_trace` then begin again: one that ends with an outage is shorter than
-    asked for. The same arguments give the same trace.
+    Each line is the millisecond of a delivery opportunity. The last line ends the trace, which
+    Mahimahi and `rate_trace` then repeat; a trace that ends with an outage is therefore shorter
+    than `seconds`. Equal arguments give equal traces.
 
     Args:
-        seconds: how long it lasts; up to ten million packets at the largest rate.
-        seed: of the random numbers.
-        most: the largest rate, in packets a second; 1000 are 12 Mb/s.
-        volatility: the standard deviation of the rate's change in a second, in packets a second.
-        escapes: how often an outage would end in a second; its mean length is the inverse.
+        seconds: length of the trace, up to ten million packets at the largest rate.
+        seed: seed of the random numbers.
+        most: largest rate, in packets per second; 1000 are 12 Mb/s.
+        volatility: standard deviation of the rate's change in one second, in packets per second.
+        escapes: rate at which an outage ends, per second; the inverse of its mean length.
 
     Raises:
-        ScenarioError: for an argument that is out of its range, or if nothing can be delivered.
+        ScenarioError: for an argument out of range, and for a trace without any delivery.
 
     """
     _check("most", most, 1e6)
     _check("seconds", seconds, 1e7 / most)
     _check("volatility", volatility, 1e6)
     _check("escapes", escapes, 1e6)
-    # Of the generator only `random` is promised to stay as it is.
+    # Python guarantees a stable sequence across versions for `random` only.
     uniform = random.Random(seed).random
     ends_in_tick = -math.expm1(-escapes * TICK_S)
-    rate, done, due, lines = most * uniform(), 0.0, _exponential(uniform()), []
+    rate, elapsed, due, lines = most * uniform(), 0.0, _exponential(uniform()), []
     for tick in range(math.ceil(seconds / TICK_S)):
         expected = rate * TICK_S
-        # A Poisson process of rate one, whose time runs as fast as packets are expected.
-        while due <= done + expected:
-            moment = TICK_S * (tick + (due - done) / expected)
+        # Unit-rate Poisson process in transformed time: time advances by the expected packets.
+        while due <= elapsed + expected:
+            moment = TICK_S * (tick + (due - elapsed) / expected)
             if moment <= seconds:
                 lines.append(f"{math.ceil(1000 * moment)}\n")
             due += _exponential(uniform())
-        done += expected
+        elapsed += expected
         change = volatility * math.sqrt(TICK_S) * _normal(uniform(), uniform())
         if rate > 0:
             rate = min(max(rate + change, 0.0), most)
         elif uniform() < ends_in_tick:
             rate = min(abs(change), most)
     if not lines:
-        raise ScenarioError(f"seconds: nothing can be delivered within {seconds:g} s; ask for more")
+        raise ScenarioError(f"seconds: no delivery within {seconds:g} s; give a longer time")
     return "".join(lines)
 
 
@@ -78,5 +78,5 @@ def _exponential(uniform: float) -> float:
 
 
 def _normal(uniform: float, other: float) -> float:
-    """Return a number from the standard normal distribution, by Box and Muller."""
+    """Return a standard normal random number by the Box-Muller transform."""
     return math.sqrt(2 * _exponential(uniform)) * math.cos(math.tau * other)

@@ -1,7 +1,7 @@
-"""Scenarios as plain data: reading them, changing them, and taking products of changes.
+"""Reading of scenario files, and of the files that scenarios name.
 
-A scenario is a dictionary of what a scenario file says. Its meaning, defaults and errors are the
-core's; the lab only merges dictionaries, finds short names and reads the files that they name.
+A scenario is a dictionary with the content of a scenario file. The core defines its meaning,
+defaults and errors; this package merges dictionaries, finds short names, and reads files.
 """
 
 import errno
@@ -24,31 +24,31 @@ Scenario = dict[str, Any]
 Labels = dict[str, Any]
 
 
-MOST_DEPTH = 60
-"""How many tables and lists may lie in each other."""
+MAX_DEPTH = 60
+"""Largest nesting depth of tables and lists."""
 
 
-TOO_DEEP = f"nested too deeply, at most {MOST_DEPTH} levels are allowed"
+TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels are allowed"
 
 
 FILES = (".file", "topology.losses", "topology.rate_trace", "topology.delay_trace")
-"""How the paths of fields end that name files."""
+"""Suffixes of the paths of fields that name files."""
 
 
 TRANSPORT = re.compile(r"transport|transports\.[^.]+")
-"""The paths of transports."""
+"""Pattern of the paths of transports."""
 
 
 def read(path: str | Path) -> Scenario:
-    """Read a scenario from a TOML file, together with the files that it names."""
+    """Return the scenario in a TOML file, with the content of the files that it names."""
     path = Path(path)
     return with_files(parse(path), path.parent)
 
 
 def parse(path: Path) -> Scenario:
-    """Read a TOML file without the files that it names."""
+    """Return the content of a TOML file, with the names of files."""
     try:
-        return tomllib.loads(files.read_text(path, files.MOST_SETTINGS))
+        return tomllib.loads(files.read_text(path, files.MAX_SETTINGS_BYTES))
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
@@ -56,12 +56,12 @@ def parse(path: Path) -> Scenario:
     except RecursionError:
         raise FileError(f"{path}: {TOO_DEEP}") from None
     except ValueError as error:
-        # Such as an integer of more digits than Python reads.
+        # For example an integer with more digits than Python accepts.
         raise FileError(f"{path}: not TOML: {error}") from None
 
 
 def _syntax_error(path: Path, message: str) -> str:
-    """Turn `message (at line 3, column 5)` into `path:3: message`."""
+    """Return `path:3: message` for a message `message (at line 3, column 5)`."""
     place = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if place is None:
         return f"{path}: not TOML: {message}"
@@ -69,15 +69,15 @@ def _syntax_error(path: Path, message: str) -> str:
 
 
 def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Scenario:
-    """Replace the names of files (`named_file`) by `{name, text}`, looking in `directory`.
+    """Return the scenario with `{name, text}` in place of names of files in `directory`.
 
-    Controllers written in Python become what the core reads of them.
+    Controllers written in Python become transports of kind `python`.
     """
     directory = directory or Path()
 
     def load(value: Any, field: str, depth: int) -> Any:
-        if depth > MOST_DEPTH:
-            raise ScenarioError(_in_one_line(f"{shortened(field)}: {TOO_DEEP}"))
+        if depth > MAX_DEPTH:
+            raise ScenarioError(_printable(f"{shortened(field)}: {TOO_DEEP}"))
         if TRANSPORT.fullmatch(field):
             value = controller_files.as_transport(
                 value, field, lambda name: _text(name, field, directory)
@@ -94,7 +94,7 @@ def with_files(scenario: Mapping[str, Any], directory: Path | None = None) -> Sc
 
 
 def named_file(field: str, value: Any) -> str | None:
-    """Return the file that a field of this path and value names, if it names one."""
+    """Return the file that a field with this path and value names, or `None`."""
     transport = field.removesuffix(".controller").removesuffix(".kind")
     if TRANSPORT.fullmatch(transport) and controller_files.is_name(value):
         return str(value.rpartition(":")[0])
@@ -103,27 +103,26 @@ def named_file(field: str, value: Any) -> str | None:
 
 
 def shortened(field: str) -> str:
-    """Shorten the name of a field for an error message."""
+    """Return the name of a field, shortened for an error message."""
     return field if len(field) < 60 else f"{field[:60]}…"
 
 
-def _in_one_line(message: str) -> str:
-    """Write what would move a terminal's cursor, or hide, as escapes: names may hold anything."""
-    signs = (sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    return "".join(signs)
+def _printable(message: str) -> str:
+    """Return a message with escapes in place of control characters, which names may contain."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
 
 
 def _text(name: str, field: str, directory: Path) -> str:
     path = directory / name
     try:
-        return files.read_text(path, files.MOST_DATA)
+        return files.read_text(path, files.MAX_DATA_BYTES)
     except OSError as error:
-        hint = did_you_mean(path.name, _beside(path)) if error.errno == errno.ENOENT else ""
-        told = f"{field}: cannot read `{path}`: {error.strerror}{hint}"
-        raise ScenarioError(_in_one_line(told)) from None
+        hint = did_you_mean(path.name, _siblings(path)) if error.errno == errno.ENOENT else ""
+        message = f"{field}: cannot read `{path}`: {error.strerror}{hint}"
+        raise ScenarioError(_printable(message)) from None
 
 
-def _beside(path: Path) -> list[str]:
+def _siblings(path: Path) -> list[str]:
     try:
         return os.listdir(path.parent)
     except OSError:

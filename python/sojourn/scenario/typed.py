@@ -1,6 +1,7 @@
-"""What others wrote, as typed values: tables of settings, JSON, CSV and Parquet of a declared form.
+"""Typed reading of settings, JSON, CSV and Parquet files.
 
-What has another form is a `FileError` that names the file, the place in it, and what is allowed.
+A file that does not match its declared form is a `FileError` with the file, the position in it, and
+the allowed values.
 """
 
 import functools
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sojourn.base import files
 from sojourn.base.errors import FileError
-from sojourn.base.messages import did_you_mean, said
+from sojourn.base.messages import did_you_mean, validation_message
 from sojourn.scenario.reading import TOO_DEEP
 
 T = TypeVar("T")
@@ -27,16 +28,16 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 def typed(form: type[T], value: object, where: str) -> T:
-    """Return a value as the form that pydantic knows; `where` is said of one that is wrong."""
+    """Return a value validated by pydantic; errors begin with `where`."""
     try:
         adapter: TypeAdapter[T] = _adapter(form)
         return adapter.validate_python(value)
     except ValidationError as error:
-        raise FileError(f"{where}: {said(error, form)}") from None
+        raise FileError(f"{where}: {validation_message(error, form)}") from None
 
 
-def read_json(file: Path, form: type[T], most: int = files.MOST_DATA) -> T:
-    """Return what is in a file of JSON."""
+def read_json(file: Path, form: type[T], most: int = files.MAX_DATA_BYTES) -> T:
+    """Return the validated content of a JSON file."""
     try:
         value = json.loads(files.read_text(file, most))
     except OSError as error:
@@ -50,50 +51,50 @@ def read_json(file: Path, form: type[T], most: int = files.MOST_DATA) -> T:
 
 @dataclass(frozen=True)
 class Column:
-    """What may stand in a column of numbers; beyond the bounds nothing is sensible."""
+    """Allowed values of a column of numbers."""
 
     least: float = 0.0
     most: float = 1e15
     whole: bool = False
     may_be_empty: bool = False
-    """Whether a number may be lacking."""
+    """If true, a cell may be empty."""
     needed: bool = True
-    """Whether the column must be there."""
+    """If true, the column is mandatory."""
 
     def __str__(self) -> str:
-        """Say what is allowed."""
+        """Return the allowed values in words."""
         kind = "a whole number" if self.whole else "a number"
         return f"{kind} from {self.least:g} to {self.most:g}"
 
 
 TEXT = Column()
-"""A column of texts, none of them empty."""
+"""Column of non-empty texts."""
 
 Columns = Mapping[str, Column]
 
 
 def read_csv(file: Path, columns: Columns) -> pl.DataFrame:
-    """Return a table of these columns from a file of CSV; those that need not be there may lack."""
+    """Return a table of these columns from a CSV file; optional columns may be missing."""
 
     def read(content: bytes) -> pl.DataFrame:
-        # All as texts, for what polars would take for a type depends on what is wrong.
+        # All cells as texts: the types that polars infers depend on the errors in the file.
         return pl.read_csv(io.BytesIO(content), infer_schema=False)
 
     return _conforming(file, columns, _read(file, read))
 
 
 def read_parquet(file: Path, columns: Columns) -> pl.DataFrame:
-    """Return a table of these columns from a Parquet file; those not needed may lack."""
+    """Return a table of these columns from a Parquet file; optional columns may be missing."""
     return _conforming(file, columns, _read(file, pl.read_parquet))
 
 
 def _read(file: Path, read: Callable[[bytes], pl.DataFrame]) -> pl.DataFrame:
     try:
-        return read(files.read_bytes(file, files.MOST_DATA))
+        return read(files.read_bytes(file, files.MAX_DATA_BYTES))
     except OSError as error:
         raise FileError(f"{file}: cannot be read: {error.strerror or error}") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise FileError(f"{file}: is no such table: {error}".partition("\n")[0]) from None
+        raise FileError(f"{file}: is not a valid table: {error}".partition("\n")[0]) from None
 
 
 def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFrame:
@@ -102,7 +103,7 @@ def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFra
             raise FileError(f"{file}: {name}: unknown column{did_you_mean(name, columns)}")
     for name, column in columns.items():
         if column.needed and name not in table.columns:
-            raise FileError(f"{file}: there is no column `{name}`")
+            raise FileError(f"{file}: missing column `{name}`")
     return table.select(
         _column(file, table[name], column)
         for name, column in columns.items()
@@ -110,22 +111,22 @@ def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFra
     )
 
 
-def _column(file: Path, given: pl.Series, column: Column) -> pl.Series:
-    """Return a column as texts, whole numbers or numbers, or tell the first that is not."""
+def _column(file: Path, cells: pl.Series, column: Column) -> pl.Series:
+    """Return a column of texts, integers or floats; raise `FileError` for the first wrong cell."""
     allowed = "a text" if column is TEXT else str(column)
-    if not (given.dtype.is_numeric() or given.dtype in (pl.String, pl.Null)):
-        raise FileError(f"{file}: {given.name}: must be {allowed}, not {given.dtype}")
+    if not (cells.dtype.is_numeric() or cells.dtype in (pl.String, pl.Null)):
+        raise FileError(f"{file}: {cells.name}: must be {allowed}, not {cells.dtype}")
     if column is TEXT:
-        values, wrong = given.cast(pl.String), given.is_null()
+        values, wrong = cells.cast(pl.String), cells.is_null()
     else:
-        values = given.cast(pl.Float64, strict=False)
-        fits = values.is_between(column.least, column.most)
+        values = cells.cast(pl.Float64, strict=False)
+        is_valid = values.is_between(column.least, column.most)
         if column.whole:
-            fits &= values.floor() == values
-        wrong = ~fits.fill_null(False) & ~(given.is_null() & column.may_be_empty)
+            is_valid &= values.floor() == values
+        wrong = ~is_valid.fill_null(False) & ~(cells.is_null() & column.may_be_empty)
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        shown = "nothing" if given[row] is None else f"`{given[row]}`"
-        place = f"{given.name}, row {row + 1}"
-        raise FileError(f"{file}: {place}: must be {allowed}, not {shown}")
+        found = "nothing" if cells[row] is None else f"`{cells[row]}`"
+        position = f"{cells.name}, row {row + 1}"
+        raise FileError(f"{file}: {position}: must be {allowed}, not {found}")
     return values.cast(pl.Int64) if column.whole else values

@@ -171,7 +171,7 @@ def write_best(tuned: Tuned, source: Path, out: Path) -> list[Path]:
 
 def _with_changes(source: Path, changes: Mapping[str, Any], out: Path) -> str:
     """Return the text of a scenario with changes by path, for a file in another folder."""
-    text = files.read_text(source, files.MOST_SETTINGS)
+    text = files.read_text(source, files.MAX_SETTINGS_BYTES)
     to = os.path.relpath(source.parent.resolve(), out.resolve())
     plain = {key: _moved(value, key, to) for key, value in tomllib.loads(text).items()}
     document = tomlkit.parse(text)

@@ -61,7 +61,7 @@ def section(folder: Path, of: str = "") -> tuple[Path, str, str]:
     page, name = page_of(folder), f"{folder.resolve().name}{of}"
     begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
     try:
-        text = files.read_text(page, files.MOST_SETTINGS)
+        text = files.read_text(page, files.MAX_SETTINGS_BYTES)
     except OSError as error:
         raise FileError(f"{page}: cannot be read: {error.strerror}") from None
     before, found, rest = text.partition(begin)

@@ -16,8 +16,8 @@ from typing import Any
 
 from sojourn._core import ScenarioError
 from sojourn.base import paths
-from sojourn.base.progress import Course, shown
-from sojourn.runs.processes import FarWatch
+from sojourn.base.progress import RunProgress, progress_display
+from sojourn.runs.processes import ProcessControl
 
 NAME = "sojourn-relay"
 
@@ -59,10 +59,10 @@ def _built(root: Path) -> Path:
 
 def run(relay: Path, job: Mapping[str, Any], what: str) -> dict[str, Any]:
     """Run a job, which takes as long as its flows do, and return what became of it."""
-    watch = FarWatch()
+    watch = ProcessControl()
     needs = {"flows": len(job["flows"]), "packet_hops": 0.0, "limit_s": job["limit_s"]}
     said: dict[str, Any] = {}
-    with _started(relay) as process, shown([Course(needs, watch)], what) as show:
+    with _started(relay) as process, progress_display([RunProgress(needs, watch)], what) as show:
         asked, answers, errors = process.stdin, process.stdout, process.stderr
         assert asked is not None
         assert answers is not None
@@ -73,7 +73,7 @@ def run(relay: Path, job: Mapping[str, Any], what: str) -> dict[str, Any]:
         for line in answers:
             said = json.loads(line)
             if "flows" not in said:
-                watch.told = said["now_s"], said["finished"], 0
+                watch.last_progress = said["now_s"], said["finished"], 0
                 show()
         why = errors.read() or f"{NAME} was stopped"
     if process.returncode or "flows" not in said:
