@@ -249,23 +249,23 @@ fn results_dict(py: Python<'_>, results: Results) -> PyResult<Bound<'_, PyDict>>
 
 fn set_chains(py: Python<'_>, dict: &Bound<'_, PyDict>, mut chains: Chains) -> PyResult<()> {
     dict.set_item("reasons", Chains::REASONS)?;
-    let places: Vec<(String, Vec<u64>)> = chains.take_places().collect();
+    let durations: Vec<(String, Vec<u64>)> = chains.take_durations().collect();
     let columns = columns!(py, chains, [flow, reason, begins_ps]);
-    for (name, place) in places {
-        columns.set_item(name, column(py, place))?;
+    for (name, values) in durations {
+        columns.set_item(name, column(py, values))?;
     }
     dict.set_item("chain", columns)
 }
 
 fn account_dict(py: Python<'_>, mut account: Breakdowns) -> PyResult<Bound<'_, PyDict>> {
-    let parts: Vec<(String, Vec<u64>)> = account.take_parts().collect();
+    let components: Vec<(String, Vec<u64>)> = account.take_components().collect();
     let dict = columns!(
         py,
         account,
         [flow, fct_ps, rounds, alone_propagation_ps, alone_transmission_ps, alone_queue_own_ps]
     );
-    for (name, part) in parts {
-        dict.set_item(name, column(py, part))?;
+    for (name, values) in components {
+        dict.set_item(name, column(py, values))?;
     }
     Ok(dict)
 }

@@ -1,20 +1,20 @@
-//! Chains of causes, piece by piece, of the flows that somebody asks about.
+//! Chains of causes of selected flows: the intervals between the start of a flow and its completion.
 //!
-//! Which sendings the packet that completes a flow will have come over is known in the end: until then every
-//! piece is kept, and each names the one before it.
+//! Only at the end is it known which transmissions led to the packet that completed the flow. Until then every
+//! interval is kept, with the number of its predecessor.
 
-use super::{Breakdown, Finish, IN_NETWORK, Journey, Opening, PLACES, WaitReason};
+use super::{Breakdown, Completion, Handshake, PATH_LOCATIONS, PATH_NAMES, PathDelays, WaitReason};
 use crate::base::units::Duration;
 
-/// How many places a piece divides into.
-pub const PLACES_OF_PIECES: usize = IN_NETWORK + 2;
+/// Number of locations by which an interval is split.
+pub const LOCATIONS: usize = PATH_LOCATIONS + 2;
 
-/// Their names, in order.
-pub fn place_names() -> impl Iterator<Item = &'static str> {
-    PLACES.iter().chain(&["receiver", "sender"]).copied()
+/// Names of the locations, in order.
+pub fn location_names() -> impl Iterator<Item = &'static str> {
+    PATH_NAMES.iter().chain(&["receiver", "sender"]).copied()
 }
 
-/// Why the flow was not further meanwhile, by number.
+/// Names of the reasons, by number.
 pub const REASONS: [&str; 7] =
     ["handshake", "window", "rate", "turn", "recovery_gap", "recovery_timeout", "flight"];
 
@@ -23,76 +23,85 @@ const WINDOW: u8 = 1;
 const FLIGHT: u8 = 6;
 
 impl WaitReason {
+    /// Number of the reason in [`REASONS`].
     fn reason(self) -> u8 {
         match self {
-            Self::Rate => 2,
-            Self::Turn | Self::Paused => 3,
-            Self::Gap => 4,
+            Self::Pacing => 2,
+            Self::Nic | Self::NicPaused => 3,
+            Self::SequenceGap => 4,
             Self::Timeout => 5,
         }
     }
 }
 
-/// One link of a chain: a stretch of time with one reason, by place.
+/// Interval of a chain: a span of time with one reason, split by location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Its reason's number.
+pub struct ChainInterval {
+    /// Number of the reason in [`REASONS`].
     pub reason: u8,
-    /// By place.
-    pub places: [Duration; PLACES_OF_PIECES],
-    /// The one before it, counted from 1; with 0 it is the first after the opening.
-    before: u32,
+    /// Durations by location.
+    pub durations: [Duration; LOCATIONS],
+    /// Number of the predecessor, counted from 1; 0 for the first interval after the handshake.
+    predecessor: u32,
 }
 
-impl Piece {
-    fn new(reason: u8, journey: &Journey, receiver: Duration, sender: Duration) -> Self {
-        let mut places = [Duration::ZERO; PLACES_OF_PIECES];
-        places[..IN_NETWORK].copy_from_slice(&journey.0);
-        places[IN_NETWORK..].copy_from_slice(&[receiver, sender]);
-        Self { reason, places, before: 0 }
+impl ChainInterval {
+    fn new(reason: u8, delays: &PathDelays, receiver: Duration, sender: Duration) -> Self {
+        let mut durations = [Duration::ZERO; LOCATIONS];
+        durations[..PATH_LOCATIONS].copy_from_slice(&delays.0);
+        durations[PATH_LOCATIONS..].copy_from_slice(&[receiver, sender]);
+        Self { reason, durations, predecessor: 0 }
     }
 }
 
-/// All pieces that any sending of a flow came over.
+/// All intervals that precede any transmission of a flow.
 #[derive(Debug, Default)]
-pub struct Chain(Vec<Piece>);
+pub struct Chain(Vec<ChainInterval>);
 
 impl Chain {
-    /// What is next in line was held back.
-    pub fn hold(&mut self, account: &mut Breakdown, why: WaitReason, lasted: Duration) {
-        if lasted > Duration::ZERO {
-            let (at_port, at_sender) = match why {
-                WaitReason::Paused => (Journey::paused(lasted), Duration::ZERO),
-                _ => (Journey::NONE, lasted),
+    /// Adds a wait at the sender.
+    pub fn add_wait(&mut self, breakdown: &mut Breakdown, reason: WaitReason, duration: Duration) {
+        if duration > Duration::ZERO {
+            let (at_port, at_sender) = match reason {
+                WaitReason::NicPaused => (PathDelays::host_pause(duration), Duration::ZERO),
+                _ => (PathDelays::ZERO, duration),
             };
-            self.add(account, Piece::new(why.reason(), &at_port, Duration::ZERO, at_sender));
+            let reason = reason.reason();
+            self.add(breakdown, ChainInterval::new(reason, &at_port, Duration::ZERO, at_sender));
         }
     }
 
-    /// A round trip of the window came after it.
-    pub fn add_round(&mut self, account: &mut Breakdown, journey: &Journey, receiver: Duration) {
-        self.add(account, Piece::new(WINDOW, journey, receiver, Duration::ZERO));
+    /// Adds an RTT for which the window was full.
+    pub fn add_window_rtt(
+        &mut self,
+        breakdown: &mut Breakdown,
+        delays: &PathDelays,
+        receiver: Duration,
+    ) {
+        self.add(breakdown, ChainInterval::new(WINDOW, delays, receiver, Duration::ZERO));
     }
 
-    fn add(&mut self, account: &mut Breakdown, piece: Piece) {
-        self.0.push(Piece { before: account.piece, ..piece });
-        account.piece = self.0.len() as u32;
+    fn add(&mut self, breakdown: &mut Breakdown, interval: ChainInterval) {
+        self.0.push(ChainInterval { predecessor: breakdown.last_interval, ..interval });
+        breakdown.last_interval = self.0.len() as u32;
     }
 
-    /// The chain of the packet that completed the flow, from the flow's start.
-    pub fn of(&self, opening: &Opening, finish: &Finish) -> Vec<Piece> {
-        let mut pieces = vec![Piece::new(FLIGHT, &finish.journey, Duration::ZERO, Duration::ZERO)];
-        let mut next = finish.account.piece;
-        while let Some(piece) = next.checked_sub(1).map(|index| self.0[index as usize]) {
-            pieces.push(piece);
-            next = piece.before;
+    /// Returns the intervals from the start of the flow to its completion.
+    pub fn leading_to(&self, handshake: &Handshake, completion: &Completion) -> Vec<ChainInterval> {
+        let flight = &completion.delays;
+        let mut intervals =
+            vec![ChainInterval::new(FLIGHT, flight, Duration::ZERO, Duration::ZERO)];
+        let mut next = completion.breakdown.last_interval;
+        while let Some(interval) = next.checked_sub(1).map(|index| self.0[index as usize]) {
+            intervals.push(interval);
+            next = interval.predecessor;
         }
-        if *opening != Opening::default() {
-            let Opening { journey, sender } = opening;
-            pieces.push(Piece::new(HANDSHAKE, journey, Duration::ZERO, *sender));
+        if *handshake != Handshake::default() {
+            let Handshake { delays, sender } = handshake;
+            intervals.push(ChainInterval::new(HANDSHAKE, delays, Duration::ZERO, *sender));
         }
-        pieces.reverse();
-        pieces
+        intervals.reverse();
+        intervals
     }
 }
 
@@ -101,27 +110,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_led_to_the_last_packet_is_in_its_chain() {
+    fn a_chain_contains_only_intervals_that_led_to_the_last_packet() {
         let us = Duration::from_micros;
         let mut chain = Chain::default();
-        let journey = Journey::new(&Default::default(), us(1), us(9));
+        let delays = PathDelays::new(&Default::default(), us(1), us(9));
         let mut first = Breakdown::default();
-        chain.hold(&mut first, WaitReason::Rate, us(3));
-        chain.hold(&mut first, WaitReason::Turn, Duration::ZERO);
+        chain.add_wait(&mut first, WaitReason::Pacing, us(3));
+        chain.add_wait(&mut first, WaitReason::Nic, Duration::ZERO);
         let mut other = first;
-        chain.hold(&mut other, WaitReason::Gap, us(100));
+        chain.add_wait(&mut other, WaitReason::SequenceGap, us(100));
         let mut last = first;
-        chain.add_round(&mut last, &journey, us(4));
-        let opening = Opening { journey, sender: us(7) };
-        let told: Vec<(&str, u64)> = chain
-            .of(&opening, &Finish { account: last, journey })
+        chain.add_window_rtt(&mut last, &delays, us(4));
+        let handshake = Handshake { delays, sender: us(7) };
+        let intervals: Vec<(&str, u64)> = chain
+            .leading_to(&handshake, &Completion { breakdown: last, delays })
             .iter()
-            .map(|piece| {
-                let lasted: u64 = piece.places.iter().map(|place| place.0 / 1_000_000).sum();
-                (REASONS[usize::from(piece.reason)], lasted)
+            .map(|interval| {
+                let duration: u64 = interval.durations.iter().map(|part| part.0 / 1_000_000).sum();
+                (REASONS[usize::from(interval.reason)], duration)
             })
             .collect();
-        assert_eq!(told, [("handshake", 17), ("rate", 3), ("window", 14), ("flight", 10)]);
-        assert_eq!(place_names().count(), PLACES_OF_PIECES);
+        assert_eq!(intervals, [("handshake", 17), ("rate", 3), ("window", 14), ("flight", 10)]);
+        assert_eq!(location_names().count(), LOCATIONS);
     }
 }

@@ -1,7 +1,7 @@
-//! Accounts: where the time of a flow went, by reason and by place, exact to the picosecond.
+//! FCT breakdown: time of a flow by reason and by location, exact to the picosecond.
 //!
-//! A sending has the account of all that came before it, from the start of its flow. Packets carry that of
-//! the sending which they are, and their journey; answers carry both on (docs/design.md).
+//! The breakdown of a transmission covers the time from the start of its flow. A packet carries the breakdown
+//! of its transmission and the delays along its path; an answer carries both back (docs/design.md).
 
 pub mod chain;
 pub mod next_fit;
@@ -10,21 +10,20 @@ pub mod pool;
 use self::pool::BreakdownRef;
 use crate::base::units::Duration;
 
-/// How a wait at a port divides by what its transmitter did meanwhile: it sent packets of the same flow, of
-/// others, control packets; nothing for a pause; nothing.
-pub type Waits = [Duration; WAITS];
+/// Queueing delay at ports by cause: the transmitter sent packets of the same flow, packets of other flows
+/// (cross traffic), or control packets; it was paused; it was idle.
+pub type QueueingDelays = [Duration; CAUSES];
 
-/// In how many ways a packet waits at a port.
-const WAITS: usize = 5;
-/// Without any.
-const NO_WAITS: Waits = [Duration::ZERO; WAITS];
-/// Where waits on the way back begin.
-const BACK: usize = 2 + 2 * WAITS;
-/// How many places there are in the network.
-const IN_NETWORK: usize = 2 + 3 * WAITS;
+/// Number of causes of queueing delay.
+const CAUSES: usize = 5;
+const NO_QUEUEING: QueueingDelays = [Duration::ZERO; CAUSES];
+/// Index of the first queueing delay on the reverse path.
+const REVERSE: usize = 2 + 2 * CAUSES;
+/// Number of locations in the network.
+const PATH_LOCATIONS: usize = 2 + 3 * CAUSES;
 
-/// The places of a journey, in order.
-const PLACES: [&str; IN_NETWORK] = [
+/// Names of the locations in the network, in order.
+const PATH_NAMES: [&str; PATH_LOCATIONS] = [
     "propagation",
     "transmission",
     "queue_own_host",
@@ -44,168 +43,172 @@ const PLACES: [&str; IN_NETWORK] = [
     "queue_idle_back",
 ];
 
-/// How long a packet, and what answers it, were where.
+/// Delays of a packet on the forward path, and of its answer on the reverse path, by location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Journey([Duration; IN_NETWORK]);
+pub struct PathDelays([Duration; PATH_LOCATIONS]);
 
-impl Journey {
-    /// One that has not begun.
-    pub const NONE: Self = Self([Duration::ZERO; IN_NETWORK]);
+impl PathDelays {
+    /// Delays of a packet that has not been sent.
+    pub const ZERO: Self = Self([Duration::ZERO; PATH_LOCATIONS]);
 
-    /// One with such waits before the first link, further on the way there, and on the way back, and so long
-    /// on links.
-    pub fn new(legs: &[Waits; 3], transmission: Duration, propagation: Duration) -> Self {
-        let mut places = [propagation; IN_NETWORK];
-        places[1] = transmission;
-        places[2..].copy_from_slice(legs.as_flattened());
-        Self(places)
+    /// Combines queueing delays at the sending host, on the rest of the forward path and on the reverse path
+    /// with the delays of links.
+    pub fn new(
+        queueing: &[QueueingDelays; 3],
+        transmission: Duration,
+        propagation: Duration,
+    ) -> Self {
+        let mut delays = [propagation; PATH_LOCATIONS];
+        delays[1] = transmission;
+        delays[2..].copy_from_slice(queueing.as_flattened());
+        Self(delays)
     }
 
-    /// One that is all a pause of the host's port, which did nothing.
-    pub fn paused(lasted: Duration) -> Self {
-        let host = [Duration::ZERO, Duration::ZERO, Duration::ZERO, lasted, Duration::ZERO];
-        Self::new(&[host, NO_WAITS, NO_WAITS], Duration::ZERO, Duration::ZERO)
+    /// Delay that consists only of a pause of the host's port.
+    pub fn host_pause(duration: Duration) -> Self {
+        let host = [Duration::ZERO, Duration::ZERO, Duration::ZERO, duration, Duration::ZERO];
+        Self::new(&[host, NO_QUEUEING, NO_QUEUEING], Duration::ZERO, Duration::ZERO)
     }
 
-    /// All of it.
+    /// Sum over all locations.
     pub fn total(&self) -> Duration {
         sum(&self.0)
     }
 
     fn add(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(all, part)| *all += *part);
+        self.0.iter_mut().zip(&other.0).for_each(|(total, delay)| *total += *delay);
     }
 }
 
-fn sum(parts: &[Duration]) -> Duration {
-    parts.iter().fold(Duration::ZERO, |all, part| all + *part)
+fn sum(durations: &[Duration]) -> Duration {
+    durations.iter().fold(Duration::ZERO, |total, duration| total + *duration)
 }
 
-/// Why a sender held back what could have been sent, or what was lost was sent late.
+/// Reason why a sender with data to send, or to retransmit, waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// By its pace.
-    Rate,
-    /// Until its host's port had sent.
-    Turn,
-    /// For a loss that ACKs told of.
-    Gap,
-    /// For a loss that a time-out told of.
+    /// Pacing.
+    Pacing,
+    /// The host's NIC was transmitting other packets.
+    Nic,
+    /// A loss that ACKs reported had not been detected yet.
+    SequenceGap,
+    /// A loss was detected by a timeout only.
     Timeout,
-    /// Until its host's port had sent, which a pause kept from it.
-    Paused,
+    /// The host's NIC was paused.
+    NicPaused,
 }
 
-/// How many of these there are.
-const HELD: usize = 5;
+/// Number of wait reasons.
+const WAIT_REASONS: usize = 5;
 
-/// Where the time went between the opening of a flow and a sending.
+/// FCT breakdown of the time from the end of the handshake to a transmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakdown {
-    window: Journey,
+    window: PathDelays,
     receiver: Duration,
-    held: [Duration; HELD],
-    rounds: u32,
-    /// The last piece of its chain, counted from 1, if chains are kept.
-    piece: u32,
+    waits: [Duration; WAIT_REASONS],
+    window_rtts: u32,
+    /// Number of the last interval of its chain, counted from 1, if chains are kept.
+    last_interval: u32,
 }
 
 impl Breakdown {
-    /// All of it.
+    /// Sum over all reasons.
     pub fn total(&self) -> Duration {
-        self.window.total() + self.receiver + sum(&self.held)
+        self.window.total() + self.receiver + sum(&self.waits)
     }
 
-    /// It was held back.
-    pub fn hold(&mut self, why: WaitReason, lasted: Duration) {
-        self.held[why as usize] += lasted;
+    /// Adds a wait at the sender.
+    pub fn add_wait(&mut self, reason: WaitReason, duration: Duration) {
+        self.waits[reason as usize] += duration;
     }
 
-    /// A round trip of the window came after it.
-    pub fn add_round(&mut self, journey: &Journey, receiver: Duration) {
-        self.window.add(journey);
+    /// Adds an RTT for which the window was full.
+    pub fn add_window_rtt(&mut self, delays: &PathDelays, receiver: Duration) {
+        self.window.add(delays);
         self.receiver += receiver;
-        self.rounds += 1;
+        self.window_rtts += 1;
     }
 }
 
-/// What a packet carried that has come to the end of its way.
+/// Breakdown record of a packet that has reached the end of its path.
 #[derive(Debug)]
-pub struct Arrival {
-    /// The account of its sending, or of that which it answers.
-    pub account: BreakdownRef,
-    /// Where it has been since.
-    pub journey: Journey,
-    /// How long the receiver held back the answer.
+pub struct PacketRecord {
+    /// Breakdown of the packet's transmission; for an answer, of the packet that it answers.
+    pub breakdown: BreakdownRef,
+    /// Delays since that transmission.
+    pub delays: PathDelays,
+    /// Time for which the receiver delayed the answer.
     pub receiver: Duration,
 }
 
-/// How a flow began: where the time went until it was opened.
+/// Breakdown of the time until the end of a flow's handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
-    /// The round trip of the SYN that was answered first.
-    pub journey: Journey,
-    /// What came before that SYN was sent.
+pub struct Handshake {
+    /// RTT of the first SYN that was answered.
+    pub delays: PathDelays,
+    /// Time before the transmission of that SYN.
     pub sender: Duration,
 }
 
-/// How a flow was completed: the account of the packet that did it, and its journey.
+/// Breakdown of the packet that completed a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Finish {
-    /// Of its sending.
-    pub account: Breakdown,
-    /// There.
-    pub journey: Journey,
+pub struct Completion {
+    /// Breakdown of the packet's transmission.
+    pub breakdown: Breakdown,
+    /// Delays of the packet on the forward path.
+    pub delays: PathDelays,
 }
 
-/// How many parts an account is divided into.
-pub const PARTS: usize = 2 * (IN_NETWORK + 1) + HELD + BACK;
+/// Number of components of an FCT breakdown.
+pub const COMPONENTS: usize = 2 * (PATH_LOCATIONS + 1) + WAIT_REASONS + REVERSE;
 
-/// A flow's completion time in parts, in the order of [`names`].
+/// FCT breakdown of a completed flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakdownRow {
-    /// The parts.
-    pub parts: [Duration; PARTS],
-    /// How many round trips of the window are in it.
-    pub rounds: u64,
+    /// Components in the order of [`component_names`].
+    pub components: [Duration; COMPONENTS],
+    /// Number of RTTs for which the window was full.
+    pub window_rtts: u64,
 }
 
 impl BreakdownRow {
-    /// The whole account of a flow.
-    pub fn new(opening: &Opening, finish: &Finish) -> Self {
-        let Finish { account, journey } = finish;
-        let opening = opening.journey.0.iter().chain([&opening.sender]);
-        let window = account.window.0.iter().chain([&account.receiver]);
-        // Nothing of it was on the way back.
-        let flight = &journey.0[..BACK];
-        let all = opening.chain(window).chain(&account.held).chain(flight);
-        let mut parts = [Duration::ZERO; PARTS];
-        parts.iter_mut().zip(all).for_each(|(part, one)| *part = *one);
-        Self { parts, rounds: u64::from(account.rounds) }
+    /// Combines the breakdown of the handshake with that of the packet that completed the flow.
+    pub fn new(handshake: &Handshake, completion: &Completion) -> Self {
+        let Completion { breakdown, delays } = completion;
+        let handshake = handshake.delays.0.iter().chain([&handshake.sender]);
+        let window = breakdown.window.0.iter().chain([&breakdown.receiver]);
+        // The last packet has no delays on the reverse path.
+        let flight = &delays.0[..REVERSE];
+        let all = handshake.chain(window).chain(&breakdown.waits).chain(flight);
+        let mut components = [Duration::ZERO; COMPONENTS];
+        components.iter_mut().zip(all).for_each(|(component, duration)| *component = *duration);
+        Self { components, window_rtts: u64::from(breakdown.window_rtts) }
     }
 
-    /// All of it.
+    /// Sum of all components.
     pub fn total(&self) -> Duration {
-        sum(&self.parts)
+        sum(&self.components)
     }
 }
 
-/// The names of the parts: the reason, and the place.
-pub fn names() -> impl Iterator<Item = String> {
-    let of = |reason: &'static str, places: &'static [&str], more: &'static [&str]| {
-        places.iter().chain(more).map(move |place| format!("{reason}_{place}"))
+/// Names of the components: reason and location.
+pub fn component_names() -> impl Iterator<Item = String> {
+    let prefixed = |reason: &'static str, path: &'static [&str], more: &'static [&str]| {
+        path.iter().chain(more).map(move |location| format!("{reason}_{location}"))
     };
-    let held = [
+    let waits = [
         "rate_sender",
         "turn_sender",
         "recovery_gap_sender",
         "recovery_timeout_sender",
         "turn_paused_host",
     ];
-    of("handshake", &PLACES, &["sender"])
-        .chain(of("window", &PLACES, &["receiver"]))
-        .chain(held.map(str::to_owned))
-        .chain(of("flight", &PLACES[..BACK], &[]))
+    prefixed("handshake", &PATH_NAMES, &["sender"])
+        .chain(prefixed("window", &PATH_NAMES, &["receiver"]))
+        .chain(waits.map(str::to_owned))
+        .chain(prefixed("flight", &PATH_NAMES[..REVERSE], &[]))
 }
 
 #[cfg(test)]
@@ -213,23 +216,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_has_a_name_and_the_parts_are_all_there_is() {
+    fn every_component_has_a_name_and_components_sum_to_the_total() {
         let us = Duration::from_micros;
         let host = [us(100), us(0), us(0), us(0), us(0)];
-        let back = [us(0), us(1_000), us(0), us(0), us(0)];
-        let journey = Journey::new(&[host, NO_WAITS, back], us(1), us(10));
-        let mut account = Breakdown::default();
-        account.add_round(&journey, us(10_000));
-        account.hold(WaitReason::Timeout, us(100_000));
+        let reverse = [us(0), us(1_000), us(0), us(0), us(0)];
+        let delays = PathDelays::new(&[host, NO_QUEUEING, reverse], us(1), us(10));
+        let mut breakdown = Breakdown::default();
+        breakdown.add_window_rtt(&delays, us(10_000));
+        breakdown.add_wait(WaitReason::Timeout, us(100_000));
         let further = [us(0), us(0), us(0), us(1_000_000), us(0)];
-        let there = Journey::new(&[host, further, NO_WAITS], us(1), us(10));
-        let opening = Opening { journey, sender: us(7) };
-        let division = BreakdownRow::new(&opening, &Finish { account, journey: there });
-        assert_eq!(names().count(), PARTS);
-        let parts = names().zip(division.parts).filter(|(_, part)| *part > Duration::ZERO);
-        let told: Vec<(String, u64)> =
-            parts.map(|(name, part)| (name, part.0 / 1_000_000)).collect();
-        let told: Vec<(&str, u64)> = told.iter().map(|(name, us)| (&**name, *us)).collect();
+        let flight = PathDelays::new(&[host, further, NO_QUEUEING], us(1), us(10));
+        let handshake = Handshake { delays, sender: us(7) };
+        let row = BreakdownRow::new(&handshake, &Completion { breakdown, delays: flight });
+        assert_eq!(component_names().count(), COMPONENTS);
+        let nonzero: Vec<(String, u64)> = component_names()
+            .zip(row.components)
+            .filter(|(_, component)| *component > Duration::ZERO)
+            .map(|(name, component)| (name, component.0 / 1_000_000))
+            .collect();
+        let nonzero: Vec<(&str, u64)> = nonzero.iter().map(|(name, us)| (&**name, *us)).collect();
         let expected = [
             ("handshake_propagation", 10),
             ("handshake_transmission", 1),
@@ -247,8 +252,8 @@ mod tests {
             ("flight_queue_own_host", 100),
             ("flight_paused_there", 1_000_000),
         ];
-        assert_eq!(told, expected);
-        let sum = journey.total() + us(7) + account.total() + there.total();
-        assert_eq!((division.total(), division.rounds), (sum, 1));
+        assert_eq!(nonzero, expected);
+        let sum = delays.total() + us(7) + breakdown.total() + flight.total();
+        assert_eq!((row.total(), row.window_rtts), (sum, 1));
     }
 }

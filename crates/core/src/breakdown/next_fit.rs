@@ -1,57 +1,57 @@
-//! Numbers of places in rows, given out and taken back: next fit.
+//! Next-fit allocator of table slots.
 
 use std::ops::Range;
 
-/// Gives out the next free number, and not the one that was given back last. What is taken in turn then lies
-/// in line, and if it is wanted in that order again, processors read it ahead (docs/performance.md).
+/// Allocates the next free slot, not the one released last. Slots that are allocated one after another are
+/// then adjacent, so that the processor prefetches them when they are read in that order
+/// (docs/performance.md).
 #[derive(Default)]
 pub struct NextFit {
-    /// A bit for each number, which is set while it is free.
+    /// A bit per slot, set while the slot is free.
     free: Vec<u64>,
-    /// In which of these the last was found.
-    last: usize,
-    taken: usize,
+    /// Index of the word that contained the last allocated slot.
+    last_word: usize,
+    used: usize,
 }
 
-/// How many numbers one word tells of.
+/// Slots per word.
 const WORD: usize = u64::BITS as usize;
 
 impl NextFit {
-    /// All numbers are less than this.
-    pub fn end(&self) -> usize {
+    /// Number of slots, free or used.
+    pub fn capacity(&self) -> usize {
         WORD * self.free.len()
     }
 
-    /// How many are taken.
-    pub fn taken(&self) -> usize {
-        self.taken
+    /// Number of used slots.
+    pub fn used(&self) -> usize {
+        self.used
     }
 
-    /// A number that nobody has. Before the first of a few dozen, `begin` gets the numbers that those to come
-    /// are of, to read ahead what lies there.
-    pub fn take(&mut self, begin: impl FnOnce(Range<usize>)) -> usize {
-        let before = self.last;
-        // A quarter stays free, so that one is near.
-        if 4 * self.taken >= 3 * self.end() {
+    /// Allocates a slot. On entering another word, calls `prefetch` with its slots.
+    pub fn allocate(&mut self, prefetch: impl FnOnce(Range<usize>)) -> usize {
+        let before = self.last_word;
+        // A quarter of the slots stays free, so that a free slot is near.
+        if 4 * self.used >= 3 * self.capacity() {
             self.free.resize((2 * self.free.len()).max(1), u64::MAX);
         }
-        while self.free[self.last] == 0 {
-            self.last = (self.last + 1) % self.free.len();
+        while self.free[self.last_word] == 0 {
+            self.last_word = (self.last_word + 1) % self.free.len();
         }
-        if self.last != before {
-            begin(WORD * self.last..WORD * (self.last + 1));
+        if self.last_word != before {
+            prefetch(WORD * self.last_word..WORD * (self.last_word + 1));
         }
-        let word = &mut self.free[self.last];
+        let word = &mut self.free[self.last_word];
         let bit = word.trailing_zeros() as usize;
         *word &= *word - 1;
-        self.taken += 1;
-        WORD * self.last + bit
+        self.used += 1;
+        WORD * self.last_word + bit
     }
 
-    /// A number is free again.
-    pub fn release(&mut self, number: usize) {
-        self.free[number / WORD] |= 1 << (number % WORD);
-        self.taken -= 1;
+    /// Frees a slot.
+    pub fn release(&mut self, slot: usize) {
+        self.free[slot / WORD] |= 1 << (slot % WORD);
+        self.used -= 1;
     }
 }
 
@@ -60,33 +60,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_run_on_past_those_given_back_and_come_round() {
-        let mut places = NextFit::default();
-        let all: Vec<usize> = (0..300).map(|_| places.take(|_| ())).collect();
+    fn allocation_continues_past_released_slots_and_wraps_around() {
+        let mut slots = NextFit::default();
+        let all: Vec<usize> = (0..300).map(|_| slots.allocate(|_| ())).collect();
         assert_eq!(all, (0..300).collect::<Vec<_>>());
-        assert_eq!((places.taken(), places.end()), (300, 512));
-        (0..300).for_each(|number| places.release(number));
-        assert_eq!(places.take(|_| ()), 256, "of the last word the first that is free");
-        let next: Vec<usize> = (0..255).map(|_| places.take(|_| ())).collect();
+        assert_eq!((slots.used(), slots.capacity()), (300, 512));
+        (0..300).for_each(|slot| slots.release(slot));
+        assert_eq!(slots.allocate(|_| ()), 256, "the first free slot of the last word");
+        let next: Vec<usize> = (0..255).map(|_| slots.allocate(|_| ())).collect();
         assert_eq!(next, (257..512).collect::<Vec<_>>());
-        let mut begun = None;
-        assert_eq!(places.take(|numbers| begun = Some(numbers)), 0);
-        assert_eq!(begun, Some(0..64));
+        let mut prefetched = None;
+        assert_eq!(slots.allocate(|slots| prefetched = Some(slots)), 0);
+        assert_eq!(prefetched, Some(0..64));
     }
 
     #[test]
-    fn no_number_is_out_twice() {
-        let mut places = NextFit::default();
-        let mut out = std::collections::BTreeSet::new();
+    fn no_slot_is_allocated_twice() {
+        let mut slots = NextFit::default();
+        let mut used = std::collections::BTreeSet::new();
         for step in 0..10_000_usize {
-            let number = places.take(|_| ());
-            assert!(number < places.end() && out.insert(number));
+            let slot = slots.allocate(|_| ());
+            assert!(slot < slots.capacity() && used.insert(slot));
             if step % 3 > 0 {
-                let back = *out.iter().nth(step % out.len()).unwrap();
-                out.remove(&back);
-                places.release(back);
+                let released = *used.iter().nth(step % used.len()).unwrap();
+                used.remove(&released);
+                slots.release(released);
             }
-            assert_eq!(places.taken(), out.len());
+            assert_eq!(slots.used(), used.len());
         }
     }
 }

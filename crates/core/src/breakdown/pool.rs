@@ -1,105 +1,106 @@
-//! Accounts that several hold: the packets which one ACK has let go, and their sender until it knows that
-//! they have come.
+//! Pool of reference-counted breakdowns. The packets that one ACK releases share a breakdown with their sender,
+//! which keeps its reference until they are acknowledged.
 
 use std::hint::black_box;
 
 use super::Breakdown;
 use super::next_fit::NextFit;
 
-/// A hold of an account in a pool; by default of the empty one, which is not counted. Whoever has it gives
-/// it back.
+/// Reference to a pooled breakdown. The default refers to the empty breakdown, which is not
+/// reference-counted. Must be released explicitly.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct BreakdownRef(u32);
 
-/// An account in as few lines of memory as it fits.
+/// Breakdown aligned to cache lines.
 #[derive(Clone, Default)]
 #[repr(align(64))]
-struct Entry(Breakdown);
+struct Aligned(Breakdown);
 
-const _: () = assert!(size_of::<Entry>() == 192);
+const _: () = assert!(size_of::<Aligned>() == 192);
 
-impl Entry {
-    /// Brings it into a near cache: each of its lines.
+impl Aligned {
+    /// Reads each of its cache lines ahead of use.
     fn read_ahead(&self) {
-        black_box((self.0.window.0[0], self.0.window.0[8], self.0.rounds));
+        black_box((self.0.window.0[0], self.0.window.0[8], self.0.window_rtts));
     }
 }
 
-/// Accounts, and how many hold each: apart, since an account is not looked at when one of several holders is
-/// done, and most are far from a cache.
-pub struct Pool {
-    places: NextFit,
-    /// The first is the empty one, which nobody changes.
-    accounts: Vec<Entry>,
-    holders: Vec<u32>,
+/// Breakdowns and their reference counts. The counts are a separate table, because releasing one of several
+/// references does not read the breakdown, which is often not cached.
+pub struct BreakdownPool {
+    slots: NextFit,
+    /// The first breakdown is empty and never changes.
+    breakdowns: Vec<Aligned>,
+    references: Vec<u32>,
 }
 
-impl Default for Pool {
+impl Default for BreakdownPool {
     fn default() -> Self {
-        let mut pool = Self { places: NextFit::default(), accounts: vec![], holders: vec![] };
+        let mut pool = Self { slots: NextFit::default(), breakdowns: vec![], references: vec![] };
         assert_eq!(pool.add(Breakdown::default()), BreakdownRef::default());
         pool
     }
 }
 
-impl Pool {
-    /// An account that nobody else holds.
-    pub fn add(&mut self, account: Breakdown) -> BreakdownRef {
-        let Self { places, accounts, .. } = self;
-        let place = places.take(|numbers| {
-            accounts.get(numbers).unwrap_or_default().iter().for_each(Entry::read_ahead);
+impl BreakdownPool {
+    /// Adds a breakdown and returns the only reference to it.
+    pub fn add(&mut self, breakdown: Breakdown) -> BreakdownRef {
+        let Self { slots, breakdowns, .. } = self;
+        let slot = slots.allocate(|range| {
+            breakdowns.get(range).unwrap_or_default().iter().for_each(Aligned::read_ahead);
         });
-        if place >= self.accounts.len() {
-            self.accounts.resize(self.places.end(), Entry::default());
-            self.holders.resize(self.places.end(), 0);
+        if slot >= self.breakdowns.len() {
+            self.breakdowns.resize(self.slots.capacity(), Aligned::default());
+            self.references.resize(self.slots.capacity(), 0);
         }
-        (self.accounts[place].0, self.holders[place]) = (account, 1);
-        BreakdownRef(place as u32)
+        (self.breakdowns[slot].0, self.references[slot]) = (breakdown, 1);
+        BreakdownRef(slot as u32)
     }
 
-    /// What somebody holds.
-    pub fn get(&self, share: &BreakdownRef) -> &Breakdown {
-        &self.accounts[share.0 as usize].0
+    /// Returns the breakdown.
+    pub fn get(&self, reference: &BreakdownRef) -> &Breakdown {
+        &self.breakdowns[reference.0 as usize].0
     }
 
-    /// Brings it into a near cache.
-    pub fn read_ahead(&self, share: &BreakdownRef) {
-        self.accounts[share.0 as usize].read_ahead();
+    /// Reads the breakdown ahead of use.
+    pub fn read_ahead(&self, reference: &BreakdownRef) {
+        self.breakdowns[reference.0 as usize].read_ahead();
     }
 
-    /// Another holds the same.
-    pub fn share(&mut self, share: &BreakdownRef) -> BreakdownRef {
-        if *share != BreakdownRef::default() {
-            self.holders[share.0 as usize] += 1;
+    /// Returns another reference to the same breakdown.
+    pub fn share(&mut self, reference: &BreakdownRef) -> BreakdownRef {
+        if *reference != BreakdownRef::default() {
+            self.references[reference.0 as usize] += 1;
         }
-        BreakdownRef(share.0)
+        BreakdownRef(reference.0)
     }
 
-    /// What somebody holds, for a change that no other holder sees.
-    pub fn change(&mut self, share: &mut BreakdownRef) -> &mut Breakdown {
-        if *share == BreakdownRef::default() || self.holders[share.0 as usize] > 1 {
-            let own = self.add(*self.get(share));
-            self.release(std::mem::replace(share, own));
+    /// Returns the breakdown for modification. A shared breakdown is copied first, and the reference then
+    /// refers to the copy.
+    pub fn make_mut(&mut self, reference: &mut BreakdownRef) -> &mut Breakdown {
+        if *reference == BreakdownRef::default() || self.references[reference.0 as usize] > 1 {
+            let copy = self.add(*self.get(reference));
+            self.release(std::mem::replace(reference, copy));
         }
-        &mut self.accounts[share.0 as usize].0
+        &mut self.breakdowns[reference.0 as usize].0
     }
 
-    /// One of its holders is done with it.
-    pub fn release(&mut self, BreakdownRef(place): BreakdownRef) {
-        if BreakdownRef(place) == BreakdownRef::default() {
+    /// Releases a reference.
+    pub fn release(&mut self, reference: BreakdownRef) {
+        if reference == BreakdownRef::default() {
             return;
         }
-        let holders = &mut self.holders[place as usize];
-        *holders -= 1;
-        if *holders == 0 {
-            self.places.release(place as usize);
+        let slot = reference.0 as usize;
+        self.references[slot] -= 1;
+        if self.references[slot] == 0 {
+            self.slots.release(slot);
         }
     }
 
-    /// How many accounts are held, without the empty one.
-    pub fn held(&self) -> usize {
-        self.places.taken() - 1
+    /// Number of referenced breakdowns, without the empty one.
+    pub fn used(&self) -> usize {
+        self.slots.used() - 1
     }
 }
 
@@ -110,24 +111,24 @@ mod tests {
     use crate::breakdown::WaitReason;
 
     #[test]
-    fn a_change_is_seen_by_nobody_else_and_made_in_place_if_there_is_nobody() {
+    fn a_shared_breakdown_is_copied_before_it_is_modified() {
         let us = Duration::from_micros;
-        let mut pool = Pool::default();
+        let mut pool = BreakdownPool::default();
         let mut one = BreakdownRef::default();
-        pool.change(&mut one).hold(WaitReason::Rate, us(1));
+        pool.make_mut(&mut one).add_wait(WaitReason::Pacing, us(1));
         let mut other = pool.share(&one);
-        pool.change(&mut other).hold(WaitReason::Rate, us(10));
+        pool.make_mut(&mut other).add_wait(WaitReason::Pacing, us(10));
         assert_eq!((pool.get(&one).total(), pool.get(&other).total()), (us(1), us(11)));
         assert_eq!(pool.get(&BreakdownRef::default()).total(), us(0));
-        assert_eq!(pool.held(), 2);
-        pool.change(&mut one).hold(WaitReason::Gap, us(100));
-        assert_eq!((pool.get(&one).total(), pool.held()), (us(101), 2));
+        assert_eq!(pool.used(), 2);
+        pool.make_mut(&mut one).add_wait(WaitReason::SequenceGap, us(100));
+        assert_eq!((pool.get(&one).total(), pool.used()), (us(101), 2));
         let last = pool.share(&one);
-        for share in [one, other, BreakdownRef::default()] {
-            pool.release(share);
+        for reference in [one, other, BreakdownRef::default()] {
+            pool.release(reference);
         }
-        assert_eq!((pool.get(&last).total(), pool.held()), (us(101), 1));
+        assert_eq!((pool.get(&last).total(), pool.used()), (us(101), 1));
         pool.release(last);
-        assert_eq!(pool.held(), 0);
+        assert_eq!(pool.used(), 0);
     }
 }

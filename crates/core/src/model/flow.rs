@@ -1,81 +1,80 @@
-//! What a flow is before it runs, and what is known of it afterwards.
+//! Specification of a flow and its record.
 
 use crate::base::units::{Bytes, Duration, Rate, Time};
 
 /// Index of a host among the hosts of a topology.
 pub type HostId = u32;
 
-/// One transfer that a workload asks for.
+/// Transfer requested by a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// Number of the flow: counted from 0 in order of start, but where flows follow one another. Under
-    /// every transport the same flow has the same.
+    /// Number of the flow, counted from 0 in order of start unless flows depend on others. Independent of the
+    /// transport.
     pub id: u64,
-    /// Host that sends.
+    /// Sending host.
     pub source: HostId,
-    /// Host that receives; never the source.
+    /// Receiving host, which differs from the source.
     pub target: HostId,
-    /// Payload to transfer; `None` sends until [`stop`](Self::stop).
+    /// Payload to transfer; `None` for a long-lived flow, which sends until [`stop`](Self::stop).
     pub size: Option<Bytes>,
-    /// When the flow starts.
+    /// Start time.
     pub start: Time,
-    /// When a long-lived flow stops sending.
+    /// Time at which a long-lived flow stops sending.
     pub stop: Option<Time>,
     /// Index into the workload's class names.
     pub class: u16,
-    /// Deadline, counted from the start.
+    /// Deadline after the start.
     pub deadline: Option<Duration>,
-    /// Rate a rate-based transport starts at instead of its own choice.
+    /// Initial rate of a rate-based transport, instead of the transport's default.
     pub initial_rate: Option<Rate>,
-    /// What the receiver is to send back, if this is a request.
+    /// Response to send, if the flow is a request.
     pub reply: Option<Reply>,
-    /// When the request was sent, if this is the response.
+    /// Start of the request, if the flow is a response.
     pub called: Option<Time>,
 }
 
-/// What the receiver of a request is to send back.
+/// Response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Payload of the response.
     pub size: Bytes,
-    /// How long it takes to serve the request.
+    /// Service time of the request.
     pub service: Duration,
     /// Index of the response into the workload's class names.
     pub class: u16,
 }
 
-/// How a flow ended.
+/// Outcome of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The receiver has every byte.
+    /// The receiver has all payload.
     Finished,
-    /// The run ended first.
+    /// The run ended before the flow.
     Unfinished,
-    /// A long-lived flow, which has no completion time.
+    /// Long-lived flow, which has no FCT.
     LongLived,
-    /// Its sender gave it up, because it could not meet its deadline.
+    /// The sender gave up, because the flow could not meet its deadline.
     Terminated,
 }
 
-/// One row of the result: a flow and how it fared.
+/// Record of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
-    /// The flow.
+    /// Specification of the flow.
     pub spec: FlowSpec,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Outcome,
-    /// From the first packet sent (a SYN, if there is one) to the last payload byte at the
-    /// receiver.
+    /// FCT: from the first packet sent (a SYN, if there is one) to the last payload byte received.
     pub fct: Option<Duration>,
-    /// From the same instant to the sender's knowledge that the receiver has all; none where there
-    /// are no acknowledgements.
+    /// Time from the first packet sent until the sender received the acknowledgement of all payload, if there
+    /// are acknowledgements.
     pub acked: Option<Duration>,
-    /// The same flow alone in the same network.
+    /// Ideal FCT: FCT of the same flow in an otherwise empty network.
     pub ideal_fct: Duration,
-    /// Payload that the receiver has.
+    /// Payload delivered.
     pub delivered: Bytes,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmits: u32,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts.
     pub timeouts: u32,
 }

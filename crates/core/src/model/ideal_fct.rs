@@ -1,22 +1,21 @@
-//! How long a flow takes by itself: packets back to back at line rate, stored and forwarded at every
-//! hop.
+//! Ideal FCT: packets leave back to back at line rate and are stored and forwarded at every hop.
 
 use crate::base::units::{Bytes, Duration, Rate};
 use crate::model::packet::Format;
 
-/// Where the time of a flow that meets nobody goes.
+/// Components of the ideal FCT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdealFct {
-    /// On wires: its last packet's propagation.
+    /// Propagation delay of the last packet.
     pub propagation: Duration,
-    /// Its last packet is transmitted, at every hop.
+    /// Transmission delay of the last packet at all hops.
     pub transmission: Duration,
-    /// Its last packet waits for those before it.
+    /// Queueing delay of the last packet behind its predecessors.
     pub waiting: Duration,
 }
 
 impl IdealFct {
-    /// All of it.
+    /// Sum of the components.
     pub fn total(&self) -> Duration {
         self.propagation + self.transmission + self.waiting
     }
@@ -37,13 +36,13 @@ pub fn ideal_fct(
 ) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
-    // With a single packet nothing comes before the last.
+    // A single packet has no predecessor.
     let full = if packets > 1 { format.payload + format.header } else { last };
     let repeats = packets.saturating_sub(2);
 
     let mut alone = IdealFct::default();
-    // The slowest transmission of a full packet so far, and how much longer than the last packet a
-    // full one takes to come this far.
+    // Slowest transmission of a full packet so far, and additional time that a full packet takes to this hop
+    // compared with the last packet.
     let (mut slowest, mut ahead) = (Duration::ZERO, Duration::ZERO);
     for (rate, delay) in hops {
         let (full, last) = (rate.transmit(full), rate.transmit(last));
@@ -58,13 +57,12 @@ pub fn ideal_fct(
     alone
 }
 
-/// The same for packets spread over several paths, of which this is one: no flow can be faster, and
-/// one that has the network to itself is as fast if no path of its own is slower than what is
-/// shared.
+/// Ideal FCT of a flow whose packets are spread over several paths, of which this is one. It is a lower
+/// bound, and exact in an empty network if no path has a hop of its own that is slower than the shared hops.
 ///
-/// Packets follow each other only over hops that all paths share (the flag); elsewhere a short last
-/// packet may overtake. So the last byte is in no earlier than any shared hop can have passed all
-/// packets on.
+/// Packets stay in order only on hops that all paths share (the flag); elsewhere a short last packet may
+/// overtake others. Hence the last byte arrives no earlier than any shared hop can have forwarded all
+/// packets.
 pub fn ideal_fct_spread(hops: &[(Rate, Duration, bool)], format: &Format, size: Bytes) -> IdealFct {
     let packets = format.packets(size);
     let last = Bytes(size.0 - (packets - 1) * format.payload.0) + format.header;
@@ -98,7 +96,7 @@ mod tests {
     use crate::base::schema::defaults;
     use proptest::prelude::*;
 
-    /// The recursion over all packets, which `ideal_fct` is the closed form of.
+    /// Recursion over all packets, of which `ideal_fct` is the closed form.
     fn packet_by_packet(hops: &[(Rate, Duration)], format: &Format, size: Bytes) -> Duration {
         let mut departed = vec![Duration::ZERO; hops.len()];
         let (mut left, mut arrived) = (size, Duration::ZERO);
@@ -116,14 +114,14 @@ mod tests {
 
     #[test]
     fn one_packet_is_stored_and_forwarded() {
-        // 1000 bytes last 800 ns at 10 Gb/s and 80 ns at 100 Gb/s.
+        // 1000 bytes take 800 ns at 10 Gb/s and 80 ns at 100 Gb/s.
         let hops = [
             (Rate::from_gbps(10), Duration::from_nanos(300)),
             (Rate::from_gbps(100), Duration::from_nanos(20)),
         ];
         let format = Format { payload: Bytes(960), ..defaults() };
         assert_eq!(ideal_fct(hops, &format, Bytes(960)).total(), Duration::from_nanos(1200));
-        // Two more packets repeat the slow hop.
+        // Two more packets repeat the slowest hop.
         let three = ideal_fct(hops, &format, Bytes(2880));
         assert_eq!(three.total(), Duration::from_nanos(2800));
         assert_eq!(three.propagation, Duration::from_nanos(320));

@@ -1,52 +1,53 @@
-//! Packets: small values that queues and wires hold in line.
+//! Packets: small values stored in queues and links.
 
 use crate::base::schema::{positive, positive_if_given};
 use crate::base::units::{Bytes, Time};
 
 crate::parameters! {
-    /// Sizes of packets on the wire.
+    /// Packet sizes.
     pub struct Format {
         /// Payload of a full data packet.
         pub payload: Bytes = Bytes(1000), where positive;
         /// Headers of a data packet, all layers together.
         pub header: Bytes = Bytes(40);
-        /// An acknowledgement or another control packet, headers and all.
+        /// Size of an acknowledgement or another control packet, with headers.
         pub ack: Bytes = Bytes(40), where positive;
-        /// A SYN or its answer, which have options of their own (Linux: 60 B); none for as much as an `ack`.
+        /// Size of a SYN or SYN-ACK, which have options of their own (Linux: 60 B); none for the size of an
+        /// `ack`.
         pub syn: Option<Bytes> = None, where positive_if_given;
-        /// Whether an acknowledgement is 4 B longer, and by 8 B for each run of segments beyond a gap that a
-        /// receiver would report in it, of which there are three at most (RFC 2018, with time stamps).
+        /// Add SACK options to acknowledgements: 4 B, and 8 B for each block that a receiver would report, of
+        /// which there are at most three (RFC 2018, with timestamps).
         pub sack: bool = false;
     }
 }
 
 impl Format {
-    /// How many packets carry `payload`; a flow of nothing still sends one.
+    /// Number of packets that carry `payload`. A flow without payload still sends one.
     pub fn packets(&self, payload: Bytes) -> u64 {
         payload.0.div_ceil(self.payload.0).max(1)
     }
 
-    /// A full data packet on the wire; no number is too large, for scenarios are checked by this.
+    /// Size of a full data packet. Saturates, because the checks of a scenario use it.
     pub fn full(&self) -> Bytes {
         Bytes(self.payload.0.saturating_add(self.header.0))
     }
 
-    /// What `payload` takes on the wire.
+    /// Size of `payload` on the wire.
     pub fn on_wire(&self, payload: Bytes) -> Bytes {
         Bytes(payload.0 + self.packets(payload) * self.header.0)
     }
 
-    /// An acknowledgement that tells of as many runs as it can; no number is too large.
+    /// Size of the longest acknowledgement. Saturates.
     pub fn longest_ack(&self) -> Bytes {
         Bytes(self.ack.0.saturating_add(u64::from(self.sack_options(3))))
     }
 
-    /// By how much an ACK is longer that tells of so many runs beyond a gap, or of what came again.
+    /// Size of the SACK options of an ACK with this number of blocks, including a D-SACK block.
     pub fn sack_options(&self, runs: usize) -> u16 {
         if self.sack && runs > 0 { 4 + 8 * runs.min(3) as u16 } else { 0 }
     }
 
-    /// A control packet of a flow, whose way is still to be filled in.
+    /// Returns a control packet of a flow without a route.
     pub fn control(&self, kind: Kind, flow: FlowNumber, sent_at: Time) -> Packet {
         let bytes = match kind {
             Kind::Syn | Kind::SynAck => self.syn.unwrap_or(self.ack),
@@ -65,80 +66,80 @@ impl Format {
     }
 }
 
-/// Number of a flow, as packets carry it.
+/// Number of a flow, as in packets.
 pub type FlowNumber = u32;
 
-/// What a packet is for.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Payload.
     Data,
-    /// Anything that a stack from elsewhere sends from a flow's source.
+    /// Datagram of an external stack, sent by the source of the flow.
     Datagram,
     /// Opens a flow.
     Syn,
     /// Answers a [`Syn`](Self::Syn).
     SynAck,
-    /// Asks routers for feedback without payload.
+    /// Requests feedback from routers without payload.
     Probe,
     /// Answers a [`Probe`](Self::Probe).
     ProbeAck,
     /// Acknowledges data.
     Ack,
-    /// Reports a gap to a go-back-N sender.
+    /// Reports a sequence gap to a go-back-N sender.
     Nack,
-    /// DCQCN's congestion notification.
+    /// DCQCN's congestion notification packet.
     Cnp,
-    /// Anything that a stack from elsewhere sends from a flow's target.
+    /// Datagram of an external stack, sent by the target of the flow.
     Return,
-    /// Tells routers that the flow is over.
+    /// Notifies routers of the end of the flow.
     Fin,
-    /// PFC: stop sending data on the link that leads here.
+    /// PFC: pause data on the link that leads to the sender of the frame.
     Pause,
-    /// PFC: go on.
+    /// PFC: resume data.
     Resume,
 }
 
 impl Kind {
-    /// Whether this is a control packet, which PFC never pauses and priority lets pass.
+    /// Returns true for a control packet, which PFC never pauses and strict priority serves first.
     pub fn is_control(self) -> bool {
         !matches!(self, Self::Data | Self::Datagram)
     }
 
-    /// Whether this is on its way back from a receiver.
+    /// Returns true for a packet on the reverse path.
     pub fn is_answer(self) -> bool {
         use Kind::{Ack, Cnp, Nack, ProbeAck, Return, SynAck};
         matches!(self, SynAck | ProbeAck | Ack | Nack | Cnp | Return)
     }
 
-    /// Whether this answers one packet of a flow in progress, so that it tells of a round trip.
+    /// Returns true if this answers one packet of a flow in progress, so that it measures an RTT.
     pub fn is_acknowledgement(self) -> bool {
         matches!(self, Self::Ack | Self::Nack | Self::ProbeAck)
     }
 
-    /// Whether this is a frame between neighbours, which goes before all else.
+    /// Returns true for a PFC frame, which has priority over all packets.
     pub fn is_frame(self) -> bool {
         matches!(self, Self::Pause | Self::Resume)
     }
 }
 
-/// Yes-or-no facts about a packet, in one byte.
+/// Flags of a packet in one byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// None of them.
+    /// No flags.
     pub const NONE: Self = Self(0);
-    /// Routers may mark it (ECT).
+    /// Routers may mark the packet (ECT).
     pub const ECN_CAPABLE: Self = Self(1);
-    /// Data: a router has marked it (CE). ACK: the data it answers was marked (ECE).
+    /// Data: a router has marked the packet (CE). ACK: the data that it acknowledges was marked (ECE).
     pub const MARKED: Self = Self(2);
-    /// Data: the receiver is to acknowledge it at once.
+    /// Data: the receiver must acknowledge the packet at once.
     pub const WANTS_ACK: Self = Self(4);
-    /// Data: the sender has answered a mark (CWR).
+    /// Data: the sender has reduced its window after a mark (CWR).
     pub const REDUCED: Self = Self(8);
 
-    /// How the header is packed: the four highest bits.
+    /// Layout of the packed header, in the four highest bits.
     fn layout(self) -> u8 {
         self.0 >> 4
     }
@@ -147,118 +148,119 @@ impl Flags {
         Self(self.0 & 0x0f | layout << 4)
     }
 
-    /// How many marks an ACK counts, modulo 8 (`AccECN`'s field ACE); instead of all flags but the first.
+    /// Number of marks that an ACK reports, modulo 8 (`AccECN`'s field ACE), in the bits of all flags but the
+    /// first.
     pub fn count(self) -> u8 {
         self.0 >> 1 & 7
     }
 
-    /// These, counting so many marks.
+    /// Returns the flags with this number of marks.
     #[must_use]
     pub fn with_count(self, marks: u32) -> Self {
         Self(self.0 & !0x0e | (marks as u8 & 7) << 1)
     }
 
-    /// Whether all of `other` are set.
+    /// Returns true if all flags of `other` are set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These and, if `condition` holds, `other`.
+    /// Returns the flags, with `other` if `condition` holds.
     #[must_use]
     pub fn with_if(self, other: Self, condition: bool) -> Self {
         if condition { Self(self.0 | other.0) } else { self }
     }
 }
 
-/// What a packet says besides its sequence number: to routers, which may write it, or to the sender.
+/// Header of a packet besides its sequence number: for routers, which may write it, or for the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Header {
-    /// ACK, and everything that has nothing to say.
+    /// Header of an ACK, and of packets without a header.
     Ack {
-        /// The run of received segments beyond the ACK's number that holds the one just received (RFC
-        /// 2018, first block), from and up to; empty if there is none.
+        /// Block of received segments beyond the ACK's number that contains the segment just received (RFC
+        /// 2018, first block), start and end; empty if there is none.
         block: (u32, u32),
-        /// What routers wrote into the packet that it answers.
+        /// Feedback of routers from the packet that the ACK answers.
         feedback: f32,
     },
-    /// RCP, to routers.
+    /// RCP, for routers.
     Rcp {
-        /// The sender's round-trip time in seconds; 0 while it has none.
+        /// RTT of the sender in seconds; 0 if it is unknown.
         rtt: f32,
-        /// The least rate that a router on the way offers, in bytes a second.
+        /// Minimum of the rates that routers on the path offer, in bytes per second.
         rate: f32,
     },
-    /// XCP, to routers.
+    /// XCP, for routers.
     Xcp {
-        /// The sender's round-trip time in seconds; 0 while it has none.
+        /// RTT of the sender in seconds; 0 if it is unknown.
         rtt: f32,
-        /// Seconds between packets, on average over a round trip.
+        /// Time between packets in seconds, averaged over an RTT.
         spacing: f32,
-        /// The change of throughput that the sender wishes and routers bound, in bytes a second.
+        /// Change of throughput that the sender requests and routers limit, in bytes per second.
         feedback: f32,
     },
-    /// To queues that serve by priority: the smaller goes first. What says nothing has priority 0.
+    /// Priority queues: lower values are served first. Packets without a header have priority 0.
     Priority(u64),
-    /// PDQ, to routers.
+    /// PDQ, for routers.
     Pdq {
-        /// What the routers so far have granted.
+        /// Grant of the routers so far.
         grant: Grant,
-        /// What is left to send, in seconds at the sender's line rate.
+        /// Remaining payload, in seconds at the sender's line rate.
         remaining: f32,
-        /// The sender's round-trip time in seconds.
+        /// RTT of the sender in seconds.
         rtt: f32,
     },
-    /// D3, to routers.
+    /// D3, for routers.
     D3 {
-        /// The rate that the sender asks for until it asks again, in bytes a second.
+        /// Rate that the sender requests until its next request, in bytes per second.
         desired: f32,
-        /// The least rate that a router on the way allots, in bytes a second.
+        /// Minimum of the rates that routers on the path allocate, in bytes per second.
         allotted: f32,
     },
-    /// Fair shares, to routers, which answer on the way back ([`Share`]).
+    /// Fair shares, for routers, which answer on the reverse path ([`Share`]).
     FairShare {
-        /// What the sender and the routers so far let the flow have at most, in bytes a second.
+        /// Maximum rate of the flow at the sender and the routers so far, in bytes per second.
         limit: f32,
-        /// Whether the flow is about to end and no longer wants a share.
+        /// True if the flow is about to end and no longer needs a share.
         leaves: bool,
     },
-    /// Quick-Start, to routers.
+    /// Quick-Start, for routers.
     QuickStart {
-        /// The rate that routers so far approve, as RFC 4782 §3.1 codes it; 0 for none.
+        /// Rate that routers so far approve, in the code of RFC 4782 §3.1; 0 for none.
         code: u8,
     },
 }
 
-/// What fair-share routers tell a flow, on the way back from its receiver.
+/// Feedback of fair-share routers to a flow, on the reverse path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The least share that a router so far has for it, in bytes a second.
+    /// Minimum share of the flow at the routers so far, in bytes per second.
     pub rate: f64,
-    /// What waits of it at all of them, in bytes.
+    /// Backlog of the flow at all these routers, in bytes.
     pub queued: f64,
 }
 
-/// Steps an octave for shares, which go from 1 B/s to 4 TB/s: 0.09 % exact.
+/// Steps per octave of shares, from 1 B/s to 4 TB/s: a precision of 0.09 %.
 const RATES: f64 = 768.0;
-/// The largest number of steps: beyond it the two numbers side by side would be no finite float.
+/// Largest number of steps. Above it the two numbers would not form a finite float.
 const MOST_STEPS: u16 = 0x7f7f;
-/// Steps an octave for bytes, up to 4 GB: 0.03 % exact.
+/// Steps per octave of bytes, up to 4 GB: a precision of 0.03 %.
 const QUEUES: f64 = 2048.0;
 
 impl Share {
-    /// What no router has written yet.
+    /// Feedback before any router has written it.
     pub const OPEN: Self = Self { rate: f64::MAX, queued: 0.0 };
 
-    /// As the one number that headers carry: both on logarithmic scales, in sixteen bits each. Shares are
-    /// rounded down, so that no more is shared out than there is.
+    /// Encodes both values in one number of a header, on logarithmic scales of sixteen bits each. Shares are
+    /// rounded down, so that the sum of shares does not exceed the capacity.
     pub fn number(self) -> f32 {
-        // What was on the scale stays where it was.
+        // A decoded value is encoded to the same step again.
         let rate = 1.0 + (self.rate.max(1.0).log2() * RATES + 1e-3).floor();
         let queued = (self.queued + 1.0).log2() * QUEUES;
         f32::from_bits(both((rate as u16).min(MOST_STEPS), queued.round() as u16))
     }
 
-    /// What a number says.
+    /// Decodes a number.
     pub fn of(number: f32) -> Self {
         let (rate, queued) = each(number.to_bits());
         Self {
@@ -268,23 +270,23 @@ impl Share {
     }
 }
 
-/// What PDQ's routers let a flow do.
+/// Grant of PDQ's routers to a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Grant {
-    /// Send, at so many bytes a second.
+    /// Transmit, at this number of bytes per second.
     Rate(f32),
-    /// Wait.
+    /// Pause.
     Pause {
-        /// The router that says so: the number of its link.
+        /// Router that pauses the flow: the number of its link.
         by: u16,
-        /// When to ask again, in fifths of a round trip; 0 for the sender's own choice.
+        /// Time to the next probe, in fifths of an RTT; 0 for the sender's choice.
         probe_after: u8,
     },
 }
 
 impl Grant {
-    /// As the one number that headers carry: a rate, or below zero a pause, in 24 bits, which a float
-    /// holds exactly.
+    /// Encodes the grant in one number of a header: a rate, or a negative number of 24 bits for a pause,
+    /// which a float represents exactly.
     pub fn number(self) -> f32 {
         match self {
             Self::Rate(rate) => rate,
@@ -294,7 +296,7 @@ impl Grant {
         }
     }
 
-    /// The grant that a number says.
+    /// Decodes a number.
     pub fn of(number: f32) -> Self {
         if number >= 0.0 {
             return Self::Rate(number);
@@ -305,10 +307,10 @@ impl Grant {
 }
 
 impl Header {
-    /// Nothing.
+    /// Empty header.
     pub const NONE: Self = Self::Ack { block: (0, 0), feedback: 0.0 };
 
-    /// The part that a receiver sends back.
+    /// Feedback that a receiver returns.
     pub fn feedback(self) -> f32 {
         match self {
             Self::Rcp { rate, .. } => rate,
@@ -322,26 +324,27 @@ impl Header {
     }
 }
 
-/// A header as packets carry it, in eight bytes; four of the flags tell which kind it is.
+/// Header in eight bytes. Four of the flags contain its layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed(u32, u32);
 
-/// How a header is packed.
+/// Layouts of packed headers.
 const BLOCK: u8 = 0;
-/// An ACK's block, counted from its number, and its feedback.
+/// Block of an ACK, relative to its number, and feedback.
 const FEEDBACK: u8 = 1;
 const RCP: u8 = 2;
-/// XCP's two times as sixteen bits each, and its feedback.
+/// XCP's two times in sixteen bits each, and feedback.
 const XCP: u8 = 3;
-/// A number of 64 bits.
+/// Number of 64 bits.
 const PRIORITY: u8 = 4;
-/// PDQ's grant, and its two times as sixteen bits each.
+/// PDQ's grant, and its two times in sixteen bits each.
 const PDQ: u8 = 5;
 const D3: u8 = 6;
 const FAIR_SHARE: u8 = 7;
 const QUICK_START: u8 = 8;
 
-/// A time in seconds on a logarithmic scale of 2048 steps an octave, from 1 ns to 4.2 s: 0.02 % exact.
+/// Encodes a time in seconds on a logarithmic scale of 2048 steps per octave, from 1 ns to 4.2 s: a precision
+/// of 0.02 %.
 fn coarse(seconds: f32) -> u16 {
     on_scale(seconds, 2048.0)
 }
@@ -350,7 +353,7 @@ fn fine(steps: u16) -> f32 {
     off_scale(steps, 2048.0)
 }
 
-/// Steps an octave for what is left to send, which may last hours: 0.04 % exact.
+/// Steps per octave of the remaining payload, which may take hours: a precision of 0.04 %.
 const LONG: f32 = 1024.0;
 
 fn on_scale(seconds: f32, octave: f32) -> u16 {
@@ -374,7 +377,7 @@ fn each(word: u32) -> (u16, u16) {
 }
 
 impl Packet {
-    /// What it says.
+    /// Unpacks the header.
     #[expect(clippy::inline_always, reason = "a call for it is 2 % of a run of TCP")]
     #[inline(always)]
     pub fn header(&self) -> Header {
@@ -405,8 +408,8 @@ impl Packet {
         }
     }
 
-    /// The same packet, saying this. Of the block of an ACK with feedback no more is said than 65535
-    /// segments, and nothing if it begins further off: transports that routers guide can do without.
+    /// Returns the packet with a header. The block of an ACK with feedback is limited to 65535 segments, and
+    /// dropped if it begins further away. Transports with router feedback do not need it.
     #[must_use]
     pub fn with_header(mut self, header: Header) -> Self {
         let (layout, packed) = match header {
@@ -438,42 +441,43 @@ impl Packet {
         self
     }
 
-    /// Writes what routers tell the sender into a header that has a place for it.
+    /// Writes feedback of routers to the sender, if the header has a field for it.
     pub fn write_feedback(&mut self, feedback: f32) {
         if matches!(self.flags.layout(), FEEDBACK | RCP | XCP | PDQ | D3) {
             self.packed.1 = feedback.to_bits();
         }
     }
 
-    /// Its place among packets that wait: the smaller goes first.
+    /// Priority among waiting packets: lower values are served first.
     pub fn priority(&self) -> u64 {
         let Packed(first, second) = self.packed;
         if self.flags.layout() == PRIORITY { u64::from(first) << 32 | u64::from(second) } else { 0 }
     }
 }
 
-/// A packet. It is moved from queue to wire to queue: half a cache line, so that a hop touches no other
-/// memory on its account (docs/performance.md).
+/// Packet. It is moved between queues and links by value: half a cache line, so that a hop accesses no other
+/// memory (docs/performance.md).
 ///
-/// Data carries one segment of a flow; segments are counted from 0 and all but the last are full.
+/// A data packet carries one segment of a flow. Segments are counted from 0, and all but the last are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// When the sender handed the packet to its host's port; an ACK echoes that of the data it answers.
+    /// Time at which the sender passed the packet to its NIC; an ACK echoes that of the data that it
+    /// acknowledges.
     pub sent_at: Time,
-    /// The flow it belongs to.
+    /// Flow of the packet.
     pub flow: FlowNumber,
-    /// Where it is on its way: index into the routes of the port that is to send it next.
+    /// Position on the route: index into the routes of the next port.
     pub next_hop: u32,
-    /// Data: its segment. ACK and NACK: the first segment that the receiver lacks. Datagrams: how many its
-    /// sender has sent before. Frames: the link meant.
+    /// Data: the segment. ACK and NACK: the first segment that the receiver has not received. Datagrams: the
+    /// number sent before by its sender. Frames: the link.
     pub sequence: u32,
-    /// What else it says ([`header`](Self::header)).
+    /// Packed [`header`](Self::header).
     pub packed: Packed,
     /// Size on the wire.
     pub bytes: u16,
-    /// What it is for.
+    /// Kind.
     pub kind: Kind,
-    /// What else is true of it.
+    /// Flags.
     pub flags: Flags,
 }
 
@@ -481,12 +485,12 @@ const _: () =
     assert!(size_of::<Packet>() <= 32, "a packet outgrew its place (docs/performance.md)");
 
 impl Packet {
-    /// Whether a router has marked it, or it echoes such a mark.
+    /// Returns true if a router has marked the packet, or the packet echoes a mark.
     pub fn is_marked(&self) -> bool {
         self.flags.has(Flags::MARKED)
     }
 
-    /// Marks the packet if routers may; says whether that is new.
+    /// Marks the packet if it is ECN-capable. Returns true if it was not marked before.
     pub fn mark(&mut self) -> bool {
         let is_new = self.flags.has(Flags::ECN_CAPABLE) && !self.is_marked();
         self.flags = self.flags.with_if(Flags::MARKED, is_new);
@@ -554,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn syns_and_acks_of_gaps_are_as_long_as_their_options_make_them() {
+    fn options_lengthen_syns_and_acks() {
         let plain: Format = crate::base::schema::defaults();
         let linux = Format { syn: Some(Bytes(60)), ack: Bytes(52), sack: true, ..plain.clone() };
         let bytes = |format: &Format, kind| format.control(kind, 0, Time::ZERO).bytes;
@@ -567,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_write_where_there_is_a_place() {
+    fn routers_write_feedback_into_headers_with_a_field_for_it() {
         let mut guided =
             packet(1).with_header(Header::Xcp { rtt: 0.0, spacing: 0.0, feedback: 7.0 });
         guided.write_feedback(-3.0);

@@ -23,11 +23,11 @@ impl<T: Default> SideTable<T> {
     /// that are allocated next, and their numbers.
     pub fn allocate(&mut self, read_ahead: impl FnOnce(&[T], Range<usize>)) -> usize {
         let Self { rows, numbers } = self;
-        let number = numbers.take(|next| {
+        let number = numbers.allocate(|next| {
             read_ahead(rows.get(next.clone()).unwrap_or_default(), next);
         });
         if number >= self.rows.len() {
-            self.rows.resize_with(self.numbers.end(), T::default);
+            self.rows.resize_with(self.numbers.capacity(), T::default);
         }
         number
     }
@@ -49,7 +49,7 @@ impl<T: Default> SideTable<T> {
 
     /// Returns the number of rows in use.
     pub fn in_use(&self) -> usize {
-        self.numbers.taken()
+        self.numbers.used()
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::base::random::Random;
 use crate::base::schema::Parameter;
 use crate::base::units::{Bytes, Rate};
-use crate::breakdown::Journey;
+use crate::breakdown::PathDelays;
 use crate::breakdown::pool::BreakdownRef;
 use crate::model::graph::{Graph, LoadReference, Loss};
 use crate::model::packet::{Format, Kind};
@@ -258,22 +258,22 @@ fn journey(
     propagation: u64,
     transmission: u64,
     [own_host, others_host, own, others]: [u64; 4],
-) -> Journey {
+) -> PathDelays {
     let ns = Duration::from_nanos;
     let waits = |own, others| [ns(own), ns(others), ns(0), ns(0), ns(0)];
     let legs = [waits(own_host, others_host), waits(own, others), waits(0, 0)];
-    Journey::new(&legs, ns(transmission), ns(propagation))
+    PathDelays::new(&legs, ns(transmission), ns(propagation))
 }
 
 /// Takes the journeys of all packets that are delivered, in order.
-fn journeys(bench: &mut Bench) -> Vec<(FlowNumber, Journey)> {
+fn journeys(bench: &mut Bench) -> Vec<(FlowNumber, PathDelays)> {
     let mut journeys = Vec::new();
     while bench.step() {
         while let Some((_, mut packet)) = bench.delivered.pop() {
             bench.network.begin_delivery(&mut packet);
             assert_eq!(packet.sent_at, at(0), "the timestamp is restored");
             let arrival = bench.network.take_record().unwrap();
-            journeys.push((packet.flow, arrival.journey));
+            journeys.push((packet.flow, arrival.delays));
             bench.network.end_delivery();
         }
     }

@@ -1,28 +1,28 @@
-//! The accounts of flows that have finished, as columns.
+//! FCT breakdowns of completed flows as columns.
 
 use super::flow_columns::reorder;
 use crate::base::units::Duration;
-use crate::breakdown::{BreakdownRow, PARTS, names};
+use crate::breakdown::{BreakdownRow, COMPONENTS, component_names};
 use crate::model::ideal_fct::IdealFct;
 
-/// Accounts as columns, a row a flow.
+/// FCT breakdowns as columns, a row per flow.
 #[derive(Clone, Debug)]
 pub struct Breakdowns {
     /// Number of the flow.
     pub flow: Vec<u64>,
-    /// Its completion time in picoseconds.
+    /// FCT in picoseconds.
     pub fct_ps: Vec<u64>,
-    /// How many round trips of the window are in its account.
+    /// Number of RTTs for which the window was full.
     pub rounds: Vec<u64>,
-    /// What its last packet would spend on wires if the flow met nobody, in picoseconds.
+    /// Propagation delay in the ideal FCT, in picoseconds.
     pub alone_propagation_ps: Vec<u64>,
-    /// The same for its transmission at every hop.
+    /// Transmission delay of the last packet in the ideal FCT, in picoseconds.
     pub alone_transmission_ps: Vec<u64>,
-    /// And for its wait for the packets before it.
+    /// Queueing delay behind the flow's own packets in the ideal FCT, in picoseconds.
     pub alone_queue_own_ps: Vec<u64>,
-    /// The parts in picoseconds, in the order of their names; nothing while there was none of that in any
-    /// flow.
-    parts: Vec<Vec<u64>>,
+    /// Components in picoseconds, in the order of [`component_names`]. A column stays empty while its component
+    /// is zero for all flows.
+    components: Vec<Vec<u64>>,
 }
 
 impl Default for Breakdowns {
@@ -30,7 +30,7 @@ impl Default for Breakdowns {
         let [flow, fct_ps, rounds] = [const { Vec::new() }; 3];
         let [alone_propagation_ps, alone_transmission_ps, alone_queue_own_ps] =
             [const { Vec::new() }; 3];
-        let parts = vec![Vec::new(); PARTS];
+        let components = vec![Vec::new(); COMPONENTS];
         Self {
             flow,
             fct_ps,
@@ -38,30 +38,30 @@ impl Default for Breakdowns {
             alone_propagation_ps,
             alone_transmission_ps,
             alone_queue_own_ps,
-            parts,
+            components,
         }
     }
 }
 
 impl Breakdowns {
-    /// Appends the account of a flow, and what it would have been alone.
+    /// Appends the breakdowns of a flow's FCT and ideal FCT.
     ///
     /// # Panics
-    /// If its parts are not its completion time.
-    pub fn push(&mut self, flow: u64, fct: Duration, division: &BreakdownRow, alone: &IdealFct) {
-        let total = division.total();
-        assert_eq!(total, fct, "flow {flow} took {fct}, and by its account {total}: {division:?}");
+    /// If the components do not sum to the FCT.
+    pub fn push(&mut self, flow: u64, fct: Duration, row: &BreakdownRow, ideal: &IdealFct) {
+        let total = row.total();
+        assert_eq!(total, fct, "flow {flow}: FCT {fct}, sum of its components {total}: {row:?}");
         let rows = self.flow.len();
         self.flow.push(flow);
         self.fct_ps.push(fct.0);
-        self.rounds.push(division.rounds);
-        self.alone_propagation_ps.push(alone.propagation.0);
-        self.alone_transmission_ps.push(alone.transmission.0);
-        self.alone_queue_own_ps.push(alone.waiting.0);
-        for (column, part) in self.parts.iter_mut().zip(division.parts) {
-            if part > Duration::ZERO || !column.is_empty() {
+        self.rounds.push(row.window_rtts);
+        self.alone_propagation_ps.push(ideal.propagation.0);
+        self.alone_transmission_ps.push(ideal.transmission.0);
+        self.alone_queue_own_ps.push(ideal.waiting.0);
+        for (column, component) in self.components.iter_mut().zip(row.components) {
+            if component > Duration::ZERO || !column.is_empty() {
                 column.resize(rows, 0);
-                column.push(part.0);
+                column.push(component.0);
             }
         }
     }
@@ -69,10 +69,10 @@ impl Breakdowns {
     /// Appends all rows of another table.
     pub fn append(&mut self, mut other: Self) {
         let (before, more) = (self.flow.len(), other.flow.len());
-        for (column, other) in self.numbers().into_iter().zip(other.numbers()) {
+        for (column, other) in self.dense().into_iter().zip(other.dense()) {
             column.append(other);
         }
-        for (column, other) in self.parts.iter_mut().zip(&mut other.parts) {
+        for (column, other) in self.components.iter_mut().zip(&mut other.components) {
             if !column.is_empty() || !other.is_empty() {
                 column.resize(before, 0);
                 column.append(other);
@@ -81,20 +81,20 @@ impl Breakdowns {
         }
     }
 
-    /// Puts the rows in order of their flows' numbers.
+    /// Sorts the rows by flow number.
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_unstable_by_key(|row| self.flow[*row as usize]);
-        for column in self.numbers() {
+        for column in self.dense() {
             reorder(column, &order);
         }
-        for column in self.parts.iter_mut().filter(|column| !column.is_empty()) {
+        for column in self.components.iter_mut().filter(|column| !column.is_empty()) {
             reorder(column, &order);
         }
     }
 
-    /// The columns that have a number for every flow.
-    fn numbers(&mut self) -> [&mut Vec<u64>; 6] {
+    /// Columns that are never empty.
+    fn dense(&mut self) -> [&mut Vec<u64>; 6] {
         [
             &mut self.flow,
             &mut self.fct_ps,
@@ -105,13 +105,15 @@ impl Breakdowns {
         ]
     }
 
-    /// Gives up the parts by name, a row a flow.
-    pub fn take_parts(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
+    /// Removes and returns the columns of components by name.
+    pub fn take_components(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
         let rows = self.flow.len();
-        names().zip(std::mem::take(&mut self.parts)).map(move |(name, mut column)| {
-            column.resize(rows, 0);
-            (format!("{name}_ps"), column)
-        })
+        component_names().zip(std::mem::take(&mut self.components)).map(
+            move |(name, mut column)| {
+                column.resize(rows, 0);
+                (format!("{name}_ps"), column)
+            },
+        )
     }
 }
 
@@ -119,34 +121,35 @@ impl Breakdowns {
 mod tests {
     use super::*;
 
-    /// A table of flows whose account is one part each.
+    /// A table of flows with one component each.
     fn table(rows: &[(u64, usize, u64)]) -> Breakdowns {
         let mut table = Breakdowns::default();
-        for (flow, part, took) in rows {
-            let mut division = BreakdownRow { parts: [Duration::ZERO; PARTS], rounds: *flow };
-            division.parts[*part] = Duration(*took);
-            table.push(*flow, Duration(*took), &division, &IdealFct::default());
+        for (flow, component, fct) in rows {
+            let components = [Duration::ZERO; COMPONENTS];
+            let mut row = BreakdownRow { components, window_rtts: *flow };
+            row.components[*component] = Duration(*fct);
+            table.push(*flow, Duration(*fct), &row, &IdealFct::default());
         }
         table
     }
 
     #[test]
-    fn tables_are_joined_and_put_in_order() {
+    fn tables_are_appended_and_sorted() {
         let mut whole = table(&[(3, 0, 30), (1, 2, 10)]);
         whole.append(table(&[(2, 1, 20), (0, 0, 5)]));
         whole.sort();
         assert_eq!((&whole.flow, &whole.rounds), (&vec![0, 1, 2, 3], &vec![0, 1, 2, 3]));
         assert_eq!(whole.fct_ps, [5, 10, 20, 30]);
-        let parts: Vec<Vec<u64>> = whole.take_parts().map(|(_, column)| column).collect();
-        assert_eq!(parts.len(), PARTS);
+        let components: Vec<Vec<u64>> = whole.take_components().map(|(_, column)| column).collect();
+        assert_eq!(components.len(), COMPONENTS);
         let expected = [[5, 0, 0, 30], [0, 0, 20, 0], [0, 10, 0, 0], [0, 0, 0, 0]];
-        assert_eq!(parts[..4], expected);
+        assert_eq!(components[..4], expected);
     }
 
     #[test]
-    #[should_panic(expected = "flow 7 took")]
-    fn an_account_that_does_not_add_up_is_refused() {
-        let division = BreakdownRow { parts: [Duration(1); PARTS], rounds: 0 };
-        Breakdowns::default().push(7, Duration(1), &division, &IdealFct::default());
+    #[should_panic(expected = "flow 7: FCT")]
+    fn a_breakdown_that_does_not_sum_to_the_fct_panics() {
+        let row = BreakdownRow { components: [Duration(1); COMPONENTS], window_rtts: 0 };
+        Breakdowns::default().push(7, Duration(1), &row, &IdealFct::default());
     }
 }

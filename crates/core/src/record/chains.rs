@@ -1,48 +1,49 @@
-//! The chains of causes of the flows that were asked about, as columns.
+//! Chains of causes of selected flows as columns.
 
 use super::flow_columns::reorder;
 use crate::base::units::Duration;
-use crate::breakdown::chain::{PLACES_OF_PIECES, Piece, REASONS, place_names};
+use crate::breakdown::chain::{ChainInterval, LOCATIONS, REASONS, location_names};
 
-/// Chains as columns, a row a piece, in order of time within a flow.
+/// Chains as columns, a row per interval, sorted by time within a flow.
 #[derive(Clone, Debug)]
 pub struct Chains {
     /// Number of the flow.
     pub flow: Vec<u64>,
-    /// Why the flow was not further, by the numbers of [`REASONS`].
+    /// Number of the reason in [`REASONS`].
     pub reason: Vec<u8>,
-    /// When the piece begins, in picoseconds after the flow's start.
+    /// Start of the interval in picoseconds after the start of the flow.
     pub begins_ps: Vec<u64>,
-    places: [Vec<u64>; PLACES_OF_PIECES],
+    /// Durations by location, in picoseconds.
+    durations: [Vec<u64>; LOCATIONS],
 }
 
 impl Default for Chains {
     fn default() -> Self {
-        let places = [const { Vec::new() }; PLACES_OF_PIECES];
-        Self { flow: Vec::new(), reason: Vec::new(), begins_ps: Vec::new(), places }
+        let durations = [const { Vec::new() }; LOCATIONS];
+        Self { flow: Vec::new(), reason: Vec::new(), begins_ps: Vec::new(), durations }
     }
 }
 
 impl Chains {
-    /// The names of reasons, by number.
+    /// Names of the reasons, by number.
     pub const REASONS: [&str; 7] = REASONS;
 
     /// Appends the chain of a flow.
     ///
     /// # Panics
-    /// If its pieces are not its completion time.
-    pub fn push(&mut self, flow: u64, fct: Duration, chain: &[Piece]) {
+    /// If the intervals do not sum to the FCT.
+    pub fn push(&mut self, flow: u64, fct: Duration, chain: &[ChainInterval]) {
         let mut begins = Duration::ZERO;
-        for piece in chain {
+        for interval in chain {
             self.flow.push(flow);
-            self.reason.push(piece.reason);
+            self.reason.push(interval.reason);
             self.begins_ps.push(begins.0);
-            for (column, place) in self.places.iter_mut().zip(piece.places) {
-                column.push(place.0);
-                begins += place;
+            for (column, duration) in self.durations.iter_mut().zip(interval.durations) {
+                column.push(duration.0);
+                begins += duration;
             }
         }
-        assert_eq!(begins, fct, "the chain of flow {flow} is not as long as it took");
+        assert_eq!(begins, fct, "the chain of flow {flow} does not sum to its FCT");
     }
 
     /// Appends all rows of another table.
@@ -50,25 +51,26 @@ impl Chains {
         self.flow.append(&mut other.flow);
         self.reason.append(&mut other.reason);
         self.begins_ps.append(&mut other.begins_ps);
-        for (column, other) in self.places.iter_mut().zip(&mut other.places) {
+        for (column, other) in self.durations.iter_mut().zip(&mut other.durations) {
             column.append(other);
         }
     }
 
-    /// Puts flows in order of their numbers.
+    /// Sorts the chains by flow number.
     pub fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_by_key(|row| self.flow[*row as usize]);
         reorder(&mut self.reason, &order);
         let numbers = [&mut self.flow, &mut self.begins_ps];
-        for column in numbers.into_iter().chain(&mut self.places) {
+        for column in numbers.into_iter().chain(&mut self.durations) {
             reorder(column, &order);
         }
     }
 
-    /// Gives up the places by name, a row a piece.
-    pub fn take_places(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
-        let places = std::mem::replace(&mut self.places, [const { Vec::new() }; PLACES_OF_PIECES]);
-        place_names().map(|name| format!("{name}_ps")).zip(places)
+    /// Removes and returns the durations by name of the location.
+    pub fn take_durations(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
+        let empty = [const { Vec::new() }; LOCATIONS];
+        let durations = std::mem::replace(&mut self.durations, empty);
+        location_names().map(|name| format!("{name}_ps")).zip(durations)
     }
 }

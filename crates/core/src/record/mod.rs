@@ -1,4 +1,4 @@
-//! What a run tells: flow records and accounts, samples over time and round-trip times.
+//! Results of a run: flow records, FCT breakdowns, samples over time and RTTs.
 
 pub mod breakdown;
 pub mod chains;

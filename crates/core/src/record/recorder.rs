@@ -1,15 +1,15 @@
-//! What is kept of a run: flow records, and samples over time.
+//! Recorder of a run: flow records, FCT breakdowns, samples over time and RTTs.
 
 use super::breakdown::Breakdowns;
 use super::chains::Chains;
 use super::flow_columns::{FlowColumns, reorder};
-use super::rtts::{Histogram, Parts, Probes, Trace};
+use super::rtts::{Histogram, RttComponents, RttProbes, RttTrace};
 use crate::base::schema::{Problem, did_you_mean, positive};
 use crate::base::units::{Duration, Time};
 use crate::model::graph::{Graph, LinkId};
 
 crate::parameters! {
-    /// What to sample over time, besides the number of flows in progress.
+    /// Quantities to sample over time, besides the number of flows in progress.
     pub struct Config {
         /// Time between samples.
         pub interval: Duration, where positive;
@@ -19,39 +19,38 @@ crate::parameters! {
         pub links: Vec<String> = Vec::new();
         /// Flows whose delivered bytes and controller to sample, by number.
         pub flows: Vec<u64> = Vec::new();
-        /// Whether to count, by class, every round-trip time that a transport is told after the
-        /// warm-up.
+        /// Count every RTT measured after the warm-up, by class.
         pub rtts: bool = false;
-        /// Flows of which to keep every round-trip time, and what it is made of, by number.
+        /// Flows of which to record every RTT and its components, by number.
         pub rtt_flows: Vec<u64> = Vec::new();
     }
 }
 
-/// Samples in long form: one row a probe and time.
+/// Samples in long form: a row per probe and time.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     /// Names of the probes.
     pub probes: Vec<String>,
-    /// Seconds since the start, a row each.
+    /// Time in seconds.
     pub time_s: Vec<f64>,
-    /// Index of the probe, a row each.
+    /// Index of the probe.
     pub probe: Vec<u32>,
-    /// The value, a row each.
+    /// Sampled value.
     pub value: Vec<f64>,
 }
 
 impl Samples {
-    /// The probe of this name, made if it is new.
+    /// Returns the index of the probe with this name, which is added if it is new.
     pub fn probe(&mut self, name: String) -> u32 {
-        let known = self.probes.iter().position(|known| *known == name);
-        known.unwrap_or_else(|| {
+        let index = self.probes.iter().position(|other| *other == name);
+        index.unwrap_or_else(|| {
             self.probes.push(name);
             self.probes.len() - 1
         }) as u32
     }
 
-    /// Puts the rows in order of time, and at the same time of the names of their probes, which are numbered
-    /// so: who took a sample first does not matter.
+    /// Sorts the probes by name and the rows by time and probe, so that the order does not depend on the number
+    /// of partitions.
     fn sort(&mut self) {
         let mut names: Vec<u32> = (0..self.probes.len() as u32).collect();
         names.sort_unstable_by_key(|probe| &self.probes[*probe as usize]);
@@ -62,7 +61,7 @@ impl Samples {
         self.probes = names.iter().map(|probe| self.probes[*probe as usize].clone()).collect();
         self.probe.iter_mut().for_each(|probe| *probe = renumbered[*probe as usize]);
         let mut order: Vec<u32> = (0..self.time_s.len() as u32).collect();
-        // Stable: of one probe at one time the order is that in which they were taken.
+        // A stable sort, because one probe may have several samples at one time.
         order.sort_by(|one, other| {
             let key = |row: &u32| (self.time_s[*row as usize], self.probe[*row as usize]);
             let ((time, probe), (later, next)) = (key(one), key(other));
@@ -73,16 +72,16 @@ impl Samples {
         reorder(&mut self.value, &order);
     }
 
-    /// Takes over the samples of another part of the run, which were taken at the same times; what the probe
-    /// `counts` has counted there is added.
-    fn absorb(&mut self, other: Self, counts: u32) {
+    /// Merges the samples of another partition, which were taken at the same times. Adds the values of the
+    /// probe `summed`.
+    fn merge(&mut self, other: Self, summed: u32) {
         let probes: Vec<u32> = other.probes.into_iter().map(|name| self.probe(name)).collect();
-        let counting = probes.get(counts as usize).copied();
-        let own = (0..self.value.len()).filter(|row| Some(self.probe[*row]) == counting);
+        let summed = probes.get(summed as usize).copied();
+        let own = (0..self.value.len()).filter(|row| Some(self.probe[*row]) == summed);
         let mut own: std::collections::VecDeque<usize> = own.collect();
         for ((time, probe), value) in other.time_s.into_iter().zip(other.probe).zip(other.value) {
             let probe = probes[probe as usize];
-            if Some(probe) == counting
+            if Some(probe) == summed
                 && let Some(row) = own.pop_front()
             {
                 self.value[row] += value;
@@ -94,7 +93,7 @@ impl Samples {
         }
     }
 
-    /// Takes one value.
+    /// Appends a sample.
     pub fn push(&mut self, time: Time, probe: u32, value: f64) {
         self.time_s.push(time.seconds());
         self.probe.push(probe);
@@ -102,82 +101,82 @@ impl Samples {
     }
 }
 
-/// Collects records and samples.
+/// Recorder of flow records, FCT breakdowns, samples and RTTs.
 pub struct Recorder {
-    /// The flows that have ended.
+    /// Records of the flows that have ended.
     pub records: FlowColumns,
-    /// The accounts of those that have finished, if they are kept.
-    pub accounts: Breakdowns,
-    /// The chains of causes of those of them that were asked about.
+    /// FCT breakdowns of completed flows, if they are kept.
+    pub breakdowns: Breakdowns,
+    /// Chains of causes of the flows in `chained_flows`.
     pub chains: Chains,
-    /// The samples taken.
+    /// Samples over time.
     pub samples: Samples,
     interval: Option<Duration>,
     /// Links whose queues are sampled, and their probes.
-    pub queues: Vec<(LinkId, u32)>,
-    /// Links whose bytes are sampled, and their probes.
-    pub links: Vec<(LinkId, u32)>,
+    pub queue_probes: Vec<(LinkId, u32)>,
+    /// Links whose transmitted bytes are sampled, and their probes.
+    pub link_probes: Vec<(LinkId, u32)>,
     /// Flows that are sampled.
-    pub flows: Vec<u64>,
+    pub sampled_flows: Vec<u64>,
     /// Flows whose chains of causes are kept.
-    pub chained: Vec<u64>,
-    /// Flows whose round-trip times are kept.
+    pub chained_flows: Vec<u64>,
+    /// Flows whose RTTs are recorded.
     pub rtt_flows: Vec<u64>,
-    /// All round-trip times after the warm-up, by class; none if they are not counted.
+    /// RTTs after the warm-up, by class; `None` if they are not counted.
     pub rtts: Option<Vec<Histogram>>,
     warm_up: Time,
-    /// The number of flows in progress.
-    pub active: u32,
+    /// Probe of the number of flows in progress.
+    pub active_probe: u32,
 }
 
 impl Recorder {
-    /// A recorder for `graph`, of a run whose warm-up ends at `warm_up`.
+    /// Returns a recorder for `graph` of a run whose warm-up ends at `warm_up`.
     pub fn new(config: Option<&Config>, warm_up: Time, graph: &Graph) -> Result<Self, Problem> {
         let mut recorder = Self {
             records: FlowColumns::default(),
-            accounts: Breakdowns::default(),
+            breakdowns: Breakdowns::default(),
             chains: Chains::default(),
-            chained: Vec::new(),
+            chained_flows: Vec::new(),
             samples: Samples::default(),
             interval: config.map(|config| config.interval),
-            queues: Vec::new(),
-            links: Vec::new(),
-            flows: config.map_or_else(Vec::new, |config| config.flows.clone()),
+            queue_probes: Vec::new(),
+            link_probes: Vec::new(),
+            sampled_flows: config.map_or_else(Vec::new, |config| config.flows.clone()),
             rtt_flows: config.map_or_else(Vec::new, |config| config.rtt_flows.clone()),
             rtts: config.is_some_and(|config| config.rtts).then(Vec::new),
             warm_up,
-            active: 0,
+            active_probe: 0,
         };
-        recorder.flows.sort_unstable();
-        recorder.flows.dedup();
+        recorder.sampled_flows.sort_unstable();
+        recorder.sampled_flows.dedup();
         let Some(config) = config else { return Ok(recorder) };
-        recorder.active = recorder.samples.probe("active_flows".to_owned());
+        recorder.active_probe = recorder.samples.probe("active_flows".to_owned());
         for (i, name) in config.queues.iter().enumerate() {
             let link =
                 find(graph, name).map_err(|problem| problem.within(&format!("queues[{i}]")))?;
             let probe = recorder.samples.probe(format!("queue_bytes {name}"));
-            recorder.queues.push((link, probe));
+            recorder.queue_probes.push((link, probe));
         }
         for (i, name) in config.links.iter().enumerate() {
             let link =
                 find(graph, name).map_err(|problem| problem.within(&format!("links[{i}]")))?;
             let probe = recorder.samples.probe(format!("transmitted_bytes {name}"));
-            recorder.links.push((link, probe));
+            recorder.link_probes.push((link, probe));
         }
         Ok(recorder)
     }
 
-    /// When to sample next.
-    pub fn next(&self, now: Time) -> Option<Time> {
+    /// Returns the time of the next sample.
+    pub fn next_sample(&self, now: Time) -> Option<Time> {
         self.interval.map(|interval| now + interval)
     }
 
-    /// Whether round-trip times are counted or kept.
+    /// Returns true if RTTs are counted or recorded.
     pub fn wants_rtts(&self) -> bool {
         self.rtts.is_some() || !self.rtt_flows.is_empty()
     }
 
-    /// Counts a round-trip time of a flow of this class, unless it is of the warm-up.
+    /// Counts an RTT of a flow of this class, unless the warm-up is in progress.
     pub fn count_rtt(&mut self, now: Time, class: u16, rtt: Duration) {
         let Some(rtts) = &mut self.rtts else { return };
         if now < self.warm_up {
@@ -189,8 +188,8 @@ impl Recorder {
         rtts[usize::from(class)].count(rtt);
     }
 
-    /// What follows a flow's packets, if its round-trip times are to be kept.
-    pub fn trace(&mut self, flow: u64) -> Option<Box<Trace>> {
+    /// Returns an RTT trace for a flow whose RTTs are recorded.
+    pub fn trace(&mut self, flow: u64) -> Option<Box<RttTrace>> {
         let names = [
             "measured_rtt_s",
             "rtt_true_s",
@@ -201,49 +200,49 @@ impl Recorder {
         ];
         let probes =
             |samples: &mut Samples| names.map(|name| samples.probe(format!("{name} flow {flow}")));
-        let is_kept = self.rtt_flows.contains(&flow);
-        is_kept.then(|| Box::new(Trace::new(probes(&mut self.samples))))
+        let is_recorded = self.rtt_flows.contains(&flow);
+        is_recorded.then(|| Box::new(RttTrace::new(probes(&mut self.samples))))
     }
 
-    /// Keeps a round-trip time that a flow's transport was told, and what it is made of.
-    pub fn keep_rtt(
+    /// Records an RTT that a flow's transport measured, and its components.
+    pub fn record_rtt(
         &mut self,
         now: Time,
-        probes: Probes,
-        told: Duration,
+        probes: RttProbes,
+        measured: Duration,
         marked: bool,
-        parts: &Parts,
+        components: &RttComponents,
     ) {
-        let Parts { exact, forward, reverse, fixed } = *parts;
-        let [told, exact, forward, reverse, fixed] =
-            [told, exact, forward, reverse, fixed].map(Duration::seconds);
-        let values = [told, exact, forward, reverse, fixed, f64::from(u8::from(marked))];
+        let RttComponents { exact, forward, reverse, fixed } = *components;
+        let [measured, exact, forward, reverse, fixed] =
+            [measured, exact, forward, reverse, fixed].map(Duration::seconds);
+        let values = [measured, exact, forward, reverse, fixed, f64::from(u8::from(marked))];
         for (probe, value) in probes.into_iter().zip(values) {
             self.samples.push(now, probe, value);
         }
     }
 
-    /// Takes over what was recorded in another part of the run.
-    pub fn absorb(&mut self, other: Self) {
+    /// Merges the records of another partition.
+    pub fn merge(&mut self, other: Self) {
         self.records.append(other.records);
-        self.accounts.append(other.accounts);
+        self.breakdowns.append(other.breakdowns);
         self.chains.append(other.chains);
-        self.samples.absorb(other.samples, other.active);
+        self.samples.merge(other.samples, other.active_probe);
         if let (Some(rtts), Some(others)) = (&mut self.rtts, other.rtts) {
             rtts.resize_with(rtts.len().max(others.len()), Histogram::default);
-            rtts.iter_mut().zip(&others).for_each(|(own, other)| own.absorb(other));
+            rtts.iter_mut().zip(&others).for_each(|(own, other)| own.merge(other));
         }
     }
 
-    /// Nothing more is recorded: puts all in order.
+    /// Sorts all tables at the end of the run.
     pub fn close(&mut self) {
         self.records.sort();
-        self.accounts.sort();
+        self.breakdowns.sort();
         self.chains.sort();
         self.samples.sort();
     }
 
-    /// Whether anything is sampled.
+    /// Returns true if samples are taken.
     pub fn is_sampling(&self) -> bool {
         self.interval.is_some()
     }
@@ -252,7 +251,7 @@ impl Recorder {
 fn find(graph: &Graph, name: &str) -> Result<LinkId, Problem> {
     let names: Vec<String> =
         (0..graph.links.len()).map(|link| graph.link_name(link as u32)).collect();
-    names.iter().position(|known| known == name).map(|link| link as LinkId).ok_or_else(|| {
+    names.iter().position(|other| other == name).map(|link| link as LinkId).ok_or_else(|| {
         let hint = did_you_mean(name, names.iter().map(String::as_str));
         Problem::new("", format!("there is no link `{name}`{hint} (links are named `from->to`)"))
     })

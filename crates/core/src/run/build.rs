@@ -205,7 +205,7 @@ impl Scenario {
     ) -> Result<Network, Problem> {
         let parts = self.network_parts(graph, transport, classes)?;
         let ports = (0..graph.links.len()).map(|id| self.port(graph, &parts, id)).collect();
-        let of_partitions = (partition.number, partition.parts);
+        let of_partitions = (partition.number, partition.count);
         let routes = Routes::new(graph, self.routing, self.seed, of_partitions);
         let NetworkParts { from_host, buffers, traffic, control_first, is_paced, .. } = parts;
         let mut network =
@@ -263,14 +263,14 @@ impl Scenario {
             network.may_fail(link);
         }
         let mut recorder = self.recorder(graph)?;
-        recorder.chained.clone_from(&self.account_flows);
+        recorder.chained_flows.clone_from(&self.account_flows);
         let setup = SimulationSetup {
             graph,
-            cut: windows,
-            part: partition,
-            changes,
-            stacks: Transports::new(transport, &self.transports, &flows.classes, &self.packet),
-            host: &self.host,
+            window_plan: windows,
+            partition,
+            link_changes: changes,
+            transports: Transports::new(transport, &self.transports, &flows.classes, &self.packet),
+            host_clock: &self.host,
             format: &self.packet,
             seed: self.seed,
         };

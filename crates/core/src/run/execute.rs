@@ -96,7 +96,7 @@ impl Scenario {
         let windows = self.window_plan(graph);
         let partitions = match &windows {
             Some(windows) if partitions > 1 && !has_own_stack => {
-                Partition::deal(graph, windows, partitions)
+                Partition::assign(graph, windows, partitions)
             }
             _ => vec![Partition::whole(graph)],
         };
@@ -118,8 +118,8 @@ impl Scenario {
         let execution = Execution { windows, partitions: partition_count, threads };
         let summary = self.simulation_summary(graph, transport, &simulation, &execution);
         let classes = simulation.classes().to_vec();
-        let Recorder { records: flows, samples, accounts, chains, .. } = simulation.recorder;
-        let account = self.account.then_some(accounts);
+        let Recorder { records: flows, samples, breakdowns, chains, .. } = simulation.recorder;
+        let account = self.account.then_some(breakdowns);
         Ok(Results { flows, classes, samples, account, chains, summary })
     }
 

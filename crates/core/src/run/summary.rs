@@ -44,7 +44,7 @@ impl Scenario {
         let sum = |count: fn(&Port) -> u64| network.ports().iter().map(count).sum::<u64>();
         let data_hops = sum(|port| port.counters.data);
         let mut summary = self.summary(graph, &recorder.records, totals.ended, load, stuck);
-        if simulation.has_sequel() {
+        if simulation.has_dependencies() {
             // The transport decides when dependent flows start.
             summary["realised_load"] = Value::Null;
         }

@@ -1,38 +1,38 @@
-//! Everything that happens in the simulator.
+//! Event types.
 
 use crate::model::graph::LinkId;
 use crate::model::packet::FlowNumber;
 
-/// Something that happens at a time.
+/// Event of the simulation.
 ///
-/// What happens at the same time happens in the order of this list, and of one kind in the order of the
-/// numbers of links or flows: so it does not matter who scheduled what first. What is known of an instant
-/// is taken before anything happens in it; packets leave before others come, as they do where nobody is
-/// told that a transmitter is free; and flows act on what has come.
+/// Simultaneous events are handled in the order of this list, and events of one type in the order of their
+/// links or flows. Hence the order does not depend on the order of scheduling. Observers run before anything
+/// changes. Departures precede arrivals, as they do where no event marks the end of a transmission. Flows act
+/// after arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// The recorder takes its samples.
+    /// The recorder takes samples.
     Sample,
-    /// Somebody looks for pauses that cannot end.
-    RunControl,
-    /// Links fail or come back, or routes follow.
-    Change,
-    /// A transmitter becomes free while something waits for it.
+    /// The watchdog checks for deadlocks of pauses.
+    Watchdog,
+    /// Links fail or recover, or routes converge.
+    LinkChange,
+    /// A transmitter becomes free while packets wait for it.
     Ready(LinkId),
-    /// A router's interval ends.
+    /// The control interval of a router ends.
     Tick(LinkId),
-    /// The first packet on a link reaches its end.
+    /// The first packet in flight on a link arrives.
     Arrive(LinkId),
-    /// The earliest deadline of a flow's receiver.
-    Respond(FlowNumber),
-    /// The earliest deadline of a flow's sender.
-    Wake(FlowNumber),
+    /// The timer of a flow's receiver expires.
+    ReceiverTimer(FlowNumber),
+    /// The timer of a flow's sender expires.
+    SenderTimer(FlowNumber),
     /// A flow starts.
-    Start(FlowNumber),
+    FlowStart(FlowNumber),
 }
 
 impl Event {
-    /// Nothing that happens at a time happens before this.
+    /// First type in the order of simultaneous events.
     pub const FIRST: Self = Self::Sample;
 }
 

@@ -1,35 +1,35 @@
-//! The event queue: by time, and among equal times by what happens.
+//! Event queue sorted by time and then by event.
 //!
-//! A monotone radix heap with digits of six bits. An event waits at the level of the highest digit in
-//! which its time differs from the present, in the slot of that digit, and moves to lower levels as the
-//! present approaches: at most once a level, and in practice two or three times in all. A slot with few
-//! events, or with events of one time, is sorted at once instead. `docs/performance.md` has what it
-//! replaced.
+//! A monotone radix heap with digits of six bits. An event is at the level of the highest digit in which its
+//! time differs from the current time, in the slot of that digit. It moves to lower levels as that time
+//! approaches: at most once per level, and in practice two or three times in all. A slot with few events, or
+//! with events of one time, is sorted at once instead. `docs/performance.md` compares it with its
+//! predecessor.
 
 use crate::base::units::Time;
 
 const DIGIT: u32 = 6;
 const SLOTS: usize = 1 << DIGIT;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT) as usize;
-/// A slot with at most so many events is sorted rather than spread over the levels below.
+/// Largest number of events in a slot that is sorted and not spread over lower levels.
 const FEW: usize = 64;
-/// The sorted run is spread again when insertions have made it longer than this.
+/// Length of the sorted run above which it is spread again.
 const MANY: usize = 256;
 
 /// Pending events of type `E`.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     now: Time,
-    /// The earliest events, sorted backwards, so that the next one is the last.
+    /// The earliest events in descending order, so that the next one is the last.
     run: Vec<(u64, E)>,
-    /// Every pending event before this time is in the run, and no other.
+    /// End of the run: it contains exactly the pending events before this time.
     run_ends: u64,
-    /// The time that the levels refer to; never later than any event in them.
+    /// Reference time of the levels, never later than any event in them.
     base: u64,
     levels: Vec<[Vec<(u64, E)>; SLOTS]>,
-    /// Which slots of each level hold events.
+    /// Bit mask per level of the slots that contain events.
     occupied: [u64; LEVELS],
-    /// An empty slot's memory, lent to the slot being spread.
+    /// Memory of an empty slot, used by the slot being spread.
     spare: Vec<(u64, E)>,
 }
 
@@ -48,12 +48,12 @@ impl<E: Copy + Ord> Default for EventQueue<E> {
 }
 
 impl<E: Copy + Ord> EventQueue<E> {
-    /// The time of the last event taken.
+    /// Time of the last event taken.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Schedules `event` for `time`, which must not lie in the past.
+    /// Schedules `event` at `time`, which must not be in the past.
     pub fn push(&mut self, time: Time, event: E) {
         debug_assert!(time >= self.now, "an event in the past: {time:?} at {:?}", self.now);
         if time.0 >= self.run_ends {
@@ -86,7 +86,7 @@ impl<E: Copy + Ord> EventQueue<E> {
         self.occupied[level] |= 1 << slot;
     }
 
-    /// Moves the earliest slot into the run, which is empty; `None` if nothing is pending.
+    /// Moves the earliest slot into the empty run. Returns `None` if no event is pending.
     fn refill(&mut self) -> Option<()> {
         loop {
             let level = self.occupied.iter().position(|slots| *slots != 0)?;
@@ -111,7 +111,7 @@ impl<E: Copy + Ord> EventQueue<E> {
         }
     }
 
-    /// Puts a run that has grown long back into the levels, which then refer to the present.
+    /// Returns a long run to the levels, which then refer to the current time.
     fn spread_run(&mut self) {
         self.base = self.now.0;
         self.run_ends = self.now.0;
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The same by definition: sort by time, and then by event.
+    /// Reference implementation: a sorted vector.
     #[derive(Default)]
     struct Plain(Vec<(Time, u32)>);
 
@@ -145,7 +145,7 @@ mod tests {
     fn agree(steps: &[(u8, u64)]) {
         let (mut schedule, mut plain) = (EventQueue::default(), Plain::default());
         for (step, (pops, ahead)) in (0_u32..).zip(steps) {
-            // In no order of their own, and some twice.
+            // Unsorted, with some duplicates.
             let event = step.wrapping_mul(0x9e37_79b9) >> 24;
             let time = Time(schedule.now().0 + ahead);
             schedule.push(time, event);

@@ -1,4 +1,4 @@
-//! What is pending, and what time it is.
+//! Event queue and simulation clock.
 
 pub mod event;
 pub mod event_queue;
@@ -15,111 +15,112 @@ pub use self::window_plan::WindowPlan;
 use crate::base::units::{Duration, Time};
 use crate::model::graph::{Graph, LinkId, NodeId};
 
-/// The pending events of a simulation: those of the whole network in one queue, or those of each group of
-/// nodes apart.
+/// Pending events of a simulation: in one queue for the whole network, or in a queue per group of nodes.
 #[derive(Default)]
 pub struct Scheduler {
     now: Time,
-    schedule: EventQueue<Event>,
-    groups: Option<NodeQueues>,
+    queue: EventQueue<Event>,
+    node_queues: Option<NodeQueues>,
 }
 
 impl Scheduler {
-    /// Nothing is pending; with a cut, events of each group are kept apart, of those that `part` has.
-    pub fn new(cut: Option<WindowPlan>, part: &Partition, graph: &Graph) -> Self {
-        Self { groups: cut.map(|cut| NodeQueues::new(cut, part, graph)), ..Self::default() }
+    /// Returns a scheduler without events. With a window plan, each group in `partition` has its own queue.
+    pub fn new(plan: Option<WindowPlan>, partition: &Partition, graph: &Graph) -> Self {
+        Self {
+            node_queues: plan.map(|plan| NodeQueues::new(plan, partition, graph)),
+            ..Self::default()
+        }
     }
 
-    /// The present.
+    /// Current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// What is pending at each group, if that is kept apart.
-    pub fn groups(&self) -> Option<&NodeQueues> {
-        self.groups.as_ref()
+    /// Queues by group, if there are any.
+    pub fn node_queues(&self) -> Option<&NodeQueues> {
+        self.node_queues.as_ref()
     }
 
-    /// When something happens next, where events of each group are kept apart.
-    pub fn begins(&self) -> Time {
-        self.groups.as_ref().map_or(Time::NEVER, NodeQueues::begins)
+    /// Time of the next event in any group, or [`Time::NEVER`] without groups.
+    pub fn next_time(&self) -> Time {
+        self.node_queues.as_ref().map_or(Time::NEVER, NodeQueues::next_time)
     }
 
-    /// How long windows last at most.
+    /// Maximum length of a window.
     pub fn window(&self) -> Duration {
-        self.groups.as_ref().map_or(Duration::ZERO, |groups| groups.cut.window)
+        self.node_queues.as_ref().map_or(Duration::ZERO, |queues| queues.plan.window)
     }
 
-    /// The next group to serve in a window that ends at `ends`, of this number or a higher one.
-    pub fn due_from(&mut self, group: usize, ends: Time) -> Option<usize> {
-        self.groups.as_mut()?.due_from(group, ends)
+    /// Returns the first group from `group` on with an event in a window that ends at `end`.
+    pub fn next_due_group(&mut self, group: usize, end: Time) -> Option<usize> {
+        self.node_queues.as_mut()?.next_due_group(group, end)
     }
 
-    /// What is pushed from now on happens at this node.
+    /// Makes a node the location of events that are pushed from now on.
     pub fn enter(&mut self, node: NodeId) {
-        if let Some(groups) = &mut self.groups {
-            groups.enter(groups.cut.group(node));
+        if let Some(queues) = &mut self.node_queues {
+            queues.enter(queues.plan.group(node));
         }
     }
 
-    /// Schedules `event` for `time`, which must not lie in the past.
+    /// Schedules `event` at `time`, which must not be in the past.
     pub fn push(&mut self, time: Time, event: Event) {
-        match &mut self.groups {
-            None => self.schedule.push(time, event),
-            Some(groups) => groups.push(time, event),
+        match &mut self.node_queues {
+            None => self.queue.push(time, event),
+            Some(queues) => queues.push(time, event),
         }
     }
 
-    /// The first packet on a link comes to its end at `time`.
+    /// Schedules the arrival of the first packet in flight on a link.
     pub fn push_arrival(&mut self, link: LinkId, time: Time) {
-        match &mut self.groups {
-            None => self.schedule.push(time, Event::Arrive(link)),
-            Some(groups) => groups.push_arrival(link, time),
+        match &mut self.node_queues {
+            None => self.queue.push(time, Event::Arrive(link)),
+            Some(queues) => queues.push_arrival(link, time),
         }
     }
 
-    /// Takes the next event of the one queue; the present is then its time.
-    #[inline]
+    /// Takes the next event of the single queue and sets the clock to its time.
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        let (time, event) = self.schedule.pop()?;
+        let (time, event) = self.queue.pop()?;
         self.now = time;
         Some((time, event))
     }
 
-    /// Begins a window at a group.
-    pub fn begin(&mut self, group: usize, now: Time) {
+    /// Starts a window at a group.
+    pub fn begin_window(&mut self, group: usize, now: Time) {
         self.now = now;
-        if let Some(groups) = &mut self.groups {
-            groups.enter(group);
+        if let Some(queues) = &mut self.node_queues {
+            queues.enter(group);
         }
     }
 
-    /// Takes the next event of the group that is served, if it comes before `event` at `time`; the present is
-    /// then its time.
+    /// Takes the next event of the current group, if it precedes `event` at `time`, and sets the clock to its
+    /// time.
     pub fn pop_before(&mut self, time: Time, event: Event) -> Option<Event> {
-        let (time, event) = self.groups.as_mut()?.pop_before(time, event)?;
+        let (time, event) = self.node_queues.as_mut()?.pop_before(time, event)?;
         self.now = time;
         Some(event)
     }
 
-    /// The present is `now`: a packet has come from another group, or all groups have got there.
+    /// Sets the clock.
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// Of a link into the group that is served all packets have been taken that come before the window ends:
-    /// the next comes at `next`, if one is on its way.
-    pub fn taken(&mut self, link: LinkId, next: Option<Time>) {
-        if let Some(groups) = &mut self.groups {
-            groups.taken(link, next.unwrap_or(Time::NEVER));
+    /// Sets the next arrival on a link into the current group, after all arrivals in the window have been
+    /// handled.
+    pub fn set_next_arrival(&mut self, link: LinkId, next: Option<Time>) {
+        if let Some(queues) = &mut self.node_queues {
+            queues.set_next_arrival(link, next.unwrap_or(Time::NEVER));
         }
     }
 
-    /// Ends the window at the group that is served.
+    /// Ends the window at the current group.
     #[inline]
-    pub fn end(&mut self) {
-        if let Some(groups) = &mut self.groups {
-            groups.end();
+    pub fn end_window(&mut self) {
+        if let Some(queues) = &mut self.node_queues {
+            queues.end_window();
         }
     }
 }

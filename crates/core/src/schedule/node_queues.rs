@@ -1,4 +1,4 @@
-//! What is pending at each group of nodes of a cut network.
+//! Event queues by group of nodes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,69 +7,70 @@ use super::{Event, Partition, WindowPlan};
 use crate::base::units::Time;
 use crate::model::graph::{Graph, LinkId};
 
-/// What is pending at each group of nodes. Arrivals from other groups are no events: of each link between
-/// groups it is known when the first packet on it comes.
+/// Event queues by group. Arrivals from other groups are not events: the time of the first arrival is stored
+/// for each link between groups.
 pub struct NodeQueues {
-    /// Which there are.
-    pub cut: WindowPlan,
-    /// The group where what is pushed happens.
-    here: usize,
+    /// Groups of nodes.
+    pub plan: WindowPlan,
+    /// Group in which pushed events take place.
+    current_group: usize,
     timers: Vec<BinaryHeap<Reverse<(Time, Event)>>>,
-    /// Nothing happens at a group before; and at none of a row of groups, so that windows in which little
-    /// happens cost little.
+    /// Lower bounds of the time of the next event, by group and by row of groups. Rows make windows with few
+    /// events cheap.
     next: Vec<Time>,
-    of_row: Vec<Time>,
-    /// By link: whether another part of the run has its end.
-    is_foreign: Vec<bool>,
-    /// By link between groups: when the first packet on it comes to its end.
-    due: Vec<Time>,
+    row_next: Vec<Time>,
+    /// By link: true if its end is in another partition.
+    is_remote: Vec<bool>,
+    /// By link between groups: time of the next arrival.
+    next_arrival: Vec<Time>,
 }
 
-/// So many groups are a row.
+/// Groups per row.
 const ROW: usize = 32;
 
 impl NodeQueues {
-    /// Nothing is pending at the groups of `cut`, of which `part` has some.
-    pub(super) fn new(cut: WindowPlan, part: &Partition, graph: &Graph) -> Self {
+    /// Returns empty queues for the groups of `plan`, some of which are in `partition`.
+    pub(super) fn new(plan: WindowPlan, partition: &Partition, graph: &Graph) -> Self {
         Self {
-            here: 0,
-            timers: (0..cut.groups()).map(|_| BinaryHeap::new()).collect(),
-            next: vec![Time::NEVER; cut.groups()],
-            of_row: vec![Time::NEVER; cut.groups().div_ceil(ROW)],
-            is_foreign: graph.links.iter().map(|link| !part.owns(link.to)).collect(),
-            due: vec![Time::NEVER; cut.links()],
-            cut,
+            current_group: 0,
+            timers: (0..plan.groups()).map(|_| BinaryHeap::new()).collect(),
+            next: vec![Time::NEVER; plan.groups()],
+            row_next: vec![Time::NEVER; plan.groups().div_ceil(ROW)],
+            is_remote: graph.links.iter().map(|link| !partition.owns(link.to)).collect(),
+            next_arrival: vec![Time::NEVER; plan.links()],
+            plan,
         }
     }
 
-    /// What is pushed from now on happens at this group.
+    /// Makes a group the location of events that are pushed from now on.
     pub(super) fn enter(&mut self, group: usize) {
-        self.here = group;
+        self.current_group = group;
     }
 
     /// Schedules an event.
     pub(super) fn push(&mut self, time: Time, event: Event) {
-        self.timers[self.here].push(Reverse((time, event)));
-        self.expect(self.here, time);
+        self.timers[self.current_group].push(Reverse((time, event)));
+        self.lower_next(self.current_group, time);
     }
 
-    /// The first packet on a link comes to its end at `time`. If another part has that, it will be told.
+    /// Sets the next arrival on a link. Ignores links to other partitions, which receive their packets in
+    /// messages.
     #[inline]
     pub(super) fn push_arrival(&mut self, link: LinkId, time: Time) {
-        match self.cut.end(link) {
+        match self.plan.end(link) {
             None => self.push(time, Event::Arrive(link)),
-            Some(_) if self.is_foreign[link as usize] => {}
-            Some(end) => {
-                self.due[link as usize] = time;
-                self.expect(end, time);
+            Some(_) if self.is_remote[link as usize] => {}
+            Some(group) => {
+                self.next_arrival[link as usize] = time;
+                self.lower_next(group, time);
             }
         }
     }
 
-    /// Takes the next event of the group that is served, if it comes before `event` at `time`.
+    /// Takes the next event of the current group, if it precedes `event` at `time`.
     #[inline]
     pub(super) fn pop_before(&mut self, time: Time, event: Event) -> Option<(Time, Event)> {
-        let timers = &mut self.timers[self.here];
+        let timers = &mut self.timers[self.current_group];
         let Reverse(first) = timers.peek()?;
         if *first >= (time, event) {
             return None;
@@ -77,47 +78,48 @@ impl NodeQueues {
         timers.pop().map(|Reverse(first)| first)
     }
 
-    /// The next packet on a link comes at `next`: all before have been taken.
-    pub(super) fn taken(&mut self, link: LinkId, next: Time) {
-        self.due[link as usize] = next;
+    /// Sets the next arrival on a link, after all earlier ones have been handled.
+    pub(super) fn set_next_arrival(&mut self, link: LinkId, next: Time) {
+        self.next_arrival[link as usize] = next;
     }
 
-    /// The group that is served has been served to the window's end.
+    /// Updates the time of the next event of the current group at the end of a window.
     #[inline]
-    pub(super) fn end(&mut self) {
-        let timer = self.timers[self.here].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-        let inbound = self.cut.inbound(self.here).iter();
-        let arrivals = inbound.map(|link| self.due[*link as usize]);
-        self.next[self.here] = arrivals.fold(timer, Time::min);
+    pub(super) fn end_window(&mut self) {
+        let timer =
+            self.timers[self.current_group].peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let inbound = self.plan.inbound(self.current_group).iter();
+        let arrivals = inbound.map(|link| self.next_arrival[*link as usize]);
+        self.next[self.current_group] = arrivals.fold(timer, Time::min);
     }
 
-    /// Something happens at a group then.
-    fn expect(&mut self, group: usize, time: Time) {
+    /// Lowers the time of the next event of a group.
+    fn lower_next(&mut self, group: usize, time: Time) {
         self.next[group] = self.next[group].min(time);
-        let row = &mut self.of_row[group / ROW];
+        let row = &mut self.row_next[group / ROW];
         *row = time.min(*row);
     }
 
-    /// When something happens next.
-    pub fn begins(&self) -> Time {
-        self.of_row.iter().copied().fold(Time::NEVER, Time::min)
+    /// Time of the next event.
+    pub fn next_time(&self) -> Time {
+        self.row_next.iter().copied().fold(Time::NEVER, Time::min)
     }
 
-    /// The first group of this number or a higher one where something happens before `ends`. Those before it
-    /// in its row have been served.
-    pub fn due_from(&mut self, group: usize, ends: Time) -> Option<usize> {
-        // The row of the one before, which was served last: when all of it are, it is known anew when it has
-        // something to do.
+    /// Returns the first group from `group` on with an event before `end`. All earlier groups in its row have
+    /// been handled.
+    pub fn next_due_group(&mut self, group: usize, end: Time) -> Option<usize> {
+        // The first row is that of the previous group. If all its groups have been handled, its time is
+        // computed again.
         let mut row = group.saturating_sub(1) / ROW;
         let mut first = group;
-        while row < self.of_row.len() {
-            if self.of_row[row] < ends {
-                let end = self.next.len().min((row + 1) * ROW);
-                if let Some(group) = (first..end).find(|group| self.next[*group] < ends) {
+        while row < self.row_next.len() {
+            if self.row_next[row] < end {
+                let row_end = self.next.len().min((row + 1) * ROW);
+                if let Some(group) = (first..row_end).find(|group| self.next[*group] < end) {
                     return Some(group);
                 }
-                let row_of = self.next[row * ROW..end].iter().copied();
-                self.of_row[row] = row_of.fold(Time::NEVER, Time::min);
+                let times = self.next[row * ROW..row_end].iter().copied();
+                self.row_next[row] = times.fold(Time::NEVER, Time::min);
             }
             row += 1;
             first = row * ROW;
@@ -125,10 +127,10 @@ impl NodeQueues {
         None
     }
 
-    /// The links from other groups by which packets come to a group before `ends`.
-    pub fn due(&self, group: usize, ends: Time) -> impl Iterator<Item = LinkId> {
-        let links = self.cut.inbound(group).iter().copied();
-        links.filter(move |link| self.due[*link as usize] < ends)
+    /// Links from other groups with an arrival before `end`.
+    pub fn links_due(&self, group: usize, end: Time) -> impl Iterator<Item = LinkId> {
+        let links = self.plan.inbound(group).iter().copied();
+        links.filter(move |link| self.next_arrival[*link as usize] < end)
     }
 }
 
@@ -138,7 +140,7 @@ mod tests {
     use crate::base::units::{Duration, Rate};
     use crate::model::graph::LoadReference;
 
-    /// A star of so many hosts, each of its nodes a group.
+    /// A star of hosts in which each node is a group.
     fn star(hosts: usize) -> NodeQueues {
         let rate = Rate::from_gbps(1);
         let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
@@ -151,44 +153,52 @@ mod tests {
     }
 
     #[test]
-    fn groups_with_something_to_do_are_served_in_turn_and_once() {
+    fn due_groups_are_returned_in_order_and_once() {
         let mut groups = star(3 * ROW);
         for (group, time) in [(0, 5), (ROW - 1, 7), (ROW, 9), (2 * ROW + 1, 30), (3 * ROW, 8)] {
             groups.enter(group);
-            groups.push(Time(time), Event::Wake(1));
+            groups.push(Time(time), Event::SenderTimer(1));
         }
-        let serve = |groups: &mut NodeQueues, ends| {
+        let serve = |groups: &mut NodeQueues, end| {
             let (mut served, mut first) = (Vec::new(), 0);
-            while let Some(group) = groups.due_from(first, Time(ends)) {
+            while let Some(group) = groups.next_due_group(first, Time(end)) {
                 groups.enter(group);
-                while groups.pop_before(Time(ends), Event::FIRST).is_some() {}
-                groups.end();
+                while groups.pop_before(Time(end), Event::FIRST).is_some() {}
+                groups.end_window();
                 served.push(group);
                 first = group + 1;
             }
             served
         };
-        assert_eq!(groups.begins(), Time(5));
+        assert_eq!(groups.next_time(), Time(5));
         assert_eq!(serve(&mut groups, 9), [0, ROW - 1, 3 * ROW]);
-        assert_eq!(groups.begins(), Time(9));
+        assert_eq!(groups.next_time(), Time(9));
         assert_eq!(serve(&mut groups, 40), [ROW, 2 * ROW + 1]);
-        assert_eq!(groups.begins(), Time::NEVER);
+        assert_eq!(groups.next_time(), Time::NEVER);
     }
 
     #[test]
-    fn events_of_a_group_come_by_time_and_then_by_what_happens() {
+    fn events_of_a_group_are_sorted_by_time_and_then_by_kind() {
         let mut groups = star(2);
-        let events =
-            [(3, Event::Start(1)), (2, Event::Wake(9)), (3, Event::Ready(4)), (3, Event::Wake(2))];
+        let events = [
+            (3, Event::FlowStart(1)),
+            (2, Event::SenderTimer(9)),
+            (3, Event::Ready(4)),
+            (3, Event::SenderTimer(2)),
+        ];
         for (time, event) in events {
             groups.push(Time(time), event);
         }
         let before = (Time(3), Event::Arrive(0));
-        assert_eq!(groups.pop_before(before.0, before.1), Some((Time(2), Event::Wake(9))));
+        assert_eq!(groups.pop_before(before.0, before.1), Some((Time(2), Event::SenderTimer(9))));
         assert_eq!(groups.pop_before(before.0, before.1), Some((Time(3), Event::Ready(4))));
-        assert_eq!(groups.pop_before(before.0, before.1), None, "packets come before flows act");
-        let left: Vec<_> =
+        assert_eq!(
+            groups.pop_before(before.0, before.1),
+            None,
+            "packets arrive before timers fire"
+        );
+        let remaining: Vec<_> =
             std::iter::from_fn(|| groups.pop_before(Time(4), Event::FIRST)).collect();
-        assert_eq!(left, [(Time(3), Event::Wake(2)), (Time(3), Event::Start(1))]);
+        assert_eq!(remaining, [(Time(3), Event::SenderTimer(2)), (Time(3), Event::FlowStart(1))]);
     }
 }

@@ -1,95 +1,96 @@
-//! A network's nodes dealt out to the parts of a run, each of which a thread serves.
+//! Partitions of a network's nodes, each of which runs on one thread.
 
 use std::sync::Arc;
 
 use super::WindowPlan;
 use crate::model::graph::{Graph, NodeId};
 
-/// One of the parts of a run, and which nodes each of them has.
+/// Partition of a run, and the assignment of nodes to partitions.
 #[derive(Clone, Debug)]
 pub struct Partition {
-    /// Its number.
+    /// Number of this partition.
     pub number: u32,
-    /// How many there are.
-    pub parts: u32,
-    /// By node: the part that has it.
-    of: Arc<[u32]>,
+    /// Number of partitions.
+    pub count: u32,
+    /// Partition of each node.
+    owners: Arc<[u32]>,
 }
 
 impl Partition {
-    /// The only part, which has all nodes.
+    /// Returns a single partition with all nodes.
     pub fn whole(graph: &Graph) -> Self {
-        Self { number: 0, parts: 1, of: vec![0; graph.nodes.len()].into() }
+        Self { number: 0, count: 1, owners: vec![0; graph.nodes.len()].into() }
     }
 
-    /// Deals the groups of a cut out to so many parts: hosts by their numbers, which topologies give
-    /// neighbours in turn; then each switch to the part that most of its cables lead to, and of several to
-    /// the one with least to do.
-    pub fn deal(graph: &Graph, cut: &WindowPlan, parts: u32) -> Vec<Self> {
-        let mut of_group: Vec<Option<u32>> = vec![None; cut.groups()];
+    /// Assigns the groups of a window plan to partitions: hosts by number, because topologies number
+    /// neighbours consecutively; then each switch to the partition to which most of its capacity leads. Ties
+    /// go to the partition with the least load.
+    pub fn assign(graph: &Graph, plan: &WindowPlan, count: u32) -> Vec<Self> {
+        let mut partition_by_group: Vec<Option<u32>> = vec![None; plan.groups()];
         for (i, host) in graph.hosts.iter().enumerate() {
-            let part = (i * parts as usize / graph.hosts.len()) as u32;
-            of_group[cut.group(*host)].get_or_insert(part);
+            let partition = (i * count as usize / graph.hosts.len()) as u32;
+            partition_by_group[plan.group(*host)].get_or_insert(partition);
         }
-        let neighbours = neighbours(graph, cut);
+        let neighbours = neighbours(graph, plan);
         let load = |group: usize| neighbours[group].iter().map(|(_, bps)| bps).sum::<u64>();
-        let mut loads = vec![0_u64; parts as usize];
-        for (group, part) in of_group.iter().enumerate() {
-            if let Some(part) = part {
-                loads[*part as usize] += load(group);
+        let mut loads = vec![0_u64; count as usize];
+        for (group, partition) in partition_by_group.iter().enumerate() {
+            if let Some(partition) = partition {
+                loads[*partition as usize] += load(group);
             }
         }
-        // From the hosts inwards. What no cable joins to a host has nothing to do.
+        // From the hosts inwards. A node without a path to a host has no load.
         loop {
-            let mut has_dealt = false;
-            for group in 0..cut.groups() {
-                let mut near = vec![0_u64; parts as usize];
+            let mut has_assigned = false;
+            for group in 0..plan.groups() {
+                let mut adjacent = vec![0_u64; count as usize];
                 for (neighbour, bps) in &neighbours[group] {
-                    if let Some(part) = of_group[*neighbour] {
-                        near[part as usize] += bps;
+                    if let Some(partition) = partition_by_group[*neighbour] {
+                        adjacent[partition as usize] += bps;
                     }
                 }
-                if of_group[group].is_some() || near.iter().all(|bps| *bps == 0) {
+                if partition_by_group[group].is_some() || adjacent.iter().all(|bps| *bps == 0) {
                     continue;
                 }
-                let best = (0..parts as usize)
-                    .max_by_key(|part| (near[*part], std::cmp::Reverse(loads[*part])));
-                let part = best.unwrap_or_default();
-                of_group[group] = Some(part as u32);
-                loads[part] += load(group);
-                has_dealt = true;
+                let best = (0..count as usize).max_by_key(|partition| {
+                    (adjacent[*partition], std::cmp::Reverse(loads[*partition]))
+                });
+                let partition = best.unwrap_or_default();
+                partition_by_group[group] = Some(partition as u32);
+                loads[partition] += load(group);
+                has_assigned = true;
             }
-            if !has_dealt {
+            if !has_assigned {
                 break;
             }
         }
         let nodes = 0..graph.nodes.len() as NodeId;
-        let of: Arc<[u32]> =
-            nodes.map(|node| of_group[cut.group(node)].unwrap_or_default()).collect();
-        (0..parts).map(|number| Self { number, parts, of: Arc::clone(&of) }).collect()
+        let owners: Arc<[u32]> =
+            nodes.map(|node| partition_by_group[plan.group(node)].unwrap_or_default()).collect();
+        (0..count).map(|number| Self { number, count, owners: Arc::clone(&owners) }).collect()
     }
 
-    /// Whether there are others.
+    /// Returns true if the run has several partitions.
     pub fn has_others(&self) -> bool {
-        self.parts > 1
+        self.count > 1
     }
 
-    /// The part that has a node.
-    pub fn of(&self, node: NodeId) -> u32 {
-        self.of[node as usize]
+    /// Partition of a node.
+    pub fn owner(&self, node: NodeId) -> u32 {
+        self.owners[node as usize]
     }
 
-    /// Whether this part has a node.
+    /// Returns true if a node is in this partition.
     pub fn owns(&self, node: NodeId) -> bool {
-        self.of(node) == self.number
+        self.owner(node) == self.number
     }
 }
 
-/// By group: the groups that its cables lead to, with their rates.
-fn neighbours(graph: &Graph, cut: &WindowPlan) -> Vec<Vec<(usize, u64)>> {
-    let mut neighbours = vec![Vec::new(); cut.groups()];
+/// Neighbours of each group, with the rates of the links to them.
+fn neighbours(graph: &Graph, plan: &WindowPlan) -> Vec<Vec<(usize, u64)>> {
+    let mut neighbours = vec![Vec::new(); plan.groups()];
     for link in &graph.links {
-        neighbours[cut.group(link.from)].push((cut.group(link.to), link.rate.0));
+        neighbours[plan.group(link.from)].push((plan.group(link.to), link.rate.0));
     }
     neighbours
 }
@@ -117,22 +118,24 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_stay_together_and_every_node_is_in_one_part() {
+    fn racks_stay_together_and_every_node_is_in_one_partition() {
         let graph = racks();
-        let parts = Partition::deal(&graph, &WindowPlan::finest(&graph), 2);
-        let owners = |part: &Partition| {
+        let partitions = Partition::assign(&graph, &WindowPlan::finest(&graph), 2);
+        let owners = |partition: &Partition| {
             let nodes = 0..graph.nodes.len() as NodeId;
-            nodes.filter(|node| part.owns(*node)).collect::<Vec<_>>()
+            nodes.filter(|node| partition.owns(*node)).collect::<Vec<_>>()
         };
-        assert_eq!(parts.iter().map(|part| part.number).collect::<Vec<_>>(), [0, 1]);
-        // Nodes: the switch above, which may go to either, then each rack's with its hosts.
-        assert_eq!(owners(&parts[0]), [1, 2, 3, 4, 5]);
-        assert_eq!(owners(&parts[1]), [0, 6, 7, 8, 9, 10]);
-        assert!(parts.iter().all(|part| part.of(9) == 1 && part.has_others()));
+        assert_eq!(partitions.iter().map(|partition| partition.number).collect::<Vec<_>>(), [0, 1]);
+        // The top switch may be in either partition. Each rack is a switch followed by its hosts.
+        assert_eq!(owners(&partitions[0]), [1, 2, 3, 4, 5]);
+        assert_eq!(owners(&partitions[1]), [0, 6, 7, 8, 9, 10]);
+        assert!(
+            partitions.iter().all(|partition| partition.owner(9) == 1 && partition.has_others())
+        );
     }
 
     #[test]
-    fn the_only_part_has_all() {
+    fn a_single_partition_owns_all_nodes() {
         let graph = racks();
         let whole = Partition::whole(&graph);
         assert!((0..graph.nodes.len() as NodeId).all(|node| whole.owns(node)));

@@ -1,33 +1,33 @@
-//! A network cut into groups of nodes, which in a window of time cannot influence each other.
+//! Window plan: groups of nodes that cannot affect each other within a window of time.
 //!
-//! If no link between two groups has less delay than a window lasts, whatever comes to a group within the
-//! window is on a wire already when it begins. So each group can be served by itself, in any order, from the
-//! window's beginning to its end ([dons23] and [unison24] cut networks in this way, too).
+//! If every link between groups has at least the delay of a window, all packets that arrive at a group within
+//! a window are in flight when the window starts. Hence each group can be run separately and in any order
+//! from the start of the window to its end ([dons23] and [unison24] partition networks in this way, too).
 
 use std::collections::BTreeSet;
 
 use crate::base::units::{Bytes, Duration};
 use crate::model::graph::{Graph, LinkId, NodeId};
 
-/// Which nodes are served together, and for how long.
+/// Groups of nodes and the length of windows.
 #[derive(Clone, Debug)]
 pub struct WindowPlan {
-    /// How long a window lasts at most.
+    /// Maximum length of a window.
     pub window: Duration,
-    /// By node.
-    groups: Vec<u32>,
-    /// By link: the group at its end; none if it begins there too.
-    ends: Vec<Option<u32>>,
-    /// The links between groups, by the group at their end, and where those of each group begin.
+    /// Group of each node.
+    group_by_node: Vec<u32>,
+    /// By link: the group at its end, if the link starts in another group.
+    end_groups: Vec<Option<u32>>,
+    /// Links between groups, sorted by the group at their end, and the index of the first link of each group.
     inbound: Vec<LinkId>,
     first: Vec<u32>,
 }
 
-/// Windows are this long at most: times within one fit 32 bits.
-const LONGEST: Duration = Duration(u32::MAX as u64);
+/// Maximum length of windows, so that times within a window fit in 32 bits.
+const MAX_WINDOW: Duration = Duration(u32::MAX as u64);
 
 impl WindowPlan {
-    /// Cuts all links that have at least the delay of a window.
+    /// Separates nodes at all links that have at least the delay of a window.
     pub fn new(graph: &Graph, window: Duration) -> Self {
         let mut groups: Vec<u32> = (0..graph.nodes.len() as u32).collect();
         for link in graph.links.iter().filter(|link| link.delay < window) {
@@ -45,75 +45,75 @@ impl WindowPlan {
             numbers[node] = numbers[root];
         }
         let group = |node: NodeId| numbers[node as usize];
-        let ends: Vec<Option<u32>> = graph
+        let end_groups: Vec<Option<u32>> = graph
             .links
             .iter()
             .map(|link| (group(link.from) != group(link.to)).then_some(group(link.to)))
             .collect();
         let mut inbound: Vec<LinkId> = (0..graph.links.len() as LinkId).collect();
-        inbound.retain(|link| ends[*link as usize].is_some());
-        inbound.sort_by_key(|link| ends[*link as usize]);
+        inbound.retain(|link| end_groups[*link as usize].is_some());
+        inbound.sort_by_key(|link| end_groups[*link as usize]);
         let begin =
-            |group| inbound.partition_point(|link| ends[*link as usize] < Some(group)) as u32;
+            |group| inbound.partition_point(|link| end_groups[*link as usize] < Some(group)) as u32;
         let first = (0..=count).map(begin).collect();
-        Self { window: window.min(LONGEST), groups: numbers, ends, inbound, first }
+        Self { window: window.min(MAX_WINDOW), group_by_node: numbers, end_groups, inbound, first }
     }
 
-    /// The windows for a network, if there are such as are worth it: links between groups carry more than a
-    /// packet in each. Otherwise an event for each packet costs no more.
+    /// Returns the window plan of a network if windows are faster than events: links between groups carry
+    /// more than a packet per window.
     pub fn worthwhile(graph: &Graph, packet: Bytes) -> Option<Self> {
         let carried = |window: Duration| {
-            let cut = graph.links.iter().filter(|link| link.delay >= window);
-            let packets = cut
+            let cut_links = graph.links.iter().filter(|link| link.delay >= window);
+            let packets = cut_links
                 .clone()
-                .map(|link| link.rate.carries(window.min(LONGEST)).0 as f64 / packet.0 as f64);
-            packets.sum::<f64>() / cut.count().max(1) as f64
+                .map(|link| link.rate.carries(window.min(MAX_WINDOW)).0 as f64 / packet.0 as f64);
+            packets.sum::<f64>() / cut_links.count().max(1) as f64
         };
-        let window = delays(graph).into_iter().find(|delay| carried(*delay) >= PACKETS)?;
+        let window = delays(graph).into_iter().find(|delay| carried(*delay) >= MIN_PACKETS)?;
         Some(Self::new(graph, window))
     }
 
-    /// The finest windows that there can be for a network.
+    /// Returns the plan with the shortest windows.
     pub fn finest(graph: &Graph) -> Self {
-        Self::new(graph, delays(graph).first().copied().unwrap_or(LONGEST))
+        Self::new(graph, delays(graph).first().copied().unwrap_or(MAX_WINDOW))
     }
 
-    /// How many groups there are.
+    /// Number of groups.
     pub fn groups(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// How many links the network has.
+    /// Number of links.
     pub fn links(&self) -> usize {
-        self.ends.len()
+        self.end_groups.len()
     }
 
-    /// The group of a node.
+    /// Group of a node.
     pub fn group(&self, node: NodeId) -> usize {
-        self.groups[node as usize] as usize
+        self.group_by_node[node as usize] as usize
     }
 
-    /// The group at the end of a link, if it begins in another.
+    /// Group at the end of a link, if the link starts in another group.
     pub fn end(&self, link: LinkId) -> Option<usize> {
-        self.ends[link as usize].map(|group| group as usize)
+        self.end_groups[link as usize].map(|group| group as usize)
     }
 
-    /// The links that lead to a group from others.
+    /// Links to a group from other groups.
     pub fn inbound(&self, group: usize) -> &[LinkId] {
         &self.inbound[self.first[group] as usize..self.first[group + 1] as usize]
     }
 }
 
-/// A link between groups carries so many full packets a window on average, or windows are not worth it
-/// (docs/performance.md).
-const PACKETS: f64 = 1.5;
+/// Full packets that a link between groups must carry per window on average, for windows to be faster than
+/// events (docs/performance.md).
+const MIN_PACKETS: f64 = 1.5;
 
-/// The delays of a network's links, without those that have none.
+/// Nonzero delays of a network's links.
 fn delays(graph: &Graph) -> BTreeSet<Duration> {
     graph.links.iter().map(|link| link.delay).filter(|delay| *delay > Duration::ZERO).collect()
 }
 
-/// The node that stands for those joined with `node`.
+/// Representative of the nodes joined with `node`.
 fn root(groups: &[u32], mut node: NodeId) -> NodeId {
     while groups[node as usize] != node {
         node = groups[node as usize];
@@ -127,7 +127,7 @@ mod tests {
     use crate::base::units::Rate;
     use crate::model::graph::LoadReference;
 
-    /// Two hosts on a switch each; a cable of 200 ns joins the switches, and longer ones the hosts.
+    /// Two hosts per switch. A cable of 200 ns connects the switches, and longer cables connect the hosts.
     fn graph(rate: Rate) -> Graph {
         let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
         let (left, right) = (graph.add_switch("left"), graph.add_switch("right"));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_links_shorter_than_a_window_join_is_served_together() {
+    fn links_shorter_than_a_window_join_groups() {
         let graph = graph(Rate::from_gbps(10));
         let finest = WindowPlan::finest(&graph);
         assert_eq!((finest.groups(), finest.window), (6, Duration::from_nanos(200)));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_worth_it_where_links_carry_more_than_a_packet_in_each() {
+    fn windows_are_worthwhile_if_links_carry_more_than_a_packet_in_each() {
         let packet = Bytes(1000);
         let window = |gbps| {
             WindowPlan::worthwhile(&graph(Rate::from_gbps(gbps)), packet).map(|cut| cut.window)

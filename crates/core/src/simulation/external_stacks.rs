@@ -1,7 +1,7 @@
-//! Flows whose stacks come from elsewhere: what carries their datagrams and wakes their ends.
+//! Flows whose transport stack is external: transfer of their datagrams and timers of their endpoints.
 //!
-//! Packets have no place for what a datagram holds: it is kept beside the flow, under the number of the
-//! packet. Both ends of such a flow are served by the same part of a run.
+//! A packet has no room for the payload of a datagram. The flow stores the payload under the packet's
+//! sequence number. Both endpoints of such a flow are in the same partition.
 
 use std::collections::BTreeMap;
 
@@ -11,46 +11,52 @@ use crate::base::units::Time;
 use crate::model::packet::{Flags, FlowNumber, Format, Kind, Packet};
 use crate::transport::{Ecn, OutgoingDatagram, StackEndpoint};
 
-/// The datagrams of a flow that are in the network, from its source and from its target.
+/// Datagrams of a flow in the network, from its source and from its target.
 #[derive(Default)]
 pub(super) struct Datagrams {
-    there: OneWay,
-    back: OneWay,
+    forward: DatagramsInFlight,
+    reverse: DatagramsInFlight,
 }
 
-/// The datagrams of one end.
+/// Datagrams sent by one endpoint.
 #[derive(Default)]
-struct OneWay {
-    /// How many were sent.
+struct DatagramsInFlight {
+    /// Number of datagrams sent.
     sent: u32,
-    /// By number, what is not known to have come: also what was lost, until the flow is over.
-    out: BTreeMap<u32, Vec<u8>>,
-    /// Memory to be used again.
+    /// Datagrams that have not been delivered, by sequence number. Lost datagrams stay until the flow ends.
+    in_flight: BTreeMap<u32, Vec<u8>>,
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
 }
 
-impl OneWay {
-    /// The next packet of an end, whose way is still to be filled in, if it has something to send.
-    fn next(&mut self, end: &mut dyn StackEndpoint, now: Time, frame: &Frame<'_>) -> Option<Packet> {
+impl DatagramsInFlight {
+    /// Returns the next packet of an endpoint, without a route, if the endpoint has a datagram to send.
+    fn next(
+        &mut self,
+        end: &mut dyn StackEndpoint,
+        now: Time,
+        template: &PacketTemplate<'_>,
+    ) -> Option<Packet> {
         let mut datagram = self.spare.pop().unwrap_or_default();
         datagram.clear();
-        let Some(OutgoingDatagram { bytes, ecn_capable }) = end.next_datagram(now, &mut datagram) else {
+        let Some(OutgoingDatagram { bytes, ecn_capable }) = end.next_datagram(now, &mut datagram)
+        else {
             self.spare.push(datagram);
             return None;
         };
-        let Frame { kind, flow, format } = *frame;
+        let PacketTemplate { kind, flow, format } = *template;
         assert!(bytes <= format.full(), "flow {flow}: a datagram of {bytes} on the wire");
         let sequence = self.sent;
         self.sent += 1;
-        self.out.insert(sequence, datagram);
+        self.in_flight.insert(sequence, datagram);
         let flags = Flags::NONE.with_if(Flags::ECN_CAPABLE, ecn_capable);
         let packet = format.control(kind, flow, now);
         Some(Packet { sequence, flags, bytes: bytes.0 as u16, ..packet })
     }
 
-    /// Hands over to an end what a packet has brought.
+    /// Passes the datagram of a packet to an endpoint.
     fn deliver(&mut self, packet: &Packet, end: &mut dyn StackEndpoint, now: Time) {
-        let Some(datagram) = self.out.remove(&packet.sequence) else {
+        let Some(datagram) = self.in_flight.remove(&packet.sequence) else {
             unreachable!("a packet arrives once")
         };
         let ecn = match packet.flags {
@@ -63,130 +69,131 @@ impl OneWay {
     }
 }
 
-/// What all packets of an end have in common.
-struct Frame<'a> {
+/// Fields common to all packets of an endpoint.
+struct PacketTemplate<'a> {
     kind: Kind,
     flow: FlowNumber,
     format: &'a Format,
 }
 
 impl Simulation<'_> {
-    /// Gives the receiver in a place an end of a stack from elsewhere.
-    pub(super) fn give(&mut self, place: usize, target: Option<Box<dyn StackEndpoint>>) {
-        if let (Some(receiving), Some(shared)) =
-            (&mut self.flows.receivers[place], &mut self.flows.shared[place])
+    /// Attaches an endpoint of an external stack to a receiver.
+    pub(super) fn attach_stack(&mut self, slot: usize, target: Option<Box<dyn StackEndpoint>>) {
+        if let (Some(receiver_end), Some(shared)) =
+            (&mut self.flows.receivers[slot], &mut self.flows.shared[slot])
         {
-            receiving.stack = target;
+            receiver_end.external_stack = target;
             shared.datagrams = Some(Box::default());
         }
     }
 
-    /// A datagram has come to its flow's source.
-    pub(super) fn receive_return_datagram(&mut self, packet: &Packet, place: usize) {
+    /// Receives a datagram at the source of its flow.
+    pub(super) fn on_return_datagram(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
-        if let (Some(sending), Some(shared)) =
-            (&mut self.flows.senders[place], &mut self.flows.shared[place])
-            && let (Some(end), Some(datagrams)) = (&mut sending.stack, &mut shared.datagrams)
+        if let (Some(sender_end), Some(shared)) =
+            (&mut self.flows.senders[slot], &mut self.flows.shared[slot])
+            && let (Some(end), Some(datagrams)) =
+                (&mut sender_end.external_stack, &mut shared.datagrams)
         {
-            sending.tally.hear(now);
-            datagrams.back.deliver(packet, &mut **end, now);
+            sender_end.packets.on_received(now);
+            datagrams.reverse.deliver(packet, &mut **end, now);
         }
-        self.send_datagrams(place);
+        self.send_datagrams(slot);
     }
 
-    /// A datagram has come to its flow's target.
-    pub(super) fn receive_datagram(
-        &mut self,
-        packet: &Packet,
-        place: usize,
-    ) -> Result<(), Problem> {
+    /// Receives a datagram at the target of its flow.
+    pub(super) fn on_datagram(&mut self, packet: &Packet, slot: usize) -> Result<(), Problem> {
         let now = self.scheduler.now();
         let mut is_complete = false;
-        if let (Some(receiving), Some(shared)) =
-            (&mut self.flows.receivers[place], &mut self.flows.shared[place])
-            && let (Some(end), Some(datagrams)) = (&mut receiving.stack, &mut shared.datagrams)
+        if let (Some(receiver_end), Some(shared)) =
+            (&mut self.flows.receivers[slot], &mut self.flows.shared[slot])
+            && let (Some(end), Some(datagrams)) =
+                (&mut receiver_end.external_stack, &mut shared.datagrams)
         {
-            receiving.tally.hear(now);
-            datagrams.there.deliver(packet, &mut **end, now);
-            receiving.delivered = end.delivered().0;
+            receiver_end.packets.on_received(now);
+            datagrams.forward.deliver(packet, &mut **end, now);
+            receiver_end.delivered = end.delivered().0;
             let has_size = shared.spec.size.is_some();
-            is_complete = has_size && end.is_done() && receiving.completed == Time::NEVER;
+            is_complete = has_size && end.is_done() && receiver_end.completed_at == Time::NEVER;
             if is_complete {
-                receiving.completed = now;
+                receiver_end.completed_at = now;
             }
         }
         if is_complete {
-            self.complete(place)?;
+            self.on_complete(slot)?;
         }
-        self.return_datagrams(place);
-        self.release_if_closed(place, Time::ZERO);
+        self.return_datagrams(slot);
+        self.note_possible_end(slot, Time::ZERO);
         Ok(())
     }
 
-    /// The deadline of a stack at its flow's source has come, or the time when the flow stops.
-    pub(super) fn wake_stack(&mut self, place: usize) {
+    /// Handles the timer of the endpoint at a flow's source, or the time at which the flow stops.
+    pub(super) fn on_stack_sender_timer(&mut self, slot: usize) {
         let now = self.scheduler.now();
-        let Some(sending) = &mut self.flows.senders[place] else { return };
-        let Some(end) = &mut sending.stack else { return };
-        if sending.stops <= now {
-            sending.stops = Time::NEVER;
+        let Some(sender_end) = &mut self.flows.senders[slot] else { return };
+        let Some(end) = &mut sender_end.external_stack else { return };
+        if sender_end.stop_at <= now {
+            sender_end.stop_at = Time::NEVER;
             end.stop(now);
         }
         end.on_timer(now);
-        self.send_datagrams(place);
+        self.send_datagrams(slot);
     }
 
-    /// The deadline of a stack at its flow's target has come.
-    pub(super) fn respond_by_stack(&mut self, place: usize) {
+    /// Handles the timer of the endpoint at a flow's target.
+    pub(super) fn on_stack_receiver_timer(&mut self, slot: usize) {
         let now = self.scheduler.now();
-        let Some(receiving) = &mut self.flows.receivers[place] else { return };
-        let Some(end) = &mut receiving.stack else { return };
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        let Some(end) = &mut receiver_end.external_stack else { return };
         end.on_timer(now);
-        self.return_datagrams(place);
-        self.release_if_closed(place, Time::ZERO);
+        self.return_datagrams(slot);
+        self.note_possible_end(slot, Time::ZERO);
     }
 
-    /// Sends what the stack at a flow's source has to send, and arranges for it to be woken; or closes the
-    /// sender that knows that all has come.
-    pub(super) fn send_datagrams(&mut self, place: usize) {
+    /// Sends all datagrams of the endpoint at a flow's source and schedules its timer. Closes the sender if
+    /// the endpoint is done.
+    pub(super) fn send_datagrams(&mut self, slot: usize) {
         let Self { flows, network, scheduler, format, .. } = self;
-        let (Some(sending), Some(shared)) = (&mut flows.senders[place], &mut flows.shared[place])
+        let (Some(sender_end), Some(shared)) = (&mut flows.senders[slot], &mut flows.shared[slot])
         else {
             return;
         };
-        let (Some(end), Some(datagrams)) = (&mut sending.stack, &mut shared.datagrams) else {
+        let (Some(end), Some(datagrams)) = (&mut sender_end.external_stack, &mut shared.datagrams)
+        else {
             return;
         };
-        let frame = Frame { kind: Kind::Datagram, flow: sending.number, format };
-        while let Some(packet) = datagrams.there.next(&mut **end, scheduler.now(), &frame) {
-            sending.tally.sent += 1;
-            network.send(Packet { next_hop: sending.there.start(), ..packet }, scheduler);
+        let template = PacketTemplate { kind: Kind::Datagram, flow: sender_end.number, format };
+        while let Some(packet) = datagrams.forward.next(&mut **end, scheduler.now(), &template) {
+            sender_end.packets.sent += 1;
+            network.send(Packet { next_hop: sender_end.forward.start(), ..packet }, scheduler);
         }
         if end.is_done() {
-            self.close_sender(place);
+            self.close_sender(slot);
         } else {
-            let deadline = end.next_timer().min(sending.stops);
-            sending.wake_by(deadline, scheduler);
+            let deadline = end.next_timer().min(sender_end.stop_at);
+            sender_end.wake_by(deadline, scheduler);
         }
     }
 
-    /// Sends what the stack at a flow's target has to send, and arranges for it to be woken.
-    fn return_datagrams(&mut self, place: usize) {
+    /// Sends all datagrams of the endpoint at a flow's target and schedules its timer.
+    fn return_datagrams(&mut self, slot: usize) {
         let Self { flows, network, scheduler, format, .. } = self;
-        let (Some(receiving), Some(shared)) =
-            (&mut flows.receivers[place], &mut flows.shared[place])
+        let (Some(receiver_end), Some(shared)) =
+            (&mut flows.receivers[slot], &mut flows.shared[slot])
         else {
             return;
         };
-        let (Some(end), Some(datagrams)) = (&mut receiving.stack, &mut shared.datagrams) else {
+        let (Some(end), Some(datagrams)) =
+            (&mut receiver_end.external_stack, &mut shared.datagrams)
+        else {
             return;
         };
-        let frame = Frame { kind: Kind::Return, flow: receiving.number, format };
-        while let Some(packet) = datagrams.back.next(&mut **end, scheduler.now(), &frame) {
-            receiving.tally.sent += 1;
-            network.send(Packet { next_hop: receiving.back.start(), ..packet }, scheduler);
+        let template = PacketTemplate { kind: Kind::Return, flow: receiver_end.number, format };
+        while let Some(packet) = datagrams.reverse.next(&mut **end, scheduler.now(), &template) {
+            receiver_end.packets.sent += 1;
+            network.send(Packet { next_hop: receiver_end.reverse.start(), ..packet }, scheduler);
         }
         let deadline = end.next_timer();
-        receiving.respond_by(deadline, scheduler);
+        receiver_end.respond_by(deadline, scheduler);
     }
 }

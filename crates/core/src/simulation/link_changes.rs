@@ -1,4 +1,4 @@
-//! Links that fail and come back during a run, and flows that go other ways then.
+//! Link failures and recoveries during a run, and the rerouting of flows.
 
 use super::Simulation;
 use crate::base::units::Time;
@@ -7,20 +7,20 @@ use crate::model::packet::FlowNumber;
 use crate::network::routes::Route;
 
 impl Simulation<'_> {
-    /// When something happens to a link next, if anything does.
-    pub(super) fn next_change(&self) -> Option<Time> {
-        self.changes.front().map(|change| change.at)
+    /// Returns the time of the next link change.
+    pub(super) fn next_link_change(&self) -> Option<Time> {
+        self.link_changes.front().map(|change| change.at)
     }
 
-    /// Does all that happens to links now. Every part of a run does: each has its own of the network, and
-    /// all must know the same ways through it.
-    pub(super) fn change(&mut self) {
+    /// Applies all link changes that are due. Every partition does, because each has its own network and all
+    /// must have the same routes.
+    pub(super) fn apply_link_changes(&mut self) {
         let now = self.scheduler.now();
-        let mut is_news = false;
-        while let Some(&Change { at, cable, turn }) = self.changes.front()
+        let mut has_new_routes = false;
+        while let Some(&Change { at, cable, turn }) = self.link_changes.front()
             && at <= now
         {
-            self.changes.pop_front();
+            self.link_changes.pop_front();
             match turn {
                 LinkState::Fails | LinkState::Returns => {
                     for link in [cable, cable ^ 1] {
@@ -35,55 +35,55 @@ impl Simulation<'_> {
                 }
                 LinkState::IsAvoided | LinkState::IsTaken => {
                     self.network.routes_mut().set_avoided(cable, turn == LinkState::IsAvoided);
-                    is_news = true;
+                    has_new_routes = true;
                 }
             }
         }
-        if is_news {
+        if has_new_routes {
             self.network.routes_mut().converge(self.graph);
-            self.set_routes_again();
+            self.reroute_flows();
         }
     }
 
-    /// Finds new ways for all flows whose senders are here.
-    fn set_routes_again(&mut self) {
+    /// Reroutes all flows whose senders are in this partition.
+    fn reroute_flows(&mut self) {
         let all: Vec<_> = self.network.flows().collect();
-        for (number, place) in all {
-            let place = place as usize;
-            let (Some(_), Some(shared)) = (&self.flows.senders[place], &self.flows.shared[place])
+        for (number, slot) in all {
+            let slot = slot as usize;
+            let (Some(_), Some(shared)) = (&self.flows.senders[slot], &self.flows.shared[slot])
             else {
                 continue;
             };
-            let (spec, there) = (&shared.spec, shared.there);
+            let (spec, route) = (&shared.spec, shared.route);
             let routes = self.network.routes_mut();
-            if let Some(there) = routes.reroute(there, spec.source, spec.target, spec.id) {
-                self.set_route(number, there);
-                if self.part.has_others() {
-                    self.abroad.news.led.push((number, there));
+            if let Some(route) = routes.reroute(route, spec.source, spec.target, spec.id) {
+                self.set_route(number, route);
+                if self.partition.has_others() {
+                    self.partition_links.news.rerouted.push((number, route));
                 }
             }
         }
-        if self.part.has_others() {
-            self.abroad.news.routes = self.network.routes_mut().take_changes();
+        if self.partition.has_others() {
+            self.partition_links.news.routes = self.network.routes_mut().take_changes();
         }
     }
 
-    /// The packets of a flow, if it is known here, go another way from now on: those that are yet to leave
-    /// their hosts.
-    pub(super) fn set_route(&mut self, number: FlowNumber, there: Route) {
-        let Some(place) = self.network.slot(number) else { return };
-        let place = place as usize;
-        let Some(shared) = &mut self.flows.shared[place] else { return };
-        let former = std::mem::replace(&mut shared.there, there);
-        self.former.entry(number).or_default().push(former);
-        let [_, back] = there.both();
-        if let Some(sending) = &mut self.flows.senders[place] {
-            sending.there.set_route(there);
+    /// Sets the route of a flow, if the flow is in this partition, for packets that have not left their
+    /// hosts.
+    pub(super) fn set_route(&mut self, number: FlowNumber, route: Route) {
+        let Some(slot) = self.network.slot(number) else { return };
+        let slot = slot as usize;
+        let Some(shared) = &mut self.flows.shared[slot] else { return };
+        let former_routes = std::mem::replace(&mut shared.route, route);
+        self.former_routes.entry(number).or_default().push(former_routes);
+        let [_, reverse] = route.both();
+        if let Some(sender_end) = &mut self.flows.senders[slot] {
+            sender_end.forward.set_route(route);
         }
-        if let Some(receiving) = &mut self.flows.receivers[place] {
-            receiving.back.set_route(back);
+        if let Some(receiver_end) = &mut self.flows.receivers[slot] {
+            receiver_end.reverse.set_route(reverse);
         }
-        let name = &self.upcoming.classes[usize::from(shared.spec.class)];
-        self.network.set_route(number, name, there);
+        let name = &self.pending_flows.classes[usize::from(shared.spec.class)];
+        self.network.set_route(number, name, route);
     }
 }

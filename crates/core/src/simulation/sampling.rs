@@ -1,4 +1,4 @@
-//! What a run samples over time, and what it keeps of round-trip times.
+//! Samples over time and RTT records.
 
 use super::Simulation;
 use super::flows::ends::SenderEnd;
@@ -8,16 +8,17 @@ use crate::model::packet::{FlowNumber, Packet};
 use crate::record::Recorder;
 
 impl Simulation<'_> {
-    /// Takes all samples that are due; says when to take the next.
-    pub(super) fn sample(&mut self) -> Option<Time> {
+    /// Takes all samples that are due. Returns the time of the next samples.
+    pub(super) fn take_samples(&mut self) -> Option<Time> {
         let now = self.scheduler.now();
-        let Self { graph, recorder, network, flows, part, .. } = self;
-        let Recorder { samples, queues, links, flows: watched, active, .. } = recorder;
+        let Self { graph, recorder, network, flows, partition, .. } = self;
+        let Recorder { samples, queue_probes, link_probes, sampled_flows, active_probe, .. } =
+            recorder;
         let senders = flows.senders.iter();
-        let in_progress = senders.filter(|sending| sending.closed == Time::NEVER).count();
-        samples.push(now, *active, in_progress as f64);
-        let is_own = |link: LinkId| part.owns(graph.links[link as usize].from);
-        for (link, probe) in queues.iter().filter(|(link, _)| is_own(*link)) {
+        let active = senders.filter(|sender_end| sender_end.closed_at == Time::NEVER).count();
+        samples.push(now, *active_probe, active as f64);
+        let is_local = |link: LinkId| partition.owns(graph.links[link as usize].from);
+        for (link, probe) in queue_probes.iter().filter(|(link, _)| is_local(*link)) {
             let port = network.port_mut(*link);
             samples.push(now, *probe, port.backlog(now).bytes as f64);
             for (name, value) in port.gauges() {
@@ -25,41 +26,41 @@ impl Simulation<'_> {
                 samples.push(now, probe, value);
             }
         }
-        for (link, probe) in links.iter().filter(|(link, _)| is_own(*link)) {
+        for (link, probe) in link_probes.iter().filter(|(link, _)| is_local(*link)) {
             let bytes = network.port_mut(*link).transmitted(now);
             samples.push(now, *probe, bytes as f64);
         }
-        for id in watched {
+        for id in sampled_flows {
             let number = FlowNumber::try_from(*id).ok();
-            let place = number.and_then(|number| network.slot(number));
-            let Some(place) = place.map(|place| place as usize) else { continue };
-            if let Some(receiving) = &flows.receivers[place] {
+            let slot = number.and_then(|number| network.slot(number));
+            let Some(slot) = slot.map(|slot| slot as usize) else { continue };
+            if let Some(receiver_end) = &flows.receivers[slot] {
                 let delivered = samples.probe(format!("delivered_bytes flow {id}"));
-                samples.push(now, delivered, receiving.delivered as f64);
+                samples.push(now, delivered, receiver_end.delivered as f64);
             }
-            let gauges = flows.senders[place].as_ref().map(SenderEnd::gauges);
+            let gauges = flows.senders[slot].as_ref().map(SenderEnd::gauges);
             for (name, value) in gauges.into_iter().flatten() {
                 let probe = samples.probe(format!("{name} flow {id}"));
                 samples.push(now, probe, value);
             }
         }
-        self.recorder.next(now)
+        self.recorder.next_sample(now)
     }
 
-    /// Counts a round-trip time that a transport was told, and takes it apart if that is asked for.
-    pub(super) fn note_rtt(&mut self, packet: &Packet, place: usize, rtt: Duration, marked: bool) {
+    /// Counts an RTT that a transport measured, and records its components if the flow is traced.
+    pub(super) fn record_rtt(&mut self, packet: &Packet, slot: usize, rtt: Duration, marked: bool) {
         let Self { graph, scheduler, network, recorder, flows, .. } = self;
-        let Some(shared) = &mut flows.shared[place] else { return };
+        let Some(shared) = &mut flows.shared[slot] else { return };
         recorder.count_rtt(scheduler.now(), shared.spec.class, rtt);
         let Some(trace) = &mut shared.trace else { return };
-        let [there, back] = shared.there.both();
-        let alone = |bytes| {
-            let one_way = |way, bytes| network.routes().packet_time(graph, way, bytes);
-            (one_way(there, bytes), one_way(back, Bytes(u64::from(packet.bytes))))
+        let [forward, reverse] = shared.route.both();
+        let base_delays = |bytes| {
+            let one_way = |route, bytes| network.routes().packet_time(graph, route, bytes);
+            (one_way(forward, bytes), one_way(reverse, Bytes(u64::from(packet.bytes))))
         };
         let now = scheduler.now();
-        if let Some(parts) = trace.on_return(packet.sent_at, now, packet.sequence, alone) {
-            recorder.keep_rtt(now, trace.probes, rtt, marked, &parts);
+        if let Some(components) = trace.on_ack(packet.sent_at, now, packet.sequence, base_delays) {
+            recorder.record_rtt(now, trace.probes, rtt, marked, &components);
         }
     }
 }

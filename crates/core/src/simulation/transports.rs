@@ -1,4 +1,4 @@
-//! The transports of a run, and which class of flows has which.
+//! Transports of a run by class of flows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,41 +7,41 @@ use crate::model::packet::Format;
 use crate::transport::Mechanism;
 use crate::transport::controllers::Config as Transport;
 
-/// A transport, and how its sender and receiver work.
-pub(super) struct Stack<'a> {
-    /// The transport.
-    pub(super) transport: &'a Transport,
-    /// Its mechanism.
+/// Transport of a class.
+pub(super) struct ClassTransport<'a> {
+    /// Configuration.
+    pub(super) config: &'a Transport,
+    /// Options of sender and receiver.
     pub(super) mechanism: Arc<Mechanism>,
 }
 
-/// The transports of a run.
+/// Transports of a run.
 pub struct Transports<'a> {
-    /// That of most flows first.
-    all: Vec<Stack<'a>>,
-    /// By class: which of them its flows have.
-    of_class: Vec<usize>,
+    /// The default transport, then all others.
+    all: Vec<ClassTransport<'a>>,
+    /// Index into `all` by class.
+    index_by_class: Vec<usize>,
 }
 
 impl<'a> Transports<'a> {
-    /// Flows have the transport that `others` names for their class, or else `most`.
+    /// Assigns each class the transport with its name in `others`, or else `default`.
     pub fn new(
-        most: &'a Transport,
+        default: &'a Transport,
         others: &'a BTreeMap<String, Transport>,
         classes: &[String],
         format: &Format,
     ) -> Self {
-        let all = std::iter::once(most).chain(others.values());
+        let all = std::iter::once(default).chain(others.values());
         let all = all.map(|transport| {
             let mechanism = Arc::new(transport.mechanism(format));
-            Stack { transport, mechanism }
+            ClassTransport { config: transport, mechanism }
         });
-        let place = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
-        Self { all: all.collect(), of_class: classes.iter().map(place).collect() }
+        let index = |class| others.keys().position(|name| name == class).map_or(0, |i| i + 1);
+        Self { all: all.collect(), index_by_class: classes.iter().map(index).collect() }
     }
 
-    /// What the flows of a class have.
-    pub(super) fn of(&self, class: u16) -> &Stack<'a> {
-        &self.all[self.of_class[usize::from(class)]]
+    /// Transport of a class.
+    pub(super) fn of_class(&self, class: u16) -> &ClassTransport<'a> {
+        &self.all[self.index_by_class[usize::from(class)]]
     }
 }

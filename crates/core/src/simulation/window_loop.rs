@@ -1,8 +1,9 @@
-//! The run in windows: each group of nodes by itself, from a window's beginning to its end.
+//! Window loop: handles the events of each group of nodes separately, from the start of a window to its end.
 //!
-//! What comes to a group in a window is on a wire when the window begins ([`WindowPlan`](crate::schedule::WindowPlan)). So
-//! no queue of events is needed for it: the arrivals are collected and sorted, merged with the few events of
-//! the group's own, and handled while its state is in a near cache (docs/performance.md).
+//! All packets that arrive at a group in a window are in flight when the window starts
+//! ([`WindowPlan`](crate::schedule::WindowPlan)). Instead of an event queue, the loop collects and sorts
+//! these arrivals and merges them with the few other events of the group, while the state of the group is
+//! cached (docs/performance.md).
 
 use std::ops::DerefMut;
 
@@ -14,240 +15,275 @@ use crate::model::graph::LinkId;
 use crate::network::switch::pause_watchdog;
 use crate::schedule::Event;
 
-/// A span of time in which groups cannot influence each other.
+/// Time span in which groups cannot affect each other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
-    begins: Time,
-    /// It ends before this.
-    ends: Time,
+    start: Time,
+    /// Exclusive end.
+    end: Time,
 }
 
-/// What is done between windows, for all parts of a run: what belongs to no node.
+/// Coordinator of windows: exchanges messages between partitions and handles events that belong to no node.
 pub(super) struct WindowCoordinator<'a> {
     limit: Time,
-    watch: &'a RunControl,
-    /// When to take samples next, when to look for deadlocks, and when something happens to a link.
-    sample: Option<Time>,
-    patrol: Option<Time>,
-    change: Option<Time>,
+    control: &'a RunControl,
+    /// Times of the next samples, deadlock check and link change.
+    next_sample: Option<Time>,
+    next_deadlock_check: Option<Time>,
+    next_link_change: Option<Time>,
 }
 
 impl<'a> WindowCoordinator<'a> {
-    /// The conductor of a run that ends at `limit`, or when `watch` asks for a stop.
-    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, watch: &'a RunControl) -> Self {
-        let sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
-        let patrol = simulation.network.watchdog().map(|period| Time::ZERO + period);
-        Self { limit, watch, sample, patrol, change: simulation.next_change() }
+    /// Returns a coordinator that ends the run at `limit`, or when `control` requests a stop.
+    pub(super) fn new(simulation: &Simulation<'_>, limit: Time, control: &'a RunControl) -> Self {
+        let next_sample = simulation.recorder.is_sampling().then_some(Time::ZERO);
+        let next_deadlock_check = simulation.network.watchdog().map(|period| Time::ZERO + period);
+        Self {
+            limit,
+            control,
+            next_sample,
+            next_deadlock_check,
+            next_link_change: simulation.next_link_change(),
+        }
     }
 
-    /// Ends a window and gives the next; none if the run is over.
+    /// Ends a window and returns the next, or `None` at the end of the run.
     pub(super) fn next<'s>(
         &mut self,
-        parts: &mut [impl DerefMut<Target = Simulation<'s>>],
+        simulations: &mut [impl DerefMut<Target = Simulation<'s>>],
     ) -> Result<Option<Window>, Problem> {
-        exchange(parts);
-        end_instant(parts);
-        let handled = parts.iter_mut().map(|part| part.events_of_window());
-        let critical = handled.max().unwrap_or_default();
-        let (first, others) = parts.split_first_mut().unwrap_or_else(|| unreachable!("one part"));
+        exchange(simulations);
+        record_ended_flows(simulations);
+        let events = simulations.iter_mut().map(|simulation| simulation.events_of_window());
+        let critical = events.max().unwrap_or_default();
+        let (first, others) =
+            simulations.split_first_mut().unwrap_or_else(|| unreachable!("one simulation"));
         first.totals.critical += critical;
-        for part in others {
-            first.population.absorb(&mut part.population);
+        for simulation in others {
+            first.live_flow_count.merge(&mut simulation.live_flow_count);
         }
-        first.population.count();
-        let begins = parts.iter().map(|part| part.next_time()).fold(self.alarm(), Time::min);
-        if begins > self.limit || begins == Time::NEVER || is_over(parts) {
+        first.live_flow_count.update();
+        let start = simulations
+            .iter()
+            .map(|simulation| simulation.next_time())
+            .fold(self.next_global_event(), Time::min);
+        if start > self.limit || start == Time::NEVER || is_over(simulations) {
             return Ok(None);
         }
-        self.watch.poll(|| progress(parts))?;
-        for part in &mut *parts {
-            part.scheduler.set_now(begins);
+        self.control.poll(|| progress(simulations))?;
+        for simulation in &mut *simulations {
+            simulation.scheduler.set_now(start);
         }
-        if self.sample == Some(begins) {
-            self.sample = parts.iter_mut().map(|part| part.sample()).fold(None, Option::or);
-            parts[0].totals.events += 1;
+        if self.next_sample == Some(start) {
+            self.next_sample = simulations
+                .iter_mut()
+                .map(|simulation| simulation.take_samples())
+                .fold(None, Option::or);
+            simulations[0].totals.events += 1;
         }
-        if self.patrol == Some(begins) {
-            self.patrol = watch(parts);
-            parts[0].totals.events += 1;
-            if !parts[0].deadlocks.is_empty() {
+        if self.next_deadlock_check == Some(start) {
+            self.next_deadlock_check = check_deadlocks(simulations);
+            simulations[0].totals.events += 1;
+            if !simulations[0].deadlocks.is_empty() {
                 return Ok(None);
             }
         }
-        if self.change == Some(begins) {
-            change(parts, begins);
-            self.change = parts[0].next_change();
-            parts[0].totals.events += 1;
+        if self.next_link_change == Some(start) {
+            apply_link_changes(simulations, start);
+            self.next_link_change = simulations[0].next_link_change();
+            simulations[0].totals.events += 1;
         }
-        parts[0].totals.windows += 1;
-        let longest = parts[0].scheduler.window();
+        simulations[0].totals.windows += 1;
+        let longest = simulations[0].scheduler.window();
         let after = Time(self.limit.0.saturating_add(1));
-        Ok(Some(Window { begins, ends: (begins + longest).min(self.alarm()).min(after) }))
+        Ok(Some(Window { start, end: (start + longest).min(self.next_global_event()).min(after) }))
     }
 
-    /// When the next thing is to be done that belongs to no node.
-    fn alarm(&self) -> Time {
-        [self.sample, self.patrol, self.change].into_iter().flatten().fold(Time::NEVER, Time::min)
+    /// Time of the next event that belongs to no node.
+    fn next_global_event(&self) -> Time {
+        [self.next_sample, self.next_deadlock_check, self.next_link_change]
+            .into_iter()
+            .flatten()
+            .fold(Time::NEVER, Time::min)
     }
 }
 
-/// How far the run is.
-fn progress<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> Progress {
-    parts.iter().map(|part| part.progress()).fold(Progress::default(), |all, part| Progress {
-        now: all.now.max(part.now),
-        flows: all.flows + part.flows,
-        hops: all.hops + part.hops,
-    })
+/// Progress of the run.
+fn progress<'s>(simulations: &[impl DerefMut<Target = Simulation<'s>>]) -> Progress {
+    simulations.iter().map(|simulation| simulation.progress()).fold(
+        Progress::default(),
+        |sum, one| Progress {
+            now: sum.now.max(one.now),
+            flows: sum.flows + one.flows,
+            hops: sum.hops + one.hops,
+        },
+    )
 }
 
-/// Hands over packets and news between parts.
-fn exchange<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
-    for from in 0..parts.len() {
-        let news = std::mem::take(&mut parts[from].abroad.news);
-        for to in (0..parts.len()).filter(|to| *to != from) {
-            parts[to].learn(&news);
-            let sent = std::mem::take(&mut parts[from].abroad.outboxes[to]);
-            // What was received has been taken: its memory is used again.
-            let emptied = std::mem::replace(&mut parts[to].abroad.inboxes[from], sent);
-            parts[from].abroad.outboxes[to] = emptied;
+/// Exchanges packets and news between partitions.
+fn exchange<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+    for from in 0..simulations.len() {
+        let news = std::mem::take(&mut simulations[from].partition_links.news);
+        for to in (0..simulations.len()).filter(|to| *to != from) {
+            simulations[to].apply_news(&news);
+            let filled = std::mem::take(&mut simulations[from].partition_links.outboxes[to]);
+            // The receiver has emptied its inbox, whose memory becomes the new outbox.
+            let emptied =
+                std::mem::replace(&mut simulations[to].partition_links.inboxes[from], filled);
+            simulations[from].partition_links.outboxes[to] = emptied;
         }
     }
-    for from in 0..parts.len() {
-        let farewells = parts[from].farewells();
-        for to in (0..parts.len()).filter(|to| *to != from && !farewells.is_empty()) {
-            parts[to].part_from(&farewells);
+    for from in 0..simulations.len() {
+        let finals = simulations[from].receiver_finals();
+        for to in (0..simulations.len()).filter(|to| *to != from && !finals.is_empty()) {
+            simulations[to].apply_receiver_finals(&finals);
         }
     }
 }
 
-/// Lets all parts do what happens to links now. Before, what has left one for another is handed over: it is
-/// on a link that may fail. After it they tell each other which flows go other ways.
-fn change<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>], now: Time) {
-    if parts.len() > 1 {
-        for part in &mut *parts {
-            part.unpack();
-            part.pack(now);
+/// Applies the link changes that are due in all partitions. Before, packets in flight between partitions move
+/// to the receiving partition, because their link may fail. Afterwards, partitions exchange the new routes.
+fn apply_link_changes<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'s>>], now: Time) {
+    if simulations.len() > 1 {
+        for simulation in &mut *simulations {
+            simulation.import_packets();
+            simulation.export_packets(now);
         }
-        exchange(parts);
-        for part in &mut *parts {
-            part.unpack();
+        exchange(simulations);
+        for simulation in &mut *simulations {
+            simulation.import_packets();
         }
     }
-    for part in &mut *parts {
-        part.change();
+    for simulation in &mut *simulations {
+        simulation.apply_link_changes();
     }
-    exchange(parts);
+    exchange(simulations);
 }
 
-/// Ends the flows of which nothing is left to happen, in all parts.
-fn end_instant<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) {
-    for of in 0..parts.len() {
-        parts[of].end_instant();
-        let mut ended = std::mem::take(&mut parts[of].abroad.ended);
-        for other in (0..parts.len()).filter(|other| *other != of) {
+/// Records the flows that have ended, in all partitions.
+fn record_ended_flows<'s>(simulations: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+    for from in 0..simulations.len() {
+        simulations[from].record_ended_flows();
+        let mut ended = std::mem::take(&mut simulations[from].partition_links.ended);
+        for to in (0..simulations.len()).filter(|to| *to != from) {
             for number in &ended {
-                parts[other].forget(*number);
+                simulations[to].remove_remote_flow(*number);
             }
         }
         ended.clear();
-        parts[of].abroad.ended = ended;
+        simulations[from].partition_links.ended = ended;
     }
 }
 
-/// Whether nothing is left to happen: what events remain are stale.
-fn is_over<'s>(parts: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
-    let frames = parts.iter().map(|part| part.network.pause_frames()).fold(0, u64::wrapping_add);
-    frames == 0 && parts.iter().all(|part| part.live == 0 && part.upcoming.is_empty())
+/// Returns true if no flow is pending or in progress. Remaining events are stale.
+fn is_over<'s>(simulations: &[impl DerefMut<Target = Simulation<'s>>]) -> bool {
+    let pause_frames = simulations
+        .iter()
+        .map(|simulation| simulation.network.pause_frames())
+        .fold(0, u64::wrapping_add);
+    pause_frames == 0
+        && simulations
+            .iter()
+            .all(|simulation| simulation.local_flows == 0 && simulation.pending_flows.is_empty())
 }
 
-/// Looks for a deadlock, which the first part is told of; says when to look again.
-pub(super) fn watch<'s>(parts: &mut [impl DerefMut<Target = Simulation<'s>>]) -> Option<Time> {
-    let (first, others) = parts.split_first_mut()?;
+/// Checks for deadlocks and stores them in the first partition. Returns the time of the next check.
+pub(super) fn check_deadlocks<'s>(
+    simulations: &mut [impl DerefMut<Target = Simulation<'s>>],
+) -> Option<Time> {
+    let (first, others) = simulations.split_first_mut()?;
     let now = first.scheduler.now();
-    let has_long = |part: &Simulation<'_>| pause_watchdog::has_long(&part.network, now);
-    if has_long(first) || others.iter().any(|part| has_long(part)) {
-        swap(first, others);
+    let has_long_pause =
+        |simulation: &Simulation<'_>| pause_watchdog::has_long(&simulation.network, now);
+    if has_long_pause(first) || others.iter().any(|simulation| has_long_pause(simulation)) {
+        swap_network_state(first, others);
         first.deadlocks = pause_watchdog::deadlocks(&first.network);
-        swap(first, others);
+        swap_network_state(first, others);
     }
     first.network.watchdog().map(|period| now + period)
 }
 
-/// Lends the first part what the others have of the network, or gives it back.
-fn swap<'s>(first: &mut Simulation<'s>, others: &mut [impl DerefMut<Target = Simulation<'s>>]) {
+/// Swaps the state of the network between the first partition and the others. A second call restores it.
+fn swap_network_state<'s>(
+    first: &mut Simulation<'s>,
+    others: &mut [impl DerefMut<Target = Simulation<'s>>],
+) {
     for other in others {
-        let Simulation { part, network, graph, .. } = &mut **other;
-        first.network.swap(network, graph, |node| part.owns(node));
+        let Simulation { partition, network, graph, .. } = &mut **other;
+        first.network.swap(network, graph, |node| partition.owns(node));
     }
 }
 
 impl Simulation<'_> {
-    /// Runs until every flow has finished, `limit` is reached or `watch` asks for a stop.
+    /// Runs until every flow has finished, `limit` is reached or `control` requests a stop.
     pub(super) fn run_in_windows(
         &mut self,
         limit: Time,
-        watch: &RunControl,
+        control: &RunControl,
     ) -> Result<(), Problem> {
-        let mut conductor = WindowCoordinator::new(self, limit, watch);
-        while let Some(window) = conductor.next(&mut [&mut *self])? {
-            self.serve(window)?;
+        let mut coordinator = WindowCoordinator::new(self, limit, control);
+        while let Some(window) = coordinator.next(&mut [&mut *self])? {
+            self.run_window(window)?;
         }
         Ok(())
     }
 
-    /// How many events this part has handled since this was last asked.
+    /// Number of events since the last call.
     fn events_of_window(&mut self) -> u64 {
-        let before = std::mem::replace(&mut self.events_before, self.totals.events);
+        let before = std::mem::replace(&mut self.events_before_window, self.totals.events);
         self.totals.events - before
     }
 
-    /// When something happens next that this part knows of.
+    /// Time of the next event in this partition.
     fn next_time(&self) -> Time {
-        self.scheduler.begins().min(self.upcoming.next_start()).min(self.abroad.next)
+        self.scheduler
+            .next_time()
+            .min(self.pending_flows.next_start())
+            .min(self.partition_links.next_arrival)
     }
 
-    /// Serves all groups of this part in a window.
-    pub(super) fn serve(&mut self, window: Window) -> Result<(), Problem> {
-        self.unpack();
-        self.upcoming.announce_before(window.ends, self.graph, &mut self.scheduler)?;
+    /// Runs all groups of this partition in a window.
+    pub(super) fn run_window(&mut self, window: Window) -> Result<(), Problem> {
+        self.import_packets();
+        self.pending_flows.announce_before(window.end, self.graph, &mut self.scheduler)?;
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let mut first = 0;
-        while let Some(group) = self.scheduler.due_from(first, window.ends) {
-            self.serve_group(group, window, &mut arrivals)?;
+        while let Some(group) = self.scheduler.next_due_group(first, window.end) {
+            self.run_group(group, window, &mut arrivals)?;
             first = group + 1;
         }
         self.arrivals = arrivals;
-        if self.part.has_others() {
-            self.pack(window.ends);
+        if self.partition.has_others() {
+            self.export_packets(window.end);
         }
         Ok(())
     }
 
-    /// Serves a group in a window.
-    fn serve_group(
+    /// Runs a group in a window.
+    fn run_group(
         &mut self,
         group: usize,
-        Window { begins, ends }: Window,
+        Window { start, end }: Window,
         arrivals: &mut Vec<u64>,
     ) -> Result<(), Problem> {
-        self.scheduler.begin(group, begins);
-        let Some(groups) = self.scheduler.groups() else { return Ok(()) };
+        self.scheduler.begin_window(group, start);
+        let Some(queues) = self.scheduler.node_queues() else { return Ok(()) };
         arrivals.clear();
-        for link in groups.due(group, ends) {
-            self.network.visit_arrivals(link, begins, ends, |arrives| {
-                // In one number, which sorts faster: a window is shorter than 2³² ps.
-                arrivals.push((arrives - begins).0 << 32 | u64::from(link));
+        for link in queues.links_due(group, end) {
+            self.network.visit_arrivals(link, start, end, |arrives| {
+                // One number sorts faster than a pair. A window is shorter than 2³² ps.
+                arrivals.push((arrives - start).0 << 32 | u64::from(link));
             });
         }
         if self.network.records().is_some() {
-            // In a loop of its own: most runs keep no records.
-            for link in groups.due(group, ends) {
-                self.network.read_ahead_records(link, begins, ends);
+            // A separate loop, so that runs without breakdowns do not pay for it.
+            for link in queues.links_due(group, end) {
+                self.network.read_ahead_records(link, start, end);
             }
         }
         arrivals.sort_unstable();
         for arrival in &*arrivals {
-            let (time, link) = (begins + Duration(arrival >> 32), *arrival as LinkId);
+            let (time, link) = (start + Duration(arrival >> 32), *arrival as LinkId);
             while let Some(event) = self.scheduler.pop_before(time, Event::Arrive(link)) {
                 self.handle(event)?;
             }
@@ -255,16 +291,16 @@ impl Simulation<'_> {
             self.totals.events += 1;
             let (packet, next) = self.network.take_arrival(link);
             match next {
-                Some(next) if next < ends => {}
-                next => self.scheduler.taken(link, next),
+                Some(next) if next < end => {}
+                next => self.scheduler.set_next_arrival(link, next),
             }
             self.on_arrival(packet, link)?;
             self.process_departures();
         }
-        while let Some(event) = self.scheduler.pop_before(ends, Event::FIRST) {
+        while let Some(event) = self.scheduler.pop_before(end, Event::FIRST) {
             self.handle(event)?;
         }
-        self.scheduler.end();
+        self.scheduler.end_window();
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ fn breakdowns(scenario: &Value) -> Vec<Breakdown> {
     let mut results = run(&with(scenario, json!({ "account": true })));
     let mut account = results.account.take().unwrap();
     let mut breakdown: Vec<Breakdown> = account.flow.iter().map(|_| Breakdown::new()).collect();
-    for (name, column) in account.take_parts() {
+    for (name, column) in account.take_components() {
         for (flow, part) in breakdown.iter_mut().zip(column).filter(|(_, part)| *part > 0) {
             flow.insert(name.clone(), part);
         }

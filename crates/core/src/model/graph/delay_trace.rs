@@ -1,14 +1,13 @@
-//! A link's delay as it changes over time, and the file that says so.
+//! Delay of a link as a function of time, and the file format.
 
 use crate::base::schema::table::Table;
 use crate::base::schema::{File, Problem};
 use crate::base::units::{Duration, Time};
 
-/// How long a link delays what leaves its transmitter at what time: constant in pieces, and the last without
-/// end.
+/// Delay of a link by departure time: piecewise constant. The last delay has no end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayTrace {
-    /// From when on, and how long; in order, and the first begins with the run.
+    /// Start and delay of each piece, in order. The first starts with the run.
     pieces: Box<[(Time, Duration)]>,
 }
 
@@ -18,18 +17,18 @@ impl DelayTrace {
         read(file).map_err(|problem| problem.of(field))
     }
 
-    /// The delay at a time.
+    /// Delay at a time.
     pub fn at(&self, time: Time) -> Duration {
         let past = self.pieces.partition_point(|(from, _)| *from <= time);
         self.pieces[past - 1].1
     }
 
-    /// The shortest delay.
+    /// Shortest delay.
     pub fn least(&self) -> Duration {
         self.delays().min().unwrap_or_default()
     }
 
-    /// The longest delay.
+    /// Longest delay.
     pub fn longest(&self) -> Duration {
         self.delays().max().unwrap_or_default()
     }

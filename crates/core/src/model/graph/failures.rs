@@ -1,4 +1,4 @@
-//! Cables that fail and come back at given times, and how a scenario says so.
+//! Failures of cables at given times.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,20 @@ use crate::base::schema::{Problem, did_you_mean};
 use crate::base::units::{Duration, Time};
 
 crate::parameters! {
-    /// A cable, or all cables of a switch, that fails and may come back.
+    /// Failure of a cable, or of all cables of a switch.
     ///
-    /// Both directions fail together. What is on a cable is lost, and so is all that is sent into it until
-    /// it is back; routes avoid it from `convergence` after it fails until `convergence` after its return.
+    /// Both directions fail together. Packets in flight on a failed cable, and packets sent into it, are
+    /// lost. Routes avoid the cable from `convergence` after the failure until `convergence` after the
+    /// recovery.
     pub struct Failure {
-        /// The cable, by the name of one of its directions: `leaf0->spine1`. If several cables join the two
-        /// nodes all of them fail.
+        /// Cable, by the name of one of its directions: `leaf0->spine1`. If several cables connect the two
+        /// nodes, all of them fail.
         pub link: Option<String> = None;
-        /// A switch, by name, all of whose cables fail; in place of `link`.
+        /// Switch, by name, all of whose cables fail; instead of `link`.
         pub switch: Option<String> = None;
-        /// When it fails.
+        /// Time of the failure.
         pub fails: Time;
-        /// When it is back; none: it stays down, and flows that need it do not finish.
+        /// Time of the recovery; none for a permanent failure. Flows that need the cable then do not finish.
         pub returns: Option<Time> = None;
     }
     check |failure| {
@@ -38,33 +39,32 @@ crate::parameters! {
     }
 }
 
-/// What happens to a cable.
+/// Change of the state of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkState {
-    /// It fails.
+    /// The cable fails.
     Fails,
-    /// It is back.
+    /// The cable recovers.
     Returns,
-    /// Routes avoid it from now on.
+    /// Routes avoid the cable from now on.
     IsAvoided,
-    /// Routes take it again.
+    /// Routes use the cable again.
     IsTaken,
 }
 
-/// What happens to a cable at a time.
+/// Change of a cable at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Time,
-    /// The first of its two links.
+    /// First of the two links of the cable.
     pub cable: LinkId,
-    /// What.
+    /// New state.
     pub turn: LinkState,
 }
 
 impl Change {
-    /// All that `failures` mean for the cables of `graph`, in order of time, if routes follow within
-    /// `convergence`.
+    /// Returns all changes of the cables of `graph` in order of time. Routes follow after `convergence`.
     pub fn all(
         failures: &[Failure],
         convergence: Duration,
@@ -75,7 +75,7 @@ impl Change {
             return Ok(changes);
         }
         let names = Names::new(graph);
-        // By cable: the failures of it.
+        // Failures by cable.
         let mut spans: Vec<(LinkId, &Failure, usize)> = Vec::new();
         for (number, failure) in failures.iter().enumerate() {
             let cables = failure.cables(&names);
@@ -110,12 +110,12 @@ impl Change {
     }
 }
 
-/// The cables of a network, each by the first of its links, by what scenarios call them.
+/// Cables of a network, each by the first of its links, by names in scenarios.
 #[derive(Default)]
 struct Names {
-    /// By name of a link, either way.
+    /// Cables by the name of a link in either direction.
     links: BTreeMap<String, Vec<LinkId>>,
-    /// By name of a switch.
+    /// Cables by the name of a switch.
     switches: BTreeMap<String, Vec<LinkId>>,
 }
 
@@ -134,7 +134,7 @@ impl Names {
 }
 
 impl Failure {
-    /// The cables that fail.
+    /// Cables that fail.
     fn cables<'a>(&self, names: &'a Names) -> Result<&'a [LinkId], Problem> {
         let (field, all, name, note) = match (&self.link, &self.switch) {
             (None, Some(name)) => ("switch", &names.switches, name, ""),
@@ -156,7 +156,7 @@ mod tests {
     use crate::model::graph::LoadReference;
     use serde_json::{Value, json};
 
-    /// Two hosts, each at a switch, and two cables between these.
+    /// Two hosts, each at a switch, and two cables between the switches.
     fn graph() -> Graph {
         let (rate, delay) = (Rate::from_gbps(1), Duration::from_micros(1));
         let mut graph = Graph::new(LoadReference { rate, what: "a host".to_owned() });
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_of_all_cables_between_two_nodes_or_at_a_switch() {
+    fn a_failure_covers_all_cables_between_two_nodes_or_of_a_switch() {
         let cables = |failures| {
             let fails = |change: &Change| (change.turn == LinkState::Fails).then_some(change.cable);
             all(&failures).unwrap().iter().filter_map(fails).collect::<Vec<_>>()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_follow_each_turn_within_their_time() {
+    fn routes_change_after_the_convergence_time() {
         let failures = json!([
             { "link": "a->left", "fails": "10 ms", "returns": "12 ms" },
             { "link": "b->right", "fails": "15 ms" },

@@ -1,4 +1,4 @@
-//! Which packets a link loses on the way, and how a topology says so.
+//! Packet losses of a link and their configuration in a topology.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,51 +8,52 @@ use serde_json::{Map, json};
 use crate::base::schema::table::{Row, Table};
 use crate::base::schema::{File, Parameter, Problem, fraction, positive_fraction};
 
-/// Which packets a link loses.
+/// Packet losses of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No losses.
     None,
-    /// Each with this probability, whatever becomes of the others.
+    /// Independent losses with this probability.
     Random(f64),
-    /// Every so many-th.
+    /// Loss of every n-th packet.
     Every(u64),
-    /// More in some stretches than in others.
+    /// Losses in bursts.
     Bursts(Bursts),
-    /// These and no others; in order.
+    /// Loss of selected packets, in order.
     Chosen(Arc<[Victim]>),
 }
 
 crate::parameters! {
-    /// Losses in bursts, by the channel of [gilbert60] and [elliott63]: it is good or bad, may turn
-    /// from one to the other before each packet, and loses the packet with a probability of its
+    /// Losses in bursts, by the Gilbert-Elliott channel ([gilbert60], [elliott63]): it is good or bad, may
+    /// change its state before each packet, and loses the packet with a probability that depends on the
     /// state.
     ///
-    /// With `b` as the share of packets that find it bad, `enter / (enter + leave)`, in the long run
-    /// `b * loss_bad + (1 - b) * loss_good` of all are lost. With `loss_bad = 1` and `loss_good = 0`
-    /// bursts of losses are `1 / leave` packets long on average. It begins in either state, with its
-    /// share.
+    /// Let `b` be the share of packets that find it bad, `enter
+    /// (enter + leave)`. In the long run it loses `b * loss_bad + (1 - b) * loss_good` of all packets. With
+    /// `loss_bad = 1` and `loss_good = 0` bursts of losses are `1
+    /// leave` packets long on average. The initial state is drawn with these shares.
     pub struct Bursts {
-        /// Probability that the good channel turns bad before a packet. In the long run it is bad for
-        /// the share `enter / (enter + leave)` of all packets.
+        /// Probability that the good channel turns bad before a packet. In the long run it is bad for the
+        /// share `enter
+        /// (enter + leave)` of all packets.
         pub enter: f64, where positive_fraction;
-        /// Probability that the bad channel turns good before a packet. It stays bad for `1 / leave`
-        /// packets on average.
+        /// Probability that the bad channel turns good before a packet. It stays bad for `1
+        /// leave` packets on average.
         pub leave: f64, where positive_fraction;
         /// Probability that a packet is lost while the channel is good ([gilbert60]: 0).
         pub loss_good: f64 = 0.0, where fraction;
-        /// Probability that a packet is lost while it is bad. By default all are.
+        /// Probability that a packet is lost while the channel is bad.
         pub loss_bad: f64 = 1.0, where fraction;
     }
 }
 
 impl Bursts {
-    /// The share of packets that find the channel bad, in the long run.
+    /// Share of packets that find the channel bad, in the long run.
     pub fn share(&self) -> f64 {
         self.enter / (self.enter + self.leave)
     }
 
-    /// What a row of a table says of them, in columns whose names begin with `prefix`.
+    /// Reads the bursts of a row of a table, from columns whose names begin with `prefix`.
     pub(crate) fn of_row(row: &Row<'_>, prefix: &str) -> Result<Option<Self>, Problem> {
         let mut said = Map::new();
         for name in ["enter", "leave", "loss_good", "loss_bad"] {
@@ -69,30 +70,30 @@ impl Bursts {
     }
 }
 
-/// A packet that is chosen to be lost.
+/// Packet that is selected to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Victim {
-    /// The number of its flow.
+    /// Number of its flow.
     pub flow: u32,
-    /// Its segment, counted from 1; 0 is the SYN.
+    /// Its segment, counted from 1; 0 for the SYN.
     pub segment: u32,
-    /// Which of the copies of it that come to the link this is, counted from 1.
+    /// Transmission of the segment over the link that is lost, counted from 1.
     pub time: u32,
 }
 
 impl Loss {
-    /// Each packet is lost with this probability.
+    /// Independent losses with a probability.
     pub fn random(probability: f64) -> Self {
         if probability > 0.0 { Self::Random(probability) } else { Self::None }
     }
 
-    /// Those that a CSV file chooses, which the parameter `field` names.
+    /// Reads the selected packets from a CSV file, which the parameter `field` names.
     pub(crate) fn chosen(field: &str, file: &File) -> Result<Self, Problem> {
         let victims = victims(file).map_err(|problem| problem.of(field))?;
         Ok(Self::Chosen(victims.into_iter().collect()))
     }
 
-    /// What one of several parameters says; a link loses its packets in one way.
+    /// Returns the loss model that is set. A link has at most one.
     pub(crate) fn one_of<const N: usize>(said: [(&str, Self); N]) -> Result<Self, Problem> {
         let mut said = said.into_iter().filter(|(_, loss)| *loss != Self::None);
         let Some((first, loss)) = said.next() else { return Ok(Self::None) };

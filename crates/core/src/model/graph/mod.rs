@@ -23,12 +23,12 @@ pub type NodeId = u32;
 /// Index of a directed link; `link ^ 1` is the other direction of the same cable.
 pub type LinkId = u32;
 
-/// A host or a switch.
+/// Host or switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Name, unique in the graph.
     pub name: String,
-    /// Whether flows begin and end here.
+    /// True for a host, where flows start and end.
     pub is_host: bool,
 }
 
@@ -41,52 +41,52 @@ pub struct Link {
     pub to: NodeId,
     /// Line rate; the largest, if it changes.
     pub rate: Rate,
-    /// How the rate changes, if it does.
+    /// Rate as a function of time, if it changes.
     pub trace: Option<Arc<RateTrace>>,
     /// Propagation delay; the shortest, if it changes.
     pub delay: Duration,
-    /// How the delay changes, if it does.
+    /// Delay as a function of time, if it changes.
     pub delays: Option<Arc<DelayTrace>>,
-    /// Which packets are lost on the way.
+    /// Loss model.
     pub loss: Loss,
 }
 
 impl Link {
-    /// The longest that it ever delays.
+    /// Longest delay.
     pub fn longest_delay(&self) -> Duration {
         self.delays.as_ref().map_or(self.delay, |trace| trace.longest())
     }
 }
 
-/// What a load of 1 means on a topology.
+/// Reference of loads: the rate of a load of 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadReference {
-    /// The rate that a load of 1 offers.
+    /// Rate of a load of 1.
     pub rate: Rate,
-    /// Which links that is, for people.
+    /// Description of the links in `rate`.
     pub what: String,
 }
 
-/// A network: nodes, links, and what its load refers to.
+/// Network: nodes, links and the reference of loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Graph {
     /// All nodes.
     pub nodes: Vec<Node>,
-    /// All links, the two directions of a cable side by side.
+    /// All links; the two directions of a cable are adjacent.
     pub links: Vec<Link>,
-    /// The hosts, by [`HostId`].
+    /// Nodes of the hosts by [`HostId`].
     pub hosts: Vec<NodeId>,
-    /// The first so many hosts send and the others receive; `None` if all hosts do both.
+    /// Number of hosts that only send, the first ones; the others only receive. `None` if all hosts do both.
     pub senders: Option<HostId>,
-    /// What a load of 1 means here.
+    /// Reference of loads.
     pub load: LoadReference,
-    /// Whether flows begin and end on routers: their links then have switches' queues, and no host
-    /// waits for its own port.
+    /// True if flows start and end on routers: their links then have switches' queues, and there is no NIC
+    /// wait.
     pub hosts_are_routers: bool,
 }
 
 impl Graph {
-    /// A network without nodes yet; a load of 1 offers `load`.
+    /// Returns a network without nodes.
     pub fn new(load: LoadReference) -> Self {
         Self {
             nodes: Vec::new(),
@@ -115,8 +115,7 @@ impl Graph {
         self.nodes.len() as NodeId - 1
     }
 
-    /// Joins two nodes by a cable that is the same in both directions; returns the link from `a` to
-    /// `b`.
+    /// Connects two nodes by a cable with equal directions. Returns the link from `a` to `b`.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Duration) -> LinkId {
         let link =
             |from, to| Link { from, to, rate, trace: None, delay, delays: None, loss: Loss::None };
@@ -124,7 +123,7 @@ impl Graph {
         self.links.len() as LinkId - 2
     }
 
-    /// Lets the rate of a link change, by whose mean a load of 1 is then meant.
+    /// Sets the rate of a link as a function of time. Loads refer to its mean.
     pub(crate) fn follow(&mut self, link: LinkId, trace: RateTrace) {
         let what = format!("{}, on average over its trace", self.link_name(link));
         self.load = LoadReference { rate: trace.mean(), what };
@@ -133,7 +132,7 @@ impl Graph {
         link.trace = Some(Arc::new(trace));
     }
 
-    /// Lets the delay of a cable change, both ways.
+    /// Sets the delay of a cable as a function of time, for both directions.
     pub(crate) fn delay_by(&mut self, link: LinkId, trace: DelayTrace) {
         let trace = Arc::new(trace);
         for link in [link, link ^ 1] {
@@ -143,34 +142,34 @@ impl Graph {
         }
     }
 
-    /// A link's name: `from->to`.
+    /// Name of a link: `from->to`.
     pub fn link_name(&self, link: LinkId) -> String {
         let Link { from, to, .. } = self.links[link as usize];
         format!("{}->{}", self.nodes[from as usize].name, self.nodes[to as usize].name)
     }
 
-    /// A host's name.
+    /// Name of a host.
     pub fn host_name(&self, host: HostId) -> &str {
         &self.nodes[self.hosts[host as usize] as usize].name
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn host_count(&self) -> HostId {
         self.hosts.len() as HostId
     }
 
-    /// Whether a link leads from a host's own port.
+    /// Returns true for a link from a host's NIC.
     pub fn is_from_host(&self, link: &Link) -> bool {
         self.nodes[link.from as usize].is_host && !self.hosts_are_routers
     }
 
-    /// The rates of all links that hosts transmit on, together.
+    /// Sum of the rates of all links from hosts.
     pub fn access_rate(&self) -> Rate {
         let from_hosts = self.links.iter().filter(|link| self.nodes[link.from as usize].is_host);
         Rate(from_hosts.fold(0, |sum, link| sum.saturating_add(link.rate.0)))
     }
 
-    /// The same network with all hosts' access links as its load reference.
+    /// Returns the same network with the access links of all hosts as its reference of loads.
     #[must_use]
     pub(crate) fn loaded_by_hosts(mut self) -> Self {
         self.load.rate = self.access_rate();
@@ -180,7 +179,7 @@ impl Graph {
 }
 
 impl LoadReference {
-    /// Stands in until the access links are known.
+    /// Placeholder until the access links are known.
     pub(crate) fn pending() -> Self {
         Self { rate: Rate::default(), what: String::new() }
     }

@@ -1,43 +1,42 @@
-//! Shortest paths in hops, found once a target and then kept.
+//! Shortest paths in hops, computed once per target and cached.
 
 use super::{Graph, LinkId, NodeId};
 use crate::model::flow::HostId;
 
-/// Distance of a node from which the target cannot be reached.
+/// Distance of a node without a path to the target.
 const UNREACHED: u16 = u16::MAX;
 
-/// The shortest paths between the hosts of a graph. Hosts do not forward: no path leads through
-/// one.
+/// Shortest paths between the hosts of a graph. No path leads through a host, because hosts do not forward.
 ///
 /// The links of a path in reverse order, each `^ 1`, are a shortest path of the other direction.
 #[derive(Clone, Debug)]
 pub struct Paths {
     hosts: Vec<NodeId>,
     forwards: Vec<bool>,
-    /// Where each node's part of `outgoing` begins; one entry more than there are nodes.
+    /// Index of the first link of each node in `outgoing`, with one entry more than there are nodes.
     first: Vec<u32>,
-    /// Links by the node that transmits, each with the node that receives.
+    /// Links by the transmitting node, each with the receiving node.
     outgoing: Vec<(LinkId, NodeId)>,
     towards: Vec<Option<Towards>>,
 }
 
-/// What every node knows about one target.
+/// Distances and path counts of all nodes to a target.
 #[derive(Clone, Debug)]
 struct Towards {
     /// Hops to the target.
     distance: Box<[u16]>,
-    /// Number of shortest paths to the target; stays at the largest number if there are more.
+    /// Number of shortest paths to the target, saturating.
     count: Box<[u64]>,
 }
 
 impl Paths {
-    /// Prepares the paths of `graph`.
+    /// Returns the paths of `graph`.
     pub fn new(graph: &Graph) -> Self {
         Self::over(graph, |_| true)
     }
 
-    /// Prepares the paths of `graph` over the links that `may_take` allows: both directions of a
-    /// cable, or neither.
+    /// Returns the paths of `graph` over the links that `may_take` permits: both directions of a cable, or
+    /// neither.
     pub fn over(graph: &Graph, may_take: impl Fn(LinkId) -> bool) -> Self {
         let mut first = vec![0; graph.nodes.len() + 1];
         let links = || (0..).zip(&graph.links).filter(|(id, _)| may_take(*id));
@@ -63,22 +62,21 @@ impl Paths {
         }
     }
 
-    /// How many shortest paths lead from `source` to `target`: zero if none does.
+    /// Number of shortest paths from `source` to `target`; zero if there is no path.
     pub fn count(&mut self, source: HostId, target: HostId) -> u64 {
         let node = self.hosts[source as usize];
         self.towards(target).count[node as usize]
     }
 
-    /// How many hops lead from `source` to `target`; none if no path does.
+    /// Number of hops from `source` to `target`, if there is a path.
     pub fn hops(&mut self, source: HostId, target: HostId) -> Option<u16> {
-        // Cables lead both ways, and so do paths: one search a source tells of all its targets.
+        // Cables and paths lead both ways, so one search from the source covers all its targets.
         let node = self.hosts[target as usize];
         let hops = self.towards(source).distance[node as usize];
         (hops < UNREACHED).then_some(hops)
     }
 
-    /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to
-    /// `links`.
+    /// Appends the links of shortest path number `choice`, below [`count`](Self::count), to `links`.
     pub fn append(
         &mut self,
         source: HostId,
@@ -93,7 +91,7 @@ impl Paths {
         let towards = self.towards[target as usize].as_ref().expect("found when counted");
         while node != end {
             let nearer = towards.distance[node as usize] - 1;
-            // The choice counts through the paths of one next node after those of another.
+            // The choice counts the paths over one next node after those over another.
             for &(link, next) in self.outgoing(node) {
                 let leads = next == end || self.forwards[next as usize];
                 if !leads || towards.distance[next as usize] != nearer {
@@ -123,7 +121,7 @@ impl Paths {
         self.towards[index].as_ref().expect("just found")
     }
 
-    /// Breadth-first search from the target; cables lead both ways, so outgoing links will do.
+    /// Breadth-first search from the target. Cables lead both ways, so it follows outgoing links.
     fn search(&self, target: NodeId) -> Towards {
         let nodes = self.forwards.len();
         let mut distance = vec![UNREACHED; nodes].into_boxed_slice();

@@ -1,46 +1,46 @@
-//! A link's rate as it changes over time, and the files that say so.
+//! Rate of a link as a function of time, and the file formats.
 
 use crate::base::schema::table::{Table, at};
 use crate::base::schema::{File, Problem};
 use crate::base::units::{Bytes, PICOSECONDS, Rate, Time};
 
-/// How fast a link is at what time: a rate that is constant in pieces, without end.
+/// Rate of a link: piecewise constant, without end.
 ///
-/// What a link has done is counted exactly, in bits a second times picoseconds. So it is known when a
-/// transmission starts when it will end, however often the rate changes meanwhile.
+/// The work done by a link is counted exactly, in bits per second times picoseconds. Hence the end of a
+/// transmission is known at its start, however often the rate changes in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateTrace {
-    /// In order; the first begins with the run.
+    /// Pieces in order. The first starts with the run.
     pieces: Box<[Piece]>,
-    /// The round after which all begins again; if none, the last piece lasts, and its rate is not zero.
+    /// Period after which the trace repeats. Without it the last piece has no end, and its rate is not zero.
     round: Option<Round>,
 }
 
-/// A stretch of constant rate.
+/// Interval of constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
-    /// When it begins, in picoseconds.
+    /// Start in picoseconds.
     from: u64,
-    /// In bits a second; the link is down at zero.
+    /// Rate in bits per second; zero while the link is down.
     rate: u64,
-    /// What is done before it, from the beginning of the round.
+    /// Work done before this piece, from the start of the period.
     done: u128,
 }
 
-/// Once through a trace that repeats.
+/// Period of a trace that repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Round {
-    /// How long it lasts, in picoseconds.
+    /// Length in picoseconds.
     lasts: u64,
-    /// What is done in it; not zero.
+    /// Work done in a period, which is not zero.
     done: u128,
 }
 
-/// What takes a byte.
+/// Work of a byte.
 const BYTE: u128 = 8 * PICOSECONDS as u128;
 
 impl RateTrace {
-    /// A trace of rates in bits a second, each from a time in picoseconds on; if it repeats, after so many.
+    /// Returns the trace of rates in bits per second from times in picoseconds, which repeats after `lasts`.
     fn new(changes: &[(u64, u64)], lasts: Option<u64>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(changes.len());
         for &(from, rate) in changes {
@@ -61,7 +61,7 @@ impl RateTrace {
         read.map_err(|problem| problem.of(field))
     }
 
-    /// When a transmission of so much ends, that starts then; rounded to the nearest picosecond.
+    /// Time at which a transmission ends that starts at `starts`, rounded to the nearest picosecond.
     pub fn transmit(&self, bytes: Bytes, starts: Time) -> Time {
         if bytes == Bytes::ZERO {
             return starts;
@@ -69,13 +69,13 @@ impl RateTrace {
         self.when_done(self.done_by(starts) + u128::from(bytes.0) * BYTE)
     }
 
-    /// The largest rate.
+    /// Largest rate.
     pub fn largest(&self) -> Rate {
         Rate(self.pieces.iter().map(|piece| piece.rate).max().unwrap_or_default())
     }
 
-    /// The mean rate over a round; without rounds until the last piece begins, which lasts for ever: unless
-    /// nothing is done until then.
+    /// Mean rate over a period. Without a period, the mean until the last piece starts; or the rate of the
+    /// last piece, if no work is done before it.
     pub fn mean(&self) -> Rate {
         let last = self.pieces[self.pieces.len() - 1];
         let (done, lasts) =
@@ -83,7 +83,7 @@ impl RateTrace {
         if done == 0 { Rate(last.rate) } else { Rate::from_bps(done as f64 / lasts as f64) }
     }
 
-    /// How many bits the link could carry by then.
+    /// Number of bits that the link can carry until a time.
     pub fn bits(&self, until: Time) -> f64 {
         self.done_by(until) as f64 / PICOSECONDS as f64
     }
@@ -96,13 +96,13 @@ impl RateTrace {
         of_rounds + self.pieces[past - 1].done_by(time)
     }
 
-    /// The first moment at which so much is done, which is not nothing.
+    /// First time at which a nonzero amount of work is done.
     fn when_done(&self, done: u128) -> Time {
         let rounds = self.round.map_or(0, |round| (done - 1) / round.done);
         let (began, done) = self.round.map_or((0, done), |round| {
             (rounds * u128::from(round.lasts), done - rounds * round.done)
         });
-        // What is done is not yet done before this piece, but before the next: so its rate is not zero.
+        // The work is done after the start of this piece and before the next piece, so the rate is not zero.
         let piece = self.pieces[self.pieces.partition_point(|piece| piece.done < done) - 1];
         let rate = u128::from(piece.rate);
         let time = began + u128::from(piece.from) + (done - piece.done + rate / 2) / rate;
@@ -111,13 +111,13 @@ impl RateTrace {
 }
 
 impl Piece {
-    /// What is done by a time in it.
+    /// Work done by a time in the period.
     fn done_by(&self, time: u64) -> u128 {
         self.done + u128::from(self.rate) * u128::from(time - self.from)
     }
 }
 
-/// More than any link has: with it, all that is done in all of time can be counted.
+/// Upper bound of rates, so that the work done in all of simulated time can be counted.
 const MOST_BPS: f64 = 1e15;
 
 /// Reads times and rates.
@@ -152,14 +152,14 @@ fn read_table(file: &File) -> Result<RateTrace, Problem> {
     }
 }
 
-/// Picoseconds in a millisecond.
+/// Picoseconds per millisecond.
 const MILLISECOND: u64 = PICOSECONDS / 1000;
-/// As many milliseconds as there is time.
+/// Range of simulated time in milliseconds.
 const MOST_MS: u64 = u64::MAX / MILLISECOND;
-/// One packet of 1500 B in a millisecond, in bits a second.
+/// Rate of one packet of 1500 B per millisecond, in bits per second.
 const OPPORTUNITY: u64 = 1500 * 8 * 1000;
 
-/// Reads opportunities to deliver a packet.
+/// Reads delivery opportunities (Mahimahi's format).
 fn read_opportunities(file: &File) -> Result<RateTrace, Problem> {
     let mut counts: Vec<(u64, u64)> = Vec::new();
     for (number, line) in (1..).zip(file.text.lines()) {
@@ -183,7 +183,7 @@ fn read_opportunities(file: &File) -> Result<RateTrace, Problem> {
         let message = format!("{}: the last line ends the trace, and must be above 0", file.name);
         return Err(Problem::new("", message));
     }
-    // What is delivered at the beginning is so at the end of the round before.
+    // An opportunity at the start counts for the end of the previous period.
     if let Some((0, count)) = counts.first().copied() {
         counts.remove(0);
         counts.last_mut().into_iter().for_each(|(_, last)| *last += count);
@@ -214,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn a_transmission_takes_what_each_rate_carries_while_it_holds() {
-        // 8 bits a microsecond, then nothing, then 80.
+    fn a_transmission_spans_several_rates() {
+        // 8 bits per microsecond, then nothing, then 80.
         let trace = read("time_s,rate_bps\n0,8e6\n10e-6,0\n15e-6,8e7\n").unwrap();
         let ends = |bytes, starts| trace.transmit(Bytes(bytes), at_us(starts));
         assert_eq!(ends(10, 0), at_us(10), "the link falls silent as the last bit leaves");
@@ -228,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn opportunities_are_a_rate_in_the_millisecond_before_them_and_repeat() {
-        // Two packets by 1 ms, one by 4 ms and, as those at 0 count for the end, two by 5 ms.
+    fn opportunities_set_the_rate_of_the_preceding_millisecond_and_repeat() {
+        // Two packets by 1 ms, one by 4 ms and two by 5 ms, because those at 0 count for the end.
         let trace = read("# Mahimahi\n0\n1\n1\n4\n5\n").unwrap();
         let ends = |packets: u64, starts| trace.transmit(Bytes(1500 * packets), at_us(starts));
         assert_eq!([1, 2, 3, 4, 5].map(|n| ends(n, 0)), [500, 1000, 4000, 4500, 5000].map(at_us));

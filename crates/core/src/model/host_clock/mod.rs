@@ -1,4 +1,4 @@
-//! What hosts measure, and how well: the clocks that give transports their round-trip times.
+//! Host clocks and their errors: the RTTs that transports measure.
 
 pub mod noise;
 
@@ -7,9 +7,9 @@ use crate::base::units::{Duration, Time};
 use crate::model::flow::HostId;
 
 crate::choices! {
-    /// When a packet gets the time stamp that its round-trip time counts from.
+    /// Time at which a packet gets the timestamp from which its RTT is measured.
     pub enum Stamps {
-        /// When it is handed to its host's port, by software: waiting there is part of the round trip.
+        /// When software passes the packet to the NIC: the RTT includes the NIC wait.
         Handed = "handed",
         /// When its transmission starts, by hardware ([timely15] §3.1).
         Wire = "wire",
@@ -17,24 +17,24 @@ crate::choices! {
 }
 
 crate::choices! {
-    /// The operating system whose TCP hosts have.
+    /// Operating system whose TCP the hosts run.
     pub enum Kernel {
-        /// Linux's, as it comes. ACKs are not delayed, as while a receiver's window grows.
+        /// Linux with its default settings. ACKs are not delayed, as while the receive window grows.
         Linux = "linux",
     }
 }
 
 crate::parameters! {
-    /// How hosts measure round-trip times, and what else they are.
+    /// Clocks of hosts and their operating system.
     ///
-    /// Transports are told what is measured; time-outs run by exact times.
+    /// Transports receive measured RTTs; timers use exact times.
     pub struct Config {
-        /// When a packet gets the time stamp that its round-trip time counts from.
+        /// Time at which a packet gets the timestamp from which its RTT is measured.
         pub stamps: Stamps = Stamps::Handed;
-        /// Tick of the clock that stamps; zero for an exact one.
+        /// Tick of the timestamp clock; zero for an exact clock.
         pub clock_granularity: Duration = Duration::ZERO;
-        /// How far receivers' clocks are ahead of senders', which one-way delays include.
-        /// Packets carry the sum with 24 bits: more than a second would cost it its nanoseconds.
+        /// Offset of receivers' clocks from senders', which one-way delays include. Packets carry the sum in
+        /// 24 bits, so an offset above a second would lose nanoseconds.
         pub clock_offset: Duration = Duration::ZERO, where |offset| {
             if *offset <= Duration::from_millis(1000) { Ok(()) } else { Err("at most 1 s") }
         };
@@ -48,27 +48,27 @@ crate::parameters! {
         /// CUBIC, `quanta = 6`, `unpaced = 10`, `policer = true` and `aggregation = true` in BBR, and 1448 B
         /// of `payload`, 52 B of `header`, an `ack` of 52 B and more with `sack`, and a `syn` of 60 B.
         pub kernel: Option<Kernel> = None;
-        /// What is added to every measured round-trip time; none adds nothing.
+        /// Noise added to every measured RTT; none for exact RTTs.
         pub rtt_noise: Option<noise::Config> = None;
     }
 }
 
-/// The clocks of all hosts, which measure round-trip times.
+/// Clocks of all hosts.
 pub struct Clocks {
     config: Config,
-    /// What each host draws its errors from; none if there are no errors.
+    /// Random stream of the noise of each host; empty without noise.
     streams: Vec<Random>,
 }
 
 impl Clocks {
-    /// The clocks of so many hosts, each of which has its errors from a stream of its own.
+    /// Returns the clocks of all hosts, each with a random stream of its own.
     pub fn new(config: &Config, hosts: u32, seed: u64) -> Self {
         let stream = |host| Random::new(seed, &format!("host/clock/{host}"));
         let drawn = if config.rtt_noise.is_some() { hosts } else { 0 };
         Self { config: config.clone(), streams: (0..drawn).map(stream).collect() }
     }
 
-    /// The round-trip time that a host measures from `sent` to `now`; which host, only errors ask.
+    /// RTT that a host measures from `sent` to `now`. Only noise depends on the host.
     pub fn measure(&mut self, host: impl FnOnce() -> HostId, sent: Time, now: Time) -> Duration {
         let exact = self.elapsed(sent, now);
         let Some(noise) = &self.config.rtt_noise else { return exact };
@@ -76,15 +76,15 @@ impl Clocks {
         Duration::from_seconds(seconds.max(0.0))
     }
 
-    /// How long a packet took from one host to another by their clocks, in seconds, as packets carry it.
+    /// One-way delay in seconds by the clocks of both hosts, as packets carry it.
     pub fn delay(&self, sent: Time, now: Time) -> f32 {
         self.elapsed(sent, now + self.config.clock_offset).seconds() as f32
     }
 
-    /// The whole ticks between two readings.
+    /// Number of whole ticks between two times.
     fn elapsed(&self, from: Time, to: Time) -> Duration {
         match self.config.clock_granularity.0 {
-            // Divisions are slow, and this is asked for every ACK.
+            // Avoids a division for each ACK.
             0 => to - from,
             tick => Duration((to.0 / tick - from.0 / tick) * tick),
         }
@@ -97,7 +97,7 @@ mod tests {
     use crate::base::schema::Parameter;
     use serde_json::{Value, json};
 
-    /// Mean and greatest of many measurements of 100 us, in microseconds.
+    /// Mean and maximum of many measurements of 100 us, in microseconds.
     fn measured(config: &Value) -> (f64, f64) {
         let mut clock = Clocks::new(&Config::read(config).unwrap(), 1, 1);
         let sent = Time(12_345);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_adds_what_it_says() {
+    fn noise_is_added_to_the_rtt() {
         assert_eq!(measured(&json!({})), (100.0, 100.0));
         let (mean, most) = measured(&json!({"rtt_noise": {"kind": "uniform", "most": "50 us"}}));
         assert!((mean - 125.0).abs() < 0.5 && most <= 150.0);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_delays_are_as_wrong_as_the_clocks() {
+    fn one_way_delays_include_the_clock_offset() {
         let config = json!({"clock_granularity": "1 us", "clock_offset": "1 ms"});
         let clock = Clocks::new(&Config::read(&config).unwrap(), 1, 1);
         let delay = clock.delay(Time(900_000), Time(2_100_000));

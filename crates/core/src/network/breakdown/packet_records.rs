@@ -8,8 +8,8 @@ use std::hint::black_box;
 
 use super::port_activity::{Totals, WaitSums};
 use crate::base::units::{Duration, Time};
-use crate::breakdown::pool::{BreakdownRef, Pool};
-use crate::breakdown::{Arrival, Breakdown, Finish, Journey};
+use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
+use crate::breakdown::{Breakdown, Completion, PacketRecord, PathDelays};
 use crate::model::graph::LinkId;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::Network;
@@ -64,7 +64,7 @@ pub struct PacketRecords {
     /// By the same numbers.
     legs: Vec<LegSums>,
     /// Breakdowns of packets and senders.
-    pub accounts: Pool,
+    pub accounts: BreakdownPool,
     /// Record of the packet that is being delivered, until it is taken.
     delivered: Option<u32>,
 }
@@ -199,25 +199,25 @@ impl PacketRecords {
     }
 
     /// Takes the content of the record of the packet that is being delivered.
-    pub fn take(&mut self) -> Option<Arrival> {
+    pub fn take(&mut self) -> Option<PacketRecord> {
         let number = self.delivered? as usize;
-        let journey = self.journey(number);
+        let delays = self.delays(number);
         let LegSums { account, receiver, .. } = &mut self.legs[number];
-        Some(Arrival { account: std::mem::take(account), journey, receiver: *receiver })
+        Some(PacketRecord { breakdown: std::mem::take(account), delays, receiver: *receiver })
     }
 
     /// Returns the breakdown of a flow that the packet that is being delivered completes.
-    pub fn finish(&self) -> Option<Finish> {
+    pub fn finish(&self) -> Option<Completion> {
         let number = self.delivered? as usize;
-        let account = *self.accounts.get(&self.legs[number].account);
-        Some(Finish { account, journey: self.journey(number) })
+        let breakdown = *self.accounts.get(&self.legs[number].account);
+        Some(Completion { breakdown, delays: self.delays(number) })
     }
 
-    fn journey(&self, number: usize) -> Journey {
+    fn delays(&self, number: usize) -> PathDelays {
         let HopSums { waited, transmission, propagation, .. } = &self.hops[number];
         let LegSums { left, arrived, .. } = &self.legs[number];
         let legs = [*left, arrived.since(left), waited.since(arrived)].map(|leg| leg.divided());
-        Journey::new(&legs, *transmission, *propagation)
+        PathDelays::new(&legs, *transmission, *propagation)
     }
 
     /// Detaches the record of the packet that is being delivered, for a later answer.
@@ -247,7 +247,7 @@ impl PacketRecords {
 
     /// Asserts that all records and breakdowns have been freed.
     pub fn assert_empty(&self) {
-        let left = (self.hops.in_use(), self.accounts.held());
+        let left = (self.hops.in_use(), self.accounts.used());
         assert_eq!(left, (0, 0), "packet records and breakdowns that were not freed");
     }
 
@@ -296,7 +296,7 @@ impl Network {
     }
 
     /// Takes the content of the record of the packet that is being delivered.
-    pub fn take_record(&mut self) -> Option<Arrival> {
+    pub fn take_record(&mut self) -> Option<PacketRecord> {
         self.records.as_mut().and_then(|records| records.take())
     }
 

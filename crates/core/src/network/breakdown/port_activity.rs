@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::packet_records;
 use crate::base::units::{Duration, Time};
-use crate::breakdown::Waits;
+use crate::breakdown::QueueingDelays;
 use crate::model::packet::{FlowNumber, Packet};
 use crate::network::link::ring::Ring;
 use crate::network::switch::traffic_classes::Class;
@@ -62,7 +62,7 @@ impl WaitSums {
     ///
     /// # Panics
     /// If the causes add up to more than the waits.
-    pub fn divided(&self) -> Waits {
+    pub fn divided(&self) -> QueueingDelays {
         let Totals { busy, control, own, paused } = self.during;
         let (others, idle) = (
             busy.checked_sub(control.wrapping_add(own)),

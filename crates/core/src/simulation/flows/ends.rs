@@ -1,244 +1,253 @@
-//! The two ends of a flow, and what they share.
+//! The two ends of a flow, and the state that they share.
 //!
-//! A flow's sender lives at its source, its receiver at its target. Neither reads what the other writes:
-//! what both know was fixed when the flow started, and everything else travels in packets. So it does not
-//! matter which of two hosts is served first, as long as packets need some time between them.
+//! The sender is at the flow's source, the receiver at its target. Neither reads what the other writes:
+//! shared state is fixed when the flow starts, and all other information travels in packets. Hence the order
+//! in which hosts are handled does not matter, as long as packets take some time between them.
 
 use super::table::ChunkedTable;
 use crate::base::units::Time;
-use crate::breakdown::Finish;
+use crate::breakdown::Completion;
 use crate::model::flow::FlowSpec;
 use crate::model::packet::FlowNumber;
 use crate::network::routes::{PathSelector, Route};
-use crate::record::rtts::Trace;
+use crate::record::rtts::RttTrace;
 use crate::simulation::external_stacks::Datagrams;
 use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
 use crate::transport::{Controller, StackEndpoint};
 
-/// The sending end of a flow. What ACKs touch stands first: with thousands of flows none of it is in a near
-/// cache (docs/performance.md).
+/// Sender end of a flow. Fields that ACKs access come first: with thousands of flows none of them is cached
+/// (docs/performance.md).
 #[repr(C)]
 pub(in crate::simulation) struct SenderEnd {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) class: u16,
-    /// When the sender had nothing left to do; [`Time::NEVER`] before.
-    pub(in crate::simulation) closed: Time,
+    /// Time at which the sender had nothing left to do; [`Time::NEVER`] before.
+    pub(in crate::simulation) closed_at: Time,
     pub(in crate::simulation) controller: Box<dyn Controller>,
-    pub(in crate::simulation) tally: Tally,
-    /// When its one pending wake-up that counts comes; others are stale and ignored.
-    pub(in crate::simulation) wakes: Time,
-    /// When a long-lived flow stops; [`Time::NEVER`] otherwise.
-    pub(in crate::simulation) stops: Time,
-    pub(in crate::simulation) there: PathSelector,
+    pub(in crate::simulation) packets: PacketCounts,
+    /// Time of the valid timer event. Other timer events are stale and ignored.
+    pub(in crate::simulation) wake_at: Time,
+    /// Time at which a long-lived flow stops; otherwise [`Time::NEVER`].
+    pub(in crate::simulation) stop_at: Time,
+    pub(in crate::simulation) forward: PathSelector,
     pub(in crate::simulation) sender: Sender,
-    /// Its account, if one is kept.
-    pub(in crate::simulation) ledger: Option<Box<SenderBreakdown>>,
-    /// What sends in place of controller and sender, if the flow's stack comes from elsewhere.
-    pub(in crate::simulation) stack: Option<Box<dyn StackEndpoint>>,
+    /// FCT breakdown, if it is kept.
+    pub(in crate::simulation) breakdown: Option<Box<SenderBreakdown>>,
+    /// Endpoint of an external stack, which replaces controller and sender.
+    pub(in crate::simulation) external_stack: Option<Box<dyn StackEndpoint>>,
 }
 
-/// The receiving end of a flow. What every data packet touches stands first.
+/// Receiver end of a flow. Fields that every data packet accesses come first.
 #[repr(C)]
 pub(in crate::simulation) struct ReceiverEnd {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) class: u16,
-    /// Whether what is answered is followed.
+    /// True if RTTs of the flow are recorded.
     pub(in crate::simulation) is_traced: bool,
-    pub(in crate::simulation) tally: Tally,
-    /// When its one pending deadline that counts comes.
-    pub(in crate::simulation) responds: Time,
-    /// Payload that has come.
+    pub(in crate::simulation) packets: PacketCounts,
+    /// Time of the valid timer event.
+    pub(in crate::simulation) respond_at: Time,
+    /// Payload received.
     pub(in crate::simulation) delivered: u64,
-    /// Payload that is to come; without end, if the flow is.
-    pub(in crate::simulation) awaited: u64,
+    /// Payload to receive; `u64::MAX` for a long-lived flow.
+    pub(in crate::simulation) expected: u64,
     pub(in crate::simulation) receiver: Receiver,
-    pub(in crate::simulation) back: PathSelector,
-    /// When all had come; [`Time::NEVER`] before.
-    pub(in crate::simulation) completed: Time,
-    /// What it has of the flow's account, if one is kept.
-    pub(in crate::simulation) receipt: Option<Box<Receipt>>,
-    /// What receives in place of the receiver, if the flow's stack comes from elsewhere.
-    pub(in crate::simulation) stack: Option<Box<dyn StackEndpoint>>,
+    pub(in crate::simulation) reverse: PathSelector,
+    /// Time at which all payload had been received; [`Time::NEVER`] before.
+    pub(in crate::simulation) completed_at: Time,
+    /// FCT breakdown at the receiver, if it is kept.
+    pub(in crate::simulation) breakdown: Option<Box<ReceiverBreakdown>>,
+    /// Endpoint of an external stack, which replaces the receiver.
+    pub(in crate::simulation) external_stack: Option<Box<dyn StackEndpoint>>,
 }
 
-/// What a receiver has of its flow's account.
+/// FCT breakdown at a receiver.
 #[derive(Default)]
-pub(in crate::simulation) struct Receipt {
-    /// The parcel of a packet that is still to be answered, and when it came.
-    pub(in crate::simulation) kept: Option<(u32, Time)>,
-    /// How the flow was completed.
-    pub(in crate::simulation) finish: Option<Box<Finish>>,
+pub(in crate::simulation) struct ReceiverBreakdown {
+    /// Record of a packet that has not been answered yet, and its arrival time.
+    pub(in crate::simulation) pending_answer: Option<(u32, Time)>,
+    /// Breakdown of the packet that completed the flow.
+    pub(in crate::simulation) completion: Option<Box<Completion>>,
 }
 
-/// What both ends of a flow know of it, and what is counted of it elsewhere.
-pub(in crate::simulation) struct Shared {
+/// State shared by both ends of a flow, and counters kept elsewhere.
+pub(in crate::simulation) struct SharedState {
     pub(in crate::simulation) spec: FlowSpec,
-    /// The way there.
-    pub(in crate::simulation) there: Route,
-    /// Packets of the flow that were lost in the network.
+    /// Route of the forward path.
+    pub(in crate::simulation) route: Route,
+    /// Packets of the flow that the network has lost.
     pub(in crate::simulation) lost: u64,
-    /// Follows its packets there and back, if that is asked for.
-    pub(in crate::simulation) trace: Option<Box<Trace>>,
-    /// What the receiver has said, if another part of the run has it.
-    pub(in crate::simulation) far: Option<Box<ReceiverFinal>>,
-    /// Its datagrams in the network, if its stack comes from elsewhere.
+    /// RTT trace, if RTTs of the flow are recorded.
+    pub(in crate::simulation) trace: Option<Box<RttTrace>>,
+    /// Final state of the receiver, if it is in another partition.
+    pub(in crate::simulation) remote_receiver: Option<Box<ReceiverFinal>>,
+    /// Datagrams in the network, if the flow has an external stack.
     pub(in crate::simulation) datagrams: Option<Box<Datagrams>>,
 }
 
-/// What is to be known of a receiver before its flow ends.
+/// State of a receiver while its flow is in progress.
 #[derive(Clone, Copy)]
 pub(in crate::simulation) struct ReceiverState {
-    pub(in crate::simulation) tally: Tally,
-    /// Whether it owes no answer.
-    pub(in crate::simulation) is_silent: bool,
+    pub(in crate::simulation) packets: PacketCounts,
+    /// True if no answer is pending.
+    pub(in crate::simulation) is_idle: bool,
     pub(in crate::simulation) delivered: u64,
-    pub(in crate::simulation) completed: Time,
+    pub(in crate::simulation) completed_at: Time,
 }
 
-/// What is to be known of a receiver when its flow ends.
+/// State of a receiver at the end of its flow.
 #[derive(Clone)]
 pub(in crate::simulation) struct ReceiverFinal {
-    pub(in crate::simulation) heard: ReceiverState,
-    pub(in crate::simulation) finish: Option<Box<Finish>>,
+    pub(in crate::simulation) state: ReceiverState,
+    pub(in crate::simulation) completion: Option<Box<Completion>>,
 }
 
 impl SenderEnd {
-    /// What its controller, or its own stack, has for traces over time.
+    /// Gauges of the controller or the external stack.
     pub(in crate::simulation) fn gauges(&self) -> Vec<(&'static str, f64)> {
-        self.stack.as_ref().map_or_else(|| self.controller.gauges(), |end| end.gauges())
+        self.external_stack.as_ref().map_or_else(|| self.controller.gauges(), |end| end.gauges())
     }
 }
 
 impl ReceiverEnd {
-    /// When it has something to say at the latest that it does not say now.
-    fn deadline(&self) -> Time {
-        self.stack.as_ref().map_or_else(|| self.receiver.next_timer(), |end| end.next_timer())
+    /// Time of the receiver's next answer, if an answer is delayed.
+    fn next_timer(&self) -> Time {
+        self.external_stack
+            .as_ref()
+            .map_or_else(|| self.receiver.next_timer(), |end| end.next_timer())
     }
 
-    /// What is to be known of it before its flow ends.
-    fn heard(&self) -> ReceiverState {
+    /// State of the receiver.
+    fn state(&self) -> ReceiverState {
         ReceiverState {
-            tally: self.tally,
-            is_silent: self.deadline() == Time::NEVER,
+            packets: self.packets,
+            is_idle: self.next_timer() == Time::NEVER,
             delivered: self.delivered,
-            completed: self.completed,
+            completed_at: self.completed_at,
         }
     }
 
-    /// What is to be known of it when its flow ends.
+    /// State of the receiver at the end of its flow.
     pub(in crate::simulation) fn final_state(&self) -> ReceiverFinal {
-        let finish = self.receipt.as_ref().and_then(|receipt| receipt.finish.clone());
-        ReceiverFinal { heard: self.heard(), finish }
+        let completion = self.breakdown.as_ref().and_then(|breakdown| breakdown.completion.clone());
+        ReceiverFinal { state: self.state(), completion }
     }
 }
 
-/// Packets that an end of a flow has put into the network, and that it has taken out.
+/// Packets that one end of a flow has sent and received.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::simulation) struct Tally {
+pub(in crate::simulation) struct PacketCounts {
     pub(in crate::simulation) sent: u64,
-    pub(in crate::simulation) heard: u64,
-    /// When it last took one out.
-    pub(in crate::simulation) last_heard: Time,
+    pub(in crate::simulation) received: u64,
+    /// Time of the last packet received.
+    pub(in crate::simulation) last_received: Time,
 }
 
-impl Tally {
-    /// A packet has come.
-    pub(in crate::simulation) fn hear(&mut self, now: Time) {
-        self.heard += 1;
-        self.last_heard = now;
+impl PacketCounts {
+    /// Counts a received packet.
+    pub(in crate::simulation) fn on_received(&mut self, now: Time) {
+        self.received += 1;
+        self.last_received = now;
     }
 }
 
-/// The flows in progress, by place.
+/// Flows in progress by slot.
 #[derive(Default)]
 pub(in crate::simulation) struct LiveFlows {
     pub(in crate::simulation) senders: ChunkedTable<SenderEnd>,
     pub(in crate::simulation) receivers: ChunkedTable<ReceiverEnd>,
-    pub(in crate::simulation) shared: ChunkedTable<Shared>,
-    /// Where receivers are whose senders have closed, in another part of the run.
-    pub(in crate::simulation) farewells: Vec<usize>,
-    /// Where receivers are of flows that are followed, with senders in another part of the run.
-    pub(in crate::simulation) followed: Vec<usize>,
+    pub(in crate::simulation) shared: ChunkedTable<SharedState>,
+    /// Slots of receivers whose senders, in another partition, have closed.
+    pub(in crate::simulation) closing_receivers: Vec<usize>,
+    /// Slots of traced receivers whose senders are in another partition.
+    pub(in crate::simulation) traced_receivers: Vec<usize>,
 }
 
 impl LiveFlows {
-    /// What a flow takes in memory, besides its controller.
+    /// Memory of a flow without its controller.
     pub(in crate::simulation) const BYTES: usize = size_of::<Option<SenderEnd>>()
         + size_of::<Option<ReceiverEnd>>()
-        + size_of::<Option<Shared>>();
+        + size_of::<Option<SharedState>>();
 
-    /// Puts a flow, or what of it is here, in its place.
-    pub(in crate::simulation) fn put(
+    /// Inserts a flow, or those of its ends that are in this partition.
+    pub(in crate::simulation) fn insert(
         &mut self,
-        place: usize,
-        sending: Option<SenderEnd>,
-        receiving: Option<ReceiverEnd>,
-        shared: Shared,
+        slot: usize,
+        sender_end: Option<SenderEnd>,
+        receiver_end: Option<ReceiverEnd>,
+        shared: SharedState,
     ) {
-        self.senders.put(place, sending);
-        self.receivers.put(place, receiving);
-        self.shared.put(place, Some(shared));
+        self.senders.insert(slot, sender_end);
+        self.receivers.insert(slot, receiver_end);
+        self.shared.insert(slot, Some(shared));
     }
 
-    /// Takes a flow from its place, if its sender is here: with what its receiver has said.
-    pub(in crate::simulation) fn take(
+    /// Removes a flow, if its sender is in this partition and the final state of its receiver is available.
+    pub(in crate::simulation) fn remove(
         &mut self,
-        place: usize,
-    ) -> Option<(SenderEnd, ReceiverFinal, Shared)> {
-        self.heard(place)?;
-        let sending = self.senders[place].take()?;
-        let mut shared = self.shared[place].take()?;
-        let near = self.receivers[place].take().map(|receiving| receiving.final_state());
-        let farewell = near.or_else(|| shared.far.take().map(|far| *far))?;
-        Some((sending, farewell, shared))
+        slot: usize,
+    ) -> Option<(SenderEnd, ReceiverFinal, SharedState)> {
+        self.receiver_state(slot)?;
+        let sender_end = self.senders[slot].take()?;
+        let mut shared = self.shared[slot].take()?;
+        let local = self.receivers[slot].take().map(|receiver_end| receiver_end.final_state());
+        let receiver = local.or_else(|| shared.remote_receiver.take().map(|remote| *remote))?;
+        Some((sender_end, receiver, shared))
     }
 
-    /// There are no flows in a place or beyond any more: gives back their memory.
-    pub(in crate::simulation) fn shorten(&mut self, place: usize) {
-        self.senders.shorten(place);
-        self.receivers.shorten(place);
-        self.shared.shorten(place);
+    /// Frees the memory of a slot and all slots after it, which are empty.
+    pub(in crate::simulation) fn truncate(&mut self, slot: usize) {
+        self.senders.truncate(slot);
+        self.receivers.truncate(slot);
+        self.shared.truncate(slot);
     }
 
-    /// Puts what another part has of a flow to what is here.
-    pub(in crate::simulation) fn absorb(&mut self, place: usize, other: &mut Self, at: usize) {
-        let (sending, receiving) = (other.senders[at].take(), other.receivers[at].take());
-        let Some(shared) = other.shared[at].take() else { return };
-        if self.shared.get(place).is_none() {
-            self.put(place, sending, receiving, shared);
+    /// Merges the ends of a flow that are in another partition.
+    pub(in crate::simulation) fn merge(
+        &mut self,
+        slot: usize,
+        other: &mut Self,
+        other_slot: usize,
+    ) {
+        let (sender_end, receiver_end) =
+            (other.senders[other_slot].take(), other.receivers[other_slot].take());
+        let Some(shared) = other.shared[other_slot].take() else { return };
+        if self.shared.get(slot).is_none() {
+            self.insert(slot, sender_end, receiver_end, shared);
             return;
         }
-        if sending.is_some() {
-            self.senders[place] = sending;
-            self.shared[place] = Some(shared);
+        if sender_end.is_some() {
+            self.senders[slot] = sender_end;
+            self.shared[slot] = Some(shared);
         }
-        if receiving.is_some() {
-            self.receivers[place] = receiving;
+        if receiver_end.is_some() {
+            self.receivers[slot] = receiver_end;
         }
     }
 
-    /// What the receiver of a flow has said last.
-    fn heard(&self, place: usize) -> Option<ReceiverState> {
-        let far = || Some(self.shared[place].as_ref()?.far.as_ref()?.heard);
-        self.receivers[place].as_ref().map(ReceiverEnd::heard).or_else(far)
+    /// Last state of a flow's receiver that is available in this partition.
+    fn receiver_state(&self, slot: usize) -> Option<ReceiverState> {
+        let remote = || Some(self.shared[slot].as_ref()?.remote_receiver.as_ref()?.state);
+        self.receivers[slot].as_ref().map(ReceiverEnd::state).or_else(remote)
     }
 
-    /// How many packets of a flow are in the network, as its sender knows.
-    pub(in crate::simulation) fn in_network(&self, place: usize) -> u64 {
-        let (Some(sending), Some(heard), Some(shared)) =
-            (&self.senders[place], self.heard(place), &self.shared[place])
+    /// Number of a flow's packets in the network. The sender's partition has the count.
+    pub(in crate::simulation) fn in_network(&self, slot: usize) -> u64 {
+        let (Some(sender_end), Some(receiver), Some(shared)) =
+            (&self.senders[slot], self.receiver_state(slot), &self.shared[slot])
         else {
             return 0;
         };
-        let (there, back) = (sending.tally, heard.tally);
-        there.sent + back.sent - there.heard - back.heard - shared.lost
+        let (forward, reverse) = (sender_end.packets, receiver.packets);
+        forward.sent + reverse.sent - forward.received - reverse.received - shared.lost
     }
 
-    /// Whether nothing can happen to a flow any more unless its sender is woken: its packets have left the
-    /// network, and its receiver owes no answer.
-    pub(in crate::simulation) fn is_over(&self, place: usize) -> bool {
-        self.heard(place).is_some_and(|heard| heard.is_silent) && self.in_network(place) == 0
+    /// Returns true if only a timer of the sender can affect the flow: the network contains none of its
+    /// packets, and the receiver has no pending answer.
+    pub(in crate::simulation) fn is_over(&self, slot: usize) -> bool {
+        self.receiver_state(slot).is_some_and(|receiver| receiver.is_idle)
+            && self.in_network(slot) == 0
     }
 }

@@ -1,4 +1,4 @@
-//! How flows end, and the run.
+//! End of flows and of the run.
 
 use std::cmp::Reverse;
 
@@ -11,133 +11,137 @@ use crate::network::switch::pause_watchdog;
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// The sender in a place has nothing left to do.
-    pub(in crate::simulation) fn close_sender(&mut self, place: usize) {
-        let (Some(sending), Some(shared)) =
-            (&mut self.flows.senders[place], &self.flows.shared[place])
+    /// Closes a sender that has nothing left to do.
+    pub(in crate::simulation) fn close_sender(&mut self, slot: usize) {
+        let (Some(sender_end), Some(shared)) =
+            (&mut self.flows.senders[slot], &self.flows.shared[slot])
         else {
             return;
         };
-        if sending.closed == Time::NEVER {
-            sending.closed = self.scheduler.now();
+        if sender_end.closed_at == Time::NEVER {
+            sender_end.closed_at = self.scheduler.now();
             let (source, target) = (shared.spec.source, shared.spec.target);
-            self.sending[source as usize] -= 1;
-            if let Some(memo) = sending.controller.cached_state() {
-                self.memos.insert((source, target), memo);
+            self.active_senders[source as usize] -= 1;
+            if let Some(path_state) = sender_end.controller.cached_state() {
+                self.path_states.insert((source, target), path_state);
             }
-            if let (Some(ledger), Some(records)) = (&mut sending.ledger, self.network.records_mut())
+            if let (Some(breakdown), Some(records)) =
+                (&mut sender_end.breakdown, self.network.records_mut())
             {
-                ledger.release(&mut records.accounts);
+                breakdown.release(&mut records.accounts);
             }
-            if !self.part.owns(self.graph.hosts[target as usize]) {
-                self.abroad.news.closed.push(sending.number);
+            if !self.partition.owns(self.graph.hosts[target as usize]) {
+                self.partition_links.news.closed.push(sender_end.number);
             }
         }
-        self.leaving.push((Time::ZERO, place));
+        self.end_candidates.push((Time::ZERO, slot));
     }
 
-    /// Something has happened after which the flow in a place is over, if its sender is: at `lost`, if a
-    /// packet was lost.
-    pub(in crate::simulation) fn release_if_closed(&mut self, place: usize, lost: Time) {
-        let sending = &self.flows.senders[place];
-        if sending.as_ref().is_some_and(|sending| sending.closed < Time::NEVER) {
-            self.leaving.push((lost, place));
+    /// Notes that a flow may have ended, if its sender is closed. `lost_at` is the time of a packet loss, if
+    /// that is the cause.
+    pub(in crate::simulation) fn note_possible_end(&mut self, slot: usize, lost_at: Time) {
+        let sender_end = &self.flows.senders[slot];
+        if sender_end.as_ref().is_some_and(|sender_end| sender_end.closed_at < Time::NEVER) {
+            self.end_candidates.push((lost_at, slot));
         }
     }
 
-    /// Ends the flows of which nothing is left to happen. Not as soon as that is so, but before anything
-    /// happens later: so nobody needs to know which end of a flow was the last.
-    pub(in crate::simulation) fn end_instant(&mut self) {
+    /// Records the flows that have ended. Called at the end of an instant, so that the result does not depend
+    /// on which end of a flow was handled last.
+    pub(in crate::simulation) fn record_ended_flows(&mut self) {
         while let Some(PacketLoss { flow, time }) = self.network.pop_loss() {
-            let Some(place) = self.network.slot(flow) else { continue };
-            let place = place as usize;
-            if self.flows.senders[place].is_some()
-                && let Some(shared) = &mut self.flows.shared[place]
+            let Some(slot) = self.network.slot(flow) else { continue };
+            let slot = slot as usize;
+            if self.flows.senders[slot].is_some()
+                && let Some(shared) = &mut self.flows.shared[slot]
             {
                 shared.lost += 1;
             }
-            self.release_if_closed(place, time);
+            self.note_possible_end(slot, time);
         }
-        // The last loss of a flow first.
-        self.leaving.sort_unstable();
-        while let Some((lost, place)) = self.leaving.pop() {
-            if self.flows.is_over(place) {
-                self.record(place, lost);
+        // The latest loss of a flow must be popped first, because it determines when the flow ended.
+        self.end_candidates.sort_unstable();
+        while let Some((lost_at, slot)) = self.end_candidates.pop() {
+            if self.flows.is_over(slot) {
+                self.record_flow(slot, lost_at);
             }
         }
     }
 
-    /// Whether nothing is left to happen: what events remain are stale.
+    /// Returns true if no flow is pending or in progress. Remaining events are stale.
     pub(in crate::simulation) fn is_over(&self) -> bool {
-        self.live == 0 && self.network.pause_frames() == 0 && self.upcoming.is_empty()
+        self.local_flows == 0 && self.network.pause_frames() == 0 && self.pending_flows.is_empty()
     }
 
-    /// Writes a flow's record and forgets the flow. It was over when its sender closed, when its ends heard a
-    /// packet last or when the last was `lost`.
-    fn record(&mut self, place: usize, lost: Time) {
-        let Some((sending, ReceiverFinal { heard, finish }, shared)) = self.flows.take(place)
+    /// Records a flow and removes it. The flow ended when its sender closed, when one of its ends last
+    /// received a packet, or when its last packet was lost.
+    fn record_flow(&mut self, slot: usize, lost_at: Time) {
+        let Some((sender_end, ReceiverFinal { state: receiver, completion }, shared)) =
+            self.flows.remove(slot)
         else {
             return;
         };
         let spec = shared.spec;
-        let completed = Some(heard.completed).filter(|time| *time < Time::NEVER);
-        let closed = Some(sending.closed).filter(|time| *time < Time::NEVER);
+        let completed = Some(receiver.completed_at).filter(|time| *time < Time::NEVER);
+        let closed = Some(sender_end.closed_at).filter(|time| *time < Time::NEVER);
         let outcome = match (spec.size, completed) {
             (None, _) => Outcome::LongLived,
             (Some(_), Some(_)) => Outcome::Finished,
-            (Some(_), None) if sending.sender.is_terminated() => Outcome::Terminated,
+            (Some(_), None) if sender_end.sender.is_terminated() => Outcome::Terminated,
             (Some(_), None) => Outcome::Unfinished,
         };
-        let (there, back) = (sending.tally, heard.tally);
-        self.totals.packets += there.sent + back.sent;
+        let (forward, reverse) = (sender_end.packets, receiver.packets);
+        self.totals.packets += forward.sent + reverse.sent;
         if let Some(closed) = closed {
-            let ended = closed.max(there.last_heard).max(back.last_heard).max(lost);
-            self.population.note(ended, -1);
+            let ended = closed.max(forward.last_received).max(reverse.last_received).max(lost_at);
+            self.live_flow_count.record(ended, -1);
             self.totals.ended = self.totals.ended.max(ended);
         }
-        let former = self.former.remove(&sending.number).unwrap_or_default();
-        let ways = || former.iter().copied().chain([shared.there]);
+        let former_routes = self.former_routes.remove(&sender_end.number).unwrap_or_default();
+        let routes_used = || former_routes.iter().copied().chain([shared.route]);
         let routes = self.network.routes();
-        let of_size = |size| routes.ideal_fct(self.graph, ways(), &self.format, size);
-        let alone = spec.size.map(of_size).unwrap_or_default();
-        self.network.unregister_flow(sending.number, ways());
-        ways().for_each(|way| self.network.routes_mut().release(way));
-        self.live -= 1;
-        if self.part.has_others() {
-            self.abroad.ended.push(sending.number);
+        let ideal_fct = |size| routes.ideal_fct(self.graph, routes_used(), &self.format, size);
+        let ideal = spec.size.map(ideal_fct).unwrap_or_default();
+        self.network.unregister_flow(sender_end.number, routes_used());
+        routes_used().for_each(|route| self.network.routes_mut().release(route));
+        self.local_flows -= 1;
+        if self.partition.has_others() {
+            self.partition_links.ended.push(sender_end.number);
         }
-        if let (Some(completed), Some(ledger)) = (completed, &sending.ledger) {
-            let finish = finish.map(|finish| *finish).unwrap_or_default();
-            let division = BreakdownRow::new(&ledger.opening(), &finish);
-            self.recorder.accounts.push(spec.id, completed - spec.start, &division, &alone);
-            if let Some(chain) = ledger.chain(&finish) {
+        if let (Some(completed), Some(breakdown)) = (completed, &sender_end.breakdown) {
+            let completion = completion.map(|completion| *completion).unwrap_or_default();
+            let row = BreakdownRow::new(&breakdown.handshake(), &completion);
+            self.recorder.breakdowns.push(spec.id, completed - spec.start, &row, &ideal);
+            if let Some(chain) = breakdown.chain(&completion) {
                 self.recorder.chains.push(spec.id, completed - spec.start, &chain);
             }
         }
-        // Of a flow that ends otherwise its sender does not learn that all has arrived.
+        // Only the sender of a finished flow receives an acknowledgement of all payload.
         let acked = closed.filter(|_| outcome == Outcome::Finished);
-        let repairs = || (sending.sender.retransmits, sending.sender.timeouts);
-        let (retransmits, timeouts) =
-            sending.stack.as_ref().map_or_else(repairs, |end| end.retransmits_and_timeouts());
+        let counts = || (sender_end.sender.retransmits, sender_end.sender.timeouts);
+        let (retransmits, timeouts) = sender_end
+            .external_stack
+            .as_ref()
+            .map_or_else(counts, |end| end.retransmits_and_timeouts());
         self.recorder.records.push(&FlowRecord {
             outcome,
             fct: completed.map(|completed| completed - spec.start),
             acked: acked.map(|acked| acked - spec.start),
-            ideal_fct: alone.total(),
-            delivered: Bytes(heard.delivered),
+            ideal_fct: ideal.total(),
+            delivered: Bytes(receiver.delivered),
             retransmits,
             timeouts,
             spec,
         });
     }
 
-    /// Records what is left and checks that nothing has leaked.
+    /// Records the remaining flows and checks that all packets are accounted for.
     pub(in crate::simulation) fn close(&mut self, limit: Time) {
-        self.end_instant();
-        self.population.count();
+        self.record_ended_flows();
+        self.live_flow_count.update();
         if let Some(records) = self.network.records()
             && self.is_over()
-            && !self.part.has_others()
+            && !self.partition.has_others()
         {
             records.assert_empty();
         }
@@ -146,28 +150,33 @@ impl Simulation<'_> {
             true => limit,
             false => self.scheduler.now(),
         };
-        self.totals.live_flows_max = self.population.most;
+        self.totals.live_flows_max = self.live_flow_count.max;
         let now = self.totals.ended;
         // Before ports close, which ends their pauses.
         self.deadlocks = pause_watchdog::deadlocks(&self.network);
         let traffic = self.network.traffic();
-        let told = self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
-        self.stuck.extend(told);
+        let explanations =
+            self.deadlocks.iter().map(|deadlock| deadlock.explain(traffic, self.graph));
+        self.stuck.extend(explanations);
         self.explain_stuck(now);
-        let mut left: Vec<usize> = self.network.flows().map(|(_, place)| place as usize).collect();
-        // The last place first, so that flows make room for their records.
-        left.sort_unstable_by_key(|place| Reverse(*place));
-        let in_network: u64 = left.iter().map(|place| self.flows.in_network(*place)).sum();
+        let mut remaining: Vec<usize> =
+            self.network.flows().map(|(_, slot)| slot as usize).collect();
+        // In descending order, so that the memory of flows is freed while their records grow.
+        remaining.sort_unstable_by_key(|slot| Reverse(*slot));
+        let in_network: u64 = remaining.iter().map(|slot| self.flows.in_network(*slot)).sum();
         let in_ports: u64 = self.network.close(now);
         assert_eq!(
             in_ports,
             in_network + self.network.pause_frames(),
             "flows and ports disagree on the packets in the network"
         );
-        for place in left {
-            self.record(place, Time::ZERO);
-            self.flows.shorten(place);
+        for slot in remaining {
+            self.record_flow(slot, Time::ZERO);
+            self.flows.truncate(slot);
         }
         self.recorder.close();
     }
 }
+
+#[cfg(test)]
+mod tests;

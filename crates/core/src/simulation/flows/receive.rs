@@ -1,4 +1,4 @@
-//! The receiving end of a flow: what comes, and what it answers.
+//! Receiver end of a flow: received packets and answers.
 
 use super::ends::ReceiverEnd;
 use crate::base::schema::Problem;
@@ -10,25 +10,26 @@ use crate::simulation::Simulation;
 use crate::transport::endpoint::receiver::{Acknowledgement, ReceiverOutput};
 
 impl ReceiverEnd {
-    /// Arranges for a deadline, unless another comes before.
+    /// Schedules the timer, unless it is due earlier.
     pub(in crate::simulation) fn respond_by(&mut self, deadline: Time, scheduler: &mut Scheduler) {
-        if deadline < self.responds {
-            self.responds = deadline.max(scheduler.now());
-            scheduler.push(self.responds, Event::Respond(self.number));
+        if deadline < self.respond_at {
+            self.respond_at = deadline.max(scheduler.now());
+            scheduler.push(self.respond_at, Event::ReceiverTimer(self.number));
         }
     }
 
-    /// Notes for the account that data has come: what completes the flow, and what is answered later.
-    fn note(&mut self, is_complete: bool, now: Time, records: &mut PacketRecords) {
-        let Some(receipt) = &mut self.receipt else { return };
+    /// Updates the FCT breakdown on data: stores the record of the packet that completes the flow or is
+    /// answered later.
+    fn update_breakdown(&mut self, is_complete: bool, now: Time, records: &mut PacketRecords) {
+        let Some(breakdown) = &mut self.breakdown else { return };
         if is_complete {
-            receipt.finish = records.finish().map(Box::new);
+            breakdown.completion = records.finish().map(Box::new);
         }
-        match (receipt.kept, self.receiver.has_delayed_ack()) {
-            (None, true) => receipt.kept = records.keep().map(|number| (number, now)),
+        match (breakdown.pending_answer, self.receiver.has_delayed_ack()) {
+            (None, true) => breakdown.pending_answer = records.keep().map(|number| (number, now)),
             (Some((number, _)), false) => {
                 records.free(number);
-                receipt.kept = None;
+                breakdown.pending_answer = None;
             }
             _ => {}
         }
@@ -36,82 +37,85 @@ impl ReceiverEnd {
 }
 
 impl Simulation<'_> {
-    /// Takes in a data packet that has reached its receiver.
-    pub(in crate::simulation) fn receive(
+    /// Receives a data packet.
+    pub(in crate::simulation) fn on_data(
         &mut self,
         packet: &Packet,
-        place: usize,
+        slot: usize,
     ) -> Result<(), Problem> {
         let now = self.scheduler.now();
-        let Some(receiving) = &mut self.flows.receivers[place] else { return Ok(()) };
-        receiving.tally.hear(now);
-        let reply = receiving.receiver.on_data(now, packet);
-        receiving.respond_by(receiving.receiver.next_timer(), &mut self.scheduler);
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return Ok(()) };
+        receiver_end.packets.on_received(now);
+        let reply = receiver_end.receiver.on_data(now, packet);
+        receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
         let mut is_complete = false;
         if reply.is_new {
-            receiving.delivered += u64::from(packet.bytes) - self.format.header.0;
-            is_complete = receiving.delivered == receiving.awaited;
+            receiver_end.delivered += u64::from(packet.bytes) - self.format.header.0;
+            is_complete = receiver_end.delivered == receiver_end.expected;
         }
         if is_complete {
-            receiving.completed = now;
+            receiver_end.completed_at = now;
         }
         if let Some(records) = self.network.records_mut() {
-            receiving.note(is_complete, now, records);
+            receiver_end.update_breakdown(is_complete, now, records);
         }
-        if receiving.is_traced
+        if receiver_end.is_traced
             && let Some(answer) = &reply.ack
-            && let Some(trace) = self.flows.shared[place].as_mut().and_then(|of| of.trace.as_mut())
+            && let Some(trace) =
+                self.flows.shared[slot].as_mut().and_then(|shared| shared.trace.as_mut())
         {
             trace.on_answer(answer.sent_at, now, packet.bytes, answer.cumulative);
         }
         if is_complete {
-            self.complete(place)?;
+            self.on_complete(slot)?;
         }
         if reply.ack.is_none() && !reply.notification {
             // A sender that has given up awaits no answer.
-            self.release_if_closed(place, Time::ZERO);
+            self.note_possible_end(slot, Time::ZERO);
         }
-        self.reply(packet.flow, place, reply);
+        self.reply(packet.flow, slot, reply);
         Ok(())
     }
 
-    /// Takes in the news that a flow is over, which nobody answers.
-    pub(in crate::simulation) fn take_leave(&mut self, place: usize) {
-        let Some(receiving) = &mut self.flows.receivers[place] else { return };
-        receiving.tally.hear(self.scheduler.now());
-        self.release_if_closed(place, Time::ZERO);
+    /// Receives a FIN, which is not answered.
+    pub(in crate::simulation) fn on_fin(&mut self, slot: usize) {
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        receiver_end.packets.on_received(self.scheduler.now());
+        self.note_possible_end(slot, Time::ZERO);
     }
 
-    /// A receiver's deadline has come.
-    pub(in crate::simulation) fn respond(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.slot(number) else { return };
-        let (place, now) = (place as usize, self.scheduler.now());
-        let Some(receiving) =
-            self.flows.receivers[place].as_mut().filter(|receiving| receiving.responds == now)
+    /// Handles the receiver's timer.
+    pub(in crate::simulation) fn on_receiver_timer(&mut self, number: FlowNumber) {
+        let Some(slot) = self.network.slot(number) else { return };
+        let (slot, now) = (slot as usize, self.scheduler.now());
+        let Some(receiver_end) = self.flows.receivers[slot]
+            .as_mut()
+            .filter(|receiver_end| receiver_end.respond_at == now)
         else {
             return;
         };
-        receiving.responds = Time::NEVER;
-        if receiving.stack.is_some() {
-            return self.respond_by_stack(place);
+        receiver_end.respond_at = Time::NEVER;
+        if receiver_end.external_stack.is_some() {
+            return self.on_stack_receiver_timer(slot);
         }
-        let reply = receiving.receiver.on_timer(now);
+        let reply = receiver_end.receiver.on_timer(now);
         if reply.ack.is_some()
-            && let (Some(receipt), Some(records)) =
-                (&mut receiving.receipt, self.network.records_mut())
-            && let Some((kept, came)) = receipt.kept.take()
+            && let (Some(breakdown), Some(records)) =
+                (&mut receiver_end.breakdown, self.network.records_mut())
+            && let Some((record, received_at)) = breakdown.pending_answer.take()
         {
-            records.resume(kept, now - came);
+            records.resume(record, now - received_at);
         }
-        receiving.respond_by(receiving.receiver.next_timer(), &mut self.scheduler);
-        self.reply(number, place, reply);
-        self.release_if_closed(place, Time::ZERO);
+        receiver_end.respond_by(receiver_end.receiver.next_timer(), &mut self.scheduler);
+        self.reply(number, slot, reply);
+        self.note_possible_end(slot, Time::ZERO);
     }
 
-    /// Sends what a flow's receiver has to say.
-    fn reply(&mut self, number: FlowNumber, place: usize, reply: ReceiverOutput) {
+    /// Sends the answers of a flow's receiver.
+    fn reply(&mut self, number: FlowNumber, slot: usize, reply: ReceiverOutput) {
         if let Some(answer) = reply.ack {
-            let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } = answer;
+            let Acknowledgement { kind, cumulative, block, sack_blocks, sent_at, flags, feedback } =
+                answer;
             let control = self.format.control(kind, number, sent_at);
             let plain = Packet {
                 sequence: cumulative,
@@ -119,40 +123,40 @@ impl Simulation<'_> {
                 flags,
                 ..control
             };
-            let feedback = self.feedback(place, sent_at, feedback);
-            self.send_back(place, plain.with_header(Header::Ack { block, feedback }));
+            let feedback = self.feedback(slot, sent_at, feedback);
+            self.send_back(slot, plain.with_header(Header::Ack { block, feedback }));
         }
         if reply.notification {
-            self.send_back(place, self.format.control(Kind::Cnp, number, self.scheduler.now()));
+            self.send_back(slot, self.format.control(Kind::Cnp, number, self.scheduler.now()));
         }
     }
 
-    /// Sends back what routers wrote into a packet without payload, or how long it took.
-    pub(in crate::simulation) fn echo(&mut self, packet: &Packet, place: usize, kind: Kind) {
-        if let Some(receiving) = &mut self.flows.receivers[place] {
-            receiving.tally.hear(self.scheduler.now());
+    /// Answers a packet without payload, with the feedback of routers or the one-way delay.
+    pub(in crate::simulation) fn echo(&mut self, packet: &Packet, slot: usize, kind: Kind) {
+        if let Some(receiver_end) = &mut self.flows.receivers[slot] {
+            receiver_end.packets.on_received(self.scheduler.now());
         }
-        let feedback = self.feedback(place, packet.sent_at, packet.header().feedback());
+        let feedback = self.feedback(slot, packet.sent_at, packet.header().feedback());
         let header = Header::Ack { block: (0, 0), feedback };
         let answer = self.format.control(kind, packet.flow, packet.sent_at);
-        self.send_back(place, answer.with_header(header));
+        self.send_back(slot, answer.with_header(header));
     }
 
-    /// What an answer tells of a flow's packet: how long it took, or what routers wrote into it.
-    fn feedback(&self, place: usize, sent_at: Time, written: f32) -> f32 {
-        let Some(receiving) = &self.flows.receivers[place] else { return written };
-        if self.stacks.of(receiving.class).mechanism.acks.echoes_one_way_delay {
+    /// Feedback in an answer: the one-way delay of the packet, or what routers wrote into its header.
+    fn feedback(&self, slot: usize, sent_at: Time, written: f32) -> f32 {
+        let Some(receiver_end) = &self.flows.receivers[slot] else { return written };
+        if self.transports.of_class(receiver_end.class).mechanism.acks.echoes_one_way_delay {
             self.clocks.delay(sent_at, self.scheduler.now())
         } else {
             written
         }
     }
 
-    /// Sends a packet back from its flow's receiver.
-    fn send_back(&mut self, place: usize, mut packet: Packet) {
-        let Some(receiving) = &mut self.flows.receivers[place] else { return };
-        receiving.tally.sent += 1;
-        let next_hop = receiving.back.start();
+    /// Sends a packet on the reverse path.
+    fn send_back(&mut self, slot: usize, mut packet: Packet) {
+        let Some(receiver_end) = &mut self.flows.receivers[slot] else { return };
+        receiver_end.packets.sent += 1;
+        let next_hop = receiver_end.reverse.start();
         if let Some(records) = self.network.records_mut() {
             records.answer(&mut packet);
         }

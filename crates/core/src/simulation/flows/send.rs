@@ -1,4 +1,4 @@
-//! The sending end of a flow: what it puts into the network, and what it makes of what comes back.
+//! Sender end of a flow: transmissions and answers.
 
 use super::ends::SenderEnd;
 use crate::base::units::{Bytes, Time};
@@ -11,15 +11,15 @@ use crate::transport::endpoint::sender::NextPacket;
 use crate::transport::{Allowance, Mechanism, OutgoingPacket};
 
 impl SenderEnd {
-    /// Arranges for the sender to be woken at `deadline`, unless it will be before.
+    /// Schedules the timer, unless it is due earlier.
     pub(in crate::simulation) fn wake_by(&mut self, deadline: Time, scheduler: &mut Scheduler) {
-        if deadline < self.wakes {
-            self.wakes = deadline.max(scheduler.now());
-            scheduler.push(self.wakes, Event::Wake(self.number));
+        if deadline < self.wake_at {
+            self.wake_at = deadline.max(scheduler.now());
+            scheduler.push(self.wake_at, Event::SenderTimer(self.number));
         }
     }
 
-    /// What to send now: what the controller wants beside its rate, or else what the rate lets go.
+    /// Returns what to send now: a packet of a probe train, or else what the allowance permits.
     fn next_output(
         &mut self,
         now: Time,
@@ -35,12 +35,18 @@ impl SenderEnd {
         self.sender.next_packet(now, allowance)
     }
 
-    /// The packet that takes what is to be sent, whose way is still to be filled in.
-    fn packet(&self, output: NextPacket, now: Time, mechanism: &Mechanism, format: &Format) -> Packet {
+    /// Builds a packet without a route.
+    fn packet(
+        &self,
+        output: NextPacket,
+        now: Time,
+        mechanism: &Mechanism,
+        format: &Format,
+    ) -> Packet {
         let number = self.number;
         match output {
             NextPacket::Syn => format.control(Kind::Syn, number, now),
-            // It asks for the first segment that is not acknowledged.
+            // A probe requests the first unacknowledged segment.
             NextPacket::RouterProbe => Packet {
                 sequence: self.sender.cumulative(),
                 ..format.control(Kind::Probe, number, now)
@@ -53,21 +59,25 @@ impl SenderEnd {
         }
     }
 
-    /// Notes for its account what may be sent now, and what has come that may have let it. Apart, as what
-    /// follows, because senders without account should not pay for it.
+    /// Updates the FCT breakdown before transmissions. Not inlined, like the two functions below, so that
+    /// senders without breakdown do not pay for it.
     #[inline(never)]
-    fn look(&mut self, now: Time, allowance: Allowance, network: &mut Network) {
-        let Some(ledger) = &mut self.ledger else { return };
-        let paused = network.paused(ledger.port(), self.number, now);
-        let came = if ledger.asks(&self.sender, allowance) { network.take_record() } else { None };
+    fn update_breakdown(&mut self, now: Time, allowance: Allowance, network: &mut Network) {
+        let Some(breakdown) = &mut self.breakdown else { return };
+        let paused = network.paused(breakdown.port(), self.number, now);
+        let record = if breakdown.needs_record(&self.sender, allowance) {
+            network.take_record()
+        } else {
+            None
+        };
         if let Some(records) = network.records_mut() {
-            ledger.look(now, &self.sender, allowance, came, paused, &mut records.accounts);
+            breakdown.update(now, &self.sender, allowance, record, paused, &mut records.accounts);
         }
     }
 
-    /// The account of what is sent: none, but of data.
+    /// Returns the breakdown of a transmission, which is empty unless it carries data.
     #[inline(never)]
-    fn account(
+    fn breakdown_of(
         &mut self,
         output: NextPacket,
         now: Time,
@@ -76,134 +86,136 @@ impl SenderEnd {
     ) -> BreakdownRef {
         let link = network.routes().link(packet.next_hop);
         let port = (link, network.paused(link, self.number, now));
-        let (NextPacket::Segment(segment), Some(ledger), Some(records)) =
-            (output, &mut self.ledger, network.records_mut())
+        let (NextPacket::Segment(segment), Some(breakdown), Some(records)) =
+            (output, &mut self.breakdown, network.records_mut())
         else {
             return BreakdownRef::default();
         };
-        let timed_out = self.sender.has_timed_out();
-        ledger.send(now, segment, timed_out, port, &mut records.accounts)
+        let has_timed_out = self.sender.has_timed_out();
+        breakdown.on_send(now, segment, has_timed_out, port, &mut records.accounts)
     }
 
-    /// Notes for its account what holds back what is next.
+    /// Notes in the breakdown what delays the next segment.
     #[inline(never)]
-    fn close_account(&mut self, allowance: Allowance) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.close(&self.sender, allowance);
+    fn note_constraint(&mut self, allowance: Allowance) {
+        if let Some(breakdown) = &mut self.breakdown {
+            breakdown.note_constraint(&self.sender, allowance);
         }
     }
 }
 
 impl Simulation<'_> {
-    /// A sender's deadline has come.
-    pub(in crate::simulation) fn wake(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.slot(number) else { return };
-        let (place, now) = (place as usize, self.scheduler.now());
-        let Some(sending) =
-            self.flows.senders[place].as_mut().filter(|sending| sending.wakes == now)
+    /// Handles the sender's timer.
+    pub(in crate::simulation) fn on_sender_timer(&mut self, number: FlowNumber) {
+        let Some(slot) = self.network.slot(number) else { return };
+        let (slot, now) = (slot as usize, self.scheduler.now());
+        let Some(sender_end) =
+            self.flows.senders[slot].as_mut().filter(|sender_end| sender_end.wake_at == now)
         else {
             return;
         };
-        sending.wakes = Time::NEVER;
-        if sending.stack.is_some() {
-            return self.wake_stack(place);
+        sender_end.wake_at = Time::NEVER;
+        if sender_end.external_stack.is_some() {
+            return self.on_stack_sender_timer(slot);
         }
-        if sending.stops <= now {
-            sending.stops = Time::NEVER;
-            sending.sender.stop();
+        if sender_end.stop_at <= now {
+            sender_end.stop_at = Time::NEVER;
+            sender_end.sender.stop();
         }
-        if sending.controller.next_timer() <= now {
-            sending.controller.on_timer(now);
+        if sender_end.controller.next_timer() <= now {
+            sender_end.controller.on_timer(now);
         }
-        sending.sender.on_timer(now, &mut *sending.controller);
-        self.try_send(place);
+        sender_end.sender.on_timer(now, &mut *sender_end.controller);
+        self.try_send(slot);
     }
 
-    /// Tells a sender what its receiver says.
-    pub(in crate::simulation) fn hear(&mut self, packet: &Packet, place: usize) {
+    /// Receives a packet from the flow's receiver.
+    pub(in crate::simulation) fn on_answer(&mut self, packet: &Packet, slot: usize) {
         let now = self.scheduler.now();
-        let Some(sending) = &mut self.flows.senders[place] else { return };
-        sending.tally.hear(now);
-        let host = || self.flows.shared[place].as_ref().map_or(0, |shared| shared.spec.source);
+        let Some(sender_end) = &mut self.flows.senders[slot] else { return };
+        sender_end.packets.on_received(now);
+        let host = || self.flows.shared[slot].as_ref().map_or(0, |shared| shared.spec.source);
         let rtt = self.clocks.measure(host, packet.sent_at, now);
         let mut marked = false;
         match packet.kind {
-            Kind::Cnp => sending.controller.on_notification(now),
-            Kind::SynAck => sending.sender.on_syn_ack(now, packet, rtt, &mut *sending.controller),
-            _ => marked = sending.sender.on_ack(now, packet, rtt, &mut *sending.controller),
+            Kind::Cnp => sender_end.controller.on_notification(now),
+            Kind::SynAck => {
+                sender_end.sender.on_syn_ack(now, packet, rtt, &mut *sender_end.controller)
+            }
+            _ => marked = sender_end.sender.on_ack(now, packet, rtt, &mut *sender_end.controller),
         }
-        // Only what acknowledges data can have opened the window, or the flow.
-        let is_cause = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
-        if !is_cause && let Some(records) = self.network.records_mut() {
+        // Only acknowledgements of data or of the SYN can open the window or the flow.
+        let may_open_window = matches!(packet.kind, Kind::Ack | Kind::Nack | Kind::SynAck);
+        if !may_open_window && let Some(records) = self.network.records_mut() {
             records.clear();
         }
         if self.recorder.wants_rtts() && packet.kind.is_acknowledgement() {
-            self.note_rtt(packet, place, rtt, marked);
+            self.record_rtt(packet, slot, rtt, marked);
         }
-        self.try_send(place);
+        self.try_send(slot);
     }
 
-    /// Tells senders that their packets have left their hosts.
+    /// Notifies senders of the departures of their packets from their hosts.
     pub(in crate::simulation) fn process_departures(&mut self) {
         while let Some(departure) = self.network.pop_departure() {
-            let Some(place) = self.network.slot(departure.flow) else { continue };
-            if let Some(sending) = &mut self.flows.senders[place as usize]
-                && sending.sender.pacer.on_departure(departure.ends)
+            let Some(slot) = self.network.slot(departure.flow) else { continue };
+            if let Some(sender_end) = &mut self.flows.senders[slot as usize]
+                && sender_end.sender.pacer.on_departure(departure.ends)
             {
-                self.try_send(place as usize);
+                self.try_send(slot as usize);
             }
         }
     }
 
-    /// Sends what a flow may send now, and arranges for its sender to be woken; or closes the sender that has
-    /// nothing left to do.
-    pub(in crate::simulation) fn try_send(&mut self, place: usize) {
+    /// Sends what a flow may send now and schedules the sender's timer. Closes a sender that has nothing left
+    /// to do.
+    pub(in crate::simulation) fn try_send(&mut self, slot: usize) {
         let now = self.scheduler.now();
-        let Some(sending) = &mut self.flows.senders[place] else { return };
-        let mechanism = &self.stacks.of(sending.class).mechanism;
-        let mut allowance = sending.controller.allowance();
+        let Some(sender_end) = &mut self.flows.senders[slot] else { return };
+        let mechanism = &self.transports.of_class(sender_end.class).mechanism;
+        let mut allowance = sender_end.controller.allowance();
         if allowance.is_terminated {
-            sending.sender.terminate();
+            sender_end.sender.terminate();
         }
-        let keeps_account = self.network.records().is_some();
-        if keeps_account {
-            sending.look(now, allowance, &mut self.network);
+        let keeps_breakdown = self.network.records().is_some();
+        if keeps_breakdown {
+            sender_end.update_breakdown(now, allowance, &mut self.network);
         }
-        while let Some(output) = sending.next_output(now, allowance, mechanism) {
-            let mut packet = sending.packet(output, now, mechanism, &self.format);
-            packet.next_hop = sending.there.start();
+        while let Some(output) = sender_end.next_output(now, allowance, mechanism) {
+            let mut packet = sender_end.packet(output, now, mechanism, &self.format);
+            packet.next_hop = sender_end.forward.start();
             if mechanism.signalling.has_header() {
-                let leaving = OutgoingPacket {
+                let outgoing = OutgoingPacket {
                     now,
                     kind: packet.kind,
-                    remaining: sending.sender.remaining(),
+                    remaining: sender_end.sender.remaining(),
                     offset: Bytes(u64::from(packet.sequence) * self.format.payload.0),
                 };
-                packet = packet.with_header(sending.controller.header(&leaving));
+                packet = packet.with_header(sender_end.controller.header(&outgoing));
             }
-            if keeps_account {
-                let account = sending.account(output, now, &packet, &mut self.network);
-                self.network.record_send(&mut packet, account);
+            if keeps_breakdown {
+                let breakdown = sender_end.breakdown_of(output, now, &packet, &mut self.network);
+                self.network.record_send(&mut packet, breakdown);
             }
-            sending.tally.sent += 1;
+            sender_end.packets.sent += 1;
             let ends = self.network.send(packet, &mut self.scheduler);
             if let NextPacket::Segment(_) = output {
-                sending.sender.pacer.on_enqueued(ends);
-                sending.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
-                allowance = sending.controller.allowance();
+                sender_end.sender.pacer.on_enqueued(ends);
+                sender_end.controller.on_sent(now, Bytes(u64::from(packet.bytes)));
+                allowance = sender_end.controller.allowance();
             }
         }
-        if keeps_account {
-            sending.close_account(allowance);
+        if keeps_breakdown {
+            sender_end.note_constraint(allowance);
         }
-        let deadline = sending
+        let deadline = sender_end
             .sender
             .next_timer(allowance)
-            .min(sending.controller.next_timer())
-            .min(sending.stops);
-        sending.wake_by(deadline, &mut self.scheduler);
-        if sending.sender.is_done() {
-            self.close_sender(place);
+            .min(sender_end.controller.next_timer())
+            .min(sender_end.stop_at);
+        sender_end.wake_by(deadline, &mut self.scheduler);
+        if sender_end.sender.is_done() {
+            self.close_sender(slot);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Flows that are yet to start, and how a flow starts.
+//! Pending flows and the start of flows.
 
 use std::collections::BTreeMap;
 
-use super::ends::{ReceiverEnd, SenderEnd, Shared, Tally};
+use super::ends::{PacketCounts, ReceiverEnd, SenderEnd, SharedState};
 use crate::base::random::mix;
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 use crate::model::flow::FlowSpec;
 use crate::model::graph::{Graph, LinkId};
 use crate::model::packet::FlowNumber;
-use crate::record::rtts::{Probes, Trace};
+use crate::record::rtts::{RttProbes, RttTrace};
 use crate::router::FlowInfo;
 use crate::schedule::{Event, Partition, Scheduler};
 use crate::simulation::Simulation;
@@ -20,50 +20,50 @@ use crate::transport::endpoint::breakdown::SenderBreakdown;
 use crate::transport::endpoint::receiver::Receiver;
 use crate::transport::endpoint::sender::Sender;
 
-/// Flows that are yet to start.
+/// Flows that have not started. A flow is announced when its start event is scheduled.
 pub(in crate::simulation) struct PendingFlows {
-    /// Names of the classes of flows.
+    /// Names of the workload's classes.
     pub(in crate::simulation) classes: Vec<String>,
-    /// What load this is, for people.
+    /// Description of the workload's load.
     pub(in crate::simulation) load: String,
     flows: Box<dyn Iterator<Item = FlowSpec> + Send>,
-    /// The first flow of the workload that is not announced.
+    /// First flow of the workload that is not announced.
     next: Option<FlowSpec>,
-    /// When the last of the workload's flows that are announced start.
-    announced: Time,
-    /// Flows that are announced, by number: each has an event.
-    waiting: BTreeMap<FlowNumber, FlowSpec>,
-    sequel: Option<Box<dyn Dependencies>>,
+    /// Start of the last announced flow of the workload.
+    announced_until: Time,
+    /// Announced flows by number.
+    announced: BTreeMap<FlowNumber, FlowSpec>,
+    dependencies: Option<Box<dyn Dependencies>>,
 }
 
 impl PendingFlows {
-    /// Those of a workload that start at the hosts of a part of the run.
+    /// Takes the flows of a workload that start in a partition.
     pub(in crate::simulation) fn new(
         workload: FlowStream,
-        part: &Partition,
+        partition: &Partition,
         graph: &Graph,
     ) -> Self {
-        let FlowStream { classes, load, flows, dependencies: sequel, .. } = workload;
-        let is_own: Vec<bool> = graph.hosts.iter().map(|host| part.owns(*host)).collect();
-        let is_own = move |spec: &FlowSpec| is_own[spec.source as usize];
+        let FlowStream { classes, load, flows, dependencies, .. } = workload;
+        let is_local: Vec<bool> = graph.hosts.iter().map(|host| partition.owns(*host)).collect();
+        let is_local = move |spec: &FlowSpec| is_local[spec.source as usize];
         let mut flows: Box<dyn Iterator<Item = FlowSpec> + Send> =
-            if part.has_others() { Box::new(flows.filter(is_own)) } else { flows };
+            if partition.has_others() { Box::new(flows.filter(is_local)) } else { flows };
         let next = flows.next();
-        let (announced, waiting) = (Time::ZERO, BTreeMap::new());
-        Self { classes, load, flows, next, announced, waiting, sequel }
+        let (announced_until, announced) = (Time::ZERO, BTreeMap::new());
+        Self { classes, load, flows, next, announced_until, announced, dependencies }
     }
 
-    /// Whether no flow is yet to start.
+    /// Returns true if all flows have started.
     pub(in crate::simulation) fn is_empty(&self) -> bool {
-        self.next.is_none() && self.waiting.is_empty()
+        self.next.is_none() && self.announced.is_empty()
     }
 
-    /// Whether flows follow others.
-    pub(in crate::simulation) fn has_sequel(&self) -> bool {
-        self.sequel.is_some()
+    /// Returns true if flows depend on others.
+    pub(in crate::simulation) fn has_dependencies(&self) -> bool {
+        self.dependencies.is_some()
     }
 
-    /// Takes the workload's next flow. When there is none the workload is over, and its memory given back.
+    /// Takes the workload's next flow. At the end of the workload, frees its memory.
     fn advance(&mut self) {
         self.next = self.flows.next();
         if self.next.is_none() {
@@ -71,36 +71,38 @@ impl PendingFlows {
         }
     }
 
-    /// Announces the workload's next flows, all that start together, when those before have started.
+    /// Announces the next flows of the workload, all that start at the same time, after the previous ones
+    /// have started.
     pub(in crate::simulation) fn announce_next(
         &mut self,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let Some(next) = self.next.as_ref().filter(|_| scheduler.now() >= self.announced) else {
+        let Some(next) = self.next.as_ref().filter(|_| scheduler.now() >= self.announced_until)
+        else {
             return Ok(());
         };
-        self.announced = next.start;
-        while let Some(spec) = self.next.take_if(|next| next.start == self.announced) {
+        self.announced_until = next.start;
+        while let Some(spec) = self.next.take_if(|next| next.start == self.announced_until) {
             self.advance();
             self.announce(spec, scheduler)?;
         }
         Ok(())
     }
 
-    /// When the first flow starts that is not announced; never, if there is none.
+    /// Start of the first flow that is not announced, or [`Time::NEVER`].
     pub(in crate::simulation) fn next_start(&self) -> Time {
         self.next.as_ref().map_or(Time::NEVER, |next| next.start)
     }
 
-    /// Announces all flows of the workload that start before `ends`, each at its host.
+    /// Announces all flows of the workload that start before `end`, each at its host.
     pub(in crate::simulation) fn announce_before(
         &mut self,
-        ends: Time,
+        end: Time,
         graph: &Graph,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        self.announced = Time::NEVER;
-        while let Some(spec) = self.next.take_if(|next| next.start < ends) {
+        self.announced_until = Time::NEVER;
+        while let Some(spec) = self.next.take_if(|next| next.start < end) {
             self.advance();
             scheduler.enter(graph.hosts[spec.source as usize]);
             self.announce(spec, scheduler)?;
@@ -116,34 +118,42 @@ impl PendingFlows {
                 format!("flow {}: there may be no more than {}", spec.id, FlowNumber::MAX);
             return Err(Problem::new("workload", message));
         };
-        scheduler.push(spec.start, Event::Start(number));
-        self.waiting.insert(number, spec);
+        scheduler.push(spec.start, Event::FlowStart(number));
+        self.announced.insert(number, spec);
         Ok(())
     }
 
-    /// Announces the flow that follows one which has been delivered, if one does.
-    pub(in crate::simulation) fn follow(
+    /// Announces the flow that depends on the delivery of another, if there is one.
+    pub(in crate::simulation) fn announce_dependent(
         &mut self,
         ended: &FlowSpec,
         scheduler: &mut Scheduler,
     ) -> Result<(), Problem> {
-        let next =
-            self.sequel.as_mut().and_then(|sequel| sequel.on_delivery(ended, scheduler.now()));
-        next.map_or(Ok(()), |spec| self.announce(spec, scheduler))
+        let next = self
+            .dependencies
+            .as_mut()
+            .and_then(|dependencies| dependencies.on_delivery(ended, scheduler.now()));
+        let Some(next) = next else { return Ok(()) };
+        // The event goes to the queue of the current node, which is the target of `ended`.
+        debug_assert_eq!(next.source, ended.target, "source of flow {}", next.id);
+        self.announce(next, scheduler)
     }
 }
 
 impl Simulation<'_> {
-    /// A flow starts.
-    pub(in crate::simulation) fn start(&mut self, number: FlowNumber) -> Result<(), Problem> {
-        self.upcoming.announce_next(&mut self.scheduler)?;
-        let spec = self.upcoming.waiting.remove(&number);
-        self.open(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
+    /// Starts a flow.
+    pub(in crate::simulation) fn on_flow_start(
+        &mut self,
+        number: FlowNumber,
+    ) -> Result<(), Problem> {
+        self.pending_flows.announce_next(&mut self.scheduler)?;
+        let spec = self.pending_flows.announced.remove(&number);
+        self.start_flow(spec.unwrap_or_else(|| unreachable!("every flow starts once")), number)
     }
 
-    fn open(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
-        let there = self.network.routes_mut().allocate(spec.source, spec.target, spec.id);
-        let [_, back] = there.both();
+    fn start_flow(&mut self, spec: FlowSpec, number: FlowNumber) -> Result<(), Problem> {
+        let route = self.network.routes_mut().allocate(spec.source, spec.target, spec.id);
+        let [_, reverse] = route.both();
         let (graph, format, now) = (self.graph, &self.format, self.scheduler.now());
         if let Some(size) = spec.size
             && format.packets(size) >= u64::from(u32::MAX)
@@ -152,142 +162,143 @@ impl Simulation<'_> {
             return Err(Problem::new("workload", message));
         }
         let routes = self.network.routes();
-        let ideal_fct = |size| routes.ideal_fct(graph, [there].into_iter(), format, size).total();
+        let ideal_fct = |size| routes.ideal_fct(graph, [route].into_iter(), format, size).total();
         let path = Path {
             flow: spec.id,
-            line_rate: routes.line_rate(graph, there),
-            base_rtt: ideal_fct(format.payload) + routes.packet_time(graph, back, format.ack),
-            hops: routes.links(there).next().map_or(0, <[LinkId]>::len) as u32,
+            line_rate: routes.line_rate(graph, route),
+            base_rtt: ideal_fct(format.payload) + routes.packet_time(graph, reverse, format.ack),
+            hops: routes.links(route).next().map_or(0, <[LinkId]>::len) as u32,
             format: format.clone(),
-            other_flows: self.sending[spec.source as usize],
+            other_flows: self.active_senders[spec.source as usize],
             initial_rate: spec.initial_rate,
             size: spec.size,
             start: now,
             deadline: spec.deadline.map_or(Time::NEVER, |deadline| now + deadline),
             stamps: self.stamps,
             seed: mix(self.seed ^ mix(spec.id)),
-            cached_state: self.memos.get(&(spec.source, spec.target)).copied(),
+            cached_state: self.path_states.get(&(spec.source, spec.target)).copied(),
         };
-        let keeps_account = self.network.records().is_some();
-        let stack = self.stacks.of(spec.class);
+        let keeps_breakdown = self.network.records().is_some();
+        let transport = self.transports.of_class(spec.class);
         let trace = self.recorder.trace(spec.id);
-        let ends = stack.transport.stack().map(|outside| outside.connect(&path));
+        let ends = transport.config.stack().map(|stack| stack.connect(&path));
         let [source, target] = ends.map_or([None, None], |ends| ends.map(Some));
-        let sending = SenderEnd {
+        let sender_end = SenderEnd {
             number,
             class: spec.class,
-            closed: Time::NEVER,
-            controller: stack.transport.controller(&path),
-            tally: Tally::default(),
-            wakes: Time::NEVER,
-            stops: spec.stop.unwrap_or(Time::NEVER),
-            there: routes.selectors(there, spec.id)[0],
-            sender: Sender::new(spec.size, &stack.mechanism, format, now),
-            // Of a flow without end there is nothing to divide.
-            ledger: (keeps_account && spec.size.is_some()).then(|| {
-                Box::new(SenderBreakdown::new(now, self.recorder.chained.contains(&spec.id)))
+            closed_at: Time::NEVER,
+            controller: transport.config.controller(&path),
+            packets: PacketCounts::default(),
+            wake_at: Time::NEVER,
+            stop_at: spec.stop.unwrap_or(Time::NEVER),
+            forward: routes.selectors(route, spec.id)[0],
+            sender: Sender::new(spec.size, &transport.mechanism, format, now),
+            // A flow without a size has no FCT.
+            breakdown: (keeps_breakdown && spec.size.is_some()).then(|| {
+                Box::new(SenderBreakdown::new(now, self.recorder.chained_flows.contains(&spec.id)))
             }),
-            stack: source,
+            external_stack: source,
         };
         let flow_info =
             FlowInfo { flow: spec.id, deadline: path.deadline, line_rate: path.line_rate };
         let is_traced = trace.is_some();
-        let opened = FlowOpened { number, spec, flow_info, there, is_traced };
-        self.sending[spec.source as usize] += 1;
-        let place = self.put(&opened, Some(sending), trace);
-        self.population.note(now, 1);
-        self.live += 1;
-        if self.part.has_others() {
-            self.abroad.news.opened.push(opened);
+        let opened = FlowOpened { number, spec, flow_info, route, is_traced };
+        self.active_senders[spec.source as usize] += 1;
+        let slot = self.insert_flow(&opened, Some(sender_end), trace);
+        self.live_flow_count.record(now, 1);
+        self.local_flows += 1;
+        if self.partition.has_others() {
+            self.partition_links.news.opened.push(opened);
         }
         if target.is_some() {
-            self.give(place, target);
-            self.send_datagrams(place);
+            self.attach_stack(slot, target);
+            self.send_datagrams(slot);
         } else {
-            self.try_send(place);
+            self.try_send(slot);
         }
         Ok(())
     }
 
-    /// Takes in what is here of a flow that has started in another part of the run.
-    pub(in crate::simulation) fn adopt(&mut self, opened: &FlowOpened) {
-        let is_target = self.part.owns(self.graph.hosts[opened.spec.target as usize]);
+    /// Adds what this partition needs of a flow that has started in another one.
+    pub(in crate::simulation) fn start_remote_flow(&mut self, opened: &FlowOpened) {
+        let is_target = self.partition.owns(self.graph.hosts[opened.spec.target as usize]);
         if is_target || self.network.tracks_flows() {
             let is_followed = is_target && opened.is_traced;
-            let trace = is_followed.then(|| Box::new(Trace::new(Probes::default())));
-            let place = self.put(opened, None, trace);
+            let trace = is_followed.then(|| Box::new(RttTrace::new(RttProbes::default())));
+            let slot = self.insert_flow(opened, None, trace);
             if is_followed {
-                self.flows.followed.push(place);
+                self.flows.traced_receivers.push(slot);
             }
         }
     }
 
-    /// Gives a flow a place, with its receiver if that is here.
-    fn put(
+    /// Inserts a flow with the ends that are in this partition.
+    fn insert_flow(
         &mut self,
         opened: &FlowOpened,
-        sending: Option<SenderEnd>,
-        trace: Option<Box<Trace>>,
+        sender_end: Option<SenderEnd>,
+        trace: Option<Box<RttTrace>>,
     ) -> usize {
-        let &FlowOpened { number, spec, flow_info, there, .. } = opened;
-        let stack = self.stacks.of(spec.class);
-        let receiving = || ReceiverEnd {
+        let &FlowOpened { number, spec, flow_info, route, .. } = opened;
+        let transport = self.transports.of_class(spec.class);
+        let receiver_end = || ReceiverEnd {
             number,
             class: spec.class,
             is_traced: trace.is_some(),
-            tally: Tally::default(),
-            responds: Time::NEVER,
+            packets: PacketCounts::default(),
+            respond_at: Time::NEVER,
             delivered: 0,
-            awaited: spec.size.map_or(u64::MAX, |size| size.0),
-            receiver: Receiver::new(&stack.mechanism),
-            back: self.network.routes().selectors(there, spec.id)[1],
-            completed: Time::NEVER,
-            receipt: self.network.records().map(|_| Box::default()),
-            stack: None,
+            expected: spec.size.map_or(u64::MAX, |size| size.0),
+            receiver: Receiver::new(&transport.mechanism),
+            reverse: self.network.routes().selectors(route, spec.id)[1],
+            completed_at: Time::NEVER,
+            breakdown: self.network.records().map(|_| Box::default()),
+            external_stack: None,
         };
-        let is_target = self.part.owns(self.graph.hosts[spec.target as usize]);
-        let receiving = is_target.then(receiving);
-        let name = &self.upcoming.classes[usize::from(spec.class)];
-        let place = self.network.register_flow(number, flow_info, spec.class, name, there) as usize;
-        let shared = Shared { spec, there, lost: 0, trace, far: None, datagrams: None };
-        self.flows.put(place, sending, receiving, shared);
-        place
+        let is_target = self.partition.owns(self.graph.hosts[spec.target as usize]);
+        let receiver_end = is_target.then(receiver_end);
+        let name = &self.pending_flows.classes[usize::from(spec.class)];
+        let slot = self.network.register_flow(number, flow_info, spec.class, name, route) as usize;
+        let shared =
+            SharedState { spec, route, lost: 0, trace, remote_receiver: None, datagrams: None };
+        self.flows.insert(slot, sender_end, receiver_end, shared);
+        slot
     }
 
-    /// The payload of the flow in a place has all come.
-    pub(in crate::simulation) fn complete(&mut self, place: usize) -> Result<(), Problem> {
-        let Some(shared) = &self.flows.shared[place] else { return Ok(()) };
-        self.upcoming.follow(&shared.spec, &mut self.scheduler)
+    /// Handles the delivery of all payload of a flow.
+    pub(in crate::simulation) fn on_complete(&mut self, slot: usize) -> Result<(), Problem> {
+        let Some(shared) = &self.flows.shared[slot] else { return Ok(()) };
+        self.pending_flows.announce_dependent(&shared.spec, &mut self.scheduler)
     }
 }
 
-/// How many flows there are at a time.
+/// Number of concurrent flows.
 #[derive(Debug, Default)]
 pub(in crate::simulation) struct LiveFlowCount {
     now: usize,
-    /// Most of them at a time: of those that start when others end, the others have ended.
-    pub(in crate::simulation) most: usize,
-    /// What has changed since it was last counted.
+    /// Maximum. Flows that end when others start are not counted together.
+    pub(in crate::simulation) max: usize,
+    /// Changes since the last update.
     changes: Vec<(Time, i8)>,
 }
 
 impl LiveFlowCount {
-    /// One more flow from then on, or one less.
-    pub(in crate::simulation) fn note(&mut self, time: Time, change: i8) {
+    /// Adds a change of the number of flows at a time.
+    pub(in crate::simulation) fn record(&mut self, time: Time, change: i8) {
         self.changes.push((time, change));
     }
 
-    /// Takes over what another has noted.
-    pub(in crate::simulation) fn absorb(&mut self, other: &mut Self) {
+    /// Merges the changes of another partition.
+    pub(in crate::simulation) fn merge(&mut self, other: &mut Self) {
         self.changes.append(&mut other.changes);
     }
 
-    /// Counts; what is noted later must not have happened before what was noted until now.
-    pub(in crate::simulation) fn count(&mut self) {
+    /// Applies all changes. Later changes must not have earlier times.
+    pub(in crate::simulation) fn update(&mut self) {
         self.changes.sort_unstable();
         for (_, change) in self.changes.drain(..) {
             self.now = self.now.saturating_add_signed(isize::from(change));
-            self.most = self.most.max(self.now);
+            self.max = self.max.max(self.now);
         }
     }
 }

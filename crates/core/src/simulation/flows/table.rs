@@ -1,12 +1,12 @@
-//! A table by place that grows and shrinks without being moved.
+//! Table by slot that grows and shrinks without being moved.
 
 use std::ops::{Index, IndexMut};
 
-/// So many places are a chunk.
+/// Slots per chunk.
 const CHUNK: usize = 1 << 10;
 
-/// What is in each place, in chunks: a table of a million flows that grew as one would be copied, and half
-/// of it be empty.
+/// Chunked table. A single vector with a million flows would be copied when it grows, and half of it would be
+/// empty.
 pub(in crate::simulation) struct ChunkedTable<T>(Vec<Vec<Option<T>>>);
 
 impl<T> Default for ChunkedTable<T> {
@@ -16,43 +16,43 @@ impl<T> Default for ChunkedTable<T> {
 }
 
 impl<T> ChunkedTable<T> {
-    /// What is in a place, if there is such a place and anything is in it.
-    pub(in crate::simulation) fn get(&self, place: usize) -> Option<&T> {
-        self.0.get(place / CHUNK)?.get(place % CHUNK)?.as_ref()
+    /// Returns the entry of a slot, if there is one.
+    pub(in crate::simulation) fn get(&self, slot: usize) -> Option<&T> {
+        self.0.get(slot / CHUNK)?.get(slot % CHUNK)?.as_ref()
     }
 
-    /// Puts something in a place, or nothing.
-    pub(in crate::simulation) fn put(&mut self, place: usize, what: Option<T>) {
-        while place / CHUNK >= self.0.len() {
+    /// Sets the entry of a slot.
+    pub(in crate::simulation) fn insert(&mut self, slot: usize, value: Option<T>) {
+        while slot / CHUNK >= self.0.len() {
             let mut chunk = Vec::new();
             chunk.resize_with(CHUNK, || None);
             self.0.push(chunk);
         }
-        self[place] = what;
+        self[slot] = value;
     }
 
-    /// What is in all places that are not empty, in order.
+    /// Returns all entries by slot.
     pub(in crate::simulation) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flatten().flatten()
     }
 
-    /// Gives back the memory of chunks that lie beyond a place.
-    pub(in crate::simulation) fn shorten(&mut self, place: usize) {
-        self.0.truncate(place.div_ceil(CHUNK));
+    /// Frees the chunks after a slot.
+    pub(in crate::simulation) fn truncate(&mut self, slot: usize) {
+        self.0.truncate(slot.div_ceil(CHUNK));
     }
 }
 
 impl<T> Index<usize> for ChunkedTable<T> {
     type Output = Option<T>;
 
-    fn index(&self, place: usize) -> &Option<T> {
-        &self.0[place / CHUNK][place % CHUNK]
+    fn index(&self, slot: usize) -> &Option<T> {
+        &self.0[slot / CHUNK][slot % CHUNK]
     }
 }
 
 impl<T> IndexMut<usize> for ChunkedTable<T> {
-    fn index_mut(&mut self, place: usize) -> &mut Option<T> {
-        &mut self.0[place / CHUNK][place % CHUNK]
+    fn index_mut(&mut self, slot: usize) -> &mut Option<T> {
+        &mut self.0[slot / CHUNK][slot % CHUNK]
     }
 }
 
@@ -61,16 +61,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_stays_where_it_is_until_its_place_is_given_back() {
-        let mut places = ChunkedTable::default();
-        for place in [3 * CHUNK, 0, CHUNK - 1] {
-            places.put(place, Some(place));
+    fn entries_keep_their_slots_until_they_are_removed() {
+        let mut slots = ChunkedTable::default();
+        for slot in [3 * CHUNK, 0, CHUNK - 1] {
+            slots.insert(slot, Some(slot));
         }
-        assert_eq!(places.iter().copied().collect::<Vec<_>>(), [0, CHUNK - 1, 3 * CHUNK]);
-        assert_eq!((places[1], places.get(9 * CHUNK)), (None, None));
-        places.shorten(3 * CHUNK);
-        assert_eq!(places.get(3 * CHUNK), None);
-        assert_eq!(places[0].take(), Some(0));
-        assert_eq!(places.iter().count(), 1);
+        assert_eq!(slots.iter().copied().collect::<Vec<_>>(), [0, CHUNK - 1, 3 * CHUNK]);
+        assert_eq!((slots[1], slots.get(9 * CHUNK)), (None, None));
+        slots.truncate(3 * CHUNK);
+        assert_eq!(slots.get(3 * CHUNK), None);
+        assert_eq!(slots[0].take(), Some(0));
+        assert_eq!(slots.iter().count(), 1);
     }
 }

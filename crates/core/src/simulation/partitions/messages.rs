@@ -1,7 +1,7 @@
-//! What the parts of a run tell each other between windows, when several threads share it.
+//! Messages between the partitions of a run on several threads, exchanged between windows.
 //!
-//! A packet needs a window at least from one part to another, and so does everything that follows from a
-//! packet: so what is told between windows is in time.
+//! A packet takes at least a window from one partition to another, and so does every effect of a packet.
+//! Hence messages between windows are in time.
 
 use crate::base::units::Time;
 use crate::model::flow::FlowSpec;
@@ -16,20 +16,20 @@ use crate::schedule::Partition;
 use crate::simulation::Simulation;
 use crate::simulation::flows::ends::ReceiverFinal;
 
-/// What has happened in a part.
+/// News of a partition since the last exchange.
 #[derive(Default)]
 pub(in crate::simulation) struct PartitionNews {
-    /// Routes that were written, and where.
+    /// New routes and their indices.
     pub(in crate::simulation) routes: Vec<(u32, Vec<LinkId>)>,
     /// Flows that have started.
     pub(in crate::simulation) opened: Vec<FlowOpened>,
     /// Flows whose senders have closed.
     pub(in crate::simulation) closed: Vec<FlowNumber>,
-    /// Flows that go another way there now.
-    pub(in crate::simulation) led: Vec<(FlowNumber, Route)>,
-    /// Flows of which a packet was lost, and when.
+    /// Flows that have been rerouted.
+    pub(in crate::simulation) rerouted: Vec<(FlowNumber, Route)>,
+    /// Flows that lost a packet, and the times of the losses.
     lost: Vec<PacketLoss>,
-    /// What receivers have answered of flows that are followed.
+    /// Answers of receivers to traced flows.
     answered: Vec<(FlowNumber, Vec<Answered>)>,
 }
 
@@ -39,43 +39,44 @@ pub(in crate::simulation) struct FlowOpened {
     pub(in crate::simulation) number: FlowNumber,
     pub(in crate::simulation) spec: FlowSpec,
     pub(in crate::simulation) flow_info: FlowInfo,
-    pub(in crate::simulation) there: Route,
+    pub(in crate::simulation) route: Route,
     pub(in crate::simulation) is_traced: bool,
 }
 
-/// What a part of a run has for the others, and from them.
+/// Links between a partition and the others, and messages in both directions.
 pub(in crate::simulation) struct PartitionLinks {
-    /// The links that lead to other parts, and to which.
+    /// Links to other partitions, each with the partition at its end.
     links: Vec<(LinkId, u32)>,
-    /// Packets for other parts and from them, by part.
+    /// Packets to other partitions and from them, by partition.
     pub(in crate::simulation) outboxes: Vec<Shipment>,
     pub(in crate::simulation) inboxes: Vec<Shipment>,
-    /// When the first of the packets for other parts gets there, or may start on its way.
-    pub(in crate::simulation) next: Time,
+    /// Time of the first arrival in another partition, or of the next start of a transmission to one.
+    pub(in crate::simulation) next_arrival: Time,
     pub(in crate::simulation) news: PartitionNews,
     /// Flows that have ended.
     pub(in crate::simulation) ended: Vec<FlowNumber>,
 }
 
 impl PartitionLinks {
-    /// Of a part of a run; its links to others are cut off in its network.
+    /// Finds the links to other partitions and cuts them off in the partition's network.
     pub(in crate::simulation) fn new(
-        part: &Partition,
+        partition: &Partition,
         graph: &Graph,
         network: &mut Network,
     ) -> Self {
-        let leaves = |link: &Link| part.owns(link.from) && !part.owns(link.to);
+        let leaves = |link: &Link| partition.owns(link.from) && !partition.owns(link.to);
         let links = (0..).zip(&graph.links).filter(|(_, link)| leaves(link));
-        let links: Vec<(LinkId, u32)> = links.map(|(id, link)| (id, part.of(link.to))).collect();
+        let links: Vec<(LinkId, u32)> =
+            links.map(|(id, link)| (id, partition.owner(link.to))).collect();
         for (link, _) in &links {
             network.cut(*link);
         }
-        let boxes = || (0..part.parts).map(|_| Shipment::default()).collect();
+        let boxes = || (0..partition.count).map(|_| Shipment::default()).collect();
         Self {
             links,
             outboxes: boxes(),
             inboxes: boxes(),
-            next: Time::NEVER,
+            next_arrival: Time::NEVER,
             news: PartitionNews::default(),
             ended: Vec::new(),
         }
@@ -83,56 +84,54 @@ impl PartitionLinks {
 }
 
 impl Simulation<'_> {
-    /// Takes in the packets that were sent here in the last window.
-    pub(in crate::simulation) fn unpack(&mut self) {
-        for inbox in &mut self.abroad.inboxes {
+    /// Imports the packets that other partitions sent in the last window.
+    pub(in crate::simulation) fn import_packets(&mut self) {
+        for inbox in &mut self.partition_links.inboxes {
             self.network.import(inbox, &mut self.scheduler);
         }
     }
 
-    /// Hands over what has started by `ends` on its way to other parts, and gathers what there is to tell
-    /// them.
-    pub(in crate::simulation) fn pack(&mut self, ends: Time) {
-        let Self { abroad, network, flows, .. } = self;
-        let PartitionLinks { links, outboxes, news, next, .. } = abroad;
-        *next = Time::NEVER;
-        for (link, part) in links {
-            let first = network.export(*link, ends, &mut outboxes[*part as usize]);
-            *next = first.min(*next);
+    /// Exports the packets whose transmission to another partition started by `end`, and collects news.
+    pub(in crate::simulation) fn export_packets(&mut self, end: Time) {
+        let Self { partition_links, network, flows, .. } = self;
+        let PartitionLinks { links, outboxes, news, next_arrival, .. } = partition_links;
+        *next_arrival = Time::NEVER;
+        for (link, partition) in links {
+            let first = network.export(*link, end, &mut outboxes[*partition as usize]);
+            *next_arrival = first.min(*next_arrival);
         }
         news.routes = network.routes_mut().take_changes();
         news.lost.extend(network.losses());
-        for place in &flows.followed {
-            let shared = flows.shared[*place].as_mut();
-            if let (Some(receiving), Some(trace)) =
-                (&flows.receivers[*place], shared.and_then(|shared| shared.trace.as_mut()))
+        for slot in &flows.traced_receivers {
+            let shared = flows.shared[*slot].as_mut();
+            if let (Some(receiver_end), Some(trace)) =
+                (&flows.receivers[*slot], shared.and_then(|shared| shared.trace.as_mut()))
             {
-                news.answered.push((receiving.number, trace.take_answers()));
+                news.answered.push((receiver_end.number, trace.take_answers()));
             }
         }
     }
 
-    /// Takes in what another part tells.
-    pub(in crate::simulation) fn learn(&mut self, news: &PartitionNews) {
+    /// Applies the news of another partition.
+    pub(in crate::simulation) fn apply_news(&mut self, news: &PartitionNews) {
         self.network.routes_mut().apply(&news.routes);
         for opened in &news.opened {
-            self.adopt(opened);
+            self.start_remote_flow(opened);
         }
-        for (number, there) in &news.led {
-            self.set_route(*number, *there);
+        for (number, route) in &news.rerouted {
+            self.set_route(*number, *route);
         }
-        let place = |number: &FlowNumber| self.network.slot(*number).map(|slot| slot as usize);
+        let slot_of = |number: &FlowNumber| self.network.slot(*number).map(|p| p as usize);
         for number in &news.closed {
-            if let Some(place) =
-                place(number).filter(|place| self.flows.receivers[*place].is_some())
+            if let Some(slot) = slot_of(number).filter(|slot| self.flows.receivers[*slot].is_some())
             {
-                self.flows.farewells.push(place);
+                self.flows.closing_receivers.push(slot);
             }
         }
         for (number, answers) in &news.answered {
-            if let Some(place) = place(number)
-                && self.flows.senders[place].is_some()
-                && let Some(shared) = &mut self.flows.shared[place]
+            if let Some(slot) = slot_of(number)
+                && self.flows.senders[slot].is_some()
+                && let Some(shared) = &mut self.flows.shared[slot]
                 && let Some(trace) = &mut shared.trace
             {
                 trace.add_answers(answers);
@@ -141,52 +140,59 @@ impl Simulation<'_> {
         self.network.add_losses(&news.lost);
     }
 
-    /// What the receivers say whose senders have closed in other parts: told last, when each part knows which
-    /// those are.
-    pub(in crate::simulation) fn farewells(&self) -> Vec<(FlowNumber, ReceiverFinal)> {
-        let receivers = self.flows.farewells.iter().map(|place| &self.flows.receivers[*place]);
-        receivers.flatten().map(|receiving| (receiving.number, receiving.final_state())).collect()
+    /// Final states of receivers whose senders have closed in other partitions. Exchanged after the news,
+    /// which name these flows.
+    pub(in crate::simulation) fn receiver_finals(&self) -> Vec<(FlowNumber, ReceiverFinal)> {
+        let receivers =
+            self.flows.closing_receivers.iter().map(|slot| &self.flows.receivers[*slot]);
+        receivers
+            .flatten()
+            .map(|receiver_end| (receiver_end.number, receiver_end.final_state()))
+            .collect()
     }
 
-    /// Takes in what receivers in another part say.
-    pub(in crate::simulation) fn part_from(&mut self, farewells: &[(FlowNumber, ReceiverFinal)]) {
-        for (number, farewell) in farewells {
-            if let Some(place) = self.network.slot(*number).map(|slot| slot as usize)
-                && self.flows.senders[place].is_some()
-                && let Some(shared) = &mut self.flows.shared[place]
+    /// Applies the final states of receivers in another partition.
+    pub(in crate::simulation) fn apply_receiver_finals(
+        &mut self,
+        finals: &[(FlowNumber, ReceiverFinal)],
+    ) {
+        for (number, final_state) in finals {
+            if let Some(slot) = self.network.slot(*number).map(|slot| slot as usize)
+                && self.flows.senders[slot].is_some()
+                && let Some(shared) = &mut self.flows.shared[slot]
             {
-                shared.far = Some(Box::new(farewell.clone()));
-                self.leaving.push((Time::ZERO, place));
+                shared.remote_receiver = Some(Box::new(final_state.clone()));
+                self.end_candidates.push((Time::ZERO, slot));
             }
         }
     }
 
-    /// Forgets a flow of another part that has ended.
-    pub(in crate::simulation) fn forget(&mut self, number: FlowNumber) {
-        let Some(place) = self.network.slot(number) else { return };
-        let place = place as usize;
-        self.flows.farewells.retain(|of| *of != place);
-        self.flows.followed.retain(|of| *of != place);
-        self.flows.receivers[place] = None;
-        if let Some(shared) = self.flows.shared[place].take() {
-            let former = self.former.remove(&number).unwrap_or_default();
-            self.network.unregister_flow(number, former.into_iter().chain([shared.there]));
+    /// Removes a flow of another partition that has ended.
+    pub(in crate::simulation) fn remove_remote_flow(&mut self, number: FlowNumber) {
+        let Some(slot) = self.network.slot(number) else { return };
+        let slot = slot as usize;
+        self.flows.closing_receivers.retain(|other| *other != slot);
+        self.flows.traced_receivers.retain(|other| *other != slot);
+        self.flows.receivers[slot] = None;
+        if let Some(shared) = self.flows.shared[slot].take() {
+            let former_routes = self.former_routes.remove(&number).unwrap_or_default();
+            self.network.unregister_flow(number, former_routes.into_iter().chain([shared.route]));
         }
     }
 
-    /// Takes over all that another part of the run has, which is over.
-    pub(in crate::simulation) fn absorb(&mut self, mut other: Self) {
-        let others = other.part.number;
-        let Self { graph, network, part, .. } = self;
-        network.absorb(&mut other.network, graph, |node| part.of(node) == others);
-        for (number, place) in other.network.flows() {
-            let own = network.slot_or_join(number);
-            self.flows.absorb(own as usize, &mut other.flows, place as usize);
+    /// Merges another partition at the end of the run.
+    pub(in crate::simulation) fn merge(&mut self, mut other: Self) {
+        let other_number = other.partition.number;
+        let Self { graph, network, partition, .. } = self;
+        network.absorb(&mut other.network, graph, |node| partition.owner(node) == other_number);
+        for (number, slot) in other.network.flows() {
+            let own_slot = network.slot_or_join(number);
+            self.flows.merge(own_slot as usize, &mut other.flows, slot as usize);
         }
-        self.live += other.live;
+        self.local_flows += other.local_flows;
         self.totals.events += other.totals.events;
         self.totals.packets += other.totals.packets;
         self.totals.ended = self.totals.ended.max(other.totals.ended);
-        self.recorder.absorb(other.recorder);
+        self.recorder.merge(other.recorder);
     }
 }

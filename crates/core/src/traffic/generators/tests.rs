@@ -112,6 +112,7 @@ fn all_flows(
             dependencies.as_mut().and_then(|dependencies| dependencies.on_delivery(&flow, now))
         {
             assert!(next.start >= now);
+            assert_eq!(next.source, flow.target, "source of flow {}", next.id);
             waiting.insert(ends(&next), next);
         }
         assert!(all.insert(id, flow).is_none(), "duplicate flow ID {id}");

@@ -1,218 +1,234 @@
-//! The account of a sending: what let it go, and not earlier (docs/design.md, "Accounts").
+//! FCT breakdown at the sender: what delayed each transmission (docs/design.md, "Accounts").
 
 use std::collections::VecDeque;
 
 use super::pacing::PacingLimit;
 use super::sender::{Segment, Sender};
 use crate::base::units::{Duration, Time};
-use crate::breakdown::chain::{Chain, Piece};
-use crate::breakdown::pool::{BreakdownRef, Pool};
-use crate::breakdown::{Arrival, Finish, Journey, Opening, WaitReason};
+use crate::breakdown::chain::{Chain, ChainInterval};
+use crate::breakdown::pool::{BreakdownPool, BreakdownRef};
+use crate::breakdown::{Completion, Handshake, PacketRecord, PathDelays, WaitReason};
 use crate::transport::Allowance;
 
-/// Keeps the account of one sender.
+/// FCT breakdown of one sender.
 #[derive(Debug)]
 pub struct SenderBreakdown {
     start: Time,
-    /// How the flow was opened, once it was.
-    opening: Option<Box<Opening>>,
-    /// The account of what would be sent at `since`: shared by all that one ACK lets go.
-    account: BreakdownRef,
-    since: Time,
-    /// Whether the window holds back what is next in line; otherwise its pace does, if anything.
-    is_full: bool,
-    /// What was known of its pace when that was last looked at.
-    pace: PacingLimit,
-    /// The number of the port that was last sent to, and how long it had been paused by then, or when that
-    /// was last looked at.
+    /// Breakdown of the handshake, once it has ended.
+    handshake: Option<Box<Handshake>>,
+    /// Breakdown of a transmission at `updated_at`, shared by all packets that one ACK releases.
+    next: BreakdownRef,
+    updated_at: Time,
+    /// True if the next segment waits for the window. Otherwise pacing delays it, if anything.
+    is_window_full: bool,
+    /// Limit of the next segment by pacing, as of the last update.
+    pacing_limit: PacingLimit,
+    /// Number of the NIC's port that the last packet left by, and its total time paused, as of the last update.
     port: (u32, Duration),
-    /// Of each segment that is not acknowledged when it was last sent, and the account of that.
-    sent: VecDeque<(Time, BreakdownRef)>,
-    /// The first of them.
-    first: u32,
-    /// The pieces of its chain, if somebody asks about this flow.
+    /// Time and breakdown of the last transmission of each unacknowledged segment.
+    unacknowledged: VecDeque<(Time, BreakdownRef)>,
+    /// Sequence number of the first unacknowledged segment.
+    first_unacknowledged: u32,
+    /// Chain of causes, if it is kept for this flow.
     chain: Option<Chain>,
 }
 
 impl SenderBreakdown {
-    /// That of a flow which starts now, and whether its chain is kept too.
+    /// Returns the empty breakdown of a flow that starts now.
     pub fn new(now: Time, keeps_chain: bool) -> Self {
         Self {
             start: now,
-            opening: None,
-            account: BreakdownRef::default(),
-            since: now,
-            is_full: false,
-            pace: PacingLimit::default(),
+            handshake: None,
+            next: BreakdownRef::default(),
+            updated_at: now,
+            is_window_full: false,
+            pacing_limit: PacingLimit::default(),
             port: (u32::MAX, Duration::ZERO),
-            sent: VecDeque::new(),
-            first: 0,
+            unacknowledged: VecDeque::new(),
+            first_unacknowledged: 0,
             chain: keeps_chain.then(Chain::default),
         }
     }
 
-    /// The chain of the packet that completed the flow, if it was kept.
-    pub fn chain(&self, finish: &Finish) -> Option<Vec<Piece>> {
-        self.chain.as_ref().map(|chain| chain.of(&self.opening(), finish))
+    /// Returns the chain of the packet that completed the flow, if chains are kept.
+    pub fn chain(&self, completion: &Completion) -> Option<Vec<ChainInterval>> {
+        self.chain.as_ref().map(|chain| chain.leading_to(&self.handshake(), completion))
     }
 
-    /// How the flow was opened.
-    pub fn opening(&self) -> Opening {
-        self.opening.as_deref().copied().unwrap_or_default()
+    /// Breakdown of the handshake.
+    pub fn handshake(&self) -> Handshake {
+        self.handshake.as_deref().copied().unwrap_or_default()
     }
 
-    /// The number of the port that was last sent to.
+    /// Number of the port that the last packet left by.
     pub fn port(&self) -> u32 {
         self.port.0
     }
 
-    /// Whether what a sender may do now may follow from what has just come.
-    pub fn asks(&self, sender: &Sender, allowance: Allowance) -> bool {
-        sender.is_open() && (self.opening.is_none() || self.is_full && sender.has_data(allowance))
+    /// Returns true if the packet just received may have opened the flow or its window, so that
+    /// [`update`](Self::update) needs the packet's record.
+    pub fn needs_record(&self, sender: &Sender, allowance: Allowance) -> bool {
+        sender.is_open()
+            && (self.handshake.is_none() || self.is_window_full && sender.has_data(allowance))
     }
 
-    /// Looks at what the sender may do now, with what an ACK or a handshake's answer carried that `came`, if
-    /// one has just and it [asks](Self::asks), and how long its host's port has been `paused` in all.
-    pub fn look(
+    /// Accounts for the time since the last update, before the sender transmits. `record` belongs to the packet
+    /// just received, if it is [needed](Self::needs_record). `paused` is the total time for which the
+    /// host's port has been paused.
+    pub fn update(
         &mut self,
         now: Time,
         sender: &Sender,
         allowance: Allowance,
-        came: Option<Arrival>,
+        record: Option<PacketRecord>,
         paused: Duration,
-        accounts: &mut Pool,
+        pool: &mut BreakdownPool,
     ) {
         if !sender.is_open() {
             return;
         }
-        // First, so that the account may be written on which then nobody else has.
-        while self.first < sender.cumulative()
-            && let Some((_, account)) = self.sent.pop_front()
+        // Released first, so that `next` is modified in place if no packet refers to it any more.
+        while self.first_unacknowledged < sender.cumulative()
+            && let Some((_, breakdown)) = self.unacknowledged.pop_front()
         {
-            accounts.release(account);
-            self.first += 1;
+            pool.release(breakdown);
+            self.first_unacknowledged += 1;
         }
-        let lately = paused - std::mem::replace(&mut self.port.1, paused);
-        if self.opening.is_none() {
-            self.open(now, came, accounts);
-        } else if !self.is_full {
-            self.hold(now, sender, lately, accounts);
+        let newly_paused = paused - std::mem::replace(&mut self.port.1, paused);
+        if self.handshake.is_none() {
+            self.end_handshake(now, record, pool);
+        } else if !self.is_window_full {
+            self.add_pacing(now, sender, newly_paused, pool);
         } else if sender.has_data(allowance) {
-            self.is_full = false;
-            match came {
-                Some(arrival) => self.follow(arrival, accounts),
-                // Only a probe for a lost tail goes whatever the window.
+            self.is_window_full = false;
+            match record {
+                Some(record) => self.add_window_rtt(record, pool),
+                // Without an ACK only a tail loss probe may exceed the window.
                 None if sender.is_tail_probe_due() => {
-                    self.hold_back(WaitReason::Timeout, now - self.since, accounts);
+                    self.add_wait(WaitReason::Timeout, now - self.updated_at, pool);
                 }
-                None => self.hold_back(WaitReason::Rate, now - self.since, accounts),
+                None => self.add_wait(WaitReason::Pacing, now - self.updated_at, pool),
             }
-            self.since = now;
+            self.updated_at = now;
         }
     }
 
-    /// What is next in line follows from an ACK.
-    fn follow(&mut self, Arrival { account, journey, receiver }: Arrival, accounts: &mut Pool) {
-        accounts.release(std::mem::replace(&mut self.account, account));
-        let account = accounts.change(&mut self.account);
-        account.add_round(&journey, receiver);
+    /// Continues from the breakdown of the packet that an ACK acknowledges.
+    fn add_window_rtt(&mut self, record: PacketRecord, pool: &mut BreakdownPool) {
+        let PacketRecord { breakdown, delays, receiver } = record;
+        pool.release(std::mem::replace(&mut self.next, breakdown));
+        let breakdown = pool.make_mut(&mut self.next);
+        breakdown.add_window_rtt(&delays, receiver);
         if let Some(chain) = &mut self.chain {
-            chain.add_round(account, &journey, receiver);
+            chain.add_window_rtt(breakdown, &delays, receiver);
         }
     }
 
-    fn open(&mut self, now: Time, came: Option<Arrival>, accounts: &mut Pool) {
-        let mut journey = Journey::NONE;
-        if let Some(arrival) = came {
-            journey = arrival.journey;
-            accounts.release(arrival.account);
+    fn end_handshake(&mut self, now: Time, record: Option<PacketRecord>, pool: &mut BreakdownPool) {
+        let mut delays = PathDelays::ZERO;
+        if let Some(record) = record {
+            delays = record.delays;
+            pool.release(record.breakdown);
         }
-        let sender = Duration((now - self.start).0 - journey.total().0);
-        self.opening = Some(Box::new(Opening { journey, sender }));
-        self.since = now;
+        let sender = Duration((now - self.start).0 - delays.total().0);
+        self.handshake = Some(Box::new(Handshake { delays, sender }));
+        self.updated_at = now;
     }
 
-    /// Since it was last looked at its pace has held back what is next, if anything has: by the clock and by
-    /// the host's port, which was `paused` so long. Of two that did the one that ceased last comes last.
-    fn hold(&mut self, now: Time, sender: &Sender, paused: Duration, accounts: &mut Pool) {
-        let until = |ceased: Time| ceased.min(now).max(self.since);
-        let PacingLimit { earliest, waits_for_nic } = self.pace;
-        let free = if waits_for_nic { sender.pacer.nic_free() } else { Time::ZERO };
-        if free <= earliest {
-            let ceased = until(free);
-            self.await_turn(ceased - self.since, paused, accounts);
-            self.hold_back(WaitReason::Rate, now - ceased, accounts);
+    /// Adds the time since the last update, in which pacing and the NIC delayed the next segment. If both did,
+    /// the constraint that ended last comes last.
+    fn add_pacing(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        paused: Duration,
+        pool: &mut BreakdownPool,
+    ) {
+        let clamp = |time: Time| time.min(now).max(self.updated_at);
+        let PacingLimit { earliest, waits_for_nic } = self.pacing_limit;
+        let nic_free = if waits_for_nic { sender.pacer.nic_free() } else { Time::ZERO };
+        if nic_free <= earliest {
+            let nic_end = clamp(nic_free);
+            self.add_nic_wait(nic_end - self.updated_at, paused, pool);
+            self.add_wait(WaitReason::Pacing, now - nic_end, pool);
         } else {
-            let ceased = until(earliest);
-            self.hold_back(WaitReason::Rate, ceased - self.since, accounts);
-            self.await_turn(now - ceased, paused, accounts);
+            let pacing_end = clamp(earliest);
+            self.add_wait(WaitReason::Pacing, pacing_end - self.updated_at, pool);
+            self.add_nic_wait(now - pacing_end, paused, pool);
         }
-        self.since = now;
+        self.updated_at = now;
     }
 
-    /// The host's port had to send first, and could not while it was `paused`.
-    fn await_turn(&mut self, lasted: Duration, paused: Duration, accounts: &mut Pool) {
-        let paused = paused.min(lasted);
-        self.hold_back(WaitReason::Paused, paused, accounts);
-        self.hold_back(WaitReason::Turn, lasted - paused, accounts);
+    /// Adds a NIC wait, in which the NIC was `paused` for part of the time.
+    fn add_nic_wait(&mut self, duration: Duration, paused: Duration, pool: &mut BreakdownPool) {
+        let paused = paused.min(duration);
+        self.add_wait(WaitReason::NicPaused, paused, pool);
+        self.add_wait(WaitReason::Nic, duration - paused, pool);
     }
 
-    fn hold_back(&mut self, why: WaitReason, lasted: Duration, accounts: &mut Pool) {
-        hold(&mut self.account, &mut self.chain, why, lasted, accounts);
+    fn add_wait(&mut self, reason: WaitReason, duration: Duration, pool: &mut BreakdownPool) {
+        add_wait(&mut self.next, &mut self.chain, reason, duration, pool);
     }
 
-    /// The account of a segment that is sent now, to the port of this number, which has been paused so long.
-    /// If it has been sent before, what came after that is recovery: from a time-out that is being recovered
-    /// from, or else from what ACKs told.
-    pub fn send(
+    /// Returns the breakdown of a segment that is transmitted now by a port, given by its number and its total
+    /// time paused. For a retransmission, the time since the last transmission of the segment is loss recovery:
+    /// after a timeout, or after ACKs that show a sequence gap.
+    pub fn on_send(
         &mut self,
         now: Time,
         segment: Segment,
-        timed_out: bool,
+        has_timed_out: bool,
         port: (u32, Duration),
-        accounts: &mut Pool,
+        pool: &mut BreakdownPool,
     ) -> BreakdownRef {
         self.port = port;
-        let place = (segment.sequence - self.first) as usize;
+        let index = (segment.sequence - self.first_unacknowledged) as usize;
         if segment.is_retransmit {
-            let (sent, account) = &mut self.sent[place];
-            let why = if timed_out { WaitReason::Timeout } else { WaitReason::Gap };
-            hold(account, &mut self.chain, why, now - *sent, accounts);
-            *sent = now;
-            return accounts.share(account);
+            let (sent_at, breakdown) = &mut self.unacknowledged[index];
+            let reason = if has_timed_out { WaitReason::Timeout } else { WaitReason::SequenceGap };
+            add_wait(breakdown, &mut self.chain, reason, now - *sent_at, pool);
+            *sent_at = now;
+            return pool.share(breakdown);
         }
-        assert!(self.since == now && place == self.sent.len(), "a sending out of turn");
-        self.sent.push_back((now, accounts.share(&self.account)));
-        accounts.share(&self.account)
+        assert!(
+            self.updated_at == now && index == self.unacknowledged.len(),
+            "segment {} is transmitted without an update, or out of order",
+            segment.sequence
+        );
+        self.unacknowledged.push_back((now, pool.share(&self.next)));
+        pool.share(&self.next)
     }
 
-    /// Notes what holds back the next segment, after all has been sent that may be.
-    pub fn close(&mut self, sender: &Sender, allowance: Allowance) {
-        self.is_full = sender.is_open() && !sender.has_data(allowance);
-        self.pace = sender.pacing_limit(allowance);
+    /// Notes what delays the next segment, after the sender has transmitted all that it may.
+    pub fn note_constraint(&mut self, sender: &Sender, allowance: Allowance) {
+        self.is_window_full = sender.is_open() && !sender.has_data(allowance);
+        self.pacing_limit = sender.pacing_limit(allowance);
     }
 
-    /// Gives back all accounts: nothing is left to be sent.
-    pub fn release(&mut self, accounts: &mut Pool) {
-        accounts.release(std::mem::take(&mut self.account));
-        self.sent.drain(..).for_each(|(_, account)| accounts.release(account));
+    /// Releases all references, when the sender has nothing left to transmit.
+    pub fn release(&mut self, pool: &mut BreakdownPool) {
+        pool.release(std::mem::take(&mut self.next));
+        self.unacknowledged.drain(..).for_each(|(_, breakdown)| pool.release(breakdown));
     }
 }
 
-/// What an account is of was held back so long.
-fn hold(
-    account: &mut BreakdownRef,
+/// Adds a wait to a breakdown and its chain.
+fn add_wait(
+    breakdown: &mut BreakdownRef,
     chain: &mut Option<Chain>,
-    why: WaitReason,
-    lasted: Duration,
-    accounts: &mut Pool,
+    reason: WaitReason,
+    duration: Duration,
+    pool: &mut BreakdownPool,
 ) {
-    if lasted == Duration::ZERO {
+    if duration == Duration::ZERO {
         return;
     }
-    let account = accounts.change(account);
-    account.hold(why, lasted);
+    let breakdown = pool.make_mut(breakdown);
+    breakdown.add_wait(reason, duration);
     if let Some(chain) = chain {
-        chain.hold(account, why, lasted);
+        chain.add_wait(breakdown, reason, duration);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
-//! Normally distributed errors.
+//! Normally distributed noise.
 
 use super::Noise;
 use crate::base::random::Random;
 use crate::base::units::Duration;
 
 crate::parameters! {
-    /// Normally distributed errors around zero; no round-trip time is measured as less than nothing.
+    /// Normally distributed noise around zero. A measured RTT is never negative.
     pub struct Config {
         /// Standard deviation.
         pub deviation: Duration;

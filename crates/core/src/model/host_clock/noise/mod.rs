@@ -1,4 +1,4 @@
-//! What is added to measured round-trip times.
+//! Noise of measured RTTs.
 
 pub mod gaussian;
 pub mod spikes;
@@ -6,13 +6,13 @@ pub mod uniform;
 
 use crate::base::random::Random;
 
-/// A kind of noise.
+/// Kind of noise.
 pub trait Noise {
-    /// Draws an addition, in seconds, which may be negative.
+    /// Draws a value to add, in seconds, which may be negative.
     fn draw(&self, random: &mut Random) -> f64;
 }
 
 crate::family! {
-    /// Every kind of noise, by the name a scenario gives it.
+    /// All kinds of noise by their names in scenarios.
     pub enum Config as dyn Noise { uniform, gaussian, spikes }
 }

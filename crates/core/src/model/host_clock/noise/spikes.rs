@@ -1,4 +1,4 @@
-//! A rare long delay.
+//! Rare long delays.
 
 use super::Noise;
 use crate::base::random::Random;
@@ -6,11 +6,11 @@ use crate::base::schema::fraction;
 use crate::base::units::Duration;
 
 crate::parameters! {
-    /// Now and then a long delay, as when a host is busy with something else; otherwise nothing.
+    /// Rare long delays, as of a busy host.
     pub struct Config {
-        /// How likely a measurement is to be delayed.
+        /// Probability that a measurement is delayed.
         pub probability: f64, where fraction;
-        /// By how much.
+        /// Delay.
         pub size: Duration;
     }
 }

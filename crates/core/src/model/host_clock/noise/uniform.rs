@@ -1,13 +1,13 @@
-//! Any addition up to a bound, all as likely.
+//! Uniformly distributed noise.
 
 use super::Noise;
 use crate::base::random::Random;
 use crate::base::units::Duration;
 
 crate::parameters! {
-    /// Any addition from nothing to a bound, all as likely, as in the experiment of [timely15] §6.1.
+    /// Uniformly distributed noise from zero to a maximum, as in the experiment of [timely15] §6.1.
     pub struct Config {
-        /// The bound.
+        /// Maximum.
         pub most: Duration;
     }
 }

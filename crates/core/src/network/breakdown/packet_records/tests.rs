@@ -13,9 +13,9 @@ fn hop(starts: u64, stamps: bool) -> Hop {
 }
 
 /// The journey of a packet that did not wait.
-fn journey(hops: u64) -> Journey {
+fn journey(hops: u64) -> PathDelays {
     let waits = [[Duration::ZERO; 5]; 3];
-    Journey::new(&waits, Duration(100 * hops), Duration(7 * hops))
+    PathDelays::new(&waits, Duration(100 * hops), Duration(7 * hops))
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_packet_gets_its_timestamp_back_when_it_is_delivered() {
     records.hop(&mut data, &hop(50, false));
     records.deliver(&mut data);
     assert_eq!(data.sent_at, Time(12_345));
-    assert_eq!(records.take().map(|arrival| arrival.journey), Some(journey(1)));
+    assert_eq!(records.take().map(|arrival| arrival.delays), Some(journey(1)));
     records.clear();
     records.assert_empty();
 }
@@ -54,7 +54,7 @@ fn an_answer_continues_the_record_of_its_packet() {
     records.send(&mut data, account);
     records.hop(&mut data, &hop(10, false));
     records.deliver(&mut data);
-    assert_eq!(records.finish().map(|finish| finish.journey), Some(journey(1)));
+    assert_eq!(records.finish().map(|finish| finish.delays), Some(journey(1)));
     // The answer is delayed by 30.
     let kept = records.keep().unwrap();
     assert!(records.take().is_none(), "no packet is being delivered");
@@ -65,8 +65,8 @@ fn an_answer_continues_the_record_of_its_packet() {
     records.hop(&mut ack, &hop(200, false));
     records.deliver(&mut ack);
     let arrival = records.take().unwrap();
-    assert_eq!((arrival.journey, arrival.receiver), (journey(2), Duration(30)));
-    records.accounts.release(arrival.account);
+    assert_eq!((arrival.delays, arrival.receiver), (journey(2), Duration(30)));
+    records.accounts.release(arrival.breakdown);
     records.clear();
     records.assert_empty();
 }
@@ -79,7 +79,7 @@ fn an_answer_to_a_packet_without_a_record_starts_a_new_one() {
     records.hop(&mut ack, &hop(200, false));
     records.deliver(&mut ack);
     assert_eq!(ack.sent_at, Time(9));
-    assert_eq!(records.take().map(|arrival| arrival.journey), Some(journey(1)));
+    assert_eq!(records.take().map(|arrival| arrival.delays), Some(journey(1)));
     records.clear();
     records.assert_empty();
 }
@@ -98,7 +98,7 @@ fn an_exported_record_continues_in_the_other_partition() {
     there.hop(&mut data, &hop(20, false));
     there.deliver(&mut data);
     assert_eq!(data.sent_at, Time(6));
-    assert_eq!(there.take().map(|arrival| arrival.journey), Some(journey(2)));
+    assert_eq!(there.take().map(|arrival| arrival.delays), Some(journey(2)));
     there.clear();
     there.lose(&other);
     there.assert_empty();
