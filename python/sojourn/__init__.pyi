@@ -24,8 +24,8 @@ from .analysis.claims import at_most as at_most
 from .analysis.claims import between as between
 from .analysis.claims import equals as equals
 from .analysis.claims import every as every
+from .analysis.claims import finding as finding
 from .analysis.claims import not_judged as not_judged
-from .analysis.claims import said as said
 from .analysis.fluid import Fluid as Fluid
 from .analysis.fluid import PhaseMargin as PhaseMargin
 from .analysis.fluid import fluid as fluid
@@ -58,6 +58,7 @@ __version__ = VERSION
 calls = rpc
 looks = style
 pairs = paired
+said = finding
 steady = long_lived
 theory = closed_forms
 traces = rate_traces

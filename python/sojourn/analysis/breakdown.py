@@ -1,8 +1,8 @@
-"""Accounts in words: what flows spent their time on, and where schemes differ.
+"""FCT breakdown: mean time of flows by cause, and differences between schemes.
 
-A result's `account` has a column for each reason and place. Here they are put together to few
-parts, which people know: what a wait in a port was spent on counts as that, whatever the packet was
-for, and what is left counts by its reason.
+A result's `account` has a column for each reason and place of a wait. This module adds the columns
+up to the few parts in `PARTS`: a wait in a port counts by the place, whatever its reason; all other
+waits count by their reason.
 """
 
 import math
@@ -30,20 +30,37 @@ SHARED = "shared"
 
 
 PARTS = {
-    FLIGHT: "the journey of the packet that completes the flow; of an ideal, its time alone",
-    HANDSHAKE: "the round trip that opens the flow, and lost SYNs",
-    ROUND_TRIPS: "for the window to open: wires, transmissions, and receivers that wait",
-    OTHERS: "in ports that send packets of other flows",
-    OWN: "in ports that send earlier packets of the same flow",
-    CONTROL: "in ports that send ACKs and other control packets, or idle by their own rule",
-    PAUSED: "in ports that must not send (PFC)",
-    PACE: "for the sender's own pace",
-    TURN: "for the host's port, which sends for the flow or for others",
-    REPAIRS: "from when lost packets were sent first until again, where ACKs told of it",
-    TIME_OUTS: "from when lost packets were sent first until again, where a time-out told of it",
-    SHARED: "for others that the ideal serves meanwhile",
+    FLIGHT: "propagation and transmission of the last packet; the ideal FCT of an ideal",
+    HANDSHAKE: "the RTT that opens the flow, and retransmissions of SYNs",
+    ROUND_TRIPS: "waits for the congestion window: propagation, transmission, delayed ACKs",
+    OTHERS: "queueing in ports behind packets of other flows",
+    OWN: "queueing in ports behind earlier packets of the same flow",
+    CONTROL: "queueing behind ACKs and other control packets, or in ports that idle by design",
+    PAUSED: "waits in ports paused by PFC",
+    PACE: "waits for the sender's pacing",
+    TURN: "waits for the port of the flow's own host",
+    REPAIRS: "time from transmission to retransmission of losses that ACKs revealed",
+    TIME_OUTS: "time from transmission to retransmission of losses that a timeout revealed",
+    SHARED: "waits while the ideal serves other flows",
 }
-"""What there is to spend time on, and what it means."""
+"""The parts of a completion time, and their meaning. The names are values of `metric` in files."""
+
+
+LABELS = {
+    FLIGHT: "last packet",
+    HANDSHAKE: "handshake",
+    ROUND_TRIPS: "congestion window",
+    OTHERS: "cross-traffic queueing",
+    OWN: "own queueing",
+    CONTROL: "control queueing",
+    PAUSED: "PFC pause",
+    PACE: "pacing",
+    TURN: "NIC wait",
+    REPAIRS: "loss recovery",
+    TIME_OUTS: "timeouts",
+    SHARED: "sharing",
+}
+"""Names of the parts in printed tables, sentences and pictures."""
 
 
 BY_PLACE = {
@@ -67,15 +84,15 @@ BY_REASON = {
 
 
 def split(column: str) -> tuple[str, str]:
-    """Return the reason and the place that a column of accounts is of."""
+    """Split the name of a breakdown column into reason and place."""
     for reason in BY_REASON:
         if column.startswith(f"{reason}_"):
             return reason, column.removeprefix(f"{reason}_").removesuffix("_ps")
-    raise ValueError(f"{column!r} is no part of an account")
+    raise ValueError(f"{column!r}: not a column of an FCT breakdown; expected REASON_PLACE_ps")
 
 
 def part_of(column: str) -> str:
-    """Return which of `PARTS` a column of accounts belongs to."""
+    """Return the one of `PARTS` that a breakdown column belongs to."""
     reason, place = split(column)
     for start, part in BY_PLACE.items():
         if place.startswith(start):
@@ -84,53 +101,54 @@ def part_of(column: str) -> str:
 
 
 def columns_of(account: pl.DataFrame) -> list[str]:
-    """Return the columns of accounts that are parts of the time."""
+    """Return the columns of a breakdown table that hold times."""
     return [name for name in account.columns if name.startswith(tuple(BY_REASON))]
 
 
 def are_kept(result: Result) -> bool:
-    """Return whether the scenario asked for accounts."""
+    """Return true if the scenario enabled the FCT breakdown (`account`)."""
     return bool(result.summary["scenario"].get("account"))
 
 
 def is_ideal(result: Result) -> bool:
-    """Tell whether the run is one of an ideal, which has no packets to keep accounts of."""
+    """Return true if the run is of an ideal, which has no packets."""
     return bool(result.summary["scenario"].get("model", "packet") != "packet")
 
 
 def divided(result: Result, *, excess: bool = False) -> pl.DataFrame:
-    """Return the judged flows that have finished, with each of `PARTS` in seconds.
+    """Return the finished flows after the warm-up, with each of `PARTS` in seconds.
 
-    Their records, `rounds`, and a column a part; these add up to `fct_s`. Of the `excess` what the
-    flow would spend alone in the network is taken off, and they add up to `fct_s - ideal_fct_s`.
-    There its last packet is on its way (`flight`) behind those before it (`queues: own`). A flow
-    that waits for the host's port, a window or its pace does not wait behind itself: what sending
-    it takes anyway is then found in these, and taken off there (`NOT_BEHIND_ITSELF`).
+    The columns are those of flow records, `rounds`, and a column for each part; the parts add up to
+    `fct_s`. With `excess`, the parts of the ideal FCT are subtracted, and the rest adds up to
+    `fct_s - ideal_fct_s`. The ideal FCT consists of the last packet's propagation and transmission
+    (`flight`) and its queueing behind earlier packets of the flow (`queues: own`). A flow that is
+    limited by its host's port, window or pacing does not queue behind itself; the missing part of
+    `queues: own` is then subtracted from those waits, in the order of `NOT_BEHIND_ITSELF`.
 
-    An ideal has no packets: what a flow would take alone is `flight`, the rest `shared`, and
-    nothing else. Raises `ScenarioError` if no accounts were kept.
+    The breakdown of an ideal has two parts: the ideal FCT is `flight`, the rest `shared`. Raises
+    `ScenarioError` if the run has no FCT breakdown.
     """
     if not are_kept(result):
-        raise ScenarioError("account: must be true; these results have no accounts")
+        raise ScenarioError("account: must be true; these results have no FCT breakdown")
     if is_ideal(result):
         return _of_ideal(result, excess=excess)
-    names: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
+    terms: dict[str, list[pl.Expr]] = {part: [] for part in PARTS}
     for column in columns_of(result.account):
-        names[part_of(column)].append(pl.col(column).cast(pl.Float64))
+        terms[part_of(column)].append(pl.col(column).cast(pl.Float64))
     for column, part in ALONE_IN.items() if excess else ():
-        names[part].append(-pl.col(column).cast(pl.Float64))
+        terms[part].append(-pl.col(column).cast(pl.Float64))
     zero = pl.lit(0.0)
-    parts = [(sum(found, zero) / 1e12).alias(part) for part, found in names.items()]
-    account = result.account.select("flow", "rounds", *parts)
-    account = _settled(account) if excess else account
-    return metrics.judged(result).join(account, on="flow", how="inner", maintain_order="left")
+    parts = [(sum(summands, zero) / 1e12).alias(part) for part, summands in terms.items()]
+    breakdown = result.account.select("flow", "rounds", *parts)
+    breakdown = _cover_negative_own_queueing(breakdown) if excess else breakdown
+    return metrics.judged(result).join(breakdown, on="flow", how="inner", maintain_order="left")
 
 
 def _of_ideal(result: Result, *, excess: bool) -> pl.DataFrame:
     flows = metrics.judged(result).filter(pl.col("outcome") == "finished")
-    alone, zero = pl.col("ideal_fct_s"), pl.lit(0.0)
-    known = {FLIGHT: zero if excess else alone, SHARED: pl.col("fct_s") - alone}
-    parts = [known.get(part, zero).alias(part) for part in PARTS]
+    ideal, zero = pl.col("ideal_fct_s"), pl.lit(0.0)
+    nonzero = {FLIGHT: zero if excess else ideal, SHARED: pl.col("fct_s") - ideal}
+    parts = [nonzero.get(part, zero).alias(part) for part in PARTS]
     return flows.with_columns(pl.lit(0, pl.UInt64).alias("rounds"), *parts)
 
 
@@ -142,25 +160,27 @@ ALONE_IN = {
     "alone_transmission_ps": FLIGHT,
     "alone_queue_own_ps": OWN,
 }
-"""Which parts the time of a flow alone belongs to."""
+"""The columns of the ideal FCT, and the parts that they belong to."""
 
 
 NOT_BEHIND_ITSELF = (TURN, ROUND_TRIPS, PACE, REPAIRS, TIME_OUTS, OTHERS, CONTROL, PAUSED)
-"""What a flow waits for while the rest of it is sent, in the order in which that time is looked for
-there: first what holds data back at its sender, of which a pace makes longer what the host's port
-takes; then repairs, while which other data goes; at last other ports, while which it goes by."""
+"""Parts during which other packets of the flow are transmitted, in the order of subtraction.
+
+First waits at the sender (pacing includes the transmission time at the host's port), then loss
+recovery, during which other data is sent, then queueing in other ports.
+"""
 
 
-def _settled(account: pl.DataFrame) -> pl.DataFrame:
-    """Take what a flow has less of than alone, its own queue, off what it spent this time on."""
+def _cover_negative_own_queueing(breakdown: pl.DataFrame) -> pl.DataFrame:
+    """Cover negative own queueing (less than in the ideal FCT) by `NOT_BEHIND_ITSELF`."""
     for part in NOT_BEHIND_ITSELF:
-        found = pl.min_horizontal(part, (-pl.col(OWN)).clip(lower_bound=0))
-        account = account.with_columns(pl.col(part) - found, pl.col(OWN) + found)
-    return account
+        moved = pl.min_horizontal(part, (-pl.col(OWN)).clip(lower_bound=0))
+        breakdown = breakdown.with_columns(pl.col(part) - moved, pl.col(OWN) + moved)
+    return breakdown
 
 
 EVERY = {TOTAL: "fct_s", ALONE: "ideal_fct_s", **{part: part for part in PARTS}}
-"""What there are means of, and the columns of `divided` that they are means of."""
+"""The metrics of `by_size`, and the columns of `divided` that they are means of."""
 
 
 def by_size(
@@ -169,32 +189,32 @@ def by_size(
     *,
     excess: bool = False,
 ) -> pl.DataFrame:
-    """Return what flows of each size and class spend on each part on average, over seeds.
+    """Return the mean parts of flows of each size and class, over seeds, in seconds.
 
-    A row is a combination of labels, a `size` (and a `class`, if any bucket is of one) and a
-    `metric` (one of `PARTS`; `all`, their completion time; or what the same flows take `alone`), in
-    the columns of `metrics.across_seeds`, in seconds. The `buckets` are by default those of
-    `metrics.sizes_and_classes`. Parts are those of `divided`: they add up to `all`, or beyond
-    `alone` to it if they are those of the `excess`. Empty if no flow has finished.
+    A row is a combination of labels, a `size` (and a `class`, if any bucket has one) and a `metric`
+    (one of `PARTS`; `all`, the FCT; or `alone`, the ideal FCT), in the columns of
+    `metrics.across_seeds`. The default `buckets` are those of `metrics.sizes_and_classes`. The
+    parts are those of `divided`: they add up to `all`, and with `excess` to `all` less `alone`. The
+    table is empty if no flow has finished.
     """
-    given = _told_apart(runs, buckets)
+    identified = _identified_buckets(runs, buckets)
     rows = []
     for run in runs:
         flows = divided(run.result, excess=excess)
-        for bucket, where in given:
-            part = flows.filter(*metrics.within(bucket))
-            if not part.is_empty():
+        for bucket, identity in identified:
+            members = flows.filter(*metrics.within(bucket))
+            if not members.is_empty():
                 rows += [
-                    {**run.labels, **where, "metric": name, "value": value}
-                    for name, value in _means(part).items()
+                    {**run.labels, **identity, "metric": name, "value": value}
+                    for name, value in _means(members).items()
                 ]
     return _over_seeds(rows)
 
 
-def _told_apart(
+def _identified_buckets(
     runs: Iterable[Run], buckets: Iterable[Bucket] | None
 ) -> list[tuple[Bucket, dict[str, str]]]:
-    """Return buckets with what tells them apart: the size, and the class if any is of one."""
+    """Return buckets with their columns in tables: `size`, and `class` if any bucket has one."""
     if buckets is None:
         buckets = metrics.sizes_and_classes(run.result for run in runs)
     buckets = list(buckets)
@@ -205,8 +225,8 @@ def _told_apart(
 def _over_seeds(rows: list[dict[str, Any]]) -> pl.DataFrame:
     if not rows:
         return pl.DataFrame()
-    known = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
-    return metrics.across_seeds(known)
+    table = pl.DataFrame(rows, infer_schema_length=None).with_columns(at_least=False)
+    return metrics.across_seeds(table)
 
 
 def _means(flows: pl.DataFrame) -> dict[str, float]:
@@ -216,50 +236,50 @@ def _means(flows: pl.DataFrame) -> dict[str, float]:
 
 
 REQUEST, SERVER, RESPONSE, CALL = "request", "server", "response", "call"
-"""What a call consists of, and all of it."""
+"""The legs of a call, and the complete call."""
 
 
 LEGS = (REQUEST, SERVER, RESPONSE)
 
 
 def of_calls(result: Result, kind: str = "") -> pl.DataFrame:
-    """Return the calls that were answered, with what they spent in seconds.
+    """Return the answered calls with the parts of their latency in seconds.
 
-    A row is one of `calls.numbered`, with a column for each of `PARTS` of the request, such as
-    `request: pace`, and of the response; and with `server`, the time from the request's last byte
-    to the start of the answer. All of these add up to `latency_s`; the flows' own times are
-    `request_s` and `response_s`. Raises `ScenarioError` if no accounts were kept.
+    A row is a row of `calls.numbered` with a column for each of `PARTS` of the request, such as
+    `request: pace`, and of the response, and with `server`, the time from the last byte of the
+    request to the start of the response. These columns add up to `latency_s`; the FCTs are
+    `request_s` and `response_s`. Raises `ScenarioError` if the run has no FCT breakdown.
     """
     flows = divided(result)
     table = rpc.numbered(result, kind).drop_nulls("latency_s")
     for leg in (REQUEST, RESPONSE):
-        every = {leg: "flow", f"{leg}_s": "fct_s", f"{leg}_alone_s": "ideal_fct_s"}
-        every |= {f"{leg}: {part}": part for part in PARTS}
-        columns = [pl.col(column).alias(name) for name, column in every.items()]
+        names = {leg: "flow", f"{leg}_s": "fct_s", f"{leg}_alone_s": "ideal_fct_s"}
+        names |= {f"{leg}: {part}": part for part in PARTS}
+        columns = [pl.col(column).alias(name) for name, column in names.items()]
         table = table.join(flows.select(columns), on=leg, how="inner", maintain_order="left")
     server = pl.col("latency_s") - pl.col("request_s") - pl.col("response_s")
-    # Times are whole picoseconds; what is less is left by the subtraction.
+    # Times are whole picoseconds; smaller digits are rounding errors of the subtraction.
     return table.with_columns(server.round(12).alias(SERVER))
 
 
 def by_call(runs: Iterable[Run]) -> pl.DataFrame:
-    """Return what calls of each kind spend on average, over seeds; nothing if there are none.
+    """Return the mean parts of calls of each kind, over seeds, in seconds.
 
-    A row is a combination of labels, a `kind`, a `leg` (request, server, response, or the whole
-    call) and a `metric` as those of `by_size`, in the columns of `metrics.across_seeds`, in
-    seconds. A server's time is not divided.
+    A row is a combination of labels, a `kind`, a `leg` (request, server, response, or call) and a
+    `metric` of `by_size`, in the columns of `metrics.across_seeds`. A server's time has no parts.
+    The table is empty if there are no calls.
     """
     rows = []
     for run in runs:
         if run.result.flows["latency_s"].count() == 0:
             continue
         answered = of_calls(run.result)
-        for of_kind in answered.partition_by("kind", maintain_order=True):
-            means = of_kind.select(pl.selectors.numeric().mean()).row(0, named=True)
+        for calls in answered.partition_by("kind", maintain_order=True):
+            means = calls.select(pl.selectors.numeric().mean()).row(0, named=True)
             rows += [
                 {
                     **run.labels,
-                    "kind": of_kind["kind"][0],
+                    "kind": calls["kind"][0],
                     "leg": leg,
                     "metric": name,
                     "value": mean,
@@ -271,13 +291,13 @@ def by_call(runs: Iterable[Run]) -> pl.DataFrame:
 
 
 def _legs(means: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """Return what each leg of calls takes, by metric, of the means of `of_calls`."""
+    """Return the values of each leg of calls, by metric, from the means of `of_calls`."""
 
-    def of_flow(leg: str) -> dict[str, float]:
+    def flow_values(leg: str) -> dict[str, float]:
         parts = {part: means[f"{leg}: {part}"] for part in PARTS}
         return {TOTAL: means[f"{leg}_s"], ALONE: means[f"{leg}_alone_s"], **parts}
 
-    request, response = of_flow(REQUEST), of_flow(RESPONSE)
+    request, response = flow_values(REQUEST), flow_values(RESPONSE)
     both = {part: request[part] + response[part] for part in PARTS}
     call = {TOTAL: means["latency_s"], **both}
     return {REQUEST: request, SERVER: {TOTAL: means[SERVER]}, RESPONSE: response, CALL: call}
@@ -289,86 +309,85 @@ def differences(
     against: Any = None,
     buckets: Iterable[Bucket] | None = None,
 ) -> pl.DataFrame:
-    """Return how much more of each part flows have under other schemes, on the same flows.
+    """Return the differences of mean parts between schemes and a baseline, on the same flows.
 
-    `by` is the label whose values are schemes, `against` the one that others are held to: the first
-    by default. Only flows that have finished under both count; where flows are not the same ones
-    (calls, loads), means of all are held to each other. In the columns of `by_size`, with intervals
-    over the seeds of the differences within them; of one seed, by batches of flows in order of
-    start (`convergence.batch_means`), or unknown. `same_flows` tells whether flows were paired.
-    Where an ideal and a transport are held to each other, all that a flow would take alone counts
-    as `flight` of both: an ideal's time alone has no other parts.
+    `by` is the label whose values are schemes; `against` is the baseline, by default the first
+    scheme. Only flows that finished under both schemes count. If flows differ between schemes
+    (calls, loads), the means of all flows are compared. The columns are those of `by_size` and
+    `same_flows`, true if flows were paired. Intervals are over seeds, of the differences within
+    each seed; of one seed, by batches of flows in order of start (`convergence.batch_means`), or
+    NaN. If one of two schemes is an ideal, the ideal FCT counts as `flight` of both.
     """
     schemes = list({str(run.labels[by]): run.labels[by] for run in runs}.values())
     reference = str(reference_of(schemes, against))
 
-    def others(run: Run) -> str:
+    def other_labels(run: Run) -> str:
         return str({name: value for name, value in run.labels.items() if name != by})
 
-    held_to = {others(run): run for run in runs if str(run.labels[by]) == reference}
-    given = _told_apart(runs, buckets)
+    baselines = {other_labels(run): run for run in runs if str(run.labels[by]) == reference}
+    identified = _identified_buckets(runs, buckets)
     rows = []
     for run in runs:
-        other = held_to.get(others(run))
-        if other is None or other is run:
+        baseline = baselines.get(other_labels(run))
+        if baseline is None or baseline is run:
             continue
-        sides, paired = _paired(run.result, other.result)
-        for bucket, where in given:
-            ours, theirs = (flows.filter(*metrics.within(bucket)) for flows in sides)
-            if ours.is_empty() or theirs.is_empty():
+        sides, is_paired = _paired(run.result, baseline.result)
+        for bucket, identity in identified:
+            flows, baseline_flows = (side.filter(*metrics.within(bucket)) for side in sides)
+            if flows.is_empty() or baseline_flows.is_empty():
                 continue
-            here = {**run.labels, **where, "same_flows": paired}
-            mine, reference_means = _means(ours), _means(theirs)
+            columns = {**run.labels, **identity, "same_flows": is_paired}
+            means, baseline_means = _means(flows), _means(baseline_flows)
             for name in (TOTAL, *PARTS):
-                value, low, high = mine[name] - reference_means[name], math.nan, math.nan
-                if paired:
-                    apart = (ours[EVERY[name]] - theirs[EVERY[name]]).to_numpy()
-                    _, low, high = convergence.batch_means(apart)
-                rows.append({**here, "metric": name, "value": value, "low": low, "high": high})
+                value, low, high = means[name] - baseline_means[name], math.nan, math.nan
+                if is_paired:
+                    difference = (flows[EVERY[name]] - baseline_flows[EVERY[name]]).to_numpy()
+                    _, low, high = convergence.batch_means(difference)
+                rows.append({**columns, "metric": name, "value": value, "low": low, "high": high})
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    means = table.drop("low", "high", "same_flows").with_columns(at_least=False)
-    known = metrics.across_seeds(means)
-    labels = known.columns[: known.columns.index("value")]
-    if known["seeds"].max() == 1:
-        known = known.update(table.select(*labels, "low", "high"), on=labels)
+    values = table.drop("low", "high", "same_flows").with_columns(at_least=False)
+    summary = metrics.across_seeds(values)
+    labels = summary.columns[: summary.columns.index("value")]
+    if summary["seeds"].max() == 1:
+        summary = summary.update(table.select(*labels, "low", "high"), on=labels)
     same = table.group_by(labels).agg(pl.col("same_flows").all())
-    return known.join(same, on=labels, how="left", maintain_order="left")
+    return summary.join(same, on=labels, how="left", maintain_order="left")
 
 
-def _alike(results: Sequence[Result]) -> list[pl.DataFrame]:
-    """Return what runs' flows spent; beside ideals, with the time alone in one part."""
+def _comparable(results: Sequence[Result]) -> list[pl.DataFrame]:
+    """Return the parts of runs; if one run is of an ideal, with the ideal FCT in one part."""
     if len({is_ideal(result) for result in results}) == 1:
         return [divided(result) for result in results]
-    beyond = [divided(result, excess=True) for result in results]
-    return [flows.with_columns(pl.col(FLIGHT) + pl.col("ideal_fct_s")) for flows in beyond]
+    excesses = [divided(result, excess=True) for result in results]
+    return [flows.with_columns(pl.col(FLIGHT) + pl.col("ideal_fct_s")) for flows in excesses]
 
 
 def _paired(*results: Result) -> tuple[list[pl.DataFrame], bool]:
-    """Return what two runs' flows spent, in order of start, and whether these are the same ones.
+    """Return the parts of two runs in order of start, and true if their flows are the same.
 
-    If they are, only those that have finished in both are left.
+    If the flows are the same, only those that finished in both runs remain.
     """
-    one, other = _alike(results)
-    both = [
-        ours.join(theirs, on="flow", how="semi").sort("start_s", "flow")
-        for ours, theirs in ((one, other), (other, one))
+    first, second = _comparable(results)
+    common = [
+        side.join(other, on="flow", how="semi").sort("start_s", "flow")
+        for side, other in ((first, second), (second, first))
     ]
-    same = all(both[0][name].equals(both[1][name]) for name in ("flow", *IDENTITY))
-    return (both, True) if same else ([one, other], False)
+    same = all(common[0][name].equals(common[1][name]) for name in ("flow", *IDENTITY))
+    return (common, True) if same else ([first, second], False)
 
 
 def places(runs: Iterable[Run], part: str, bucket: Bucket = metrics.ALL) -> dict[str, float]:
-    """Return how a part divides by reason and place: each one's share of it, the largest first."""
+    """Return the shares of a part by breakdown column (reason and place), the largest first."""
     totals: dict[str, float] = {}
     for run in runs:
         chosen = divided(run.result).filter(*metrics.within(bucket)).select("flow")
-        account = run.result.account.join(chosen, on="flow", how="semi")
-        for column in columns_of(account):
+        breakdown = run.result.account.join(chosen, on="flow", how="semi")
+        for column in columns_of(breakdown):
             if part_of(column) == part:
-                spent: Any = account[column].cast(pl.Float64).sum()
-                totals[column] = totals.get(column, 0.0) + spent
-    whole = sum(totals.values())
+                time_ps: Any = breakdown[column].cast(pl.Float64).sum()
+                totals[column] = totals.get(column, 0.0) + time_ps
+    sum_ps = sum(totals.values())
     ordered = sorted(totals.items(), key=lambda item: -item[1])
-    return {column: spent / whole for column, spent in ordered if spent > 0}
+    return {column: time_ps / sum_ps for column, time_ps in ordered if time_ps > 0}

@@ -1,11 +1,12 @@
-"""Claims: statements that a figure's table must bear out, and their verdicts.
+"""Claims: statements about a figure's table, and their verdicts.
 
-A claim compares numbers with bounds. How sure a number is, is found by sectioning ([asmussen07]
-section III.5): the claim is judged on all runs, and again on each section of them, which is the
-runs of one seed, or a batch of the flows of a single run. Every scheme is in each section with the
-same flows, so what a seed does to all of them falls out of their ratios. The sections scatter about
-the number of the whole, and Student's interval of that scatter says where the number lies. A claim
-is held, or not, if the whole interval is on one side of the bound; else it is not judged.
+A claim compares numbers with bounds. Sectioning ([asmussen07] section III.5) gives the confidence
+interval of a number: the claim is judged on all runs, and again on each section of the runs. A
+section is the runs of one seed, or a batch of the flows of a single run. Each section contains
+every scheme with the same flows, so effects that a seed has on all schemes cancel in ratios. The
+interval is Student's, from the deviations of the sections' numbers from the number of all runs. A
+claim is held, or not held, if the complete interval is on one side of the bound; otherwise it is
+not judged.
 """
 
 import math
@@ -23,17 +24,17 @@ Word = Literal["held", "not held", "not judged"]
 
 CONFIDENCE = 0.95
 
-MOST_TOLD = 3
-"""Comparisons that are told one by one, of those that decide a verdict."""
+MAX_PRINTED = 3
+"""Number of deciding comparisons that a verdict's sentence contains."""
 
 
-MOST_WORTH = 100.0
-"""How many times as many seeds or flows are worth a verdict at most."""
+MAX_FACTOR = 100.0
+"""Largest factor on the number of seeds or flows that a sentence recommends."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number, what it must be at least and at most, and where it lies by what is known of it."""
+    """A number, its bounds, and its confidence interval."""
 
     what: str
     value: float
@@ -41,11 +42,11 @@ class Comparison:
     most: float = math.inf
     low: float = math.nan
     high: float = math.nan
-    """Bounds of its 95 % interval; NaN if none is known."""
+    """Bounds of the 95 % confidence interval; NaN if unknown."""
 
     @property
     def held(self) -> bool | None:
-        """Whether the number respects its bounds; `None` if that cannot be told."""
+        """True if the interval is within the bounds, false if outside, `None` if undecided."""
         low, high = self.interval
         if low >= self.least and high <= self.most:
             return True
@@ -53,17 +54,17 @@ class Comparison:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the number lies: its interval, or the number itself."""
+        """The confidence interval; if unknown, the number twice."""
         return (self.value, self.value) if math.isnan(self.low) else (self.low, self.high)
 
     @property
     def margin(self) -> float:
-        """How far it is from its nearest bound, as a share of that; below zero beyond it."""
+        """Distance to the nearest bound as a share of that bound; negative outside the bounds."""
         gaps = (self.value - self.least, self.least), (self.most - self.value, self.most)
         return min(gap / (abs(bound) or 1) for gap, bound in gaps if math.isfinite(bound))
 
     @property
-    def wanted(self) -> str:
+    def bounds(self) -> str:
         """The bounds in words."""
         if math.isinf(self.most):
             return f"at least {self.least:g}"
@@ -75,16 +76,16 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """The numbers in words."""
-        known = "" if math.isnan(self.low) else f" ({self.low:.4g} to {self.high:.4g})"
-        would_tell = f"; {self._what_would_tell}" if known and self.held is None else ""
-        return f"{self.what} is {self.value:.4g}{known}, {self.wanted} wanted{would_tell}"
+        """The number, its interval and its bounds in words."""
+        interval = "" if math.isnan(self.low) else f" ({self.low:.4g} to {self.high:.4g})"
+        advice = f"; {self._advice}" if interval and self.held is None else ""
+        return f"{self.what} is {self.value:.4g}{interval}, expected {self.bounds}{advice}"
 
     @property
     def more(self) -> float:
-        """How many times as many seeds or flows leave it on one side of its bounds, as it stands.
+        """Factor on the number of seeds or flows that would decide the comparison.
 
-        An interval shrinks with the root of what it is made of.
+        The width of an interval is inversely proportional to the square root of that number.
         """
         bounds = [bound for bound in (self.least, self.most) if math.isfinite(bound)]
         if min(self.low, *bounds) > 0:
@@ -95,15 +96,15 @@ class Comparison:
         return ((high - low) / 2 / gap) ** 2 if gap else math.inf
 
     @property
-    def _what_would_tell(self) -> str:
-        if self.more > MOST_WORTH:
-            return "no number of seeds or flows that is worth it would tell"
-        return f"{max(self.more, 1.1):.2g} times as many seeds or flows would tell"
+    def _advice(self) -> str:
+        if self.more > MAX_FACTOR:
+            return f"undecided even with {MAX_FACTOR:g} times as many seeds or flows"
+        return f"{max(self.more, 1.1):.2g} times as many seeds or flows would decide"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What is so or not without a number that could be off, or (`None`) cannot be told."""
+class Finding:
+    """A fact without a number that has a confidence interval; `held` is `None` if undecided."""
 
     held: bool | None
     sentence: str
@@ -111,15 +112,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim held: whether all of its parts did."""
+    """Result of a claim: held if all of its parts held."""
 
-    parts: tuple[Comparison | Said, ...]
+    parts: tuple[Comparison | Finding, ...]
 
     @property
     def held(self) -> bool | None:
-        """The worst of the parts; `None` is not judged."""
-        found = {part.held for part in self.parts}
-        return False if False in found else None if None in found or not found else True
+        """The worst result among the parts; `None` if not judged."""
+        results = {part.held for part in self.parts}
+        return False if False in results else None if None in results or not results else True
 
     @property
     def word(self) -> Word:
@@ -128,101 +129,103 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The parts that decided it, in words; of many, those nearest to or farthest off."""
+        """The deciding parts in words; if more than `MAX_PRINTED`, those with least margin."""
         if not self.parts:
             return "nothing to judge"
-        decided = [part for part in self.parts if part.held is self.held]
-        if len(decided) <= MOST_TOLD:
-            return "; ".join(part.sentence for part in decided)
-        decided.sort(key=lambda part: part.margin if isinstance(part, Comparison) else math.inf)
+        deciding = [part for part in self.parts if part.held is self.held]
+        if len(deciding) <= MAX_PRINTED:
+            return "; ".join(part.sentence for part in deciding)
+        deciding.sort(key=lambda part: part.margin if isinstance(part, Comparison) else math.inf)
         if self.held:
-            return f"the nearest of {len(decided)}: {decided[0].sentence}"
-        told = "; ".join(part.sentence for part in decided[:MOST_TOLD])
-        return f"{told}; and {len(decided) - MOST_TOLD} more"
+            return f"the nearest of {len(deciding)}: {deciding[0].sentence}"
+        sentences = "; ".join(part.sentence for part in deciding[:MAX_PRINTED])
+        return f"{sentences}; and {len(deciding) - MAX_PRINTED} more"
 
 
-def said(held: bool | None, sentence: str) -> Verdict:
-    """Return a verdict that is a sentence."""
-    return Verdict((Said(held, sentence),))
+def finding(held: bool | None, sentence: str) -> Verdict:
+    """Return a verdict without a number: true or false, or `None` if undecided, and the reason."""
+    return Verdict((Finding(held, sentence),))
 
 
 def not_judged(reason: str) -> Verdict:
-    """Return the verdict of a claim that these data cannot decide."""
-    return said(None, reason)
+    """Return the verdict of a claim that the data cannot decide."""
+    return finding(None, reason)
 
 
 def at_least(value: float, bound: float, what: str) -> Verdict:
-    """Return whether `value` reaches `bound`; a NaN is not judged."""
+    """Judge that `value` is at least `bound`; a NaN is not judged. `what` names the value."""
     return Verdict((Comparison(what, float(value), least=float(bound)),))
 
 
 def at_most(value: float, bound: float, what: str) -> Verdict:
-    """Return whether `value` stays within `bound`; a NaN is not judged."""
+    """Judge that `value` is at most `bound`; a NaN is not judged. `what` names the value."""
     return Verdict((Comparison(what, float(value), most=float(bound)),))
 
 
 def between(value: float, least: float, most: float, what: str) -> Verdict:
-    """Return whether `value` lies from `least` to `most`; a NaN is not judged."""
+    """Judge that `value` is from `least` to `most`; a NaN is not judged. `what` names the value."""
     return Verdict((Comparison(what, float(value), float(least), float(most)),))
 
 
 def all_at_least(values: Mapping[str, float], bound: float) -> Verdict:
-    """Return whether every named value reaches `bound`."""
+    """Judge that every named value is at least `bound`."""
     return every(at_least(value, bound, name) for name, value in values.items())
 
 
 def all_at_most(values: Mapping[str, float], bound: float) -> Verdict:
-    """Return whether every named value stays within `bound`."""
+    """Judge that every named value is at most `bound`."""
     return every(at_most(value, bound, name) for name, value in values.items())
 
 
-def equals(value: object, wanted: object, what: str) -> Verdict:
-    """Return whether `value` is exactly what is wanted: for counts and names."""
-    held = bool(value == wanted)
-    return said(held, f"{what}: {value}" + ("" if held else f", {wanted} wanted"))
+def equals(value: object, expected: object, what: str) -> Verdict:
+    """Judge that `value` equals `expected`: for counts and names. `what` names the value."""
+    held = bool(value == expected)
+    return finding(held, f"{what}: {value}" + ("" if held else f", expected {expected}"))
 
 
 def every(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of several together: the worst, telling what made it so."""
+    """Return the conjunction of verdicts: the worst of them, with the parts that decided it."""
     return Verdict(tuple(part for verdict in verdicts for part in verdict.parts))
 
 
 def with_intervals(whole: Verdict, sections: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on the whole with the intervals that the same claim on sections gives.
+    """Return the verdict on all runs with intervals from the verdicts on sections of the runs.
 
-    Where they give none, because there are none or what is compared is not the same in each, a
-    comparison becomes a sentence that is not judged.
+    A comparison becomes a finding that is not judged if there are no sections, or if the sections
+    compare other numbers.
     """
-    like_whole = [one.parts for one in sections if len(one.parts) == len(whole.parts)]
+    alike = [section.parts for section in sections if len(section.parts) == len(whole.parts)]
     return Verdict(
         tuple(
-            _with_interval(part, [parts[place] for parts in like_whole])
+            _with_interval(part, [parts[index] for parts in alike])
             if isinstance(part, Comparison)
             else part
-            for place, part in enumerate(whole.parts)
+            for index, part in enumerate(whole.parts)
         )
     )
 
 
-def _with_interval(whole: Comparison, sections: Sequence[Comparison | Said]) -> Comparison | Said:
+def _with_interval(
+    whole: Comparison, sections: Sequence[Comparison | Finding]
+) -> Comparison | Finding:
     """Return a comparison with its interval by sectioning.
 
-    It is that of the logarithms where all numbers are positive: A over B should be as sure as B
-    over A.
+    If all numbers are positive, the interval is that of their logarithms, so that the interval of
+    A/B is the inverse of that of B/A.
     """
     values = [part.value for part in sections if isinstance(part, Comparison)]
-    known = np.array([value for value in values if not math.isnan(value)])
-    if len(known) < 2:
-        return Said(None, f"{whole.sentence}: one run does not tell how sure that is")
-    if min(whole.value, *known) > 0:
-        low, high = np.exp(_interval(math.log(whole.value), np.log(known)))
+    numbers = np.array([value for value in values if not math.isnan(value)])
+    if len(numbers) < 2:
+        return Finding(None, f"{whole.sentence}: one run gives no confidence interval")
+    if min(whole.value, *numbers) > 0:
+        low, high = np.exp(_interval(math.log(whole.value), np.log(numbers)))
     else:
-        low, high = _interval(whole.value, known)
+        low, high = _interval(whole.value, numbers)
     return replace(whole, low=float(low), high=float(high))
 
 
 def _interval(centre: float, values: Floats) -> tuple[float, float]:
-    """Return Student's interval about the number of the whole."""
+    """Return Student's interval about `centre`, the number of all runs."""
     degrees = len(values) - 1
     error = math.sqrt(float(((values - centre) ** 2).sum()) / (len(values) * degrees))
     reach = t_quantile((1 + CONFIDENCE) / 2, degrees) * error
@@ -234,12 +237,12 @@ ClaimFunction = Callable[[pl.DataFrame], Verdict]
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that the figure's table must bear out."""
+    """A statement about a figure's table."""
 
     statement: str
     judge: ClaimFunction
     stated: bool
-    """Whether the source says so itself; else it was derived or read off a picture."""
+    """True if the paper states the claim; false if it was derived or read off a picture."""
     scales: tuple[str, ...]
     exact: bool = False
-    """Whether it is arithmetic, which no seed changes: then its numbers have no intervals."""
+    """True if the numbers are arithmetic that no seed changes; they have no intervals."""

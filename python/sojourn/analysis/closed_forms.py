@@ -1,9 +1,8 @@
-"""Closed forms: what completion times would be on one link if only one thing mattered.
+"""Closed forms of completion times on one link under one effect at a time.
 
-Sizes are in packets, times in seconds. Where a link has a round-trip time a completion time begins
-with the SYN, as [rcp06] counts it: one round trip for the handshake, half of one until the last
-packet is there. Priority queues ([pfabric13]) know no round trips: a flow takes its waiting and its
-transmission.
+Sizes are in packets, times in seconds. If a link has an RTT, the FCT begins with the SYN, as in
+[rcp06]: one RTT for the handshake, and half an RTT for the propagation of the last packet. The
+model of priority queues ([pfabric13]) has no RTT: an FCT is queueing and transmission.
 """
 
 import math
@@ -18,26 +17,26 @@ from scipy import integrate
 Floats = npt.NDArray[np.float64]
 
 SHAKEN = 1.5
-"""Round trips of any flow: the handshake, and the way of its last packet."""
+"""RTTs of every flow: one for the handshake, half of one for the last packet."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link between all sources and all sinks, and nothing else."""
+    """The only link, between all sources and all sinks."""
 
     rate_bps: float
     rtt_s: float
     packet_bytes: float = 1000
-    """A full packet on the wire, headers and all."""
+    """Size of a full packet with headers."""
 
     @property
     def packets_per_s(self) -> float:
-        """The most packets a second that the link carries."""
+        """Capacity of the link in packets per second."""
         return self.rate_bps / (8 * self.packet_bytes)
 
     @property
     def bandwidth_delay(self) -> float:
-        """Packets that fill the link for a round-trip time."""
+        """Bandwidth-delay product in packets."""
         return self.packets_per_s * self.rtt_s
 
 
@@ -72,12 +71,12 @@ class Pareto:
         if math.isclose(self.shape, 2):
             return 2 * self.least**2 * math.log(size / self.least)
         power = 2 - self.shape
-        grown = size**power - self.least**power
-        return float(self.shape * self.least**self.shape * grown / power)
+        difference = size**power - self.least**power
+        return float(self.shape * self.least**self.shape * difference / power)
 
 
 def arrivals_per_s(link: Link, mean_size: float, load: float) -> float:
-    """Return how many flows must start in a second to offer `load`."""
+    """Return the rate of flow starts, per second, that offers `load`."""
     return load * link.packets_per_s / mean_size
 
 
@@ -87,29 +86,29 @@ def in_progress(per_s: float, mean_fct_s: float) -> float:
 
 
 def processor_sharing(link: Link, load: float, sizes: npt.ArrayLike) -> Floats:
-    """Return the mean completion time of flows of these sizes under processor sharing.
+    """Return the mean completion time of flows of given sizes under processor sharing.
 
-    Arrivals are Poisson; the distribution of sizes matters by its mean alone (M/G/1-PS).
+    Arrivals are Poisson; only the mean of the size distribution has an effect (M/G/1-PS).
     """
     return SHAKEN * link.rtt_s + np.asarray(sizes, float) / (link.packets_per_s * (1 - load))
 
 
 def processor_sharing_deviation(link: Link, load: float, size: float) -> float:
-    """Return the standard deviation of completion times under processor sharing, of flows alike.
+    """Return the standard deviation of FCTs under processor sharing, if all flows have one size.
 
-    All have the same size, and arrivals are Poisson (M/D/1-PS). The variance of the time of a flow
-    that takes x alone is 2 / (1 - load)^2 times the integral from 0 to x of (x - t) (1 - W(t)) dt,
-    with W the distribution of waiting times first come, first served ([yashkov87]); before
-    the first t = x that is (1 - load) exp(load t / x) (Erlang).
+    Arrivals are Poisson (M/D/1-PS). The variance of the FCT of a flow with transmission time x is
+    2 / (1 - load)^2 times the integral from 0 to x of (x - t) (1 - W(t)) dt, where W is the
+    distribution of FCFS waiting times ([yashkov87]); up to t = x, W is (1 - load) exp(load t / x)
+    (Erlang).
     """
     waits = 0.5 - (1 - load) * (math.expm1(load) - load) / load**2
     return size / link.packets_per_s * math.sqrt(2 * waits) / (1 - load)
 
 
 def slow_start(link: Link, sizes: npt.ArrayLike, initial_window: int = 1) -> Floats:
-    """Return the completion time of flows that double their window until they are done ([rcp06]).
+    """Return the completion time of flows that remain in slow start to their end ([rcp06]).
 
-    No packet waits for another flow's: ceil(log2(L / w + 1)) + 1/2 round trips, and L / C.
+    Without queueing, it is ceil(log2(L / w + 1)) + 1/2 RTTs, and L / C.
     """
     packets = np.asarray(sizes, float)
     rounds = np.ceil(np.log2(packets / initial_window + 1))
@@ -118,7 +117,7 @@ def slow_start(link: Link, sizes: npt.ArrayLike, initial_window: int = 1) -> Flo
 
 def slow_start_mean(link: Link, sizes: Pareto, initial_window: int = 1) -> float:
     """Return the mean of `slow_start` over sizes that are rounded up to whole packets."""
-    # A flow needs more than n rounds if it is larger than what n rounds send.
+    # A flow needs more than n rounds if it is larger than the sum of the first n windows.
     rounds = sum(sizes.above(initial_window * (2**n - 1)) for n in range(64))
     return (rounds + 0.5) * link.rtt_s + sizes.mean / link.packets_per_s
 
@@ -126,7 +125,7 @@ def slow_start_mean(link: Link, sizes: Pareto, initial_window: int = 1) -> float
 def srpt(link: Link, load: float, sizes: Pareto, at: npt.ArrayLike) -> Floats:
     """Return the mean completion time of flows of sizes `at` under SRPT ([schrage66]).
 
-    SRPT always sends from the flow that has least left. Arrivals are Poisson (M/G/1-SRPT).
+    SRPT serves the flow with the shortest remaining size. Arrivals are Poisson (M/G/1-SRPT).
     """
     response = _srpt_response(load, sizes)
     packets = [response(float(size)) for size in np.atleast_1d(np.asarray(at, float))]
@@ -136,11 +135,11 @@ def srpt(link: Link, load: float, sizes: Pareto, at: npt.ArrayLike) -> Floats:
 def srpt_mean(link: Link, load: float, sizes: Pareto) -> float:
     """Return the mean of `srpt` over all flows.
 
-    With a heavy tail much of it is that of rare flows, which a simulation of a million lacks.
+    With a heavy tail, flows too rare for a simulation of a million flows contribute much of it.
     """
     response = _srpt_response(load, sizes)
 
-    # Over the logarithm of the size, of which the density is exponential.
+    # Integrates over the logarithm of the size, whose density is exponential.
     def weighted(logarithm: float) -> float:
         return response(sizes.least * math.exp(logarithm)) * math.exp(-sizes.shape * logarithm)
 
@@ -149,34 +148,36 @@ def srpt_mean(link: Link, load: float, sizes: Pareto) -> float:
 
 
 def _srpt_response(load: float, sizes: Pareto) -> Callable[[float], float]:
-    """Return the mean time from arrival to end of a flow by its size, in times of one packet."""
+    """Return the mean response time as a function of size, in packet transmission times."""
     arrivals = load / sizes.mean
 
-    def used(size: float) -> float:
+    def load_below(size: float) -> float:
         return arrivals * sizes.work_below(size)
 
-    def slowed(logarithm: float) -> float:
+    def service_density(logarithm: float) -> float:
         size = math.exp(logarithm)
-        return size / (1 - used(size))
+        return size / (1 - load_below(size))
 
     def response(size: float) -> float:
-        others = sizes.squares_below(size) + size**2 * sizes.above(size)
-        waiting = arrivals * others / (2 * (1 - used(size)) ** 2)
-        alone = min(size, sizes.least)
-        sending = alone + _integral(slowed, math.log(alone), math.log(size))
-        return waiting + sending
+        second_moment = sizes.squares_below(size) + size**2 * sizes.above(size)
+        waiting = arrivals * second_moment / (2 * (1 - load_below(size)) ** 2)
+        uninterrupted = min(size, sizes.least)
+        service = uninterrupted + _integral(
+            service_density, math.log(uninterrupted), math.log(size)
+        )
+        return waiting + service
 
     return response
 
 
 def _integral(function: Callable[[float], float], low: float, high: float) -> float:
-    found: Any = integrate.quad(function, low, high, limit=200)
-    return float(found[0])
+    result: Any = integrate.quad(function, low, high, limit=200)
+    return float(result[0])
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Flow sizes of a distribution in pieces, each uniform from `low` to `high`."""
+    """Piecewise uniform distribution of flow sizes, with pieces from `low` to `high`."""
 
     low: Floats
     high: Floats
@@ -185,9 +186,9 @@ class Sizes:
 
     @classmethod
     def linear(cls, points: Iterable[tuple[float, float]]) -> "Sizes":
-        """Take the points (size, cumulative) of a distribution that is linear between them.
+        """Create a distribution from points (size, cumulative), linear between them.
 
-        What lies at or below the first point has exactly that size.
+        The share at the first point has exactly that size.
         """
         size, cumulative = np.array(list(points), float).T
         low = np.concatenate([size[:1], size[:-1]])
@@ -196,7 +197,7 @@ class Sizes:
 
     @classmethod
     def sampled(cls, sizes: npt.ArrayLike) -> "Sizes":
-        """Take flows as they are, all equally likely."""
+        """Create the empirical distribution of sizes."""
         sorted_sizes = np.sort(np.asarray(sizes, float))
         return cls(sorted_sizes, sorted_sizes, np.full(len(sorted_sizes), 1 / len(sorted_sizes)))
 
@@ -208,29 +209,29 @@ class Sizes:
     def moments(self, power: int, up_to: npt.ArrayLike = math.inf) -> Floats:
         """Return the mean over all flows of size ** power, counting only flows up to `up_to`."""
         bounds = np.asarray(up_to, float)
-        whole = self.share * _mean_power(self.low, self.high, power)
-        sums = np.concatenate([[0.0], np.cumsum(whole)])
+        terms = self.share * _mean_power(self.low, self.high, power)
+        sums = np.concatenate([[0.0], np.cumsum(terms)])
         # Pieces are in order: those that end below a bound count in full, the next one in part.
         full = np.searchsorted(self.high, bounds, side="right")
-        next_one = np.minimum(full, len(self.low) - 1)
-        low, high = self.low[next_one], self.high[next_one]
-        cut = (low < bounds) & (bounds < high)
-        end = np.where(cut, bounds, high)
-        part = self.share[next_one] * (end - low) / np.where(cut, high - low, 1)
-        rest = part * _mean_power(low, end, power)
-        total: Floats = sums[full] + np.where(cut, rest, 0.0)
+        partial = np.minimum(full, len(self.low) - 1)
+        low, high = self.low[partial], self.high[partial]
+        is_cut = (low < bounds) & (bounds < high)
+        end = np.where(is_cut, bounds, high)
+        share = self.share[partial] * (end - low) / np.where(is_cut, high - low, 1)
+        rest = share * _mean_power(low, end, power)
+        total: Floats = sums[full] + np.where(is_cut, rest, 0.0)
         return total
 
 
 def _mean_power(low: Floats, high: Floats, power: int) -> Floats:
-    """Return the mean of x ** power between bounds, or at the one where they are equal."""
+    """Return the mean of x ** power between bounds; if they are equal, its value there."""
     width = np.where(high > low, high - low, 1.0)
     if power == -1:
-        between = np.log(high / low) / width
+        mean = np.log(high / low) / width
     else:
-        between = (high ** (power + 1) - low ** (power + 1)) / ((power + 1) * width)
-    found: Floats = np.where(high > low, between, low**power)
-    return found
+        mean = (high ** (power + 1) - low ** (power + 1)) / ((power + 1) * width)
+    result: Floats = np.where(high > low, mean, low**power)
+    return result
 
 
 def priority_queues(
@@ -238,64 +239,68 @@ def priority_queues(
 ) -> float:
     """Return the mean over flows of completion time over transmission time ([pfabric13]).
 
-    Flows up to the first threshold go to the first of strict-priority queues, and so on; without
-    thresholds there is one queue. Within a queue flows are served in order (M/G/1), at the mean
-    rate that the queues before it leave: that is an approximation. With a `packet` what is being
-    sent is finished first, a packet at a time.
+    Flows up to the first threshold enter the first strict-priority queue, and so on; without
+    thresholds there is one queue. Each queue is FCFS (M/G/1), served at the mean rate that queues
+    of higher priority leave, which is an approximation. With `packet` (the size of a packet), a
+    packet in transmission is not preempted.
     """
     bounds = np.concatenate([[0.0], np.sort(np.asarray(thresholds, float)), [math.inf]])
-    return float(_queue_adds(load, sizes, bounds[:-1], bounds[1:], packet).sum())
+    return float(_queue_terms(load, sizes, bounds[:-1], bounds[1:], packet).sum())
 
 
 def best_thresholds(load: float, sizes: Sizes, queues: int, points: int = 400) -> Floats:
-    """Return the thresholds between so many priority queues that make `priority_queues` least."""
+    """Return the thresholds of `queues` priority queues that minimise `priority_queues`."""
     grid = np.geomspace(sizes.low[0], sizes.high[-1], points)
     best = _best_of(load, sizes, queues, grid)
-    # Once more, on a grid that is fine around what has been found.
+    # The second search uses a grid that is finer around the thresholds of the first.
     step = grid[1] / grid[0]
-    finer = [np.geomspace(one / step, one * step, points // max(queues - 1, 1)) for one in best]
+    count = points // max(queues - 1, 1)
+    finer = [np.geomspace(threshold / step, threshold * step, count) for threshold in best]
     return _best_of(load, sizes, queues, np.unique(np.concatenate([*finer, [sizes.high[-1]]])))
 
 
 def _best_of(load: float, sizes: Sizes, queues: int, grid: Floats) -> Floats:
-    """Choose from a grid by dynamic programming: what a queue adds depends on its bounds alone."""
+    """Choose thresholds from a grid by dynamic programming: terms depend on a queue's bounds."""
     bounds = np.concatenate([[0.0], grid[:-1], [math.inf]])
-    adds = _queue_adds(load, sizes, bounds[:, None], bounds[None, :])
-    adds = np.where(bounds[:, None] < bounds[None, :], adds, math.inf)
-    totals, choices = adds[0], []
+    terms = _queue_terms(load, sizes, bounds[:, None], bounds[None, :])
+    terms = np.where(bounds[:, None] < bounds[None, :], terms, math.inf)
+    totals, choices = terms[0], []
     for _ in range(queues - 1):
-        through = totals[:, None] + adds
-        choices.append(through.argmin(axis=0))
-        totals = through.min(axis=0)
-    place, chosen = len(bounds) - 1, []
+        sums = totals[:, None] + terms
+        choices.append(sums.argmin(axis=0))
+        totals = sums.min(axis=0)
+    index, thresholds = len(bounds) - 1, []
     for choice in reversed(choices):
-        place = choice[place]
-        chosen.append(bounds[place])
-    return np.array(chosen[::-1])
+        index = choice[index]
+        thresholds.append(bounds[index])
+    return np.array(thresholds[::-1])
 
 
-def _queue_adds(
+def _queue_terms(
     load: float, sizes: Sizes, lower: Floats, upper: Floats, packet: float = 0.0
 ) -> Floats:
-    """Return what a queue for flows between two bounds adds to the mean; bounds are broadcast."""
+    """Return the terms of the mean by queues with size bounds `lower` and `upper` (broadcast)."""
 
     def within(power: int) -> Floats:
         return sizes.moments(power, upper) - sizes.moments(power, lower)
 
-    before, until = (load * sizes.moments(1, bound) / sizes.mean for bound in (lower, upper))
-    rate = 1 - before
-    work = load / sizes.mean * within(2) + (load - until) * packet
-    waiting = work / (2 * rate * (1 - until))
+    load_below, load_through = (
+        load * sizes.moments(1, bound) / sizes.mean for bound in (lower, upper)
+    )
+    rate = 1 - load_below
+    work = load / sizes.mean * within(2) + (load - load_through) * packet
+    waiting = work / (2 * rate * (1 - load_through))
     return within(0) / rate + waiting * within(-1)
 
 
 def late_by_start_up(
     alone_s: npt.ArrayLike, start_up_s: npt.ArrayLike, mean_s: float, slack: float
 ) -> Floats:
-    """Return which share of flows a start-up makes late on an idle network ([pfabric13]).
+    """Return the share of flows that miss deadlines by their start-up on an idle network.
 
-    Deadlines are exponential, but never shorter than `slack` times what a flow takes alone.
+    Deadlines are exponential with mean `mean_s`, and at least `slack` times the ideal FCT,
+    `alone_s` ([pfabric13]). `start_up_s` is added to the ideal FCT.
     """
-    alone = np.asarray(alone_s, float)
-    needed = alone + np.asarray(start_up_s, float)
-    return np.where(needed > slack * alone, -np.expm1(-needed / mean_s), 0.0)
+    ideal_fct = np.asarray(alone_s, float)
+    fct = ideal_fct + np.asarray(start_up_s, float)
+    return np.where(fct > slack * ideal_fct, -np.expm1(-fct / mean_s), 0.0)

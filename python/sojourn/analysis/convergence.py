@@ -1,9 +1,9 @@
-"""Convergence: how far the intervals of means reach, and beyond what that is told.
+"""Convergence: confidence intervals of means, and the widths that cause a warning.
 
-Completion times of one run are neither independent (flows that overlap share queues) nor, where
-sizes have a heavy tail, of a spread that a formula for independent ones would find: a few flows
-make up the mean. So the interval of a run's mean is that of batch means. It sees what the run has
-seen: a tail of which nothing has come yet leaves no trace in it.
+FCTs of one run are not independent, since flows that overlap share queues. If sizes have a heavy
+tail, a few flows dominate the mean, and the formula for independent values underestimates the
+variance. So the interval of a run's mean is by batch means. An interval reflects only the flows of
+the run: large flows too rare to occur in the run do not widen it.
 """
 
 import math
@@ -16,23 +16,23 @@ from sojourn.analysis.metrics import ALL, Bucket, Floats
 from sojourn.runs.results import Result
 
 BATCHES = 10
-"""Batches of one run's flows: few, so that each is long against what correlates its neighbours."""
+"""Batches of one run's flows: few, so that each is long compared to the correlation of FCTs."""
 
 ONE_RUN = 0.10
-"""How far the mean of one run may be off, as a share of it, before that is told.
+"""Half-width of the interval of one run's mean, as a share of the mean, that causes a warning.
 
-Schemes differ by tens of per cent: a mean known to a tenth still puts them in order.
+Schemes differ by tens of per cent: means within ±10 % still rank them.
 """
 
 OVER_SEEDS = 0.25
-"""How far a value over several seeds may be off, as a share of it, before that is told.
+"""Half-width of an interval over seeds, as a share of the value, that causes a warning.
 
-More than for one run: with three seeds Student's factor alone is 4.3, where ten batches have 2.3.
-And schemes are compared on the same flows, so that what seeds change is largely common to them.
+Larger than for one run: with three seeds Student's quantile is 4.3, with ten batches 2.3. Also,
+schemes are compared on the same flows, so that the effect of a seed is largely common to them.
 """
 
 MEANS = {"FCT mean": "fct_s", "slowdown mean": "slowdown"}
-"""The means that are judged, and the columns that they are means of."""
+"""The means whose convergence is checked, and their columns in flow records."""
 
 
 def batch_means(
@@ -40,18 +40,18 @@ def batch_means(
 ) -> tuple[float, float, float]:
     """Return the mean of values in order of time, and its confidence interval by batch means.
 
-    The values are cut into batches of consecutive ones; the batches' means are nearly independent
-    and normal if batches are long, and so have Student's interval. Ten to thirty batches are enough
-    for any run: more only make them shorter (B. Schmeiser, Batch Size Effects in the Analysis of
-    Simulation Output, Operations Research 30(3), 1982; [schmeiser82]). Fewer than two values a
-    batch give no bounds.
+    A batch is a sequence of consecutive values. The means of long batches are nearly independent
+    and normal, and so have Student's interval. Ten to thirty batches suffice for any run: more only
+    make the batches shorter ([schmeiser82]: B. Schmeiser, Batch Size Effects in the Analysis of
+    Simulation Output, Operations Research 30(3), 1982). With fewer than two values per batch the
+    bounds are NaN.
     """
     if len(values) < 2 * batches:
         return float(values.mean()) if len(values) else math.nan, math.nan, math.nan
-    parts = [float(part.mean()) for part in np.array_split(values, batches)]
-    _, low, high = metrics.t_interval(parts, confidence)
-    centre, reach = float(values.mean()), (high - low) / 2
-    return centre, centre - reach, centre + reach
+    means = [float(batch.mean()) for batch in np.array_split(values, batches)]
+    _, low, high = metrics.t_interval(means, confidence)
+    centre, half_width = float(values.mean()), (high - low) / 2
+    return centre, centre - half_width, centre + half_width
 
 
 def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
@@ -66,9 +66,10 @@ def within_run(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
 
 
 def unsure(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows with an interval that reaches too far, the worst first.
+    """Return the rows that are not converged, the widest interval first.
 
-    `table` is one of `across_seeds` or `within_run`; `reach` tells how far, as a share of `value`.
+    `table` is a result of `across_seeds` or `within_run`. The column `reach` is the half-width of
+    the interval as a share of `value`.
     """
     value, low, high = pl.col("value"), pl.col("low"), pl.col("high")
     reach = pl.col("reach")
@@ -81,7 +82,7 @@ def unsure(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def note(table: pl.DataFrame) -> str | None:
-    """Return a sentence on the values of a figure's table that are unsure, if any are."""
+    """Return a sentence about the values of a figure's table that are not converged, if any."""
     if not {"value", "low", "high", "seeds"} <= set(table.columns):
         return None
     rows = unsure(table)
@@ -90,7 +91,7 @@ def note(table: pl.DataFrame) -> str | None:
     worst = rows.row(0, named=True)
     where = ", ".join(str(worst[name]) for name in table.columns[: table.columns.index("value")])
     return (
-        f"not converged: {rows.height} of {table.height} values are known to no better than "
-        f"± {100 * OVER_SEEDS:.0f} %; the worst to ± {100 * worst['reach']:.0f} % over "
+        f"not converged: {rows.height} of {table.height} values have a confidence interval wider "
+        f"than ± {100 * OVER_SEEDS:.0f} %; the widest is ± {100 * worst['reach']:.0f} % over "
         f"{worst['seeds']} seeds ({where})"
     )

@@ -1,7 +1,7 @@
 """Fluid models: control laws as delay differential equations, with fixed points and phase margins.
 
-A fluid says where a law leads on average, without packets or chance, and how close to oscillation
-it is. The laws and their parameters are under `fluid` in the catalogue of parts.
+A fluid model gives the mean behaviour of a control law without packets and randomness, and its
+distance from oscillation. The laws and their parameters are under `fluid` in `sojourn parts`.
 """
 
 import json
@@ -18,48 +18,48 @@ from sojourn.scenario.encoding import as_json
 
 @dataclass(frozen=True)
 class PhaseMargin:
-    """How far the loop is from oscillation at its fixed point."""
+    """Phase margin of the control loop at its fixed point."""
 
     degrees: float
-    """Phase left at the gain crossover; below zero the fixed point is unstable."""
+    """Phase margin at the gain crossover; if negative, the fixed point is unstable."""
 
     frequency_rad_s: float
-    """The crossover's frequency in radians a second."""
+    """Frequency of the crossover in radians per second."""
 
 
 @dataclass(frozen=True)
 class Fluid:
-    """What a fluid model gives."""
+    """Solution of a fluid model."""
 
     samples: pl.DataFrame
-    """The state over time in long form: `time_s`, `probe`, `value`.
+    """State variables over time in long form: `time_s`, `probe`, `value`.
 
-    Probes are `queue_bytes`, `rate_bps flow I`, and what else the law has, such as `alpha flow I`.
+    Probes are `queue_bytes`, `rate_bps flow I`, and variables of the law, such as `alpha flow I`.
     """
 
     fixed_point: dict[str, float] | None
-    """The variables where nothing changes, such as `queue_bytes` and `rate_bps`, if any."""
+    """Values of `queue_bytes`, `rate_bps` and other variables at the fixed point, if it exists."""
 
     phase_margin: PhaseMargin | None
-    """The margin that follows from the law; none without a fixed point or a crossover."""
+    """Phase margin derived from the law; `None` without a fixed point or a crossover."""
 
     phase_margin_published: PhaseMargin | None
-    """The margin as the law's paper evaluated it, where that differs; none elsewhere."""
+    """Phase margin by the paper's formula, if that differs from the derivation; else `None`."""
 
     summary: dict[str, Any]
-    """The model with every default filled in, and why there is no fixed point if there is none."""
+    """The model with all defaults, and the reason for a missing fixed point."""
 
     def mean(self, probe: str, since_s: float = 0.0) -> float:
-        """Return the mean of a probe from an instant on, in the probe's unit."""
-        chosen = self.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= since_s)
-        return float(chosen["value"].to_numpy().mean())
+        """Return the mean of a probe from `since_s` to the end, in the probe's unit."""
+        samples = self.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= since_s)
+        return float(samples["value"].to_numpy().mean())
 
 
 def fluid(model: Mapping[str, Any]) -> Fluid:
     """Integrate a fluid model, and return its samples, fixed point and phase margin.
 
-    The model is plain data like a scenario: `model` names the law, and beside it stand `flows`,
-    `capacity`, `delay` and the rest. Raises `ScenarioError` for what it cannot be.
+    The model is plain data like a scenario: `model` names the law; other fields are `flows`,
+    `capacity`, `delay` and the parameters of the law. Raises `ScenarioError` for an invalid model.
 
     >>> fluid({"model": "patched_timely", "flows": 2}).fixed_point["queue_bytes"]
     78125.0
@@ -75,5 +75,5 @@ def fluid(model: Mapping[str, Any]) -> Fluid:
     )
 
 
-def _margin(found: Mapping[str, float] | None) -> PhaseMargin | None:
-    return PhaseMargin(**found) if found else None
+def _margin(fields: Mapping[str, float] | None) -> PhaseMargin | None:
+    return PhaseMargin(**fields) if fields else None

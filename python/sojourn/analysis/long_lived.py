@@ -1,7 +1,6 @@
-"""Numbers of flows in full swing: round-trip times, rates, and how fair they are over time.
+"""Metrics of long-lived flows: RTTs, rates, and fairness over time.
 
-Long-lived flows have no completion time. What is said of them is measured after the warm-up, from
-what the scenario samples.
+Long-lived flows have no completion time. Their metrics are computed from samples after the warm-up.
 """
 
 import math
@@ -15,15 +14,15 @@ from sojourn.analysis.metrics import Floats, Metric, Statistic, jain, labelled, 
 from sojourn.runs.results import Result, Run
 
 DELIVERED = "delivered_bytes flow "
-"""What the probes of sampled flows' deliveries begin with."""
+"""Prefix of the probes that count bytes delivered to a sampled flow's receiver."""
 
 
 def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:
-    """Measure the round-trip times that transports were told after the warm-up.
+    """Measure RTT samples of transports after the warm-up, in seconds.
 
-    The scenario must count them: `samples.rtts`. They are those of flows whose class begins with
-    `of`. `less_s` is taken off each, such as what the sender's own packet takes to leave. Values
-    are those of bins at most 1.6 % wide.
+    `statistic` is `mean`, `max` or a percentile. The scenario must enable `samples.rtts`. `of` is a
+    prefix of the flows' classes. `less_s` is subtracted from each RTT, for example the transmission
+    time of the data packet. Values are centres of bins at most 1.6 % wide.
     """
 
     def measure_one(result: Result) -> Statistic:
@@ -40,23 +39,24 @@ def rtt(statistic: str, *, of: str = "", less_s: float = 0.0) -> Metric:
 
 
 def _rtt_bins(result: Result, of: str, less_s: float) -> pl.DataFrame:
-    """Return the middles of bins of round-trip times, of classes together, and their counts."""
+    """Return the centres of RTT bins, over all classes with prefix `of`, and their counts."""
     empty = pl.DataFrame(schema={"value": pl.Float64, "count": pl.Int64})
     tables = [
-        pl.DataFrame({name: of_class[name] for name in ("lower_s", "upper_s", "count")}).select(
+        pl.DataFrame({name: bins[name] for name in ("lower_s", "upper_s", "count")}).select(
             value=(pl.col("lower_s") + pl.col("upper_s")) / 2 - less_s,
             count=pl.col("count").cast(pl.Int64),
         )
-        for of_class in result.summary["rtts"]
-        if of_class["count"] and of_class["class"].startswith(of)
+        for bins in result.summary["rtts"]
+        if bins["count"] and bins["class"].startswith(of)
     ]
     return pl.concat([empty, *tables]).group_by("value").agg(pl.col("count").sum()).sort("value")
 
 
 def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.DataFrame:
-    """Return the distribution of round-trip times for each set of labels, seeds pooled.
+    """Return the RTT distribution for each set of labels, seeds pooled.
 
-    `value` and `fraction` follow the labels, as with `cdf`; `of` and `less_s` are those of `rtt`.
+    The columns are the labels, `value` (seconds) and `fraction`, as of `metrics.cdf`; `of` and
+    `less_s` are those of `rtt`.
     """
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
@@ -71,10 +71,10 @@ def rtt_cdf(runs: Iterable[Run], *, of: str = "", less_s: float = 0.0) -> pl.Dat
 
 
 def flow_rates(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
-    """Return what sampled flows were delivered a second, window by window, after the warm-up.
+    """Return the throughput of sampled flows in intervals of `window_s` after the warm-up.
 
-    The labels, `flow`, `time_s` (the window's end) and `value` in bits a second. The scenario must
-    sample the flows (`samples.flows`), at least once a window.
+    The columns are the labels, `flow`, `time_s` (the end of the interval) and `value` (bit/s). The
+    scenario must sample the flows (`samples.flows`) at least once per interval.
     """
     return pl.concat(labelled(run.labels, _delivery_rates(run.result, window_s)) for run in runs)
 
@@ -89,7 +89,7 @@ def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
             flow=probe.str.strip_prefix(DELIVERED).cast(pl.Int64),
             window=((time - warm_up) / window_s + 1e-6).floor(),
         )
-        # The first sample of a window ends the window before.
+        # The first sample of an interval ends the preceding interval.
         .group_by("flow", "window", maintain_order=True)
         .agg(time.first(), pl.col("value").first())
         .with_columns(value=rate.over("flow"))
@@ -99,7 +99,7 @@ def _delivery_rates(result: Result, window_s: float) -> pl.DataFrame:
 
 
 def goodput() -> Metric:
-    """Measure what sampled flows are delivered together after the warm-up, in bits a second."""
+    """Measure the total goodput of sampled flows after the warm-up, in bit/s."""
     return lambda result: Statistic(float(_mean_rates(result).sum()))
 
 
@@ -109,16 +109,16 @@ def fairness() -> Metric:
 
 
 def variation(window_s: float) -> Metric:
-    """Measure how unsteady flows are: the deviation of a flow's rate in windows over its mean.
+    """Measure the coefficient of variation of a flow's throughput in intervals of `window_s`.
 
-    That is averaged over the sampled flows; a flow that was delivered nothing does not count.
+    The result is the mean over sampled flows; flows without any delivered byte are excluded.
     """
 
     def measure_one(result: Result) -> Statistic:
         rate = pl.col("value")
         flows = _delivery_rates(result, window_s).group_by("flow").agg(rate.std() / rate.mean())
-        known = flows["value"].fill_nan(None).drop_nulls().to_numpy()
-        return Statistic(float(known.mean()) if len(known) else math.nan)
+        variations = flows["value"].fill_nan(None).drop_nulls().to_numpy()
+        return Statistic(float(variations.mean()) if len(variations) else math.nan)
 
     return measure_one
 
@@ -136,7 +136,7 @@ def _mean_rates(result: Result) -> Floats:
 
 
 def jain_over_time(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
-    """Return Jain's index of the sampled flows' rates in each window: labels, `time_s`, `value`."""
+    """Return Jain's index of sampled flows' rates over time: the labels, `time_s`, `value`."""
     rates = flow_rates(runs, window_s)
     labels = [name for name in rates.columns if name not in ("flow", "value")]
     index = pl.col("value").sum() ** 2 / (pl.len() * (pl.col("value") ** 2).sum())
@@ -144,6 +144,6 @@ def jain_over_time(runs: Iterable[Run], window_s: float) -> pl.DataFrame:
 
 
 def time_to_reach(table: pl.DataFrame, level: float, from_s: float = 0.0) -> float:
-    """Return how long after `from_s` the `value` first reaches `level`; infinite if never."""
+    """Return the time from `from_s` until `value` first reaches `level`; infinite if never."""
     reached = table.filter(pl.col("time_s") >= from_s, pl.col("value") >= level)["time_s"]
     return float(reached.min()) - from_s if len(reached) else math.inf  # type: ignore[arg-type]

@@ -1,18 +1,18 @@
-"""Pairs: which scheme is faster on the same flows.
+"""Paired comparison: ratio of two schemes' completion times on the same flows and seeds.
 
-Schemes that are compared see the same flows: a run's workload depends on its seed and not on its
-transport. What a seed changes, it changes for all of them, so an interval of each scheme's own mean
-says little about their difference. That of their ratio within each seed says much more.
+Compared schemes have the same flows: a run's workload depends on its seed and not on its transport.
+The effect of a seed is largely common to all schemes, so the intervals of each scheme's own mean
+are much wider than the interval of the ratio within each seed.
 
-Of each seed there is one number, the logarithm of the ratio; seeds are independent, so the mean of
-these numbers has Student's interval. Logarithms, since ratios are skewed and since A against B
-should be the inverse of B against A. Within a single run flows that overlap are not independent;
-there the interval is that of batches in order of start (`convergence.batch_means`), of each flow's
-share in the logarithm of the ratio. A percentile has no such shares, and no interval from one seed.
+Each seed gives one number, the logarithm of the ratio; seeds are independent, so the mean of the
+numbers has Student's interval. Logarithms are used since ratios are skewed and since A/B should be
+the inverse of B/A. Within a single run, flows that overlap are not independent; the interval is
+then by batches in order of start (`convergence.batch_means`), of each flow's contribution to the
+logarithm of the ratio. A percentile has no such contributions, and no interval from one seed.
 
-Where the start of flows depends on the transport (calls, whose answers wait for requests), or where
-what is varied changes the workload (a load), flows are not the same. Then schemes are compared by
-seed only, and `same_flows` is false.
+If the start of flows depends on the transport (responses of calls follow requests), or if the
+variation changes the workload (a load), flows differ. Then schemes are compared by seed only, and
+`same_flows` is false.
 """
 
 import math
@@ -44,7 +44,7 @@ COLUMNS = (
     "unfinished_both",
     "with_unfinished",
 )
-"""The columns that follow the labels of the runs."""
+"""The columns after the labels of the runs."""
 
 BY_FLOW = "flow by flow"
 
@@ -54,14 +54,14 @@ METRICS = {
     "slowdown mean": ("slowdown", "mean"),
     BY_FLOW: ("fct", "mean"),
 }
-"""Of what there are ratios: of which times, and of which of their statistics.
+"""Metrics of ratios: the column and the statistic of both schemes.
 
-`flow by flow` is the geometric mean of the flows' own ratios: each flow counts the same, and the
-few that take long do not decide.
+`flow by flow` is the geometric mean of the ratios of single flows: each flow has the same weight,
+so that few long FCTs do not dominate.
 """
 
 IDENTITY = ("source", "target", "size_bytes", "start_s")
-"""What makes a flow the same one under another scheme, besides its number."""
+"""Columns that are equal, besides the number, if a flow is the same under another scheme."""
 
 
 def ratios(
@@ -71,23 +71,24 @@ def ratios(
     against: Any = None,
     buckets: Iterable[Bucket] | None = None,
 ) -> pl.DataFrame:
-    """Return the ratio of each scheme's times to those of one of them, on the same flows.
+    """Return the ratio of each scheme's completion times to those of a baseline, on the same flows.
 
-    `by` is the label whose values are the schemes; `against` is one of these values, by default
-    that of the first run. A row is a scheme, a combination of the other labels but the seed, a
-    bucket of sizes or a class (by default `metrics.BUCKETS` and the classes there are) and one of
-    `METRICS`: first the labels, then `against`, and
+    `by` is the label whose values are the schemes; `against` is the baseline, by default the value
+    of the first run. A row is a scheme, a combination of the other labels except the seed, a bucket
+    of sizes or a class (by default `metrics.BUCKETS` and all classes) and one of `METRICS`. The
+    columns are the labels, `against`, `size`, `class`, `metric`, and
 
-    * `value`, `low`, `high`: the ratio and its 95 % interval, below 1 where the scheme is faster;
-    * `seeds`: how many it is of; with one, the interval is by batches, or unknown (NaN);
-    * `same_flows`: whether flows were paired one by one;
-    * `pairs`: flows that finished under both, which the ratio is of. Of other flows: how many are
-      `unfinished` under the scheme only, `unfinished_against` only the other, `unfinished_both`;
-      flows that were given up are among them;
-    * `with_unfinished`: the ratio with unfinished flows in it by how long they have waited. It is a
-      lower bound if such flows are the scheme's only, an upper bound if they are the other's.
+    * `value`, `low`, `high`: the ratio and its 95 % interval; below 1 if the scheme is faster;
+    * `seeds`: number of seeds; with one seed, the interval is by batches, or NaN;
+    * `same_flows`: true if flows were paired one by one;
+    * `pairs`: number of flows that finished under both schemes, from which the ratio is computed;
+    * `unfinished`, `unfinished_against`, `unfinished_both`: number of other flows, which did not
+      finish under the scheme only, under the baseline only, or under both. Terminated flows are
+      among them;
+    * `with_unfinished`: the ratio if unfinished flows count with their waiting times: a lower bound
+      if flows are unfinished under the scheme only, an upper bound if under the baseline only.
 
-    Raises `ScenarioError` if no run has `against`, or all have it.
+    Raises `ScenarioError` if no run has the value `against`, or if all runs have it.
     """
     runs = list(runs)
     if not runs:
@@ -96,28 +97,31 @@ def ratios(
     reference = reference_of(schemes, against)
     if buckets is None:
         buckets = metrics.sizes_and_classes(run.result for run in runs)
-    given = tuple(buckets)
+    buckets = tuple(buckets)
     rows = []
-    for labels, group in _grouped(runs, by):
-        found: dict[tuple[str, Bucket], list[_Pair]] = {}
-        for of_seed in group.values():
-            other = of_seed.get(str(reference))
-            for scheme, run in of_seed.items():
-                if other is None or run is other:
+    for labels, seeds in _grouped(runs, by):
+        pairs: dict[tuple[str, Bucket], list[_Pair]] = {}
+        for runs_of_seed in seeds.values():
+            baseline = runs_of_seed.get(str(reference))
+            for scheme, run in runs_of_seed.items():
+                if baseline is None or run is baseline:
                     continue
-                for bucket, pair in _pairs(run.result, other.result, given):
-                    found.setdefault((scheme, bucket), []).append(pair)
+                for bucket, pair in _pairs(run.result, baseline.result, buckets):
+                    pairs.setdefault((scheme, bucket), []).append(pair)
         for scheme in schemes:
-            for bucket in given:
-                pairs = found.get((str(scheme), bucket), [])
-                rows += _rows({**labels, by: scheme}, reference, bucket, pairs)
+            for bucket in buckets:
+                pairs_of_scheme = pairs.get((str(scheme), bucket), [])
+                rows += _rows({**labels, by: scheme}, reference, bucket, pairs_of_scheme)
     names = [name for name in runs[0].labels if name != "seed"]
     table = pl.DataFrame(rows, infer_schema_length=None)
     return table.select(*names, *COLUMNS) if rows else table
 
 
 def reference_of(schemes: Sequence[Any], against: Any = None) -> Any:
-    """Return the one of the schemes that is meant by `against`; the first by default."""
+    """Return the scheme named `against`, by default the first.
+
+    Raises `ScenarioError` if `against` is not a scheme, or the only one.
+    """
     if against is None:
         return schemes[0]
     names = {str(scheme): scheme for scheme in schemes}
@@ -125,94 +129,100 @@ def reference_of(schemes: Sequence[Any], against: Any = None) -> Any:
         hint = did_you_mean(str(against), names)
         raise ScenarioError(f"--against {against}: expected one of {', '.join(names)}{hint}")
     if len(names) == 1:
-        raise ScenarioError(f"--against {against}: there is nothing else to hold to it")
+        raise ScenarioError(f"--against {against}: no other scheme to compare; vary more values")
     return names[str(against)]
 
 
 def interval(logs: Floats) -> tuple[float, float, float]:
-    """Return the ratio and its 95 % bounds, of the logarithms of independent seeds' ratios."""
+    """Return the ratio and its 95 % bounds from the logarithms of independent seeds' ratios."""
     value, low, high = map(_exp, metrics.t_interval(logs))
     return value, low, high
 
 
-def interval_within(ours: Floats, theirs: Floats) -> tuple[float, float, float]:
-    """Return the ratio of two means over the same flows of one run, in order of start.
+def interval_within(numerators: Floats, denominators: Floats) -> tuple[float, float, float]:
+    """Return the ratio of two means over the same flows of one run, and its 95 % bounds.
 
-    To first order the logarithm of the ratio is off by the mean of a/A - b/B over the flows, where
-    a and b are a flow's times and A and B their means; that has the interval of batch means.
+    The values are in order of start. To first order the error of the logarithm of the ratio is the
+    mean of a/A - b/B over the flows, where a and b are a flow's times and A and B their means; its
+    interval is by batch means.
     """
-    value = float(ours.mean() / theirs.mean())
-    shares = ours / ours.mean() - theirs / theirs.mean()
-    reach = convergence.batch_means(shares)[2] - float(shares.mean())
-    return value, value * _exp(-reach), value * _exp(reach)
+    value = float(numerators.mean() / denominators.mean())
+    terms = numerators / numerators.mean() - denominators / denominators.mean()
+    half_width = convergence.batch_means(terms)[2] - float(terms.mean())
+    return value, value * _exp(-half_width), value * _exp(half_width)
 
 
 def _exp(logarithm: float) -> float:
-    """Return the ratio; that of an interval that reaches too far for a number is endless."""
+    """Return the exponential, infinite in place of an overflow."""
     return math.exp(logarithm) if not logarithm > 700 else math.inf
+
+
+BASELINE = "_baseline"
+"""Suffix of the columns of flows under the baseline."""
 
 
 class _Pair:
     """The flows of one bucket in one seed under two schemes, in order of start."""
 
-    def __init__(self, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
-        """Take the flows; if they are the same ones, keep those that finished under both."""
-        both = ours.join(theirs, on="flow", how="full", suffix="_there", coalesce=True)
+    def __init__(self, flows: pl.DataFrame, baseline_flows: pl.DataFrame) -> None:
+        """Select the flows that finished under both schemes, if the flows are the same."""
+        both = flows.join(baseline_flows, on="flow", how="full", suffix=BASELINE, coalesce=True)
         both = both.sort("start_s", "flow", maintain_order=True)
-        done = pl.col("outcome").fill_null("") == "finished"
-        done_there = pl.col("outcome_there").fill_null("") == "finished"
-        common = both.drop_nulls(["outcome", "outcome_there"])
-        self.same = all(common[name].equals(common[f"{name}_there"]) for name in IDENTITY)
-        self.unfinished = both.filter(~done & done_there).height
-        self.unfinished_against = both.filter(done & ~done_there).height
-        self.unfinished_both = both.filter(~done & ~done_there).height
-        timed = pl.col("outcome") != "terminated"
-        counted = common.filter(timed, pl.col("outcome_there") != "terminated")
-        paired = both.filter(done & done_there)
+        is_done = pl.col("outcome").fill_null("") == "finished"
+        is_done_baseline = pl.col(f"outcome{BASELINE}").fill_null("") == "finished"
+        common = both.drop_nulls(["outcome", f"outcome{BASELINE}"])
+        self.same = all(common[name].equals(common[f"{name}{BASELINE}"]) for name in IDENTITY)
+        self.unfinished = both.filter(~is_done & is_done_baseline).height
+        self.unfinished_against = both.filter(is_done & ~is_done_baseline).height
+        self.unfinished_both = both.filter(~is_done & ~is_done_baseline).height
+        is_timed = pl.col("outcome") != "terminated"
+        counted = common.filter(is_timed, pl.col(f"outcome{BASELINE}") != "terminated")
+        paired = both.filter(is_done & is_done_baseline)
         self.sides = {
-            "paired": [_times(paired, suffix) for suffix in ("", "_there")],
-            "counted": [_times(counted, suffix) for suffix in ("", "_there")],
+            "paired": [_times(paired, suffix) for suffix in ("", BASELINE)],
+            "counted": [_times(counted, suffix) for suffix in ("", BASELINE)],
         }
         if not self.same:
-            each = [ours.sort("start_s"), theirs.sort("start_s")]
-            finished = pl.col("outcome") == "finished"
-            self.sides["paired"] = [_times(flows.filter(finished), "") for flows in each]
-            self.sides["counted"] = [_times(flows.filter(timed), "") for flows in each]
-            # Nothing is paired, so what is missing is counted on each side.
+            sides = [flows.sort("start_s"), baseline_flows.sort("start_s")]
+            is_finished = pl.col("outcome") == "finished"
+            self.sides["paired"] = [_times(side.filter(is_finished), "") for side in sides]
+            self.sides["counted"] = [_times(side.filter(is_timed), "") for side in sides]
+            # Without pairs, unfinished flows are counted under each scheme.
             self.unfinished, self.unfinished_against, self.unfinished_both = (
-                ours.filter(~finished).height,
-                theirs.filter(~finished).height,
+                flows.filter(~is_finished).height,
+                baseline_flows.filter(~is_finished).height,
                 0,
             )
         self.count = min(side["fct"].size for side in self.sides["paired"])
 
-    def log_ratio(self, metric: str, of: str = "paired") -> float:
+    def log_ratio(self, metric: str, selection: str = "paired") -> float:
         """Return the logarithm of the ratio; NaN without flows."""
-        ours, theirs = self.sides[of]
-        if ours["fct"].size == 0 or theirs["fct"].size == 0:
+        times, baseline_times = self.sides[selection]
+        if times["fct"].size == 0 or baseline_times["fct"].size == 0:
             return math.nan
         if metric == BY_FLOW:
-            same = self.same and ours["fct"].size == theirs["fct"].size
-            return float(np.log(ours["fct"] / theirs["fct"]).mean()) if same else math.nan
+            same = self.same and times["fct"].size == baseline_times["fct"].size
+            return float(np.log(times["fct"] / baseline_times["fct"]).mean()) if same else math.nan
         column, statistic = METRICS[metric]
-        none = np.empty(0)
-        one, other = (
-            metrics.statistic_of(statistic, side[column], none).value for side in (ours, theirs)
+        unfinished = np.empty(0)
+        value, baseline_value = (
+            metrics.statistic_of(statistic, side[column], unfinished).value
+            for side in (times, baseline_times)
         )
-        return math.log(one / other)
+        return math.log(value / baseline_value)
 
     def interval(self, metric: str) -> tuple[float, float, float]:
-        """Return the ratio and its bounds from this seed alone."""
+        """Return the ratio and its bounds from the flows of this seed only."""
         value = math.exp(self.log_ratio(metric))
-        ours, theirs = self.sides["paired"]
+        times, baseline_times = self.sides["paired"]
         column, statistic = METRICS[metric]
         if not self.same or statistic != "mean" or self.count == 0:
             return value, math.nan, math.nan
         if metric == BY_FLOW:
-            logs = np.log(ours["fct"] / theirs["fct"])
+            logs = np.log(times["fct"] / baseline_times["fct"])
             value, low, high = map(_exp, convergence.batch_means(logs))
             return value, low, high
-        return interval_within(ours[column], theirs[column])
+        return interval_within(times[column], baseline_times[column])
 
 
 def _times(flows: pl.DataFrame, suffix: str) -> dict[str, Floats]:
@@ -220,16 +230,16 @@ def _times(flows: pl.DataFrame, suffix: str) -> dict[str, Floats]:
 
 
 def _pairs(
-    ours: Result, theirs: Result, buckets: Iterable[Bucket]
+    result: Result, baseline: Result, buckets: Iterable[Bucket]
 ) -> Iterable[tuple[Bucket, _Pair]]:
-    """Yield what two runs of one seed have in each bucket."""
-    sides = [_bounded(result) for result in (ours, theirs)]
+    """Yield the pair of two runs of one seed for each bucket."""
+    sides = [_with_bounds(side) for side in (result, baseline)]
     for bucket in buckets:
         yield bucket, _Pair(*(flows.filter(*metrics.within(bucket)) for flows in sides))
 
 
-def _bounded(result: Result) -> pl.DataFrame:
-    """Return the flows that are judged, with their times or how long they have waited."""
+def _with_bounds(result: Result) -> pl.DataFrame:
+    """Return the flows after the warm-up, with their FCTs, or waiting times if unfinished."""
     flows = metrics.with_bounds(metrics.judged(result), result, "fct_s")
     flows = flows.rename({"value": "fct"})
     slowdown = pl.col("fct") / pl.col("ideal_fct_s")
@@ -240,7 +250,7 @@ def _bounded(result: Result) -> pl.DataFrame:
 def _rows(
     labels: dict[str, Any], reference: Any, bucket: Bucket, pairs: Sequence[_Pair]
 ) -> list[dict[str, Any]]:
-    """Return a row for each metric, if there are flows."""
+    """Return a row for each metric; no rows without flows."""
     if not any(pair.count or pair.unfinished or pair.unfinished_against for pair in pairs):
         return []
     counts = {
@@ -248,14 +258,14 @@ def _rows(
         for name in ("unfinished", "unfinished_against", "unfinished_both")
     }
     rows = []
-    # A seed without such flows says nothing.
-    some = [pair for pair in pairs if pair.count]
+    # Seeds without flows in the bucket have no ratio.
+    with_flows = [pair for pair in pairs if pair.count]
     for metric in METRICS:
-        if len(some) == 1:
-            value, low, high = some[0].interval(metric)
+        if len(with_flows) == 1:
+            value, low, high = with_flows[0].interval(metric)
         else:
-            value, low, high = interval(np.array([pair.log_ratio(metric) for pair in some]))
-        counted = [pair.log_ratio(metric, "counted") for pair in some]
+            value, low, high = interval(np.array([pair.log_ratio(metric) for pair in with_flows]))
+        counted = [pair.log_ratio(metric, "counted") for pair in with_flows]
         rows.append(
             {
                 **labels,
@@ -265,7 +275,7 @@ def _rows(
                 "value": value,
                 "low": low,
                 "high": high,
-                "seeds": len(some),
+                "seeds": len(with_flows),
                 "same_flows": all(pair.same for pair in pairs),
                 "pairs": sum(pair.count for pair in pairs),
                 **counts,
@@ -276,16 +286,16 @@ def _rows(
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the values in order, each once; they may be tables, which cannot be hashed."""
+    """Return the distinct values in order; values may be tables, which are not hashable."""
     return list({str(value): value for value in values}.values())
 
 
 Seeds = dict[Any, dict[str, Run]]
-"""By seed, the run of each scheme."""
+"""For each seed, the run of each scheme."""
 
 
 def _grouped(runs: Iterable[Run], by: str) -> list[tuple[dict[str, Any], Seeds]]:
-    """Return the runs by what else tells them apart."""
+    """Return the runs by their labels other than `by` and the seed."""
     groups: dict[str, tuple[dict[str, Any], Seeds]] = {}
     for run in runs:
         labels = {name: run.labels[name] for name in run.labels if name not in (by, "seed")}

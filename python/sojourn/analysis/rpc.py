@@ -1,7 +1,7 @@
-"""Numbers of remote calls: their latency, what a network delivers of what is offered, its pauses.
+"""Metrics of RPC calls: latency, delivered payload, and pauses of links.
 
-A call is a request and its response. What counts is the caller's time, from the start of the
-request to the last byte of the response.
+A call is a request and its response. Its latency is the time from the start of the request to the
+arrival of the last byte of the response.
 """
 
 from collections.abc import Iterable
@@ -17,17 +17,17 @@ from sojourn.runs.results import REQUEST, RESPONSE, Result, Run
 def calls(result: Result, kind: str = "") -> pl.DataFrame:
     """Return the calls that began after the warm-up: `kind`, `size_bytes`, `start_s`, `latency_s`.
 
-    The kind is the class without its ending, such as `rpc` or `read`; only those are returned that
-    begin with `kind`. The size is that of request and response together. The latency of a call that
-    was not answered is null.
+    The kind is the class without its suffix, such as `rpc` or `read`; the argument `kind` is a
+    prefix of it. The size is the sum of request and response. The latency of an unanswered call is
+    null.
     """
     return numbered(result, kind).drop("request", "response")
 
 
 def numbered(result: Result, kind: str = "") -> pl.DataFrame:
-    """Return what `calls` does, after the numbers of the flows: `request`, `response`.
+    """Return the table of `calls`, preceded by the flow numbers `request` and `response`.
 
-    The response of a request that has not arrived is null.
+    The response is null if the request has not arrived.
     """
     flow, name = pl.col("flow"), pl.col("class")
     responses = result.flows.filter(name.str.ends_with(RESPONSE)).select(
@@ -52,62 +52,68 @@ def numbered(result: Result, kind: str = "") -> pl.DataFrame:
 
 
 def _parts(result: Result) -> int:
-    """Return how far apart the numbers of a request and its response are."""
+    """Return the difference of the flow numbers of a request and its response."""
     return len(result.summary["scenario"]["workload"].get("parts", [None]))
 
 
 def _observed(result: Result, kind: str) -> tuple[Floats, Floats]:
-    """Return the latencies of answered calls, and how long the others have waited."""
-    made = calls(result, kind)
-    waiting = made.filter(pl.col("latency_s").is_null())["start_s"].to_numpy()
-    answered = made["latency_s"].drop_nulls().to_numpy()
-    return answered, result.summary["simulated_s"] - waiting
+    """Return the latencies of answered calls, and the waiting times of unanswered ones."""
+    table = calls(result, kind)
+    starts = table.filter(pl.col("latency_s").is_null())["start_s"].to_numpy()
+    latencies = table["latency_s"].drop_nulls().to_numpy()
+    return latencies, result.summary["simulated_s"] - starts
 
 
 def latency(statistic: str, kind: str = "") -> Metric:
-    """Measure calls' latency in seconds: `mean`, `max` or a percentile; unanswered ones count."""
+    """Measure the latency of calls in seconds: `mean`, `max` or a percentile.
+
+    An unanswered call counts with its waiting time, a lower bound.
+    """
     return lambda result: statistic_of(statistic, *_observed(result, kind))
 
 
 def latency_cdf(runs: Iterable[Run], kind: str = "", points: int = 400) -> pl.DataFrame:
-    """Return the distribution of latencies for each set of labels, as `metrics.cdf` does."""
+    """Return the distribution of latencies for each set of labels, in the form of `metrics.cdf`."""
     return cumulative(runs, lambda result: _observed(result, kind), points)
 
 
 def delivered(kind: str = "", until_s: float | None = None) -> Metric:
-    """Measure the payload delivered a second, from the warm-up to `until_s` or the end of the run.
+    """Measure the delivered payload in bit/s, from the warm-up to `until_s` or the end of the run.
 
-    In bits a second, of flows whose class begins with `kind`. The bytes of a flow that began or
-    ended outside are spread evenly over the time that it took.
+    `kind` is a prefix of the flows' classes. The bytes of a flow that is partly outside the
+    interval are assumed to be spread evenly over its duration.
     """
 
     def measure_one(result: Result) -> Statistic:
         end = result.summary["simulated_s"]
-        window = warm_up_s(result), end if until_s is None else until_s
+        first, last = warm_up_s(result), end if until_s is None else until_s
         stop = pl.coalesce(pl.col("start_s") + pl.col("fct_s"), end)
         flows = result.flows.filter(
             pl.col("class").str.starts_with(kind), pl.col("delivered_bytes") > 0
         ).with_columns(stop=stop)
-        inside = pl.min_horizontal("stop", window[1]) - pl.max_horizontal("start_s", window[0])
+        inside = pl.min_horizontal("stop", last) - pl.max_horizontal("start_s", first)
         share = inside.clip(lower_bound=0) / (pl.col("stop") - pl.col("start_s"))
         payload: Any = flows.select((pl.col("delivered_bytes") * share).sum()).item()
-        return Statistic(8 * float(payload) / (window[1] - window[0]))
+        return Statistic(8 * float(payload) / (last - first))
 
     return measure_one
 
 
 def paused(links: str) -> Metric:
-    """Measure the mean share of the run for which the links that begin with `links` were paused."""
+    """Measure the share of the run for which links were paused: the mean over links.
+
+    `links` is a prefix of the links' names. Raises `ValueError` if no link has it.
+    """
 
     def measure_one(result: Result) -> Statistic:
         elapsed = result.summary["simulated_s"]
-        chosen = [
+        shares = [
             link["paused_s"] / elapsed
             for link in result.summary["links"]
             if link["name"].startswith(links)
         ]
-        if not chosen:
-            raise ValueError(f"no link's name begins with {links!r}")
-        return Statistic(float(np.mean(chosen)))
+        if not shares:
+            raise ValueError(f"links {links!r}: no link's name begins with it")
+        return Statistic(float(np.mean(shares)))
 
     return measure_one

@@ -32,9 +32,9 @@ QUANTILES_975 = (
     2.045229642132703,
     2.0422724563012378,
 )
-"""97.5 % quantiles for 1 to 30 degrees of freedom, as SciPy computes them.
+"""97.5 % quantiles for 1 to 30 degrees of freedom, as computed by SciPy.
 
-With the table most commands do not import SciPy, which takes a second.
+The table saves most commands the import of SciPy, which takes a second.
 """
 
 

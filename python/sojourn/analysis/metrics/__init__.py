@@ -1,9 +1,9 @@
-"""Numbers from results: completion times by size and class, censoring, fairness, confidence.
+"""Metrics of results: completion times by size and class, censoring, fairness, confidence.
 
-Flows that started during the warm-up and long-lived flows are left out. A flow that did not finish
-is not left out: it is censored. It takes at least as long as it has waited, so every statistic that
-could lie among such flows is a lower bound and marked so. A flow that was terminated, given up lest
-it miss its deadline, has no completion time to wait for: it counts only where deadlines do.
+Flows that started during the warm-up and long-lived flows are excluded. An unfinished flow is
+included as censored: its FCT is at least its waiting time. A statistic whose value depends on
+unfinished flows is marked as a lower bound. A terminated flow, which gave up because it would miss
+its deadline, has no FCT and counts only in metrics of deadlines.
 """
 
 from sojourn.analysis.metrics.buckets import (

@@ -1,4 +1,4 @@
-"""Which flows are judged, by size and class, and what is known of those that did not finish."""
+"""Selection of flows for metrics, by size and class, and lower bounds of unfinished flows."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from sojourn.runs.results import REQUEST, RESPONSE, Result
 
 @dataclass(frozen=True)
 class Bucket:
-    """Flows of more than `above` and up to `up_to` bytes of payload, of all classes or of one."""
+    """Range of flow sizes, above `above` and up to `up_to` bytes, of all classes or one."""
 
     name: str
     above: float = 0
@@ -23,7 +23,7 @@ class Bucket:
 
     @property
     def where(self) -> dict[str, str]:
-        """The `size` and `class` that tell in tables which flows a row is of."""
+        """The columns `size` and `class` of this bucket's rows in tables."""
         size = self.name if self.of_class is None else ALL.name
         return {"size": size, "class": self.of_class or ALL.name}
 
@@ -32,15 +32,15 @@ ALL = Bucket("all")
 
 
 def size_buckets(*edges: float, packet_bytes: int | None = None) -> tuple[Bucket, ...]:
-    """Cut sizes at `edges`, in bytes, or in packets of `packet_bytes` of payload."""
+    """Return buckets between `edges`, in bytes, or in packets of `packet_bytes` of payload."""
     unit = packet_bytes or 1
 
     def name(edge: float) -> str:
         return format_exact_size(edge) if packet_bytes is None else f"{edge:g} packets"
 
-    cuts = [0.0, *sorted(edges), math.inf]
+    bounds = [0.0, *sorted(edges), math.inf]
     buckets = []
-    for low, high in itertools.pairwise(cuts):
+    for low, high in itertools.pairwise(bounds):
         if high == math.inf:
             label = f"> {name(low)}"
         elif low == 0:
@@ -52,13 +52,13 @@ def size_buckets(*edges: float, packet_bytes: int | None = None) -> tuple[Bucket
 
 
 BUCKETS = (ALL, *size_buckets(100e3, 10e6))
-"""All flows; then small, medium and large ones: up to 100 KB, up to 10 MB, and above."""
+"""All flows, then small (up to 100 KB), medium (up to 10 MB) and large flows."""
 
 
 def class_buckets(results: Iterable[Result]) -> tuple[Bucket, ...]:
     """Return a bucket for each class of flows, by name, if there is more than one.
 
-    Requests and responses have none: the caller's time is that of both (`calls`).
+    Requests and responses have no buckets: the latency of a call covers both (`calls`).
     """
     names = {name for result in results for name in judged(result)["class"].unique()}
     flows = [name for name in sorted(names) if not name.endswith((REQUEST, RESPONSE))]
@@ -66,53 +66,53 @@ def class_buckets(results: Iterable[Result]) -> tuple[Bucket, ...]:
 
 
 def sizes_and_classes(results: Iterable[Result]) -> tuple[Bucket, ...]:
-    """Return `BUCKETS`, and those of `class_buckets`."""
+    """Return `BUCKETS` and the buckets of `class_buckets`."""
     return (*BUCKETS, *class_buckets(results))
 
 
 def judged(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
-    """Return the flows that are judged: started after the warm-up, with a size, in `bucket`."""
+    """Return the flows of finite size in `bucket` that started after the warm-up."""
     return result.flows.filter(*_judged(result, bucket))
 
 
 def _judged(result: Result, bucket: Bucket) -> list[pl.Expr]:
-    begun = pl.col("start_s") >= warm_up_s(result)
-    return [pl.col("outcome") != "long_lived", begun, *within(bucket)]
+    is_after_warm_up = pl.col("start_s") >= warm_up_s(result)
+    return [pl.col("outcome") != "long_lived", is_after_warm_up, *within(bucket)]
 
 
 def within(bucket: Bucket) -> list[pl.Expr]:
-    """Return what holds of the flows in a bucket."""
+    """Return the conditions on flow records for membership in a bucket."""
     size = pl.col("size_bytes")
-    of_class = [] if bucket.of_class is None else [pl.col("class") == bucket.of_class]
-    return [size > bucket.above, size <= bucket.up_to, *of_class]
+    has_class = [] if bucket.of_class is None else [pl.col("class") == bucket.of_class]
+    return [size > bucket.above, size <= bucket.up_to, *has_class]
 
 
 def timed(result: Result, bucket: Bucket = ALL) -> pl.DataFrame:
-    """Return the flows that statistics of completion times are made of: none was terminated."""
+    """Return the flows of FCT statistics: those of `judged` that were not terminated."""
     return result.flows.filter(*_judged(result, bucket), pl.col("outcome") != "terminated")
 
 
 def censored(result: Result, bucket: Bucket, column: str) -> tuple[Floats, Floats]:
-    """Return the values of finished flows, and what those of unfinished ones are at least."""
+    """Return the values of finished flows, and the lower bounds of unfinished flows."""
     flows = with_bounds(timed(result, bucket), result, column)
     values, is_finished = flows["value"].to_numpy(), flows[column].is_not_null().to_numpy()
     return values[is_finished], values[~is_finished]
 
 
 def in_order(result: Result, column: str, bucket: Bucket = ALL) -> tuple[Floats, bool]:
-    """Return `column` of the flows in order of start, and whether it holds lower bounds."""
+    """Return `column` of the flows in order of start, and true if it contains lower bounds."""
     flows = with_bounds(timed(result, bucket), result, column)
     values = flows.sort("start_s", maintain_order=True)["value"]
     return values.to_numpy(), flows[column].null_count() > 0
 
 
 def with_bounds(flows: pl.DataFrame, result: Result, column: str) -> pl.DataFrame:
-    """Add `value`: of a finished flow `column`, of an unfinished one what it is at least."""
-    waited = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
-    least = waited if column == "fct_s" else waited / pl.col("ideal_fct_s")
-    return flows.with_columns(value=pl.coalesce(column, least))
+    """Add the column `value`: `column` of a finished flow, its lower bound of an unfinished one."""
+    waiting = pl.max_horizontal(result.summary["simulated_s"] - pl.col("start_s"), "ideal_fct_s")
+    bound = waiting if column == "fct_s" else waiting / pl.col("ideal_fct_s")
+    return flows.with_columns(value=pl.coalesce(column, bound))
 
 
 def warm_up_s(result: Result) -> float:
-    """Return when the warm-up ended, in seconds: what began before is not judged."""
+    """Return the end of the warm-up in seconds; flows that started before it are excluded."""
     return parse_time(result.summary["scenario"].get("warm_up", "0 s"))

@@ -1,4 +1,4 @@
-"""What a run is measured by, a number each, and what these numbers are over seeds."""
+"""Metrics that reduce a run to one number, and their summary over seeds."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -18,39 +18,40 @@ from sojourn.analysis.metrics.statistics import (
 from sojourn.runs.results import Result, Run
 
 Metric = Callable[[Result], Statistic]
+"""Function from a result to one number."""
 
 
 def fct(statistic: str, bucket: Bucket = ALL) -> Metric:
-    """Measure flow completion time in seconds: `mean`, `max` or a percentile such as `p99`."""
+    """Measure the FCT in seconds: `mean`, `max` or a percentile such as `p99`."""
     return lambda result: statistic_of(statistic, *censored(result, bucket, "fct_s"))
 
 
 def slowdown(statistic: str, bucket: Bucket = ALL) -> Metric:
-    """Measure completion time over that of the same flow alone in the network."""
+    """Measure the slowdown (FCT over ideal FCT): `mean`, `max` or a percentile such as `p99`."""
     return lambda result: statistic_of(statistic, *censored(result, bucket, "slowdown"))
 
 
 def ratio_of_means(bucket: Bucket = ALL) -> Metric:
-    """Measure the mean completion time over the mean of the same flows alone in the network.
+    """Measure the mean FCT over the mean ideal FCT of the same flows.
 
-    Large flows weigh more than in the mean of the ratios, which is `slowdown`.
+    Large flows have more weight than in the mean of the ratios, which is `slowdown`.
     """
 
     def measure_one(result: Result) -> Statistic:
         value, at_least = mean(*censored(result, bucket, "fct_s"))
-        alone = timed(result, bucket)["ideal_fct_s"].to_numpy()
-        return Statistic(value / float(alone.mean()) if len(alone) else math.nan, at_least)
+        ideal = timed(result, bucket)["ideal_fct_s"].to_numpy()
+        return Statistic(value / float(ideal.mean()) if len(ideal) else math.nan, at_least)
 
     return measure_one
 
 
 def flows(bucket: Bucket = ALL) -> Metric:
-    """Measure how many flows the statistics of `bucket` are made of."""
+    """Measure the number of flows in the FCT statistics of `bucket`."""
     return lambda result: Statistic(float(timed(result, bucket).height))
 
 
 def terminated(bucket: Bucket = ALL) -> Metric:
-    """Measure how many flows were given up lest they miss their deadlines."""
+    """Measure the number of flows that gave up because they would miss their deadlines."""
 
     def measure_one(result: Result) -> Statistic:
         return Statistic(float(judged(result, bucket).height - timed(result, bucket).height))
@@ -59,9 +60,9 @@ def terminated(bucket: Bucket = ALL) -> Metric:
 
 
 def deadlines_met(bucket: Bucket = ALL) -> Metric:
-    """Measure application throughput: the share of flows with a deadline that finish by it.
+    """Measure application throughput: the share of flows with a deadline that met it.
 
-    It is a lower bound while a flow is in progress of which the deadline has not passed.
+    The share is a lower bound if an unfinished flow's deadline is after the end of the run.
     """
 
     def measure_one(result: Result) -> Statistic:
@@ -78,17 +79,17 @@ def deadlines_met(bucket: Bucket = ALL) -> Metric:
 
 
 def utilisation(link: str) -> Metric:
-    """Measure the share of time that the link, such as `left->right`, was sending."""
+    """Measure the share of the run during which a link, such as `left->right`, transmitted."""
     return lambda result: Statistic(float(link_counters(result, link)["utilisation"]))
 
 
 def link_counters(result: Result, link: str) -> dict[str, Any]:
-    """Return the counters of one link."""
+    """Return the counters of one link; raise `KeyError` if there is no such link."""
     for counters in result.summary["links"]:
         if counters["name"] == link:
             return dict(counters)
     names = ", ".join(counters["name"] for counters in result.summary["links"])
-    raise KeyError(f"there is no link {link!r} among {names}")
+    raise KeyError(f"link {link!r}: no such link; expected one of {names}")
 
 
 def count(name: str) -> Metric:
@@ -97,10 +98,11 @@ def count(name: str) -> Metric:
 
 
 def realised_load() -> Metric:
-    """Measure what the flows that started did offer, as a share of the topology's load reference.
+    """Measure the load that the started flows offered, as a share of the load reference.
 
-    On the wire, headers included, from the first start to the last, warm-up and all. Sizes and gaps
-    with a heavy tail offer what was asked for only in the long run. NaN if all started together.
+    Headers count. The interval is from the first start to the last, including the warm-up. If sizes
+    or interarrival times have a heavy tail, the realised load converges slowly to the configured
+    load. NaN if all flows started at one instant.
     """
 
     def measure_one(result: Result) -> Statistic:
@@ -111,7 +113,7 @@ def realised_load() -> Metric:
 
 
 def sampled(probe: str, statistic: str) -> Metric:
-    """Measure a sampled quantity over the run after the warm-up: `mean`, `max` or a percentile."""
+    """Measure samples of `probe` after the warm-up: `mean`, `max` or a percentile."""
 
     def measure_one(result: Result) -> Statistic:
         warm_up = warm_up_s(result)
@@ -122,11 +124,11 @@ def sampled(probe: str, statistic: str) -> Metric:
 
 
 class NotInABatch(Exception):
-    """What is asked of some flows of a run is told of whole runs only."""
+    """A batch of flows was used in a metric that exists only for complete runs."""
 
 
 def measure(runs: Iterable[Run], **metrics: Metric) -> pl.DataFrame:
-    """Return one row a run and metric: the labels, `metric`, `value`, `at_least`."""
+    """Return one row per run and metric: the labels, `metric`, `value`, `at_least`."""
     return pl.DataFrame(
         [
             {**run.labels, "metric": name, **_measured(metric, run.result)._asdict()}
@@ -145,15 +147,15 @@ def _measured(metric: Metric, result: Result) -> Statistic:
 
 
 def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
-    """Reduce what `measure` returned over its seeds, with 95 % confidence bounds.
+    """Reduce a table of `measure` to means or medians over seeds, with 95 % confidence bounds.
 
-    The mean has bounds from Student's t distribution, the median from the bootstrap. `value`,
-    `low`, `high`, `seeds` and `at_least` follow the labels and `metric`.
+    The bounds of a mean are Student's, those of a median are by bootstrap. The columns are the
+    labels, `metric`, `value`, `low`, `high`, `seeds` and `at_least`.
     """
     labels = [name for name in table.columns if name not in ("seed", "value", "at_least")]
     interval = bootstrap_median if median else t_interval
     rows = []
-    # Their labels in one go: to take them group by group is slower than all else here.
+    # Labels are read at once, since reading them from each group dominates the time.
     names = table.select(labels).unique(maintain_order=True).rows(named=True)
     for name, group in zip(names, table.partition_by(labels, maintain_order=True), strict=True):
         values = group["value"].to_numpy()
@@ -172,8 +174,11 @@ def across_seeds(table: pl.DataFrame, *, median: bool = False) -> pl.DataFrame:
 
 
 def at(table: pl.DataFrame, column: str = "value", **labels: Any) -> float:
-    """Return the one value of `column` in the row with these labels; NaN if there is none."""
+    """Return `column` in the row with these labels; NaN without such a row.
+
+    Raises `ValueError` if several rows have the labels.
+    """
     rows = table.filter(*(pl.col(name) == value for name, value in labels.items()))
     if rows.height > 1:
-        raise ValueError(f"{rows.height} rows have {labels}: give more labels")
+        raise ValueError(f"{labels}: {rows.height} rows match; give more labels")
     return float(rows[column][0]) if rows.height else math.nan

@@ -1,4 +1,4 @@
-"""Numbers of numbers: percentiles and means that may be lower bounds, intervals, fairness."""
+"""Statistics of values: percentiles and means with censoring, intervals, fairness."""
 
 import math
 import re
@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Statistic(NamedTuple):
-    """A number, and whether unfinished flows make it a lower bound."""
+    """A number; `at_least` is true if unfinished flows make the number a lower bound."""
 
     value: float
     at_least: bool = False
@@ -31,18 +31,21 @@ def statistic_of(name: str, finished: Floats, unfinished: Floats) -> Statistic:
 
 
 def share_of(name: str) -> float:
-    """Return the share that a percentile such as `p99` speaks of; `max` speaks of all."""
+    """Return the rank of a percentile as a share: 0.99 for `p99`, 1 for `max`.
+
+    Raises `ValueError` for another name.
+    """
     share = re.fullmatch(r"p(\d+(?:\.\d+)?)", name)
     if name != "max" and (share is None or float(share[1]) > 100):
-        raise ValueError(f"unknown statistic {name!r}: mean, max, or a percentile such as p99")
+        raise ValueError(f"statistic {name!r}: expected mean, max, or a percentile such as p99")
     return 1.0 if share is None else float(share[1]) / 100
 
 
 def percentile(finished: Floats, unfinished: Floats, share: float) -> Statistic:
     """Return the smallest value that a `share` of all flows do not exceed (nearest rank).
 
-    `unfinished` holds lower bounds. If larger values in their place would change the answer, the
-    answer is a lower bound itself.
+    `unfinished` holds lower bounds. The result is a lower bound if larger values in their place
+    would change it.
     """
     count = len(finished) + len(unfinished)
     if count == 0:
@@ -70,14 +73,14 @@ def t_interval(values: Iterable[float], confidence: float = 0.95) -> tuple[float
     if len(data) < 2:
         return centre, math.nan, math.nan
     error = float(data.std(ddof=1)) / math.sqrt(len(data))
-    reach = t_quantile((1 + confidence) / 2, len(data) - 1) * error
-    return centre, centre - reach, centre + reach
+    half_width = t_quantile((1 + confidence) / 2, len(data) - 1) * error
+    return centre, centre - half_width, centre + half_width
 
 
 def bootstrap_median(
     values: Iterable[float], confidence: float = 0.95, resamples: int = 2000
 ) -> tuple[float, float, float]:
-    """Return the median and its bootstrap interval, the same on every call."""
+    """Return the median and its bootstrap interval; the random seed is fixed."""
     data = np.asarray(list(values), dtype=np.float64)
     centre = float(np.median(data)) if len(data) else math.nan
     if len(data) < 2:
@@ -89,7 +92,7 @@ def bootstrap_median(
 
 
 def jain(values: Iterable[float]) -> float:
-    """Return Jain's fairness index: 1 if all are equal, 1/n if one has everything."""
+    """Return Jain's fairness index: 1 if all values are equal, 1/n if only one is positive."""
     data = np.asarray(list(values), dtype=np.float64)
     squares = float((data**2).sum())
     return float(data.sum()) ** 2 / (len(data) * squares) if squares > 0 else math.nan

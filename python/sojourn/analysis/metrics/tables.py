@@ -1,4 +1,4 @@
-"""Runs as tables: by size and class, along size, as distributions, over time, flow by flow."""
+"""Tables from runs: by size and class, by size in bins, distributions, time series, flows."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,16 +27,16 @@ def by_size(
     buckets: Iterable[Bucket] = BUCKETS,
     statistics: Sequence[str] = STATISTICS,
 ) -> pl.DataFrame:
-    """Return one row a size bucket: flows, unfinished ones, and statistics of `column`.
+    """Return one row per size bucket: number of flows, of unfinished flows, and statistics.
 
     `column` is `fct_s` or `slowdown`; `at_least` names the statistics that are lower bounds.
-    Terminated flows are counted apart.
+    Terminated flows have a column, and are not among `flows`.
     """
     return _by("size", result, column, buckets, statistics)
 
 
 def by_class(result: Result, column: str, statistics: Sequence[str] = STATISTICS) -> pl.DataFrame:
-    """Return one row a class of flows, as `by_size` does; none if there is only one class."""
+    """Return one row per class of flows, in the columns of `by_size`; no rows with one class."""
     return _by("class", result, column, class_buckets([result]), statistics)
 
 
@@ -72,13 +72,13 @@ def size_curve(
     bins_per_octave: int = 2,
     where: pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Return `column` along flow size, for each set of labels; seeds are pooled.
+    """Return `column` in bins of flow size, for each set of labels; seeds are pooled.
 
-    Sizes are in packets of `payload` bytes. A row is a bin, of which `bins_per_octave` double the
-    size: the labels, `size_lo` and `size_hi` (its smallest and largest flow), `size` (their mean),
-    `flows`, `unfinished`, `mean`, `stderr` (of the mean), `max` (of a run, on average over those
-    that have the bin: that of all together would grow with their number) and `at_least`: whether
-    unfinished flows make mean and maximum lower bounds. `where` keeps some flows only.
+    Sizes are in packets of `payload` bytes; `bins_per_octave` bins double the size. The columns are
+    the labels, `size_lo` and `size_hi` (the smallest and largest flow), `size` (the mean), `flows`,
+    `unfinished`, `mean`, `stderr` (of the mean), `max` (the mean over runs of each run's maximum,
+    since the maximum of all runs would grow with their number) and `at_least`, true if unfinished
+    flows make mean and maximum lower bounds. `where` filters flows.
     """
     pooled: dict[tuple[tuple[str, Any], ...], list[pl.DataFrame]] = {}
     for run in runs:
@@ -92,8 +92,8 @@ def size_curve(
 
 
 def _size_sums(flows: pl.DataFrame, payload: int, bins_per_octave: int) -> pl.DataFrame:
-    """Return one row a bin with sums, which may be added to those of other runs."""
-    # A size on an edge, such as 2 packets, is the first of the bin above, whatever rounding says.
+    """Return one row per bin with sums, which can be added to those of other runs."""
+    # A size on an edge, such as 2 packets, belongs to the bin above despite rounding errors.
     octaves = (pl.col("packets").log(2) * bins_per_octave + 1e-9).floor().cast(pl.Int32)
     return (
         flows.with_columns(packets=pl.col("size_bytes") / payload)
@@ -112,13 +112,13 @@ def _size_sums(flows: pl.DataFrame, payload: int, bins_per_octave: int) -> pl.Da
 
 
 def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a bin with means, from the sums of all runs."""
-    added = pl.col("packets", "flows", "unfinished", "total", "squares").sum()
+    """Return one row per bin with means, from the sums of all runs."""
+    totals = pl.col("packets", "flows", "unfinished", "total", "squares").sum()
     count, mean = pl.col("flows"), pl.col("total") / pl.col("flows")
-    spread = (pl.col("squares") - count * mean**2).clip(lower_bound=0) / (count - 1)
+    variance = (pl.col("squares") - count * mean**2).clip(lower_bound=0) / (count - 1)
     return (
         sums.group_by("bin", maintain_order=True)
-        .agg(pl.col("size_lo").min(), pl.col("size_hi").max(), pl.col("max").mean(), added)
+        .agg(pl.col("size_lo").min(), pl.col("size_hi").max(), pl.col("max").mean(), totals)
         .sort("bin")
         .select(
             "size_lo",
@@ -127,7 +127,7 @@ def _size_rows(sums: pl.DataFrame) -> pl.DataFrame:
             flows=count.cast(pl.Int64),
             unfinished=pl.col("unfinished").cast(pl.Int64),
             mean=mean,
-            stderr=pl.when(count > 1).then((spread / count).sqrt()).otherwise(math.nan),
+            stderr=pl.when(count > 1).then((variance / count).sqrt()).otherwise(math.nan),
             max="max",
             at_least=pl.col("unfinished") > 0,
         )
@@ -139,8 +139,8 @@ def cdf(
 ) -> pl.DataFrame:
     """Return the distribution of `column` for each set of labels, seeds pooled.
 
-    `value` and `fraction` follow the labels. Unfinished flows count in the fraction's denominator,
-    so a curve that ends below 1 shows how many there are.
+    The columns are the labels, `value` and `fraction`. Unfinished flows count in the denominator of
+    the fraction, so a curve ends at the share of finished flows.
     """
     return cumulative(runs, lambda result: censored(result, bucket, column), points)
 
@@ -148,15 +148,18 @@ def cdf(
 def cumulative(
     runs: Iterable[Run], observed: Callable[[Result], tuple[Floats, Floats]], points: int = 400
 ) -> pl.DataFrame:
-    """Return the distribution of what is observed of finished and of unfinished, as `cdf` does."""
+    """Return the distribution of values for each set of labels, in the form of `cdf`.
+
+    `observed` returns the values of finished flows or calls, and a bound for each unfinished one.
+    """
     pooled: dict[tuple[tuple[str, Any], ...], list[tuple[Floats, Floats]]] = {}
     for run in runs:
         labels = tuple((name, value) for name, value in run.labels.items() if name != "seed")
         pooled.setdefault(labels, []).append(observed(run.result))
     tables = []
-    for labels, parts in pooled.items():
-        values = np.sort(np.concatenate([finished for finished, _ in parts]))
-        total = len(values) + sum(len(unfinished) for _, unfinished in parts)
+    for labels, samples in pooled.items():
+        values = np.sort(np.concatenate([finished for finished, _ in samples]))
+        total = len(values) + sum(len(unfinished) for _, unfinished in samples)
         ranks = np.unique(np.linspace(0, len(values) - 1, min(points, len(values))).astype(int))
         columns = {"value": values[ranks], "fraction": (ranks + 1) / max(total, 1)}
         constants = [pl.lit(value).alias(name) for name, value in labels]
@@ -169,15 +172,15 @@ def series(
 ) -> pl.DataFrame:
     """Return samples of `probe` over time: the labels, `time_s`, `value`, and `high`.
 
-    Long series are thinned to `points` spans, each with its mean and its highest value. Of a count,
-    such as `transmitted_bytes left->right`, how fast it grows may be wanted: `per_second`.
+    Long series are reduced to `points` spans, each with its mean and its highest value. With
+    `per_second`, the values are rates of a counter, such as `transmitted_bytes left->right`.
     """
     value = pl.col("value").diff() / pl.col("time_s").diff() if per_second else pl.col("value")
     tables = []
     for run in runs:
         samples = run.result.samples.filter(pl.col("probe") == probe)
         span = max(math.ceil(samples.height / points), 1)
-        thin = (
+        spans = (
             samples.select("time_s", value=value)
             .drop_nulls()
             .with_row_index("row")
@@ -188,23 +191,23 @@ def series(
                 pl.col("value").max().alias("high"),
             )
         )
-        tables.append(labelled(run.labels, thin.select("time_s", "value", "high")))
+        tables.append(labelled(run.labels, spans.select("time_s", "value", "high")))
     return pl.concat(tables)
 
 
 def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
     """Return the number of flows in progress over time: the labels, `time_s` and `value`.
 
-    It is counted from the flow records, so ideals have it too. Terminated flows are left out: when
-    they were given up is not recorded.
+    The number is counted from flow records, so ideals have it too. Terminated flows are excluded,
+    because their records do not contain the time of termination.
     """
     tables = []
     for run in runs:
         times = np.linspace(0, run.result.summary["simulated_s"], points + 1)[1:]
         flows = run.result.flows.filter(pl.col("outcome") != "terminated")
         flows = flows.select("start_s", end_s=pl.col("start_s") + pl.col("fct_s"))
-        begun, ended = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
-        count = np.searchsorted(begun, times, "right") - np.searchsorted(ended, times, "right")
+        starts, ends = (flows[name].drop_nulls().sort().to_numpy() for name in flows.columns)
+        count = np.searchsorted(starts, times, "right") - np.searchsorted(ends, times, "right")
         columns = pl.DataFrame({"time_s": times, "value": count.astype(np.float64)})
         tables.append(labelled(run.labels, columns))
     return pl.concat(tables)
@@ -212,13 +215,13 @@ def in_progress(runs: Iterable[Run], points: int = 500) -> pl.DataFrame:
 
 def labelled(labels: Mapping[str, Any], table: pl.DataFrame) -> pl.DataFrame:
     """Return the table with the labels as its first columns."""
-    # Series, not `pl.lit`: whole numbers then have 64 bits, as in the other tables.
+    # With a Series, unlike `pl.lit`, integers have 64 bits, as in the other tables.
     constants = [pl.lit(pl.Series([value])).first().alias(name) for name, value in labels.items()]
     return table.select(*constants, pl.all())
 
 
 def throughput_bps(result: Result) -> pl.DataFrame:
-    """Return each flow's mean rate from its start to its end or the end of the run."""
+    """Return each flow's mean throughput from its start to its end or the end of the run."""
     duration = pl.coalesce("fct_s", result.summary["simulated_s"] - pl.col("start_s"))
     rate = (pl.col("delivered_bytes") * 8 / duration).alias("throughput_bps")
     return result.flows.select("flow", "source", "target", "class", rate)

@@ -15,10 +15,10 @@ from sojourn import (
     Verdict,
     at_most,
     every,
+    finding,
     metrics,
     override,
     plot,
-    said,
 )
 
 from .paper import paper
@@ -89,7 +89,7 @@ def falls(table: pl.DataFrame) -> Verdict:
     told = f"lower bound at {more} µs over upper bound at {less} µs, the largest, is {largest:.4g}"
     return every(
         [
-            said(None if math.isnan(sum(steps.values())) else largest <= 1, told),
+            finding(None if math.isnan(sum(steps.values())) else largest <= 1, told),
             at_most(at(NOISES_US[-1]) / at(0), 0.9, f"{NOISES_US[-1]} µs over none"),
         ]
     )
