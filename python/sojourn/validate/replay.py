@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.analysis import metrics
-from sojourn.analysis.claims import Verdict, at_most, not_judged, said
+from sojourn.analysis.claims import Verdict, at_most, finding, not_judged
 from sojourn.runs.results import Result
 from sojourn.runs.runner import run_many
 from sojourn.validate import shares
@@ -80,7 +80,7 @@ class Outcome:
         else:
             distance, what = abs(difference), f"{100 * difference:+.1f} %"
         sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
-        return said(bool(distance <= within), sentence)
+        return finding(bool(distance <= within), sentence)
 
     @property
     def counts(self) -> list[tuple[str, Verdict]]:
@@ -96,7 +96,7 @@ class Outcome:
             return not_judged("not measured")
         ratio = max(ours, 1) / max(theirs, 1)
         allowed = f"a factor of {factor:g} allowed" if factor > 1 else "as many wanted"
-        return said(
+        return finding(
             1 / factor <= ratio <= factor if factor > 1 else ours == theirs,
             f"{ours:.4g}, and {theirs:.4g} there; {allowed}",
         )
@@ -134,7 +134,7 @@ def _share_verdict(row: Mapping[str, Any], runs: int, within: float) -> Verdict:
         f"{ours - theirs:+.1f} points at flow {row['flow']}: {ours:.0f} %{of_runs},"
         f" {theirs:.0f} % there; {100 * within:g} allowed"
     )
-    return said(bool(abs(ours - theirs) <= 100 * within), sentence)
+    return finding(bool(abs(ours - theirs) <= 100 * within), sentence)
 
 
 def apart(row: Mapping[str, Any]) -> str:
