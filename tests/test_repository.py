@@ -1,4 +1,4 @@
-"""What the repository shows: every example runs, every figure is made, modules keep their order."""
+"""Repository: every example runs, every figure is made, and modules import in order."""
 
 import ast
 import json
@@ -11,36 +11,36 @@ from conftest import by_figure
 from sojourn import _core, cli
 from sojourn.base import paths
 from sojourn.figures import discovery
-from sojourn.figures.documents import named
+from sojourn.figures.documents import component_names
 
 EXAMPLES = sorted(paths.EXAMPLES.glob("*.toml"))
 FIGURES = discovery.discover(paths.EXPERIMENTS)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.stem))
-def test_every_example_says_what_it_shows_is_correct_and_runs(file: Path) -> None:
+def test_every_example_has_a_description_and_runs(file: Path) -> None:
     assert file.read_text(encoding="utf-8").startswith("# ")
     assert cli.invoke(["check", str(file)]) == 0
     scenario = sojourn.read(file)
-    if ("transport", "quic") in named(scenario) and not _core.HAS_QUIC:
+    if ("transport", "quic") in component_names(scenario) and not _core.HAS_QUIC:
         with pytest.raises(sojourn.ScenarioError, match=r"^transport: `quic` is not in this"):
             sojourn.run(scenario)
         return
     result = sojourn.run(scenario)
     assert result.flows.height > 0
     slowdowns = result.flows["slowdown"].drop_nulls()
-    # A picosecond of rounding is no broken invariant.
+    # The tolerance covers rounding to picoseconds.
     assert (slowdowns > 1 - 1e-6).all()
 
 
-def test_every_part_of_the_catalogue_is_at_work_in_some_example() -> None:
-    used = {part for file in EXAMPLES for part in named(sojourn.read(file))}
+def test_every_component_is_used_in_an_example() -> None:
+    used = {part for file in EXAMPLES for part in component_names(sojourn.read(file))}
     families = sojourn.parts()
-    # Fluid models are no part of a scenario.
+    # Fluid models are not components of scenarios.
     del families["scenario"], families["fluid"]
-    every = {(family, part["name"]) for family, parts in families.items() for part in parts}
+    components = {(family, part["name"]) for family, parts in families.items() for part in parts}
     routings = {("routing", name) for name in ("flow_hash", "spray_round_robin", "spray_random")}
-    assert not sorted((every | routings) - used)
+    assert not sorted((components | routings) - used)
 
 
 @pytest.mark.parametrize("name", by_figure(FIGURES))
@@ -48,9 +48,9 @@ def test_every_figure_is_made_and_its_robust_claims_hold(
     name: str, tmp_path: Path, figure_cache: Path
 ) -> None:
     FIGURES[name].make("smoke", tmp_path, cache=figure_cache)
-    told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-    broken = [claim for claim in told["claims"] if claim["verdict"] == "not held"]
-    assert not broken
+    summary = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    failed = [claim for claim in summary["claims"] if claim["verdict"] == "not held"]
+    assert not failed
 
 
 CLI = {
@@ -85,6 +85,6 @@ def test_every_command_is_listed() -> None:
     }
 
 
-def test_experiments_never_touch_the_core() -> None:
+def test_experiments_do_not_use_the_core() -> None:
     for file in paths.EXPERIMENTS.glob("*/*.py"):
         assert "_core" not in file.read_text(encoding="utf-8"), file

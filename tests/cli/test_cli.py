@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""Commands: output, files, warnings and errors."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from rich.console import Console
 
 import sojourn
-from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, made_result
+from conftest import EXPERIMENTS, IN_WINDOWS, SCENARIO_FILE, make_result
 from sojourn import cli
 from sojourn.bench import scenarios
 from sojourn.show.result import by_size_table
@@ -48,7 +48,7 @@ def test_a_run_writes_its_results_and_prints_a_summary(
     assert "by class" not in printed
 
 
-def test_a_run_in_windows_is_told_from_one_by_events(
+def test_a_run_of_the_window_engine_prints_windows_and_threads(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "small.toml").write_text(
@@ -90,7 +90,7 @@ sizes = { kind = "fixed", size = "10 KB" }
 """
 
 
-def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_printed_by_class(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (directory / "mixed.toml").write_text(MIXED, encoding="utf-8")
     assert cli.invoke(["run", "mixed.toml"]) == 0
     printed = capsys.readouterr().out
@@ -99,7 +99,7 @@ def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[s
     assert printed.count("load: 0.1 of") == 2
     assert cli.invoke(["compare", "mixed.toml", "--vary", "rate=1 Gbps,2 Gbps"]) == 0
     printed = capsys.readouterr().out
-    # All flows are small: a table of those would repeat that of all.
+    # All flows are small, so a table of small flows would repeat the table of all.
     assert re.findall(r"(?m)^(?:size|class): .*\b", printed) == [
         "size: all",
         "class: backup",
@@ -117,28 +117,28 @@ def test_classes_are_told_apart(directory: Path, capsys: pytest.CaptureFixture[s
     assert parts.to_list() == flows["all"]["value"].to_list()
 
 
-def test_terminated_flows_are_shown_apart() -> None:
-    result = made_result([1e-6, None, None], terminated=[2])
-    shown = Console(record=True, width=200, file=io.StringIO())
-    shown.print(by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"))
-    printed = shown.export_text()
+def test_terminated_flows_have_a_column() -> None:
+    result = make_result([1e-6, None, None], terminated=[2])
+    console = Console(record=True, width=200, file=io.StringIO())
+    console.print(by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"))
+    printed = console.export_text()
     assert re.search(r"flows +unfinished +terminated", printed)
     assert re.search(r"all +2 +1 +1 ", printed)
 
 
-def test_a_comparison_is_printed_and_drawn(
+def test_a_comparison_is_printed_and_plotted(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     vary = ["--vary", "transport=dctcp,dcqcn", "--vary", "load=0.2,0.6"]
-    given = ["compare", str(scenario_file), *vary, "--seeds", "2", "--out", "out"]
-    assert cli.invoke(given) == 0
+    arguments = ["compare", str(scenario_file), *vary, "--seeds", "2", "--out", "out"]
+    assert cli.invoke(arguments) == 0
     assert {"out/comparison.csv", "out/comparison.svg", "out/comparison.png"} <= files(directory)
     printed = capsys.readouterr().out
     assert "±" in printed
     assert printed.count("dcqcn") >= 2
 
 
-def test_means_that_have_not_converged_are_warned_of_in_a_line_each(
+def test_means_that_have_not_converged_give_one_warning_each(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     heavy = 'sizes = { kind = "pareto", mean = "30 KB", shape = 1.1 }'
@@ -158,28 +158,28 @@ def test_means_that_have_not_converged_are_warned_of_in_a_line_each(
     assert len(re.findall(r"completion time not converged.*\(2 seeds.*or --median", printed)) == 1
 
 
-def test_medians_over_seeds_can_be_asked_for(
+def test_the_option_median_reports_medians_over_seeds(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "3"]
-    assert cli.invoke([*given, "--out", "means"]) == 0
+    arguments = ["compare", str(scenario_file), "--vary", "load=0.2", "--seeds", "3"]
+    assert cli.invoke([*arguments, "--out", "means"]) == 0
     assert "\nmeans over seeds ± 95 % confidence;" in capsys.readouterr().out
-    assert cli.invoke([*given, "--median", "--out", "medians"]) == 0
+    assert cli.invoke([*arguments, "--median", "--out", "medians"]) == 0
     assert "\nmedians over seeds ± 95 % confidence, bootstrapped" in capsys.readouterr().out
     means, medians = (
         pl.read_csv(directory / name / "comparison.csv").filter(size="all", metric="FCT mean")
         for name in ("means", "medians")
     )
     assert means["value"][0] != medians["value"][0]
-    # Bootstrapped bounds lie among the three values, Student's beyond them.
+    # Bootstrapped bounds lie within the three values, Student's bounds beyond them.
     assert means["low"][0] < medians["low"][0] < medians["high"][0] < means["high"][0]
 
 
 def test_a_variation_may_have_the_name_of_a_column(
     scenario_file: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["compare", str(scenario_file), "--vary", "size=10 KB,20 KB", "--out", "out"]
-    assert cli.invoke(given) == 0
+    arguments = ["compare", str(scenario_file), "--vary", "size=10 KB,20 KB", "--out", "out"]
+    assert cli.invoke(arguments) == 0
     assert pl.read_csv(directory / "out" / "comparison.csv").columns[:2] == [
         "workload.sizes.size",
         "size",
@@ -205,7 +205,7 @@ def test_values_of_any_kind_can_be_compared(
     assert all(label in printed for label in labels)
 
 
-def test_names_are_no_markup_and_places_no_patterns(
+def test_names_are_not_markup_and_paths_are_not_patterns(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "odd.toml").write_text(MIXED.replace('"backup"', '"[/red]"'), encoding="utf-8")
@@ -214,21 +214,19 @@ def test_names_are_no_markup_and_places_no_patterns(
     assert sojourn.Result.read("a[1]*").flows.height > 0
 
 
-def test_what_the_terminal_cannot_show_is_written_otherwise(
+def test_characters_outside_of_the_terminal_encoding_are_escaped(
     scenario_file: Path, directory: Path
 ) -> None:
     out = os.fsdecode(b"out\xff")
     command = [sys.executable, "-m", "sojourn", "run", str(scenario_file), "--out", out]
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "written to out\\udcff" in done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=ascii_only)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "written to out\\udcff" in process.stdout
     assert (directory / out / "flows.parquet").exists()
 
 
-def test_deadlines_are_told_where_there_are_any(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_met_deadlines_are_printed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (directory / "hurried.toml").write_text(
         """
         transport = "dctcp"
@@ -252,7 +250,7 @@ def test_deadlines_are_told_where_there_are_any(
     assert "50.0 %" in printed
 
 
-def test_unwise_parameters_are_warned_of(
+def test_unusual_parameters_give_a_warning(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "wild.toml").write_text(
@@ -270,7 +268,7 @@ def test_unwise_parameters_are_warned_of(
         assert printed.count("warning: router: alpha = 1, beta = 0.9 is outside the region") == 1
 
 
-def test_a_figure_and_its_report_are_made(
+def test_a_figure_and_its_report_are_written(
     directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(EXPERIMENTS.parent)
@@ -283,7 +281,7 @@ def test_a_figure_and_its_report_are_made(
     assert "figures/report.html" in files(directory)
 
 
-def test_a_trace_is_csv_with_times_exact_to_the_picosecond(
+def test_a_trace_is_csv_with_times_in_picoseconds(
     scenario_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["trace", str(scenario_file)]) == 0
@@ -295,21 +293,21 @@ def test_a_trace_is_csv_with_times_exact_to_the_picosecond(
     assert starts == sorted(starts, key=float)
 
 
-def test_a_trace_replayed_is_the_same_run(scenario_file: Path, directory: Path) -> None:
+def test_replaying_a_trace_gives_the_same_flows(scenario_file: Path, directory: Path) -> None:
     assert cli.invoke(["trace", str(scenario_file), "--out", "flows.csv"]) == 0
     original = sojourn.read(scenario_file)
     replay = original | {"workload": {"kind": "trace", "file": "flows.csv"}}
     assert_frame_equal(sojourn.run(replay).flows, sojourn.run(original).flows)
 
 
-def test_a_check_shows_every_default(
+def test_a_check_prints_all_defaults(
     scenario_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["check", str(scenario_file)]) == 0
     assert json.loads(capsys.readouterr().out)["transport"]["kind"] == "dctcp"
 
 
-def test_parts_are_shown_by_family_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_components_are_listed_by_family_and_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["parts"]) == 0
     assert "dctcp" in capsys.readouterr().out
     assert cli.invoke(["parts", "dctcp"]) == 0
@@ -327,7 +325,7 @@ def test_parts_are_shown_by_family_and_by_name(capsys: pytest.CaptureFixture[str
     ],
 )
 @pytest.mark.parametrize("command", ["run", "compare", "check", "trace"])
-def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: PLR0913, PLR0917
+def test_an_invalid_scenario_gives_a_one_line_error_and_no_files(  # noqa: PLR0913, PLR0917
     command: str,
     old: str,
     new: str,
@@ -339,16 +337,16 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
     (directory / "scenario.toml").write_text(SCENARIO_FILE.replace(old, new), encoding="utf-8")
     options = {"run": ["--out", "out"], "compare": ["--vary", "load=0.2,0.4", "--out", "out"]}
     assert cli.invoke([command, "scenario.toml", *options.get(command, [])]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("sojourn: scenario.toml")
-    assert expected in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert output.err.startswith("sojourn: scenario.toml")
+    assert expected in output.err
     assert files(directory) == {"scenario.toml"}
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         (["run", "none.toml"], "none.toml: cannot be read: No such file"),
         (["run"], "Missing argument"),
@@ -370,7 +368,7 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["run", "scenario.toml", "--threads", "1000000"], "less than or equal to 1024"),
         (["parts", "dctpc"], "did you mean `dctcp`?"),
         (["figure", "all", "--scale", "quik"], "did you mean `quick`?"),
-        (["report", "--figures", "none"], "no figures have been made"),
+        (["report", "--figures", "none"], "contains no figures"),
         (
             ["run", "scenario.toml", "--threads", "0"],
             "--threads': Input should be greater than or equal to 1",
@@ -378,40 +376,40 @@ def test_a_wrong_scenario_is_told_in_one_line_and_nothing_is_written(  # noqa: P
         (["bench", "W0"], "expected one of W1, W2, W3, W4, W5-TCP, W5-RCP, W6, W7, W8, W9"),
     ],
 )
-def test_a_wrong_command_is_told_in_one_line_and_nothing_is_written(
-    given: list[str],
+def test_an_invalid_command_gives_a_one_line_error_and_no_files(
+    arguments: list[str],
     expected: str,
     scenario_file: Path,
     directory: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cli.invoke(given) == 2
-    told = capsys.readouterr()
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("sojourn: ")
-    assert expected in told.err
+    assert cli.invoke(arguments) == 2
+    output = capsys.readouterr()
+    assert output.err.count("\n") == 1
+    assert output.err.startswith("sojourn: ")
+    assert expected in output.err
     assert files(directory) == {scenario_file.name}
 
 
-def test_the_help_is_as_documented(
+def test_the_help_is_unchanged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    for given in ([], *([command] for command in COMMANDS)):
-        assert cli.invoke([*given, "--help"]) == 0
+    for arguments in ([], *([command] for command in COMMANDS)):
+        assert cli.invoke([*arguments, "--help"]) == 0
     text = capsys.readouterr().out
     if os.environ.get("UPDATE_SNAPSHOTS"):
         HELP.write_text(text, encoding="utf-8")
-    assert text == HELP.read_text(encoding="utf-8"), "UPDATE_SNAPSHOTS=1 pytest writes it anew"
+    assert text == HELP.read_text(encoding="utf-8"), "update with UPDATE_SNAPSHOTS=1 pytest"
 
 
-def test_a_reader_that_leaves_early_is_no_error(scenario_file: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(scenario_file: Path) -> None:
     command = f"{sys.executable} -m sojourn trace {scenario_file} | head -1"
     piped = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert piped.stderr == ""
 
 
-def test_a_benchmark_measures_in_a_fresh_process(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_benchmark_measures_in_a_new_process(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["bench", "W1", "--repeats", "1", "--json"]) == 0
     (measured,) = json.loads(capsys.readouterr().out)
     assert measured["name"] == "W1"
@@ -428,15 +426,15 @@ def test_a_benchmark_compares_several_threads_with_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(scenarios.SCENARIOS, "W0", IN_WINDOWS | {"name": "W0: a small one"})
-    given = ["bench", "W0", "--repeats", "1", "--threads", "2"]
-    assert cli.invoke([*given, "--json"]) == 0
+    arguments = ["bench", "W0", "--repeats", "1", "--threads", "2"]
+    assert cli.invoke([*arguments, "--json"]) == 0
     (measured,) = json.loads(capsys.readouterr().out)
     assert (measured["engine"], measured["threads"]) == ("windows", 2)
     assert measured["cpu_seconds"] > 0
     assert measured["speed_up"] * measured["wall_seconds"] == pytest.approx(
         measured["wall_seconds_on_one_thread"]
     )
-    assert cli.invoke(given) == 0
+    assert cli.invoke(arguments) == 0
     assert re.search(r"speed-up.*\n.*\n +W0 +windows +2 ", capsys.readouterr().out)
-    assert cli.invoke(given[:-2]) == 0
+    assert cli.invoke(arguments[:-2]) == 0
     assert re.search(r"ns / hop.*\n.*\n +W0 +windows +\d", capsys.readouterr().out)

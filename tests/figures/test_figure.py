@@ -19,51 +19,51 @@ from sojourn import ScenarioError, cli, looks, plot
 from sojourn.analysis.claims import Word
 from sojourn.figures import discovery, recorded
 from sojourn.figures.documents import experiments_page
-from sojourn.figures.figure import Beside, Judged, Made
-from sojourn.figures.html_report import as_toml, made_in, write_report
-from sojourn.figures.recorded import Kept
+from sojourn.figures.figure import ClaimResult, FigureResult, PublishedPair
+from sojourn.figures.html_report import as_toml, read_results, write_report
+from sojourn.figures.recorded import FigureRecord
 from sojourn.show.network_layout import layout
 
 
 @pytest.fixture(scope="module")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def smoke_figure(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("made") / "figures"
     discovery.discover(EXPERIMENTS)["t1"].make("smoke", directory)
     return directory
 
 
 @pytest.fixture
-def made(made_once: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made_once, tmp_path / "figures"))
+def made(smoke_figure: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(smoke_figure, tmp_path / "figures"))
 
 
-def test_figures_are_found_without_a_list() -> None:
+def test_figures_are_discovered_in_folders() -> None:
     figures = discovery.discover(EXPERIMENTS)
     assert list(figures) == ["t1"]
     assert figures["t1"].path == EXPERIMENTS / "tiny" / "t1.py"
     assert discovery.choose(figures, ["tiny"]) == discovery.choose(figures, ["all"])
-    with pytest.raises(ScenarioError, match=r"tniy: there is no such figure; did you mean `tiny`"):
+    with pytest.raises(ScenarioError, match=r"tniy: unknown figure; did you mean `tiny`"):
         discovery.choose(figures, ["t1", "tniy"])
 
 
 def test_a_figure_writes_picture_table_and_claims(made: Path) -> None:
     assert sorted(file.name for file in made.iterdir()) == ["t1.csv", "t1.json", "t1.png", "t1.svg"]
-    told = json.loads((made / "t1.json").read_text(encoding="utf-8"))
-    assert [claim["verdict"] for claim in told["claims"]] == ["held", "not held", "not judged"]
-    interval = r"slowdown at load 0.8 over that at 0.2 is \S+ \(\S+ to \S+\), at least"
-    assert re.search(interval, told["claims"][0]["numbers"])
-    assert told["seeds"] == [1, 2]
-    assert told["runs"] == 8
+    content = json.loads((made / "t1.json").read_text(encoding="utf-8"))
+    assert [claim["verdict"] for claim in content["claims"]] == ["held", "not held", "not judged"]
+    interval = r"slowdown at load 0.8 over that at 0.2 is \S+ \(\S+ to \S+\), expected at least"
+    assert re.search(interval, content["claims"][0]["numbers"])
+    assert content["seeds"] == [1, 2]
+    assert content["runs"] == 8
     assert (made / "t1.csv").read_text(encoding="utf-8").startswith("scheme,load,metric,value,low")
 
 
-def test_the_same_figure_is_the_same_file(made: Path, tmp_path: Path) -> None:
+def test_a_figure_made_twice_gives_identical_files(made: Path, tmp_path: Path) -> None:
     discovery.discover(EXPERIMENTS)["t1"].make("smoke", tmp_path / "again")
     for name in ("t1.svg", "t1.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes()
 
 
-def test_a_claim_is_not_judged_at_a_scale_it_is_not_meant_for() -> None:
+def test_a_claim_is_not_judged_at_other_scales_than_its_own() -> None:
     figure = discovery.discover(EXPERIMENTS)["t1"]
     table = figure.published()
     assert table is not None
@@ -84,7 +84,7 @@ figure = Figure(paper, id="NAME", title="Relay NAME", scales={"smoke": {}})
 
 @figure.runs
 def runs(scale):
-    Path("begun_NAME").touch()
+    Path("started_NAME").touch()
     yield {"scheme": "DCTCP"}, BASE
 
 
@@ -96,19 +96,19 @@ def table(runs):
 @figure.draw
 def draw(axes, table, published):
     until = time.monotonic() + 20
-    while "NAME" == "r1" and not Path("begun_r2").exists():
+    while "NAME" == "r1" and not Path("started_r2").exists():
         assert time.monotonic() < until
         time.sleep(0.01)
 
 
-@figure.claim("NAME comes once", scales=("smoke",))
+@figure.claim("NAME occurs once", scales=("smoke",))
 def once(table):
     return not_judged("the test counts")
 """
 
 
 def relay(folder: Path, second_base: str) -> None:
-    """Make two figures, of which the first can be drawn only once the second one's runs begin."""
+    """Write two figures; the first waits in `draw` for the runs of the second."""
     shutil.copytree(EXPERIMENTS, folder / "experiments")
     (paper,) = (folder / "experiments").glob("*/paper.py")
     for name, base in (("r1", "base"), ("r2", second_base)):
@@ -122,7 +122,7 @@ def make_both(folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return cli.invoke(["figure", "tiny", "--scale", "smoke", "--out", "made"])
 
 
-def test_a_figure_is_drawn_while_the_next_ones_runs_go_on(
+def test_a_figure_is_drawn_during_the_runs_of_the_next_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     relay(tmp_path, "base")
@@ -131,7 +131,7 @@ def test_a_figure_is_drawn_while_the_next_ones_runs_go_on(
     assert printed.index("r1.svg  Relay r1") < printed.index("r2.svg  Relay r2")
 
 
-def test_what_was_drawn_is_shown_also_when_the_next_figure_fails(
+def test_a_drawn_figure_is_printed_even_if_the_next_figure_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     relay(tmp_path, 'base | {"transport": "dctpc"}')
@@ -142,68 +142,68 @@ def test_what_was_drawn_is_shown_also_when_the_next_figure_fails(
     assert "did you mean `dctcp`?" in printed.err
 
 
-def test_several_figures_are_made_together_once_each(
+def test_figures_named_twice_are_made_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     relay(tmp_path, "base")
     monkeypatch.chdir(tmp_path)
-    given = ["figure", "r2", "tiny", "r1", "--scale", "smoke"]
-    assert cli.invoke([*given, "--plan"]) == 0
+    command = ["figure", "r2", "tiny", "r1", "--scale", "smoke"]
+    assert cli.invoke([*command, "--plan"]) == 0
     planned = capsys.readouterr().out
     assert re.findall(r"(?m)^ +(\w+) +\d", planned) == ["r2", "r1", "all"]
-    assert cli.invoke(given) == 0
+    assert cli.invoke(command) == 0
     printed = capsys.readouterr().out
     assert re.findall(r"(\w+)\.svg", printed) == ["r2", "r1"]
-    assert re.findall(r"(\w+) comes once", printed) == ["r2", "r1"]
+    assert re.findall(r"(\w+) occurs once", printed) == ["r2", "r1"]
     assert printed.endswith("0 held, 0 not held, 2 not judged\n")
 
 
-def test_a_scale_that_a_figure_does_not_have_is_an_error() -> None:
-    with pytest.raises(ScenarioError, match="it has smoke, quick"):
+def test_an_unknown_scale_is_an_error() -> None:
+    with pytest.raises(ScenarioError, match=r"unknown scale `paper` \(allowed: smoke, quick\)"):
         discovery.discover(EXPERIMENTS)["t1"].plan("paper")
 
 
 class References(HTMLParser):
-    """Collects what a page would load, and the names inside it."""
+    """Parser that collects links, ids and tags of a page."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.loaded: list[str] = []
-        self.names: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
         self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         for name, value in attrs:
             if name in ("src", "href", "srcset", "data", "action") and value:
-                self.loaded.append(value)
+                self.links.append(value)
             if name == "id" and value:
-                self.names.append(value)
+                self.ids.append(value)
 
 
 def test_the_report_needs_no_network(made: Path) -> None:
     text = write_report(made).read_text(encoding="utf-8")
     page = References()
     page.feed(text)
-    # What is loaded stands in the page; links lead to places in it, and to the figures' files.
-    assert all(link.startswith("#") or (made / link).is_file() for link in page.loaded)
+    # Links lead to ids of the page and to the figures' files.
+    assert all(link.startswith("#") or (made / link).is_file() for link in page.links)
     assert not re.search(r"https?:|@import|url\((?!#)", text)
     assert {"svg", "style", "details"} <= page.tags
     assert not {"script", "link", "iframe", "img"} & page.tags
 
 
-def test_links_in_the_report_lead_to_one_place_each(made: Path) -> None:
+def test_links_in_the_report_lead_to_unique_ids(made: Path) -> None:
     page = References()
     page.feed(write_report(made).read_text(encoding="utf-8"))
-    assert len(page.names) == len(set(page.names))
-    inside = {link.removeprefix("#") for link in page.loaded if link.startswith("#")}
-    assert inside <= set(page.names)
+    assert len(page.ids) == len(set(page.ids))
+    inside = {link.removeprefix("#") for link in page.links if link.startswith("#")}
+    assert inside <= set(page.ids)
 
 
-def test_the_report_tells_claims_numbers_and_how_to_make_it_again(made: Path) -> None:
+def test_the_report_contains_claims_numbers_and_commands(made: Path) -> None:
     text = write_report(made).read_text(encoding="utf-8")
     for expected in (
-        "slower when there is more load",
+        "flows are slower at a higher load",
         "not held",
         "sojourn figure t1 --scale smoke",
         "A Tiny Study of Queues",
@@ -215,12 +215,12 @@ def test_the_report_tells_claims_numbers_and_how_to_make_it_again(made: Path) ->
 
 
 def test_a_report_without_figures_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="no figures have been made"):
+    with pytest.raises(ScenarioError, match="contains no figures"):
         write_report(tmp_path)
     assert not list(tmp_path.glob("*.html"))
 
 
-def cut(file: Path) -> None:
+def truncate(file: Path) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
 
@@ -231,8 +231,8 @@ Damage = Callable[[Path], Any]
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda made: cut(made / "t1.json"), "t1.json: not JSON"),
-        (lambda made: cut(made / "t1.svg"), "t1.svg: is no whole SVG"),
+        (lambda made: truncate(made / "t1.json"), "t1.json: not JSON"),
+        (lambda made: truncate(made / "t1.svg"), "t1.svg: invalid SVG"),
         (lambda made: (made / "t1.json").write_bytes(b""), "t1.json: not JSON"),
         (
             lambda made: (made / "t1.json").write_bytes(b"\xff"),
@@ -245,34 +245,34 @@ Damage = Callable[[Path], Any]
         (lambda made: edit(made, "claims", [3]), "t1.json: claims.0: must be a table, not 3"),
         (lambda made: edit(made, "seeds", "x"), "t1.json: seeds: must be a list"),
         (lambda made: edit(made, "notse", []), "t1.json: notse: unknown key; did you mean `notes`"),
-        (lambda made: edit(made, "id", "../t1"), "t1.json: is of the figure `../t1`"),
-        (lambda made: (made / "t1.json").rename(made / "t2.json"), "t2.json: is of the figure"),
+        (lambda made: edit(made, "id", "../t1"), "t1.json: contains the figure `../t1`"),
+        (lambda made: (made / "t1.json").rename(made / "t2.json"), "t2.json: contains the figure"),
         (lambda made: (made / "t1.svg").unlink(), "t1.svg: cannot be read: No such file"),
-        (lambda made: (made / "t1.svg").write_bytes(b""), "t1.svg: is no whole SVG"),
-        (lambda made: (made / "t1.svg").write_text("<html/>"), "t1.svg: is no SVG"),
+        (lambda made: (made / "t1.svg").write_bytes(b""), "t1.svg: invalid SVG"),
+        (lambda made: (made / "t1.svg").write_text("<html/>"), "t1.svg: not an SVG"),
         (lambda made: (made / "t1.svg").write_bytes(b"\xff"), "t1.svg: cannot be read: not UTF-8"),
         (lambda made: pipe(made / "t1.json"), "t1.json: cannot be read: a pipe, not a file"),
     ],
 )
-def test_what_is_no_whole_figure_is_left_out_of_the_report_with_a_line(
+def test_the_report_skips_an_incomplete_figure_with_a_one_line_warning(
     damage: Damage, expected: str, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(made / "t1.svg", made / "t0.svg")
     (made / "t0.json").write_text((made / "t1.json").read_text().replace('"t1"', '"t0"', 1))
     damage(made)
     assert cli.invoke(["report", "--figures", str(made)]) == 0
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert f"{made / expected}" in told
-    assert told.endswith("; this is left out\n")
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert f"{made / expected}" in printed
+    assert printed.endswith("; figure skipped\n")
     page = (made / "report.html").read_text(encoding="utf-8")
     assert 'id="t0"' in page
     assert 'id="t1"' not in page
 
 
 def edit(made: Path, key: str, value: object) -> None:
-    told = json.loads((made / "t1.json").read_text(encoding="utf-8"))
-    (made / "t1.json").write_text(json.dumps(told | {key: value}), encoding="utf-8")
+    content = json.loads((made / "t1.json").read_text(encoding="utf-8"))
+    (made / "t1.json").write_text(json.dumps(content | {key: value}), encoding="utf-8")
 
 
 def pipe(file: Path) -> None:
@@ -280,7 +280,7 @@ def pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
-def test_published_points_that_are_no_table_are_told_in_one_line(tmp_path: Path) -> None:
+def test_unreadable_published_points_give_a_one_line_error(tmp_path: Path) -> None:
     figure = replace(discovery.discover(EXPERIMENTS)["t1"], path=tmp_path / "t1.py")
     for content in (b"", b"a,b\n1,2,3\n", b"\xff\xfe"):
         (tmp_path / "t1.csv").write_bytes(content)
@@ -289,91 +289,91 @@ def test_published_points_that_are_no_table_are_told_in_one_line(tmp_path: Path)
         assert "\n" not in str(caught.value)
 
 
-def test_scenarios_are_shown_as_their_files_would_be() -> None:
-    shown = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
-    assert shown == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = {kind = "fixed"}\nq = ["a"]'
+def test_scenarios_are_shown_as_toml() -> None:
+    text = as_toml({"seed": 1, "workload": {"load": 0.5, "sizes": {"kind": "fixed"}, "q": ["a"]}})
+    assert text == 'seed = 1\n\n[workload]\nload = 0.5\nsizes = {kind = "fixed"}\nq = ["a"]'
 
 
-def test_the_list_of_figures_says_a_deviation_once() -> None:
+def test_the_list_of_figures_contains_a_shared_deviation_once() -> None:
     (figure,) = discovery.discover(EXPERIMENTS).values()
     page = experiments_page({"t1": figure, "t2": replace(figure, id="t2")}, {})
     assert page.count("Deviation: Fewer flows than the source.") == 1
-    assert page.count("Deviations: 1 that `t1` has too.") == 1
+    assert page.count("Deviations: 1 shared with `t1`.") == 1
 
 
 def test_the_list_of_figures_has_every_claim() -> None:
-    claims = [Judged("nothing is ever slow", True, "not held", "it is 2")]
+    claims = [ClaimResult("flows are never slow", True, "not held", "it is 2")]
     figures = discovery.discover(EXPERIMENTS)
-    page = experiments_page(figures, {"t1": Kept("paper", claims)})
-    assert "| slower when there is more load | not judged |  |" in page
-    assert "| nothing is ever slow | not held | it is 2 |" in page
+    page = experiments_page(figures, {"t1": FigureRecord("paper", claims)})
+    assert "| flows are slower at a higher load | not judged |  |" in page
+    assert "| flows are never slow | not held | it is 2 |" in page
     assert "Verdicts at" not in page
-    assert "`quick` scale" in experiments_page(figures, {"t1": Kept("quick", claims)})
+    assert "`quick` scale" in experiments_page(figures, {"t1": FigureRecord("quick", claims)})
 
 
-def test_claims_of_the_sources_are_counted_apart_from_our_own() -> None:
+def test_claims_of_sources_and_derived_claims_are_counted_separately() -> None:
     words: tuple[Word, ...] = ("held", "held", "not held")
-    stated, own = (
-        [Judged("", True, word, "") for word in words],
-        [Judged("", False, "not judged", "")],
+    stated, derived = (
+        [ClaimResult("", True, word, "") for word in words],
+        [ClaimResult("", False, "not judged", "")],
     )
-    assert recorded.in_words([*own, *stated]) == (
+    assert recorded.tally_sentence([*derived, *stated]) == (
         "stated by the sources: 2 held, 1 not held, 0 not judged;"
         " derived, or our own: 0 held, 0 not held, 1 not judged"
     )
-    assert recorded.in_words(own).startswith("derived")
+    assert recorded.tally_sentence(derived).startswith("derived")
 
 
-def test_verdicts_of_other_figures_are_kept(
+def test_recording_keeps_the_verdicts_of_other_figures(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "KEPT", tmp_path / "state.json")
-    held, other = Judged("a", True, "held", "1"), Judged("b", False, "not held", "2")
-    one, beside = made_in(made)[0], [Beside({"load": 0.2}, published=2.0, ours=3.0)]
-    recorded.keep([replace(one, id="t2", scale="paper", claims=[held], beside=beside)])
-    recorded.keep([replace(one, id="t1", scale="quick", claims=[other])])
-    assert recorded.kept() == {
-        "t1": Kept("quick", [other], one.beside),
-        "t2": Kept("paper", [held], beside),
+    monkeypatch.setattr(recorded, "STATE_FILE", tmp_path / "state.json")
+    held, other = ClaimResult("a", True, "held", "1"), ClaimResult("b", False, "not held", "2")
+    result, pairs = read_results(made)[0], [PublishedPair({"load": 0.2}, published=2.0, ours=3.0)]
+    recorded.write_records([replace(result, id="t2", scale="paper", claims=[held], beside=pairs)])
+    recorded.write_records([replace(result, id="t1", scale="quick", claims=[other])])
+    assert recorded.read_records() == {
+        "t1": FigureRecord("quick", [other], result.beside),
+        "t2": FigureRecord("paper", [held], pairs),
     }
 
 
-def test_the_report_tells_where_the_verdict_at_paper_scale_is_another(
+def test_the_report_shows_a_different_verdict_at_paper_scale(
     made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    one = Made.read(made / "t1.json")
-    claims = [replace(claim, verdict="not judged") for claim in one.claims]
-    monkeypatch.setattr(recorded, "KEPT", tmp_path / "state.json")
-    recorded.keep([replace(one, scale="paper", claims=claims)])
+    result = FigureResult.read(made / "t1.json")
+    claims = [replace(claim, verdict="not judged") for claim in result.claims]
+    monkeypatch.setattr(recorded, "STATE_FILE", tmp_path / "state.json")
+    recorded.write_records([replace(result, scale="paper", claims=claims)])
     page = write_report(made).read_text(encoding="utf-8")
     assert page.count("(at paper scale: not judged)") == sum(
-        claim.verdict != "not judged" for claim in one.claims
+        claim.verdict != "not judged" for claim in result.claims
     )
-    recorded.keep([replace(one, scale="paper")])
+    recorded.write_records([replace(result, scale="paper")])
     assert "(at paper scale" not in write_report(made).read_text(encoding="utf-8")
 
 
-def test_ours_stand_beside_the_published_numbers(made: Path) -> None:
+def test_simulated_numbers_are_compared_with_published_numbers(made: Path) -> None:
     figure = discovery.discover(EXPERIMENTS)["t1"]
-    one, published = Made.read(made / "t1.json"), figure.published()
+    result, published = FigureResult.read(made / "t1.json"), figure.published()
     assert published is not None
-    assert [beside.published for beside in one.beside] == published["value"].to_list()
-    first = one.beside[0]
-    table = one.table(made).filter(scheme="DCTCP", load=0.2)
+    assert [pair.published for pair in result.beside] == published["value"].to_list()
+    first = result.beside[0]
+    table = result.table(made).filter(scheme="DCTCP", load=0.2)
     assert first.ours == pytest.approx(table["value"][0])
     assert first.name == "DCTCP, load 0.2"
     row = f"| DCTCP, load 0.2 | 1.1 | {first.ours:.3g} | {first.ratio:.2f} |"
-    assert row in experiments_page({"t1": figure}, {"t1": Kept("paper", [], one.beside)})
+    assert row in experiments_page({"t1": figure}, {"t1": FigureRecord("paper", [], result.beside)})
     page = write_report(made).read_text(encoding="utf-8")
     assert f"<td>DCTCP, load 0.2</td><td>1.1</td><td>{first.ours:.3g}</td>" in page
-    assert not figure.beside(one.table(made).drop("load")), "other labels"
+    assert not figure.compare_published(result.table(made).drop("load")), "other labels"
 
 
-def test_the_report_lists_what_was_not_held(made: Path) -> None:
+def test_the_report_lists_claims_that_are_not_held(made: Path) -> None:
     page = write_report(made).read_text(encoding="utf-8")
     (listed,) = re.findall(r"(?s)<summary>Claims that are not held.*?</details>", page)
-    one = Made.read(made / "t1.json")
-    for claim in one.claims:
+    result = FigureResult.read(made / "t1.json")
+    for claim in result.claims:
         assert (html.escape(claim.statement) in listed) == (claim.verdict != "held")
 
 
@@ -384,7 +384,7 @@ def test_the_report_links_to_the_files_of_each_figure(made: Path, tmp_path: Path
     assert all((page.parent / link).is_file() for link in links)
 
 
-def test_a_scheme_looks_the_same_however_its_name_is_written() -> None:
+def test_the_look_of_a_scheme_does_not_depend_on_the_spelling_of_its_name() -> None:
     assert looks.look("patched_timely") == looks.look("Patched TIMELY") != looks.look("TIMELY")
     assert looks.look("something new") == looks.look("Something New")
 
@@ -403,8 +403,8 @@ def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
     forms = pl.DataFrame({"scheme": ["Ideal"] * 2, "size": [1.0, 100.0], "mean": [0.05, 0.1]})
     with plot.canvas() as (_, axes):
         plot.along_sizes(axes, curve, curves=forms, limits=(1, 50))
-        whole, hollow, form = axes.lines
-    assert list(whole.get_xdata()) == [1, 10]
+        solid, hollow, form = axes.lines
+    assert list(solid.get_xdata()) == [1, 10]
     assert list(hollow.get_xdata()) == []
     assert (form.get_label(), form.get_linestyle()) == ("Ideal", "--")
     with plot.canvas() as (_, axes):
@@ -413,7 +413,7 @@ def test_lower_bounds_along_sizes_are_hollow_and_closed_forms_dashed() -> None:
         assert axes.lines[1].get_markerfacecolor() == "white"
 
 
-def test_closed_forms_are_lines_without_marks() -> None:
+def test_closed_forms_are_lines_without_markers() -> None:
     table = pl.DataFrame({"scheme": ["a", "a", "b"], "x": [2.0, 1.0, 1.0], "value": [4, 3, 5]})
     with plot.canvas() as (_, axes):
         plot.curves(axes, table, x="x")
@@ -433,7 +433,7 @@ def test_clouds_of_points_are_drawn_in_the_units_of_the_axes() -> None:
     assert clouds == [[[1, pytest.approx(1)]], [[2, pytest.approx(3)]]]
 
 
-def test_a_tradeoff_keeps_the_order_of_its_points_and_names_them() -> None:
+def test_a_tradeoff_labels_its_points_in_their_order() -> None:
     columns = {"scheme": ["a"] * 3, "name": ["p", "q", "r"], "x": [3.0, 1.0, 2.0]}
     with plot.canvas() as (_, axes):
         plot.tradeoff(axes, pl.DataFrame(columns | {"value": [7.0, 8.0, 9.0]}))
@@ -442,14 +442,14 @@ def test_a_tradeoff_keeps_the_order_of_its_points_and_names_them() -> None:
         assert axes.get_xlim()[0] == 0
 
 
-def test_values_may_stand_on_bars() -> None:
+def test_bars_can_be_labelled_with_values() -> None:
     table = pl.DataFrame({"scheme": ["a", "b"], "value": [1.234, 2.0]})
     with plot.canvas() as (_, axes):
         plot.bars(axes, table, values="{:.2f}")
         assert [text.get_text() for text in axes.texts] == ["1.23", "2.00"]
 
 
-def test_a_dumbbell_is_drawn_as_one() -> None:
+def test_the_layout_of_a_dumbbell_has_hosts_on_two_sides() -> None:
     cables = [("l", "r"), *((f"a{i}", "l") for i in range(3)), *((f"b{i}", "r") for i in range(3))]
     places, switches = layout(cables)
     assert sorted(switches) == ["l", "r"]
@@ -469,13 +469,13 @@ def test_a_tree_is_drawn_in_tiers() -> None:
     assert len(set(places.values())) == len(places)
 
 
-def test_a_figure_tells_what_has_not_converged(made: Path) -> None:
+def test_a_figure_has_a_note_about_missing_convergence(made: Path) -> None:
     (note,) = json.loads((made / "t1.json").read_text(encoding="utf-8"))["notes"]
     assert note.startswith("not converged: ")
     assert f"Note: {note}" in html.unescape(write_report(made).read_text(encoding="utf-8"))
 
 
-def test_a_curve_over_time_is_of_one_run() -> None:
+def test_a_curve_with_decreasing_times_is_an_error() -> None:
     table = pl.DataFrame(
         {"scheme": ["TCP"] * 4, "time_s": [0.0, 1.0, 0.0, 1.0], "value": [1.0, 2.0, 2.0, 3.0]}
     )

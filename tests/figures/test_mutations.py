@@ -1,9 +1,8 @@
-"""Claims can fail: the runs of every figure are spoilt, and that must turn a verdict."""
+"""Mutation tests of claims: damaged runs must change a verdict of every figure."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -17,14 +16,14 @@ from sojourn.figures.figure import Figure
 
 FIGURES = discovery.discover(paths.EXPERIMENTS)
 
-Spoil = Callable[[list[Run]], list[Run]]
+Mutation = Callable[[list[Run]], list[Run]]
 
 
-def forwards(group: list[Run]) -> list[Run]:
+def rotated_left(group: list[Run]) -> list[Run]:
     return group[1:] + group[:1]
 
 
-def backwards(group: list[Run]) -> list[Run]:
+def rotated_right(group: list[Run]) -> list[Run]:
     return group[-1:] + group[:-1]
 
 
@@ -32,8 +31,8 @@ def mirrored(group: list[Run]) -> list[Run]:
     return group[::-1]
 
 
-def swapped(runs: list[Run], label: str, order: Spoil) -> list[Run]:
-    """Give runs that differ in one label only each other's results."""
+def swapped(runs: list[Run], label: str, order: Mutation) -> list[Run]:
+    """Permute the results of runs that differ only in this label."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         others = {name: value for name, value in run.labels.items() if name != label}
@@ -45,21 +44,21 @@ def swapped(runs: list[Run], label: str, order: Spoil) -> list[Run]:
     ]
 
 
-def each(runs: list[Run], spoil: Callable[[Result], Result]) -> list[Run]:
-    return [Run(run.labels, spoil(run.result)) for run in runs]
+def all_runs(runs: list[Run], mutation: Callable[[Result], Result]) -> list[Run]:
+    return [Run(run.labels, mutation(run.result)) for run in runs]
 
 
-def first_scheme(runs: list[Run], spoil: Callable[[Result], Result]) -> list[Run]:
+def first_scheme(runs: list[Run], mutation: Callable[[Result], Result]) -> list[Run]:
     scheme = next(iter(runs[0].labels.values()))
-    hit = [next(iter(run.labels.values())) == scheme for run in runs]
+    is_first = [next(iter(run.labels.values())) == scheme for run in runs]
     return [
-        Run(run.labels, spoil(run.result)) if is_hit else run
-        for run, is_hit in zip(runs, hit, strict=True)
+        Run(run.labels, mutation(run.result)) if is_mutated else run
+        for run, is_mutated in zip(runs, is_first, strict=True)
     ]
 
 
 def stretched(result: Result) -> Result:
-    """Let the larger half of flows take ten times as long, and samples grow with time."""
+    """Multiply the FCTs of the larger half of flows by ten, and let samples grow with time."""
     large = pl.col("size_bytes") >= pl.col("size_bytes").median()
     names = [name for name in ("fct_s", "slowdown", "acked_s") if name in result.flows.columns]
     times = [pl.when(large).then(10 * pl.col(name)).otherwise(name).alias(name) for name in names]
@@ -68,58 +67,60 @@ def stretched(result: Result) -> Result:
 
 
 def frozen(result: Result) -> Result:
-    """Let what is sampled always be the same."""
+    """Replace all samples of a probe by their mean."""
     mean = pl.col("value").mean().over("probe")
     return Result(result.flows, result.samples.with_columns(value=mean), result.summary)
 
 
-def blamed(result: Result) -> Result:
-    """Let only the largest twentieth of flows send anything again."""
+def only_large_retransmit(result: Result) -> Result:
+    """Set the retransmissions of all but the largest twentieth of flows to 0."""
     large = pl.col("size_bytes") >= pl.col("size_bytes").quantile(0.95)
-    again = pl.when(large).then("retransmits").otherwise(0)
-    flows = result.flows.with_columns(retransmits=again)
+    retransmits = pl.when(large).then("retransmits").otherwise(0)
+    flows = result.flows.with_columns(retransmits=retransmits)
     return Result(flows, result.samples, result.summary)
 
 
-def cut(result: Result) -> Result:
-    """Forget every other link."""
+def half_of_links(result: Result) -> Result:
+    """Remove every second link."""
     summary = result.summary | {"links": result.summary["links"][::2]}
     return Result(result.flows, result.samples, summary)
 
 
-def spoilt(runs: list[Run]) -> Iterator[Callable[[], list[Run]]]:
+def mutations(runs: list[Run]) -> Iterator[Callable[[], list[Run]]]:
     for label in runs[0].labels:
-        for order in (forwards, backwards, mirrored):
+        for order in (rotated_left, rotated_right, mirrored):
             if label != "seed":
                 yield partial(swapped, runs, label, order)
-    for spoil in (stretched, frozen, blamed, cut):
-        yield partial(each, runs, spoil)
-        yield partial(first_scheme, runs, spoil)
+    for mutation in (stretched, frozen, only_large_retransmit, half_of_links):
+        yield partial(all_runs, runs, mutation)
+        yield partial(first_scheme, runs, mutation)
 
 
-def words(figure: Figure, table: pl.DataFrame) -> list[list[bool | None]]:
-    """Return what became of each comparison, by its numbers alone."""
+def outcomes(figure: Figure, table: pl.DataFrame) -> list[list[bool | None]]:
+    """Return the result of each comparison, without confidence intervals."""
     return [[part.held for part in claim.judge(table).parts] for claim in figure.claims]
 
 
 def tables(figure: Figure, cache: Path) -> Iterator[pl.DataFrame]:
-    """Yield the table of a figure, and those of spoilt runs, or itself spoilt if it has no runs."""
+    """Yield the table of a figure, then the tables of its mutated runs.
+
+    Without runs, the second table is the first with all numbers changed.
+    """
     runs = sweep(figure.plan("smoke"), cache=cache)
-    reduce: Any = figure._table
-    yield (table := reduce(runs))
+    yield (table := figure.reduce(runs))
     if not runs:
         yield table.with_columns(selectors.numeric() * 1.5)
         return
-    for spoil in spoilt(runs):
+    for mutated in mutations(runs):
         try:
-            yield reduce(spoil())
+            yield figure.reduce(mutated())
         except (KeyError, TypeError, ValueError, ZeroDivisionError, pl.exceptions.PolarsError):
-            continue  # So spoilt that there is no table.
+            continue  # The table of these runs cannot be computed.
 
 
 @pytest.mark.parametrize("name", by_figure(FIGURES))
-def test_some_verdict_turns_when_runs_are_spoilt(name: str, figure_cache: Path) -> None:
+def test_mutated_runs_change_some_verdict(name: str, figure_cache: Path) -> None:
     figure = FIGURES[name]
-    found = tables(figure, figure_cache)
-    before = words(figure, next(found))
-    assert any(words(figure, table) != before for table in found)
+    results = tables(figure, figure_cache)
+    original = outcomes(figure, next(results))
+    assert any(outcomes(figure, table) != original for table in results)

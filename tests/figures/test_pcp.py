@@ -1,4 +1,4 @@
-"""What PCP's figures measure, and how its defaults are judged."""
+"""Tests of the measures of PCP's figures and of the score of its parameter sweep."""
 
 import importlib
 from types import ModuleType
@@ -15,20 +15,20 @@ def module(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("rtt_s", [0.005, 0.025, 0.1])
-def test_alone_a_flow_takes_one_and_a_half_round_trips_and_its_transmission(rtt_s: float) -> None:
+def test_the_ideal_fct_is_one_and_a_half_rtts_and_the_transmission_time(rtt_s: float) -> None:
     paper = module("paper")
     network = paper.Setting(rtt_s=rtt_s).network()
     flows = [{"source": i, "target": 100 + i, "start": f"{i} s", "size": "242 KB"} for i in (0, 1)]
     change = {"workload": {"kind": "flows", "flows": flows}, "time_limit": "5 s"}
     result = run(override(network, change, paper.ideals[paper.SHARING]))
     (shaken,) = paper.shaken([Run({"scheme": paper.SHARING}, result)])
-    trips = (shaken.result.flows["fct_s"] - 0.05) / rtt_s / 1.5
-    # Round trips are drawn between 15 and 35 ms, or in proportion, and these two are not the same.
-    assert trips.is_between(0.6, 1.41).all()
-    assert trips[0] != pytest.approx(trips[1], rel=0.01)
+    rtts = (shaken.result.flows["fct_s"] - 0.05) / rtt_s / 1.5
+    # RTTs are drawn from 0.6 to 1.4 times the mean, and the two flows differ.
+    assert rtts.is_between(0.6, 1.41).all()
+    assert rtts[0] != pytest.approx(rtts[1], rel=0.01)
 
 
-def test_what_the_queue_drops_is_a_share_of_what_came() -> None:
+def test_the_drop_rate_is_drops_divided_by_arrivals() -> None:
     paper = module("paper")
     scenario = paper.Setting(load=0.9).scenario({"warm_up": 20, "measured": 40})
     result = run(override(scenario, paper.schemes[paper.TCP]))
@@ -38,9 +38,9 @@ def test_what_the_queue_drops_is_a_share_of_what_came() -> None:
     assert drops > 0
 
 
-def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
+def test_the_sweep_ranks_feasible_settings_by_slowdown() -> None:
     sweep = module("sweep")
-    given = {
+    measures = {
         "fast but lossy": (1.5, 0.002, 0.3),
         "fast but starved": (1.6, 0.001, 0.05),
         "good": (1.7, 0.001, 0.1),
@@ -51,13 +51,13 @@ def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
     }
     rows = [
         {"scheme": scheme, "load": load, "metric": metric, "value": number}
-        for scheme, (slower, loss, _) in given.items()
+        for scheme, (slower, loss, _) in measures.items()
         for load in sweep.LOADS
-        # At the highest load anybody may lose.
+        # Losses at the highest load do not count.
         for metric, number in ((sweep.MEAN, slower), (sweep.LOSS, loss if load < 0.9 else 0.1))
     ]
-    least = [{"scheme": name, "pcp": share, "tcp": 0.5} for name, (_, _, share) in given.items()]
-    heavy = pl.DataFrame({"scheme": list(given), "heavy": 0.003})
+    least = [{"scheme": name, "pcp": share, "tcp": 0.5} for name, (_, _, share) in measures.items()]
+    heavy = pl.DataFrame({"scheme": list(measures), "heavy": 0.003})
     judged = sweep.score(pl.DataFrame(rows), pl.DataFrame(least), heavy)
     expected = ["good", "slow", "fast but lossy", "fast but starved", "slower than TCP"]
     assert judged["scheme"].to_list() == expected
@@ -65,7 +65,7 @@ def test_the_best_of_the_sweep_is_the_fastest_that_is_feasible() -> None:
     assert judged["slower"].to_list() == pytest.approx([1.7, 1.8, 1.5, 1.6, 2.1])
 
 
-def test_the_sweep_changes_one_parameter_at_a_time_or_some_together() -> None:
+def test_the_candidates_of_a_sweep_are_distinct() -> None:
     sweep = module("sweep")
     assert [len(change) for change in sweep.candidates("one")][:3] == [0, 1, 1]
     for kind in ("one", "grid", "back"):

@@ -1,4 +1,4 @@
-"""Plans: what figures will take is told before anything runs."""
+"""Tests of the estimated cost of figures."""
 
 import json
 from pathlib import Path
@@ -14,18 +14,18 @@ from sojourn.scenario.encoding import encode
 FIGURE = discovery.discover(EXPERIMENTS)["t1"]
 
 
-def test_a_plan_counts_runs_those_in_the_cache_and_what_is_left(tmp_path: Path) -> None:
-    (before,) = plan.plans([FIGURE], "smoke", tmp_path)
-    assert (before.runs, before.known) == (8, 0)
+def test_a_plan_counts_all_runs_and_cached_runs(tmp_path: Path) -> None:
+    (before,) = plan.plan_figures([FIGURE], "smoke", tmp_path)
+    assert (before.runs, before.cached) == (8, 0)
     runs = sweep(FIGURE.plan("smoke")[:2], cache=tmp_path)
-    (after,) = plan.plans([FIGURE], "smoke", tmp_path)
-    assert (after.runs, after.known) == (8, 2)
-    taken = [sum(run.result.summary["counts"]["packet_hops"].values()) for run in runs]
+    (after,) = plan.plan_figures([FIGURE], "smoke", tmp_path)
+    assert (after.runs, after.cached) == (8, 2)
+    hops = [sum(run.result.summary["counts"]["packet_hops"].values()) for run in runs]
     expected = before.packet_hops - after.packet_hops
-    assert expected == pytest.approx(sum(taken), rel=0.5), "an estimate, not a count"
+    assert expected == pytest.approx(sum(hops), rel=0.5), "an estimate, not a count"
 
 
-def test_flows_without_end_fill_no_more_than_their_receiver_takes() -> None:
+def test_the_estimate_of_long_lived_flows_is_bounded_by_the_receiver() -> None:
     rows = "".join(f"h{number},switch,10 Gbps,1 us\n" for number in range(5))
     file = {"name": "net.csv", "text": f"from,to,rate,delay\n{rows}"}
     hosts = [f"h{number}" for number in range(5)]
@@ -35,18 +35,18 @@ def test_flows_without_end_fill_no_more_than_their_receiver_takes() -> None:
         "transport": "dctcp",
         "time_limit": "5 ms",
     }
-    taken = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
+    hops = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
     estimate = json.loads(_core.estimate(*encode(scenario)))
-    assert estimate["packet_hops"] == pytest.approx(taken, rel=0.2)
+    assert estimate["packet_hops"] == pytest.approx(hops, rel=0.2)
 
 
-def test_a_run_that_two_figures_share_counts_once() -> None:
-    first, second = plan.plans([FIGURE, FIGURE], "smoke", None)
+def test_a_shared_run_counts_once() -> None:
+    first, second = plan.plan_figures([FIGURE, FIGURE], "smoke", None)
     assert first.packet_hops > 0
     assert second.packet_hops == 0
 
 
-def test_a_plan_runs_no_figure(
+def test_a_plan_makes_no_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ from sojourn.cli.shared import (
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from sojourn.figures.figure import Figure, Made
+    from sojourn.figures.figure import Figure, FigureResult
 
 Scale = Annotated[
     str, typer.Option(help="Scale: smoke, quick or paper.", autocompletion=completion.scales)
@@ -72,9 +72,9 @@ def figure(
         figures.append(made_figure)
         _print(made_figure, out)
     console.console.print(tables.claim_table(figures))
-    print(recorded.in_words(claim for item in figures for claim in item.claims))
+    print(recorded.tally_sentence(claim for item in figures for claim in item.claims))
     if record:
-        recorded.keep(figures)
+        recorded.write_records(figures)
 
 
 def report(
@@ -112,20 +112,22 @@ def _print_plan(figures: Iterable["Figure"], scale: str, cache: Path | None) -> 
     from sojourn.figures import plan, tables
     from sojourn.show import console
 
-    plans = plan.plans(figures, scale, cache)
+    plans = plan.plan_figures(figures, scale, cache)
     console.console.print(tables.plan_table(plans, plan.hops_per_cpu_second()))
 
 
-def _make(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) -> Iterator["Made"]:
+def _make(
+    figures: Iterable["Figure"], scale: str, out: Path, **options: Any
+) -> Iterator["FigureResult"]:
     """Make figures in order: each is reduced, drawn and judged during the next figure's runs."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def finish(item: "Figure", reduce: Callable[[Path], "Made"]) -> "Made":
+    def finish(item: "Figure", reduce: Callable[[Path], "FigureResult"]) -> "FigureResult":
         with prefix_errors(item.path or Path(item.id)):
             return reduce(out)
 
     with ThreadPoolExecutor(1) as pool:
-        previous: Future[Made] | None = None
+        previous: Future[FigureResult] | None = None
         for item in figures:
             try:
                 with prefix_errors(item.path or Path(item.id)):
@@ -139,7 +141,7 @@ def _make(figures: Iterable["Figure"], scale: str, out: Path, **options: Any) ->
             yield previous.result()
 
 
-def _print(made: "Made", out: Path) -> None:
+def _print(made: "FigureResult", out: Path) -> None:
     from sojourn.figures import tables
     from sojourn.show import console
 

@@ -1,1 +1,1 @@
-"""Figures of papers: declared, found, made and reported."""
+"""Figures of papers: declaration, discovery, reproduction and report."""

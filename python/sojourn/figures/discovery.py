@@ -1,7 +1,7 @@
-"""Finding figures: every file of every paper's folder, with no list to keep.
+"""Discovery of figures in the folders of papers.
 
-The published figures are folders of `sojourn.experiments`. A user's own lie in the nearest folder
-`experiments`, from the current one upwards, in the same form.
+The published figures are in the folders of `sojourn.experiments`. A user's figures are in the
+nearest folder `experiments`, from the current folder upwards, in the same form.
 """
 
 import hashlib
@@ -19,11 +19,14 @@ from sojourn.figures.figure import Figure
 
 
 def discover(*folders: Path) -> dict[str, Figure]:
-    """Return every figure of these folders by its id; else the published and a user's own."""
+    """Return all figures of these folders by id; by default the published and the user's figures.
+
+    Raises `ScenarioError` if two figures have the same id.
+    """
     figures: dict[str, Figure] = {}
     for root in folders or paths.folders(paths.EXPERIMENTS):
         package = _package(root)
-        # Only a folder with a paper has figures: others of the name `experiments` are not run.
+        # A folder without `paper.py` is not imported: it may have nothing to do with Sojourn.
         for paper in sorted(root.glob("*/paper.py")):
             for file in sorted(paper.parent.glob("*.py")):
                 module = importlib.import_module(f"{package}.{file.parent.name}.{file.stem}")
@@ -31,35 +34,35 @@ def discover(*folders: Path) -> dict[str, Figure]:
                 if not isinstance(figure, Figure):
                     continue
                 if figure.id in figures:
-                    raise ScenarioError(f"{file}: the id `{figure.id}` is taken")
+                    raise ScenarioError(f"{file}: duplicate figure id `{figure.id}`")
                 figure.path = file
                 figures[figure.id] = figure
     return dict(sorted(figures.items(), key=lambda item: natural_key(item[0])))
 
 
 def choose(figures: Mapping[str, Figure], names: Iterable[str]) -> list[Figure]:
-    """Return the figures that are meant, each once; a name is an id, the key of a paper, or `all`.
+    """Return the named figures without duplicates; a name is an id, the key of a paper, or `all`.
 
-    Raises `ScenarioError` for a name that means none.
+    Raises `ScenarioError` for an unknown name.
     """
     chosen: dict[str, Figure] = {}
     for name in names:
-        meant = [one for one in figures.values() if name in (one.id, one.paper.key, "all")]
-        if not meant:
+        matches = [item for item in figures.values() if name in (item.id, item.paper.key, "all")]
+        if not matches:
             papers = {figure.paper.key for figure in figures.values()}
             hint = did_you_mean(name, [*figures, *papers, "all"])
-            listed = _listed(figures)
-            raise ScenarioError(f"{name}: there is no such figure{hint} (one of {listed})")
-        chosen |= {figure.id: figure for figure in meant}
+            allowed = ", ".join(f"`{figure}`" for figure in figures)
+            raise ScenarioError(f"{name}: unknown figure{hint} (allowed: {allowed})")
+        chosen |= {figure.id: figure for figure in matches}
     return list(chosen.values())
 
 
 def _package(root: Path) -> str:
     """Return the name of the package under which the papers' folders in `root` are imported.
 
-    A user's own are made importable as packages, so that a figure can say `from .paper import
-    base`: they need no `__init__.py` and the search path stays as it is. The package's name is that
-    of no other folder. Files that an earlier call imported are imported anew.
+    A user's folder becomes a package, so that a figure can use `from .paper import base` without
+    an `__init__.py` and without a change of `sys.path`. The hash of the path makes the name of the
+    package unique. Modules of an earlier call are removed, so that changed files are read again.
     """
     if root.resolve() == paths.EXPERIMENTS:
         return "sojourn.experiments"
@@ -71,7 +74,3 @@ def _package(root: Path) -> str:
     sys.modules[package] = module_from_spec(spec)
     importlib.invalidate_caches()
     return package
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -1,7 +1,7 @@
-"""Figures: what to run, how to reduce and draw it, and what must hold.
+"""Figures: scenarios, a reduction to a table, a drawing, and claims about the table.
 
-A figure is one Python file in a folder `experiments/PAPER/` with a value named `figure`. Beside it
-may lie a CSV file of the same name with the published points.
+A figure is one Python file in a folder `experiments/PAPER/` with a value named `figure`. A CSV
+file of the same name in that folder contains the published points, if there are any.
 """
 
 import io
@@ -43,7 +43,7 @@ DrawFunction = Callable[[Any, pl.DataFrame, pl.DataFrame | None], None]
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of figures: what is cited, and how its set-up was read."""
+    """Source of figures: the citation, and its set-up as Sojourn reproduces it."""
 
     key: str
     citation: str
@@ -53,13 +53,20 @@ class Paper:
 
 @dataclass
 class Figure:
-    """A figure of a paper, made again: declare it, then add its four functions as decorators."""
+    """Reproduction of a figure of a paper.
+
+    A file declares the figure, and adds its functions with the decorators `runs`, `table`, `draw`
+    and `claim`.
+    """
 
     paper: Paper
     id: str
     title: str
     scales: Mapping[str, Scale]
-    """What `smoke`, `quick` and `paper` mean: at least `seeds`, and what `runs` reads."""
+    """Values of `smoke`, `quick` and `paper` for the function `runs`.
+
+    `seeds` is the number of seeds, by default 1.
+    """
     source: str = ""
     deviations: tuple[str, ...] = ()
     panels: tuple[int, int] = (1, 1)
@@ -68,23 +75,23 @@ class Figure:
     path: Path | None = None
 
     def __post_init__(self) -> None:
-        """Start without functions: each must be given."""
+        """Create the figure without functions; the decorators add them."""
         self._runs: RunsFunction | None = None
         self._table: TableFunction | None = None
         self._draw: DrawFunction | None = None
 
     def runs(self, function: RunsFunction) -> RunsFunction:
-        """Take the function that yields labels and scenarios at a scale."""
+        """Add the function that yields (labels, scenario) at a scale."""
         self._runs = function
         return function
 
     def table(self, function: TableFunction) -> TableFunction:
-        """Take the function that reduces the runs to the figure's table."""
+        """Add the function that reduces the runs to the figure's table."""
         self._table = function
         return function
 
     def draw(self, function: DrawFunction) -> DrawFunction:
-        """Take the function that draws the table, and the published points if there are any."""
+        """Add the function that draws the table, and the published points or `None`, on axes."""
         self._draw = function
         return function
 
@@ -96,9 +103,11 @@ class Figure:
         scales: tuple[str, ...] = ("quick", "paper"),
         exact: bool = False,
     ) -> Callable[[ClaimFunction], ClaimFunction]:
-        """Take a function that judges a claim on the table; other scales do not judge it.
+        """Add a function that judges a claim on the table.
 
-        What is `exact` is arithmetic, and has no intervals.
+        `stated`: true if the paper states the claim, false if it was derived or added.
+        `scales`: the scales with enough data; at others the claim is not judged.
+        `exact`: true if the numbers are arithmetic that no seed changes; they have no intervals.
         """
 
         def add(function: ClaimFunction) -> ClaimFunction:
@@ -108,7 +117,10 @@ class Figure:
         return add
 
     def published(self) -> pl.DataFrame | None:
-        """Return the published points beside the figure's file, if there are any."""
+        """Return the published points, or `None` without a file of them.
+
+        Raises `FileError` if the file is not a table.
+        """
         file = self.path.with_suffix(".csv") if self.path else None
         if file is None or not file.exists():
             return None
@@ -119,8 +131,8 @@ class Figure:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FileError(f"{file}: cannot be read: {error}".partition("\n")[0]) from None
 
-    def beside(self, table: pl.DataFrame) -> list["Beside"]:
-        """Return the published numbers that the table has too, with what it says."""
+    def compare_published(self, table: pl.DataFrame) -> list["PublishedPair"]:
+        """Return the published numbers with the numbers of the same labels in the table."""
         published = self.published()
         if published is None or not {"value"} <= set(published.columns) <= set(table.columns):
             return []
@@ -128,74 +140,84 @@ class Figure:
         ours = table.select(*labels, ours="value").drop_nulls().unique(labels, keep="none")
         both = published.join(ours, on=labels, how="inner", maintain_order="left")
         return [
-            Beside({name: row[name] for name in labels}, row["value"], row["ours"])
+            PublishedPair({name: row[name] for name in labels}, row["value"], row["ours"])
             for row in both.to_dicts()
         ]
 
     def plan(self, scale: str) -> list[Labelled]:
-        """Return every labelled scenario at a scale, over its seeds."""
+        """Return every labelled scenario at a scale, for each seed.
+
+        Raises `ScenarioError` if the figure does not have the scale.
+        """
         if scale not in self.scales:
             raise ScenarioError(
-                f"{self.id}: has no scale `{scale}`; it has {', '.join(self.scales)}"
+                f"{self.id}: unknown scale `{scale}` (allowed: {', '.join(self.scales)})"
             )
-        chosen = {"name": scale, "seeds": 1, **self.scales[scale]}
+        parameters = {"name": scale, "seeds": 1, **self.scales[scale]}
         directory = self.path.parent if self.path else None
         labelled = [
             (labels, with_files(scenario, directory))
-            for labels, scenario in _given(self._runs, "runs")(chosen)
+            for labels, scenario in _require(self._runs, "runs")(parameters)
         ]
-        return over_seeds(labelled, chosen["seeds"])
+        return over_seeds(labelled, parameters["seeds"])
 
-    def judge(self, table: pl.DataFrame, scale: str, runs: Iterable[Run] = ()) -> list["Judged"]:
-        """Return what became of each claim, with intervals from sections of the runs."""
-        parts = self._tables_of_sections(runs)
-        judgements: list[Judged] = []
+    def reduce(self, runs: Iterable[Run]) -> pl.DataFrame:
+        """Return the figure's table of these runs."""
+        return _require(self._table, "table")(list(runs))
+
+    def judge(
+        self, table: pl.DataFrame, scale: str, runs: Iterable[Run] = ()
+    ) -> list["ClaimResult"]:
+        """Return the result of each claim, with confidence intervals from sections of the runs."""
+        section_tables = self._section_tables(runs)
+        results: list[ClaimResult] = []
         for claim in self.claims:
-            verdict = self._verdict(claim, table, parts, scale)
-            judgements.append(Judged(claim.statement, claim.stated, verdict.word, verdict.sentence))
-        return judgements
+            verdict = self._verdict(claim, table, section_tables, scale)
+            results.append(
+                ClaimResult(claim.statement, claim.stated, verdict.word, verdict.sentence)
+            )
+        return results
 
     def _verdict(
-        self, claim: Claim, table: pl.DataFrame, parts: Iterable[pl.DataFrame], scale: str
+        self, claim: Claim, table: pl.DataFrame, section_tables: Iterable[pl.DataFrame], scale: str
     ) -> Verdict:
         if scale not in claim.scales:
             return not_judged(f"too little data at {scale} scale")
-        whole = claim.judge(table)
-        return (
-            whole if claim.exact else with_intervals(whole, [claim.judge(part) for part in parts])
-        )
+        verdict = claim.judge(table)
+        if claim.exact:
+            return verdict
+        return with_intervals(verdict, [claim.judge(section) for section in section_tables])
 
-    def _tables_of_sections(self, runs: Iterable[Run]) -> list[pl.DataFrame]:
-        """Return the table of each section; none if it tells what only a whole run has."""
-        reduce = _given(self._table, "table")
+    def _section_tables(self, runs: Iterable[Run]) -> list[pl.DataFrame]:
+        """Return the table of each section; no tables if the figure needs complete runs."""
         try:
-            return [reduce(part) for part in sections(runs)]
+            return [self.reduce(section) for section in sections(runs)]
         except NotInABatch:
             return []
 
-    def make(self, scale: str, directory: Path, **options: Any) -> "Made":
+    def make(self, scale: str, directory: Path, **options: Any) -> "FigureResult":
         """Run, reduce, draw and judge; write `ID.svg`, `ID.png`, `ID.csv` and `ID.json`.
 
-        The options are those of `run_many`.
+        `options` are those of `run_many`.
         """
         return self.simulate(scale, **options)(directory)
 
-    def simulate(self, scale: str, **options: Any) -> Callable[[Path], "Made"]:
-        """Do the runs of `make`, and return a function that does the rest of it."""
-        begun = time.monotonic()
+    def simulate(self, scale: str, **options: Any) -> Callable[[Path], "FigureResult"]:
+        """Do the runs of `make`; return the function that reduces, draws, judges and writes."""
+        started = time.monotonic()
         plan = self.plan(scale)
         runs = sweep(plan, what=f"figure {self.id}", **options)
-        return lambda directory: self._finish(scale, plan, runs, directory, begun)
+        return lambda directory: self._finish(scale, plan, runs, directory, started)
 
     def _finish(
-        self, scale: str, plan: list[Labelled], runs: list[Run], directory: Path, begun: float
-    ) -> "Made":
-        table = _given(self._table, "table")(runs)
+        self, scale: str, plan: list[Labelled], runs: list[Run], directory: Path, started: float
+    ) -> "FigureResult":
+        table = self.reduce(runs)
         with plot.canvas(*self.panels, self.size, salt=self.id) as (picture, axes):
-            _given(self._draw, "draw")(axes, table, self.published())
+            _require(self._draw, "draw")(axes, table, self.published())
             plot.save(picture, directory / self.id)
         files.write_text(directory / f"{self.id}.csv", table.write_csv())
-        made = Made(
+        result = FigureResult(
             id=self.id,
             title=self.title,
             source=self.source,
@@ -205,22 +227,22 @@ class Figure:
             seeds=sorted({int(run.labels["seed"]) for run in runs}),
             runs=len(runs),
             flows=sum(run.result.summary["counts"]["flows"] for run in runs),
-            load=_load(runs),
+            load=_load_text(runs),
             version=_core.VERSION,
             source_hash=_core.SOURCE_HASH,
-            seconds=round(time.monotonic() - begun, 1),
+            seconds=round(time.monotonic() - started, 1),
             claims=self.judge(table, scale, runs),
-            scenarios=_examples(plan),
-            beside=self.beside(table),
+            scenarios=_first_scenarios(plan),
+            beside=self.compare_published(table),
             notes=[note] if (note := convergence.note(table)) else [],
         )
-        made.write(directory)
-        return made
+        result.write(directory)
+        return result
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What became of a claim."""
+class ClaimResult:
+    """Result of a claim."""
 
     statement: str
     stated: bool
@@ -229,8 +251,8 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A published number, and ours."""
+class PublishedPair:
+    """A published number, and the simulated number of the same labels."""
 
     labels: dict[str, Any]
     published: float
@@ -246,21 +268,21 @@ class Beside:
 
     @property
     def ratio(self) -> float:
-        """Ours over the published one."""
+        """The simulated number divided by the published number; NaN if that is 0."""
         return self.ours / self.published if self.published else float("nan")
 
 
 @dataclass(frozen=True)
 class Example:
-    """One of the scenarios of a figure."""
+    """A scenario of a figure with its labels."""
 
     labels: dict[str, Any]
     scenario: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Made:
-    """A figure that was made, as the report shows it."""
+class FigureResult:
+    """Result of a figure: the content of `ID.json`, which the report shows."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -277,16 +299,16 @@ class Made:
     version: str
     source_hash: str
     seconds: float
-    claims: list[Judged]
+    claims: list[ClaimResult]
     scenarios: list[Example]
-    beside: list[Beside] = field(default_factory=list)
-    """The published numbers, with ours."""
+    beside: list[PublishedPair] = field(default_factory=list)
+    """Published numbers with the simulated numbers."""
     notes: list[str] = field(default_factory=list)
-    """What a reader of the numbers should know, such as that they are not converged."""
+    """Warnings about the numbers, for example that the runs have not converged."""
 
     @property
     def command(self) -> str:
-        """The command that makes it again."""
+        """The command that reproduces the figure."""
         return f"sojourn figure {self.id} --scale {self.scale}"
 
     def table(self, directory: Path) -> pl.DataFrame:
@@ -299,39 +321,39 @@ class Made:
         files.write_text(directory / f"{self.id}.json", text + "\n")
 
     @classmethod
-    def read(cls, file: Path) -> "Made":
-        """Read what `write` wrote, or raise `FileError`."""
-        made = read_json(file, cls)
-        if made.id != file.stem:
-            raise FileError(f"{file}: is of the figure `{made.id}`")
-        return made
+    def read(cls, file: Path) -> "FigureResult":
+        """Read a file that `write` wrote, or raise `FileError`."""
+        result = read_json(file, cls)
+        if result.id != file.stem:
+            raise FileError(f"{file}: contains the figure `{result.id}`")
+        return result
 
 
-def _given(function: Callable[P, T] | None, name: str) -> Callable[P, T]:
+def _require(function: Callable[P, T] | None, name: str) -> Callable[P, T]:
     if function is None:
         raise TypeError(f"a figure needs a function under `@figure.{name}`")
     return function
 
 
-def _load(runs: Iterable[Run]) -> str:
-    """Return what the load means, with the numbers of the first run."""
+def _load_text(runs: Iterable[Run]) -> str:
+    """Return the load of the first run in words, and the number of different loads."""
     loads = dict.fromkeys(str(run.result.summary.get("load", "")) for run in runs)
-    others = f"; and {len(loads) - 1} more" if len(loads) > 1 else ""
-    return next(iter(loads), "") + others
+    rest = f"; and {len(loads) - 1} more" if len(loads) > 1 else ""
+    return next(iter(loads), "") + rest
 
 
-def _examples(plan: Iterable[Labelled]) -> list[Example]:
-    """Return the first scenario of each scheme, without the texts of files."""
+def _first_scenarios(plan: Iterable[Labelled]) -> list[Example]:
+    """Return the first scenario of each scheme, with names in place of files' texts."""
     examples: dict[str, Example] = {}
     for labels, scenario in plan:
         name = str(next(iter(labels.values()), ""))
-        examples.setdefault(name, Example(dict(labels), _without_texts(scenario)))
+        examples.setdefault(name, Example(dict(labels), _without_file_texts(scenario)))
     return list(examples.values())
 
 
-def _without_texts(value: Any) -> Any:
+def _without_file_texts(value: Any) -> Any:
     if isinstance(value, Mapping):
         if value.keys() == {"name", "text"}:
             return value["name"]
-        return {key: _without_texts(inner) for key, inner in value.items()}
+        return {key: _without_file_texts(inner) for key, inner in value.items()}
     return value

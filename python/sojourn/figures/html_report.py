@@ -1,4 +1,4 @@
-"""The report: one HTML page with every figure that was made, which needs no network."""
+"""Report: one self-contained HTML page with all figures made so far."""
 
 import os
 import re
@@ -20,52 +20,52 @@ from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.base.messages import natural_key
 from sojourn.figures import recorded
-from sojourn.figures.figure import Made, Paper
+from sojourn.figures.figure import FigureResult, Paper
 
 WIDE_POINTS = 560.0
-"""A picture that is wider is given the whole width of the page: its letters were too small else."""
+"""Width above which a picture gets the full width of the page, to keep its text readable."""
 
 
 def write_report(directory: Path, page: Path | None = None) -> Path:
-    """Write one page about the figures made in `directory`, by default there as `report.html`.
+    """Write a page about the figures made in `directory`, by default `report.html` in it.
 
-    The page stands alone, but for links to the figures' files. What is no whole figure is left out,
-    with a line on the error output.
+    The page loads no other files; it links to the figures' files. An incomplete figure is skipped
+    with a warning on the standard error output. Raises `ScenarioError` if no figure remains.
     """
     figures, pictures = [], {}
-    for made in made_in(directory):
+    for result in read_results(directory):
         try:
-            pictures[made.id] = picture(directory, made)
-            figures.append(made)
+            pictures[result.id] = picture(directory, result)
+            figures.append(result)
         except FileError as error:
-            _leave_out(error)
+            _warn_skipped(error)
     if not figures:
-        raise ScenarioError(f"{directory}: no figures have been made; run `sojourn figure all`")
+        raise ScenarioError(f"{directory}: contains no figures; run `sojourn figure all`")
     page = page or directory / "report.html"
-    beside = Path(os.path.relpath(directory, page.parent)).as_posix()
-    files.write_text(page, render(figures, pictures, beside))
+    folder = Path(os.path.relpath(directory, page.parent)).as_posix()
+    files.write_text(page, render(figures, pictures, folder))
     return page
 
 
-def made_in(directory: Path) -> list[Made]:
-    """Return the figures made in `directory`, in order of their ids, without what is none."""
+def read_results(directory: Path) -> list[FigureResult]:
+    """Return the figures made in `directory`, sorted by id; unreadable files are skipped."""
     figures = []
     for file in sorted(directory.glob("*.json")) if directory.is_dir() else ():
         try:
-            figures.append(Made.read(file))
+            figures.append(FigureResult.read(file))
         except FileError as error:
-            _leave_out(error)
-    return sorted(figures, key=lambda made: natural_key(made.id))
+            _warn_skipped(error)
+    return sorted(figures, key=lambda result: natural_key(result.id))
 
 
-def _leave_out(error: FileError) -> None:
-    print(f"sojourn: {' '.join(str(error).split())}; this is left out", file=sys.stderr)
+def _warn_skipped(error: FileError) -> None:
+    print(f"sojourn: {' '.join(str(error).split())}; figure skipped", file=sys.stderr)
 
 
-def render(figures: Sequence[Made], pictures: Mapping[str, Markup], beside: str) -> str:
-    """Return the HTML of the page with these figures, and their pictures by id.
+def render(figures: Sequence[FigureResult], pictures: Mapping[str, Markup], folder: str) -> str:
+    """Return the HTML of the page with these figures and their pictures by id.
 
-    `beside` is where the figures' files lie, as seen from the page.
+    `folder` is the folder of the figures' files, relative to the page.
     """
     environment = Environment(
         loader=PackageLoader("sojourn.figures", "."),
@@ -79,68 +79,68 @@ def render(figures: Sequence[Made], pictures: Mapping[str, Markup], beside: str)
         papers=_papers(figures),
         pictures=pictures,
         as_toml=as_toml,
-        tally=recorded.tally(claim for made in figures for claim in made.claims),
-        scales=sorted({made.scale for made in figures}),
-        otherwise=_otherwise(figures),
+        tally=recorded.tally(claim for result in figures for claim in result.claims),
+        scales=sorted({result.scale for result in figures}),
+        paper_verdicts=_other_paper_verdicts(figures),
         wide={name for name, svg in pictures.items() if _width(svg) > WIDE_POINTS},
-        beside=beside,
+        folder=folder,
         version=_core.VERSION,
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 
 
-def _otherwise(figures: Iterable[Made]) -> dict[tuple[str, str], Word]:
-    """Return the verdicts kept at paper scale that are not those here, by figure and claim."""
-    kept = recorded.kept()
+def _other_paper_verdicts(figures: Iterable[FigureResult]) -> dict[tuple[str, str], Word]:
+    """Return the verdicts recorded at paper scale that differ, by figure and claim."""
+    records = recorded.read_records()
     return {
-        (made.id, claim.statement): other.verdict
-        for made in figures
-        if made.id in kept and kept[made.id].scale == "paper" != made.scale
-        for claim in made.claims
-        for other in kept[made.id].claims
+        (result.id, claim.statement): other.verdict
+        for result in figures
+        if result.id in records and records[result.id].scale == "paper" != result.scale
+        for claim in result.claims
+        for other in records[result.id].claims
         if other.statement == claim.statement and other.verdict != claim.verdict
     }
 
 
 def _width(svg: str) -> float:
     """Return the width of a picture in points."""
-    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', svg)
-    return float(found[1]) if found else 0.0
+    match = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+)', svg)
+    return float(match[1]) if match else 0.0
 
 
-def _papers(figures: Iterable[Made]) -> list[tuple[Paper, list[Made]]]:
-    papers: dict[str, tuple[Paper, list[Made]]] = {}
-    for made in figures:
-        papers.setdefault(made.paper.key, (made.paper, []))[1].append(made)
+def _papers(figures: Iterable[FigureResult]) -> list[tuple[Paper, list[FigureResult]]]:
+    papers: dict[str, tuple[Paper, list[FigureResult]]] = {}
+    for result in figures:
+        papers.setdefault(result.paper.key, (result.paper, []))[1].append(result)
     return list(papers.values())
 
 
-def picture(directory: Path, made: Made) -> Markup:
-    """Return the figure's SVG, ready to stand in a page beside others, or raise `FileError`."""
-    file = directory / f"{made.id}.svg"
+def picture(directory: Path, result: FigureResult) -> Markup:
+    """Return the figure's SVG for a page with other pictures, or raise `FileError`."""
+    file = directory / f"{result.id}.svg"
     try:
         svg = files.read_text(file, files.MAX_DATA_BYTES)
         root = ElementTree.fromstring(svg).tag
     except OSError as error:
         raise FileError(f"{file}: cannot be read: {error.strerror}") from None
     except (ElementTree.ParseError, ValueError) as error:
-        raise FileError(f"{file}: is no whole SVG: {error}") from None
+        raise FileError(f"{file}: invalid SVG: {error}") from None
     if root != "{http://www.w3.org/2000/svg}svg" or "<svg" not in svg:
-        raise FileError(f"{file}: is no SVG")
+        raise FileError(f"{file}: not an SVG")
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # Names must differ between the pictures of one page.
-    svg = re.sub(r'\bid="', f'id="{made.id}-', svg)
-    svg = re.sub(r'href="#', f'href="#{made.id}-', svg)
-    svg = re.sub(r"url\(#", f"url(#{made.id}-", svg)
-    # A page has no use for the names of XML's own vocabularies.
+    # Ids must be unique in a page.
+    svg = re.sub(r'\bid="', f'id="{result.id}-', svg)
+    svg = re.sub(r'href="#', f'href="#{result.id}-', svg)
+    svg = re.sub(r"url\(#", f"url(#{result.id}-", svg)
+    # HTML does not need XML namespaces.
     svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg).replace("xlink:href", "href")
-    title = Markup.escape(made.title)
+    title = Markup.escape(result.title)
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1))
 
 
 def as_toml(scenario: dict[str, Any]) -> str:
-    """Return a scenario as the text of a scenario file."""
+    """Return the text of a scenario file with this scenario."""
     document = tomlkit.document()
     tables = {name: value for name, value in scenario.items() if isinstance(value, dict)}
     for name, value in scenario.items():
@@ -157,7 +157,7 @@ def as_toml(scenario: dict[str, Any]) -> str:
 
 
 def _item(value: Any) -> Any:
-    """Return a value as an item of one line."""
+    """Return a value as a TOML item on one line."""
     if isinstance(value, dict):
         inline = tomlkit.inline_table()
         inline.update({key: _item(inner) for key, inner in value.items()})

@@ -1,4 +1,4 @@
-"""Plans: what figures at a scale will take, before anything runs."""
+"""Plans: estimated cost of figures at a scale, before their runs."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,38 +15,41 @@ from sojourn.scenario.encoding import encode
 
 @dataclass(frozen=True)
 class Plan:
-    """What a figure will take."""
+    """Estimated cost of a figure."""
 
     figure: str
     runs: int
-    known: int
-    """Runs whose results are in the cache."""
+    cached: int
+    """Number of runs with results in the cache."""
     packet_hops: float
-    """Of the other runs: packets and ACKs that links carry, each counted at each link."""
+    """Packet-hops of the other runs: each packet or ACK counts once per link."""
 
 
-def plans(figures: Iterable[Figure], scale: str, cache: Path | None) -> list[Plan]:
-    """Return what each figure will take; a run that several share counts for the first of them."""
+def plan_figures(figures: Iterable[Figure], scale: str, cache: Path | None) -> list[Plan]:
+    """Return the plan of each figure; a run that several figures share counts for the first."""
     seen: set[str] = set()
-    found = []
+    plans = []
     for figure in figures:
         scenarios = {key(scenario): scenario for _, scenario in figure.plan(scale)}
-        missing = {name: one for name, one in scenarios.items() if not _is_known(cache, name)}
-        hops = sum(_hops(one) for name, one in missing.items() if name not in seen)
+        missing = {name: item for name, item in scenarios.items() if not _is_cached(cache, name)}
+        hops = sum(_estimated_hops(item) for name, item in missing.items() if name not in seen)
         seen |= missing.keys()
-        found.append(Plan(figure.id, len(scenarios), len(scenarios) - len(missing), hops))
-    return found
+        plans.append(Plan(figure.id, len(scenarios), len(scenarios) - len(missing), hops))
+    return plans
 
 
-def _is_known(cache: Path | None, name: str) -> bool:
+def _is_cached(cache: Path | None, name: str) -> bool:
     return cache is not None and (cache / name).exists()
 
 
-def _hops(scenario: Mapping[str, Any]) -> float:
+def _estimated_hops(scenario: Mapping[str, Any]) -> float:
     return float(json.loads(_core.estimate(*encode(scenario), 1))["packet_hops"])
 
 
 def hops_per_cpu_second() -> float:
-    """Measure how fast this machine simulates; hops on 1024 hosts take four times as long."""
+    """Measure the speed of this machine on a small network.
+
+    A packet-hop in a network of 1024 hosts takes four times as long.
+    """
     summary = run(GAUGE, threads=1).summary
     return float(sum(summary["counts"]["packet_hops"].values()) / summary["cpu_seconds"])

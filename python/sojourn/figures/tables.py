@@ -7,54 +7,55 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.base.units import format_long_time
-from sojourn.figures.figure import Made
+from sojourn.figures.figure import FigureResult
 from sojourn.figures.plan import Plan
 from sojourn.show.console import MARKS, rich_table
 from sojourn.show.intervals import with_interval
 
 
-def figure_table(table: pl.DataFrame, title: str, most: int = 60) -> Table | None:
-    """Return a figure's table with its first label as columns, if it is one of single values.
+def figure_table(table: pl.DataFrame, title: str, max_rows: int = 60) -> Table | None:
+    """Return a figure's table with its first label as columns.
 
-    Metrics are shown by the ends of their names: `_s` are seconds, `_bytes` bytes.
+    Return `None` if the table has no column `value`, has no second label, or is longer than
+    `max_rows`. The suffix of a metric's name gives its unit: `_s` seconds, `_bytes` bytes.
     """
-    if "value" not in table.columns or table.height > most:
+    if "value" not in table.columns or table.height > max_rows:
         return None
-    first, *others = table.columns[: table.columns.index("value")] or [""]
-    if not others:
+    first, *other_labels = table.columns[: table.columns.index("value")] or [""]
+    if not other_labels:
         return None
     schemes = table[first].unique(maintain_order=True).to_list()
-    shown = rich_table(*others, *map(str, schemes), title=title)
-    for rows in table.partition_by(others, maintain_order=True):
+    output = rich_table(*other_labels, *map(str, schemes), title=title)
+    for rows in table.partition_by(other_labels, maintain_order=True):
         cells = {row[first]: with_interval(row) for row in rows.to_dicts()}
-        heads = [Text(str(rows[name][0])) for name in others]
-        shown.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
-    return shown
+        heads = [Text(str(rows[name][0])) for name in other_labels]
+        output.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
+    return output
 
 
 def plan_table(plans: Sequence[Plan], hops_per_cpu_second: float) -> Table:
-    """Return what figures will take, and all of them together."""
-    table = rich_table("figure", "runs", "in the cache", "packet-hops", "CPU time, about")
-    together = Plan(
+    """Return the plans of figures, and their sum if there are several."""
+    table = rich_table("figure", "runs", "in the cache", "packet-hops", "CPU time (estimate)")
+    total = Plan(
         "all",
-        sum(one.runs for one in plans),
-        sum(one.known for one in plans),
-        sum(one.packet_hops for one in plans),
+        sum(plan.runs for plan in plans),
+        sum(plan.cached for plan in plans),
+        sum(plan.packet_hops for plan in plans),
     )
-    for one in [*plans, together] if len(plans) > 1 else plans:
-        takes = format_long_time(one.packet_hops / hops_per_cpu_second)
-        hops = f"{one.packet_hops / 1e6:,.0f} million"
-        table.add_row(one.figure, f"{one.runs:,}", f"{one.known:,}", hops, takes)
+    for plan in [*plans, total] if len(plans) > 1 else plans:
+        cpu_time = format_long_time(plan.packet_hops / hops_per_cpu_second)
+        hops = f"{plan.packet_hops / 1e6:,.0f} million"
+        table.add_row(plan.figure, f"{plan.runs:,}", f"{plan.cached:,}", hops, cpu_time)
     return table
 
 
-def claim_table(figures: Iterable[Made]) -> Table:
-    """Return every claim of the figures, with its verdict and numbers."""
+def claim_table(figures: Iterable[FigureResult]) -> Table:
+    """Return all claims of the figures with verdicts and numbers."""
     table = rich_table("figure", "claim", "verdict", "numbers")
     for column in table.columns[1:]:
         column.justify = "left"
-    for made in figures:
-        for claim in made.claims:
-            row = (made.id, Text(claim.statement), MARKS[claim.verdict])
+    for result in figures:
+        for claim in result.claims:
+            row = (result.id, Text(claim.statement), MARKS[claim.verdict])
             table.add_row(*row, Text(claim.numbers))
     return table

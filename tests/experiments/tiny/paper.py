@@ -1,4 +1,4 @@
-"""A made-up paper, to test figures with."""
+"""Fictitious paper for tests of figures."""
 
 from conftest import SCENARIO
 from sojourn import Paper

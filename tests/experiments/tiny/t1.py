@@ -39,8 +39,8 @@ figure = Figure(
 def runs(scale: Scale) -> Iterator[Labelled]:
     for scheme, change in schemes.items():
         for load in scale["loads"]:
-            given = {"workload.load": load, "workload.flows": scale["flows"]}
-            yield {"scheme": scheme, "load": load}, override(base, change, given)
+            workload = {"workload.load": load, "workload.flows": scale["flows"]}
+            yield {"scheme": scheme, "load": load}, override(base, change, workload)
 
 
 @figure.table
@@ -53,13 +53,13 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
     plot.against(axes, table, published=published, labels=("load", "mean slowdown"))
 
 
-@figure.claim("slower when there is more load", scales=("smoke", "quick"))
+@figure.claim("flows are slower at a higher load", scales=("smoke", "quick"))
 def grows(table: pl.DataFrame) -> Verdict:
     low, high = (metrics.at(table, scheme="DCTCP", load=load) for load in (0.2, 0.8))
     return at_least(high / low, 1.0, "slowdown at load 0.8 over that at 0.2")
 
 
-@figure.claim("nothing is ever slow", scales=("smoke",))
+@figure.claim("flows are never slow", scales=("smoke",))
 def never_slow(table: pl.DataFrame) -> Verdict:
     slow = (metrics.at(table, scheme="DCTCP", load=load) for load in (0.2, 0.8))
     return every(at_most(value, 0.5, "slowdown") for value in slow)
