@@ -43,7 +43,7 @@ impl<T: Default> SideTable<T> {
     }
 
     /// Returns the number of rows, in use or free.
-    pub fn len(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.rows.len()
     }
 
@@ -78,7 +78,10 @@ mod tests {
             let number = table.allocate(|_, _| ());
             table[number] = value;
         }
-        assert_eq!((table.in_use(), table.get(99), table.get(table.len())), (100, Some(&99), None));
+        assert_eq!(
+            (table.in_use(), table.get(99), table.get(table.capacity())),
+            (100, Some(&99), None)
+        );
         table.release(7);
         let others = table.allocate(|_, _| ());
         assert!(others >= 100, "a row that was just released is not reused at once");

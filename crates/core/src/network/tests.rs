@@ -273,6 +273,7 @@ fn journeys(bench: &mut Bench) -> Vec<(FlowNumber, PathDelays)> {
             bench.network.begin_delivery(&mut packet);
             assert_eq!(packet.sent_at, at(0), "the timestamp is restored");
             let arrival = bench.network.take_record().unwrap();
+            bench.network.records_mut().unwrap().accounts.release(arrival.breakdown);
             journeys.push((packet.flow, arrival.delays));
             bench.network.end_delivery();
         }

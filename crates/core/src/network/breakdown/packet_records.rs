@@ -125,7 +125,7 @@ impl PacketRecords {
             legs.get(numbers).unwrap_or_default().iter().for_each(LegSums::read_ahead);
         });
         if number >= self.legs.len() {
-            self.legs.resize_with(self.hops.len(), LegSums::default);
+            self.legs.resize_with(self.hops.capacity(), LegSums::default);
         }
         number
     }
