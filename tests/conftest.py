@@ -1,4 +1,4 @@
-"""What the tests share: a small scenario, a cache of their own, and results made by hand."""
+"""Shared elements of tests: small scenarios, a cache per test, and constructed results."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from sojourn.runs.results import Result
 
-# How long an example takes says more about what else the machine does.
+# The time of an example depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
@@ -44,7 +44,7 @@ IN_WINDOWS: dict[str, Any] = {
     "transport": "dctcp",
     "engine": "windows",
 }
-"""A scenario that can be run on several threads."""
+"""Scenario that can run on several threads."""
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 
@@ -58,9 +58,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def figure_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Cache of the figures' smoke runs, which several tests of a figure share."""
+    """Return the cache of the figures' smoke runs, shared by the tests of a figure."""
     base = tmp_path_factory.getbasetemp()
-    # Each worker of pytest-xdist has a folder of its own in one of the session.
+    # Each worker of pytest-xdist has its own subfolder of the session's folder.
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "figures"
 
 
@@ -76,7 +76,7 @@ def scenario_file(tmp_path: Path) -> Path:
     return file
 
 
-def made_result(  # noqa: PLR0913
+def make_result(  # noqa: PLR0913
     fcts: Sequence[float | None],
     *,
     simulated_s: float = 1.0,
@@ -85,9 +85,9 @@ def made_result(  # noqa: PLR0913
     terminated: Sequence[int] = (),
     classes: Sequence[str] = (),
 ) -> Result:
-    """Make a result by hand: one flow of 1 KB every millisecond, alone 1 us, with these FCTs.
+    """Return a result with these FCTs: a flow of 1 KB every millisecond, with ideal FCTs of 1 us.
 
-    `terminated` are the numbers of flows that were given up.
+    `terminated` contains the numbers of terminated flows.
     """
     outcomes = [
         "terminated" if number in terminated else "unfinished" if fct is None else "finished"

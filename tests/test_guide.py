@@ -1,4 +1,4 @@
-"""The guide: its commands run, in order, and its controllers are controllers."""
+"""Guide: the tutorial's commands run in order, and its controllers are valid."""
 
 import re
 import shlex
@@ -19,15 +19,15 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def test_the_first_hour_runs_as_it_stands(
+def test_the_commands_of_the_tutorial_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = TUTORIAL.read_text(encoding="utf-8")
-    (own,) = blocks(text, "python")
+    (controller,) = blocks(text, "python")
     for command in "".join(blocks(text, "sh")).splitlines():
         if "gentle.py" in command:
-            Path("gentle.py").write_text(own)
+            Path("gentle.py").write_text(controller)
         assert cli.invoke(shlex.split(command)[1:]) == 0, command
         if command == "sojourn new":
             first = Path("scenario.toml").read_text()
@@ -36,7 +36,7 @@ def test_the_first_hour_runs_as_it_stands(
     assert "Gentle's flows" in capsys.readouterr().out
 
 
-def test_the_recipe_is_a_controller() -> None:
+def test_the_recipe_of_the_contributing_guide_is_a_controller() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    own = controller_files.part("gentle.py:Gentle", blocks(text, "python")[0])
-    assert [parameter["name"] for parameter in own["parameters"]] == ["factor"]
+    entry = controller_files.part("gentle.py:Gentle", blocks(text, "python")[0])
+    assert [parameter["name"] for parameter in entry["parameters"]] == ["factor"]

@@ -1,4 +1,4 @@
-"""The wheel, installed into a fresh environment in another folder: everything works there."""
+"""Installed wheel: commands, controllers, figures and learning work outside of the checkout."""
 
 import re
 import subprocess
@@ -23,26 +23,26 @@ pytestmark = pytest.mark.skipif(CHECKOUT is None, reason="needs the checkout to 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel as `make wheel` does: what `make build` compiled is taken, not made again."""
+    """Build the wheel as `make wheel` does; Cargo reuses the output of `make build`."""
     out = tmp_path_factory.mktemp("dist")
     maturin = Path(sys.executable).with_name("maturin")
     command = [str(maturin), "build", "--release", "--quiet", "--out", str(out)]
     subprocess.run(command, cwd=CHECKOUT, check=True)
-    (made,) = out.glob("*.whl")
-    return made
+    (file,) = out.glob("*.whl")
+    return file
 
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a fresh environment with the wheel in it; its dependencies are those at hand."""
+    """Return a new environment with the wheel, and with the dependencies of this environment."""
     root = tmp_path_factory.mktemp("fresh")
     venv.create(root, with_pip=False, symlinks=True)
     pip = [sys.executable, "-m", "pip", "--python", str(root / "bin" / "python"), "install"]
     options = ["--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
     subprocess.run([*pip, *options, str(wheel)], check=True)
     (packages,) = root.glob("lib/python*/site-packages")
-    # A path file is read for the folders it names, not for the path files in those: the checkout,
-    # which is installed there by one, stays out of sight.
+    # Path files in the added folder are not read, so the checkout, which a path file installs
+    # there, cannot be imported.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return root
 
@@ -51,38 +51,38 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sojourn(
     installed: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Sojourn:
-    """Return what runs the installed command in another folder, and returns what it prints."""
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.chdir(elsewhere)
+    """Return a function that runs the installed command in another folder."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     monkeypatch.delenv("PYTHONPATH", raising=False)
 
     def run(*arguments: str) -> str:
         command = [str(installed / "bin" / "sojourn"), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     return run
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_exactly_the_package(wheel: Path) -> None:
     assert "-abi3-" in wheel.name
-    with zipfile.ZipFile(wheel) as opened:
-        names = {name for name in opened.namelist() if name.startswith("sojourn/")}
-        others = {name.partition("/")[0] for name in opened.namelist()} - {"sojourn"}
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if name.startswith("sojourn/")}
+        others = {name.partition("/")[0] for name in archive.namelist()} - {"sojourn"}
     source = paths.PACKAGE.parent
-    wanted = {
+    expected = {
         str(file.relative_to(source))
         for file in paths.PACKAGE.rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert names == wanted
+    assert names == expected
     (info,) = others
     assert info.endswith(".dist-info")
 
 
-def test_the_main_job_is_done_from_an_installed_wheel(sojourn: Sojourn, installed: Path) -> None:
+def test_all_main_commands_work_from_an_installed_wheel(sojourn: Sojourn, installed: Path) -> None:
     example = sojourn("examples", "dctcp_dumbbell")
     assert example == "written: dctcp_dumbbell.toml\n"
     assert "flow completion time" in sojourn("run", "dctcp_dumbbell.toml", "--out", "first")
@@ -102,13 +102,13 @@ def test_the_main_job_is_done_from_an_installed_wheel(sojourn: Sojourn, installe
     assert printed.endswith(" None\n")
 
 
-OWN_PAPER = """
+USER_PAPER = """
 from sojourn import Paper
 from sojourn.experiments.rcp_ccr06 import paper as published
 
 paper = Paper(key="mine", citation=f"After {published.paper.citation}")
 """
-OWN_FIGURE = """
+USER_FIGURE = """
 from sojourn import Figure, metrics
 from .paper import paper
 
@@ -135,13 +135,13 @@ def draw(axes, table, published):
 """
 
 
-def test_own_figures_stand_beside_the_published_ones_and_can_use_them(sojourn: Sojourn) -> None:
-    own = Path("experiments") / "mine"
-    own.mkdir(parents=True)
-    (own / "paper.py").write_text(OWN_PAPER, encoding="utf-8")
-    (own / "m1_one_flow.py").write_text(OWN_FIGURE, encoding="utf-8")
+def test_figures_of_a_user_are_found_and_can_import_published_ones(sojourn: Sojourn) -> None:
+    folder = Path("experiments") / "mine"
+    folder.mkdir(parents=True)
+    (folder / "paper.py").write_text(USER_PAPER, encoding="utf-8")
+    (folder / "m1_one_flow.py").write_text(USER_FIGURE, encoding="utf-8")
     gentle = paths.EXAMPLES / "controllers" / "gentle.py"
-    (own / "gentle.py").write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "gentle.py").write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
     assert "m1.svg  One flow" in sojourn("figure", "m1", "--scale", "smoke", "--out", "made")
     table = Path("made/m1.csv").read_text(encoding="utf-8")
     assert "TCP," in table
@@ -154,11 +154,10 @@ def test_nothing_is_recorded_in_an_installed_package(
 ) -> None:
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert cli.invoke([*command, "--record"]) == 2
-    told = "sojourn: --record: keeps what ships with Sojourn, and so wants its checkout\n"
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == "sojourn: --record: needs a checkout of Sojourn\n"
 
 
-def test_only_what_ships_with_the_package_is_recorded(
+def test_only_figures_of_the_package_are_recorded(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(EXPERIMENTS.parent)
@@ -168,13 +167,13 @@ def test_only_what_ships_with_the_package_is_recorded(
     )
 
 
-def test_a_controller_of_ones_own_works_there(sojourn: Sojourn) -> None:
+def test_a_python_controller_works_from_an_installed_wheel(sojourn: Sojourn) -> None:
     sojourn("examples", "own_controller")
     scenario = Path("own_controller.toml")
     scenario.write_text(scenario.read_text().replace("flows = 1000", "flows = 20"))
-    # In processes of their own, which have to find the package too.
-    shown = sojourn("compare", str(scenario), "--vary", "gain=0.1,0.2", "--threads", "2")
-    assert "gain" in shown
+    # The runs are in worker processes, which must find the package too.
+    output = sojourn("compare", str(scenario), "--vary", "gain=0.1,0.2", "--threads", "2")
+    assert "gain" in output
     assert "above" in sojourn("parts", "controllers/gentle.py:Gentle")
 
 
@@ -195,15 +194,15 @@ print(info["completion_s"])
 """
 
 
-def test_parameters_are_searched_for_and_flows_learn_there(
+def test_tuning_and_learning_work_from_an_installed_wheel(
     sojourn: Sojourn, installed: Path
 ) -> None:
     pytest.importorskip("optuna", reason="the extra `tune` is not installed")
     pytest.importorskip("gymnasium", reason="the extra `rl` is not installed")
     sojourn("examples", "dctcp_dumbbell")
-    goal = ["--minimise", "mean fct", "--parameter", "transport.gain=0.01:1:log"]
-    told = sojourn("tune", "dctcp_dumbbell.toml", *goal, "--trials", "2", "--seeds", "1")
-    assert "best.toml" in told
+    objective = ["--minimise", "mean fct", "--parameter", "transport.gain=0.01:1:log"]
+    output = sojourn("tune", "dctcp_dumbbell.toml", *objective, "--trials", "2", "--seeds", "1")
+    assert "best.toml" in output
     command = [str(installed / "bin" / "python"), "-c", LEARNING]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert 0.0 < float(printed) < 0.1

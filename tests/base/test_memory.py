@@ -1,4 +1,4 @@
-"""Memory: what is refused before it runs, and what is stopped while it does."""
+"""Memory limit: rejection before a run, and the guard during a run."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ TOO_LARGE: dict[str, tuple[dict[str, Any], str]] = {
         r"workload: needs about \d+ GB of memory, .* 8\.000e7 flows at a time",
     ),
     "many incasts": ({"workload": INCAST}, r"workload: needs about \d\.\d TB of memory"),
-    "some of them": (
+    "incast in a mixture": (
         {"workload": {"kind": "mixed", "parts": [INCAST, {"kind": "permutation"}]}},
         r"workload: needs about \d\.\d TB of memory",
     ),
@@ -44,28 +44,28 @@ TOO_LARGE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), TOO_LARGE.values(), ids=TOO_LARGE.keys())
-def test_what_could_never_be_held_is_refused_at_once_with_the_number(
+def test_a_scenario_that_exceeds_memory_is_rejected_before_the_run(
     change: dict[str, Any], message: str
 ) -> None:
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(ScenarioError, match=message):
         sojourn.run({**STAR, **change}, memory="20 GB")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - start < 5
 
 
-def test_more_flows_than_there_are_numbers_are_refused_however_much_memory_there_is() -> None:
+def test_more_flows_than_32_bit_numbers_are_rejected() -> None:
     many = {"kind": "incast", "fan_in": 4, "size": "1 B", "interval": "1 ps"}
     with pytest.raises(ScenarioError, match=r"workload: 4\.000e12 flows; .* than 4294967295"):
         sojourn.run({**STAR, "workload": many}, memory="1000 TB")
 
 
-def test_the_command_line_takes_an_amount_and_refuses_what_needs_more(
+def test_the_option_memory_sets_the_limit(
     scenario_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["run", str(scenario_file), "--memory", "10 KB"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"sojourn: {scenario_file}: ")
-    assert told.endswith(" and 10 KB may be used\n")
+    message = capsys.readouterr().err
+    assert message.startswith(f"sojourn: {scenario_file}: ")
+    assert message.endswith(" and 10 KB may be used\n")
     assert cli.invoke(["run", str(scenario_file), "--memory", "4 GG"]) == 2
     assert '--memory 4 GG: expected an amount such as "4 GB"' in capsys.readouterr().err
 
@@ -73,16 +73,16 @@ def test_the_command_line_takes_an_amount_and_refuses_what_needs_more(
 @pytest.mark.parametrize(
     ("text", "expected"), [("4 GB", 4_000_000_000), ("1.5 MB", 1_500_000), ("2KiB", 2048)]
 )
-def test_amounts_have_units(text: str, expected: int) -> None:
+def test_amounts_of_memory_are_parsed_with_units(text: str, expected: int) -> None:
     assert memory.budget(text) == expected
 
 
-def test_by_default_runs_may_take_most_of_what_is_free() -> None:
+def test_the_default_limit_is_below_the_free_memory() -> None:
     assert 0 < memory.budget() < memory.free() <= psutil.virtual_memory().total
 
 
-def test_a_run_that_grows_beyond_what_it_may_take_is_stopped_and_says_so(tmp_path: Path) -> None:
-    # One slow link in the middle, at which flows pile up: that no estimate knows.
+def test_a_run_that_exceeds_the_limit_is_stopped(tmp_path: Path) -> None:
+    # Flows pile up at one slow link in the middle, which the estimate does not predict.
     rows = "from,to,rate,delay\nm,n,1 Mbps,1 us\n"
     rows += "".join(f"h{i},{'mn'[i % 2]},100 Gbps,1 us\n" for i in range(8))
     (tmp_path / "net.csv").write_text(rows, encoding="utf-8")
@@ -110,7 +110,7 @@ def test_a_run_that_grows_beyond_what_it_may_take_is_stopped_and_says_so(tmp_pat
 
 
 @pytest.mark.parametrize("scenario", [SCENARIO, IN_WINDOWS, {**SCENARIO, "model": "max_min"}])
-def test_a_run_that_is_stopped_says_why(scenario: dict[str, Any]) -> None:
+def test_a_stopped_run_reports_the_reason(scenario: dict[str, Any]) -> None:
     watch = _core.Watch()
     watch.stop("no more memory")
     longer = sojourn.override(scenario, {"workload": {**SCENARIO["workload"], "flows": 20_000}})
@@ -118,11 +118,11 @@ def test_a_run_that_is_stopped_says_why(scenario: dict[str, Any]) -> None:
         _core.run(*encode(longer)[:1], watch)
 
 
-def test_runs_that_do_not_fit_together_run_one_after_another() -> None:
+def test_runs_that_exceed_the_limit_together_run_one_after_another() -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in (1, 2, 3)]
     needs = json.loads(_core.estimate(*encode(SCENARIO)))["bytes"]
-    tight = sojourn.run_many(scenarios, threads=3, memory=200_000_000)
-    assert [result.summary["seed"] for result in tight] == [1, 2, 3]
+    sequential = sojourn.run_many(scenarios, threads=3, memory=200_000_000)
+    assert [result.summary["seed"] for result in sequential] == [1, 2, 3]
     with pytest.raises(ScenarioError, match="may be used"):
         sojourn.run_many(scenarios, threads=3, memory=int(needs / 2))
 
@@ -130,22 +130,22 @@ def test_runs_that_do_not_fit_together_run_one_after_another() -> None:
 TRACE = "start_s,source,target,size_bytes\n0,0,1,1500\n1e-6,1,2,3000\n"
 
 
-def test_the_texts_of_files_stand_beside_the_scenario_and_results_have_them() -> None:
+def test_texts_of_files_are_encoded_separately_and_are_in_results() -> None:
     file = {"name": "flows.csv", "text": TRACE}
-    given = {**STAR, "workload": {"kind": "trace", "file": file}}
-    text, texts = encode(given)
+    scenario = {**STAR, "workload": {"kind": "trace", "file": file}}
+    text, texts = encode(scenario)
     assert texts == [TRACE]
     assert TRACE[:5] not in text
-    assert with_texts(json.loads(text), texts) == given
-    assert sojourn.check(given)["workload"]["file"] == file
-    result = sojourn.run(given)
+    assert with_texts(json.loads(text), texts) == scenario
+    assert sojourn.check(scenario)["workload"]["file"] == file
+    result = sojourn.run(scenario)
     assert result.summary["scenario"]["workload"]["file"] == file
     assert result.flows["size_bytes"].to_list() == [1500, 3000]
-    other = {**given, "workload": {"kind": "trace", "file": {**file, "text": TRACE + "\n"}}}
-    assert key(given) != key(other)
+    other = {**scenario, "workload": {"kind": "trace", "file": {**file, "text": TRACE + "\n"}}}
+    assert key(scenario) != key(other)
 
 
-def test_a_long_trace_is_not_held_several_times() -> None:
+def test_a_long_trace_is_not_copied() -> None:
     code = """
 import resource, sojourn
 text = "start_s,source,target,size_bytes\\n" + "0.5,0,1,1500\\n" * 2_000_000
@@ -160,30 +160,30 @@ print((peak() - before) * 1024 / len(text))
     assert float(done.stdout) < 1.5
 
 
-def test_a_trace_of_more_classes_than_people_read_is_refused() -> None:
+def test_a_trace_with_too_many_classes_is_rejected() -> None:
     rows = "".join(f"0.{i:04},0,1,1500,c{i}\n" for i in range(1025))
     file = {"name": "flows.csv", "text": f"start_s,source,target,size_bytes,class\n{rows}"}
     with pytest.raises(ScenarioError, match=r"flows\.csv:1026: class: `c1024` is one class too"):
         sojourn.check({**STAR, "workload": {"kind": "trace", "file": file}})
 
 
-def test_what_is_nested_too_deep_is_refused_in_one_line() -> None:
+def test_deep_nesting_is_rejected_in_one_line() -> None:
     for depth in (200, 200_000):
         with pytest.raises(ScenarioError, match="lists and tables inside each other more than 127"):
             _core.check('{"seed":' * depth)
 
 
-def test_a_huge_key_is_neither_compared_for_long_nor_repeated_whole() -> None:
-    begun = time.monotonic()
+def test_a_huge_key_is_rejected_quickly_and_shortened() -> None:
+    start = time.monotonic()
     with pytest.raises(ScenarioError, match="unknown field") as caught:
         _core.check(json.dumps({**STAR, "workload": "permutation", "x" * 20_000_000: 1}))
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - start < 5
     assert len(str(caught.value)) < 3000
 
 
-def test_a_mixture_of_many_parts_takes_no_longer_than_its_flows() -> None:
+def test_the_time_to_build_a_mixture_grows_with_its_flows() -> None:
     part = {"kind": "flows", "flows": [{"source": 0, "target": 1, "size": "1 KB"}]}
     text = json.dumps({**STAR, "workload": {"kind": "mixed", "parts": [part] * 60_000}})
-    begun = time.monotonic()
+    start = time.monotonic()
     assert len(_core.trace(text)["flows"]["flow"]) == 60_000
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - start < 10

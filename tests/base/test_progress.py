@@ -1,4 +1,4 @@
-"""Progress: how far runs are, how fast they go, and how long they will take."""
+"""Progress of runs: share, speed and remaining time."""
 
 import threading
 import time
@@ -27,11 +27,9 @@ LIMIT = {"time_limit": "1000 s", "workload": LONG}
     ],
     ids=["events", "windows", "threads", "ideal"],
 )
-def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
-    scenario: dict[str, Any], threads: int
-) -> None:
+def test_a_run_reports_its_progress(scenario: dict[str, Any], threads: int) -> None:
     watch = _core.Watch()
-    seen: list[tuple[float, int, int]] = []
+    reports: list[tuple[float, int, int]] = []
 
     def work() -> None:
         with pytest.raises(ScenarioError, match="enough"):
@@ -39,95 +37,99 @@ def test_a_run_tells_how_far_it_is_whenever_it_is_asked(
 
     thread = threading.Thread(target=work)
     thread.start()
-    while thread.is_alive() and (len(seen) < 3 or seen[-1][1] == 0):
+    while thread.is_alive() and (len(reports) < 3 or reports[-1][1] == 0):
         now = watch.progress()
-        if now[0] > 0 and (not seen or now[0] > seen[-1][0]):
-            seen.append(now)
+        if now[0] > 0 and (not reports or now[0] > reports[-1][0]):
+            reports.append(now)
         time.sleep(0.01)
     watch.stop("enough")
     thread.join()
-    assert len(seen) >= 3
-    assert seen == sorted(seen)
-    assert seen[-1][1] > 0
-    assert (seen[-1][2] > 0) == ("model" not in scenario)
+    assert len(reports) >= 3
+    assert reports == sorted(reports)
+    assert reports[-1][1] > 0
+    assert (reports[-1][2] > 0) == ("model" not in scenario)
 
 
-def course(
+def run_progress(
     flows: float | None, now: float, ended: int, hops: int = 0, *, packet_hops: float = 0.0
 ) -> RunProgress:
-    """Return a run of ten seconds at most, of which is known how far it is."""
+    """Return the progress of a run with a time limit of 10 s."""
 
-    class Known:
+    class FixedProgress:
         def progress(self) -> tuple[float, int, int]:
             return now, ended, hops
 
     needs = {"flows": flows, "packet_hops": packet_hops, "limit_s": 10.0, "ends_s": 4.0}
-    return RunProgress(needs, Known())  # type: ignore[arg-type]
+    return RunProgress(needs, FixedProgress())  # type: ignore[arg-type]
 
 
-def test_what_is_nearest_to_its_end_says_how_far_a_run_is() -> None:
-    assert course(100, 1.0, 50).share() == 0.5
-    assert course(100, 1.0, 50).text() == "50 of 100 flows"
-    assert course(100, 8.0, 50).text() == "8 of 10 s"
-    assert course(None, 2.0, 50).text() == "2 of 4 s"
-    assert course(100, 1.0, 120).share() == 0.999  # more than were expected
-    over = course(100, 1.0, 0)
-    over.is_finished = True
-    assert over.share() == 1.0
+def test_progress_is_that_of_the_most_advanced_measure() -> None:
+    assert run_progress(100, 1.0, 50).share() == 0.5
+    assert run_progress(100, 1.0, 50).text() == "50 of 100 flows"
+    assert run_progress(100, 8.0, 50).text() == "8 of 10 s"
+    assert run_progress(None, 2.0, 50).text() == "2 of 4 s"
+    assert run_progress(100, 1.0, 120).share() == 0.999  # More flows than expected.
+    finished = run_progress(100, 1.0, 0)
+    finished.is_finished = True
+    assert finished.share() == 1.0
 
 
-def test_times_are_written_as_people_say_them() -> None:
-    told = [format_long_time(seconds) for seconds in (3, 80, 400, 4000, 40_000, 4e6)]
-    assert told == ["3 s", "80 s", "6.7 min", "67 min", "11 h", "46 d"]
+def test_long_times_have_about_two_digits() -> None:
+    texts = [format_long_time(seconds) for seconds in (3, 80, 400, 4000, 40_000, 4e6)]
+    assert texts == ["3 s", "80 s", "6.7 min", "67 min", "11 h", "46 d"]
 
 
-def test_without_a_terminal_a_line_is_written_now_and_then(
+def test_without_a_terminal_a_line_is_written_every_20_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    done = course(10, 0.0, 10)
-    done.is_finished = True
-    with progress_display([done, course(10, 0.0, 4, 90_000_000)], "sweep") as show:
+    finished = run_progress(10, 0.0, 10)
+    finished.is_finished = True
+    with progress_display([finished, run_progress(10, 0.0, 4, 90_000_000)], "sweep") as update:
         for clock[0] in (1.0, 30.0, 31.0, 60.0):
-            show()
+            update()
     assert capsys.readouterr().err.splitlines() == [
         "sweep: 70 % (1 of 2), 3.0 million packet-hops/s, 13 s left, 30 s",
         "sweep: 70 % (1 of 2), 1.5 million packet-hops/s, 26 s left, 60 s",
     ]
 
 
-def test_long_runs_weigh_more(
+def test_runs_are_weighted_by_their_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    long = course(10, 0.0, 10, packet_hops=9e6)
+    long = run_progress(10, 0.0, 10, packet_hops=9e6)
     long.is_finished = True
-    short = course(10, 0.0, 0, packet_hops=1e6)
-    with progress_display([long, short], "sweep") as show:
+    short = run_progress(10, 0.0, 0, packet_hops=1e6)
+    with progress_display([long, short], "sweep") as update:
         for clock[0] in (1.0, 27.0):
-            show()
+            update()
     assert capsys.readouterr().err == "sweep: 90 % (1 of 2), 3 s left, 27 s\n"
 
 
-def test_a_run_that_will_take_long_is_announced_once(
+def test_a_long_expected_run_time_is_printed_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with progress_display([course(100, 0.0, 1)], "one.toml") as show:
+    with progress_display([run_progress(100, 0.0, 1)], "one.toml") as update:
         for clock[0] in (1.0, 3.0, 4.0):
-            show()
+            update()
     assert capsys.readouterr().err == "one.toml: expected run time 5.0 min\n"
 
 
-def test_a_run_that_needs_half_of_the_memory_is_announced(
+def test_an_estimate_above_half_of_the_memory_limit_is_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     needs = {"bytes": 120e6, "result_bytes": 0, "flows": 200, "limit_s": 10, "ends_s": 1}
-    import_module("sojourn.runs.runner")._announce_memory([RunProgress(needs)], 1, 200_000_000, "one.toml")
-    told = "one.toml: needs about 120 MB of memory (limit 200 MB)\n"
-    assert capsys.readouterr().err == told
-    import_module("sojourn.runs.runner")._announce_memory([RunProgress(needs)], 1, 300_000_000, "one.toml")
+    import_module("sojourn.runs.runner")._announce_memory(
+        [RunProgress(needs)], 1, 200_000_000, "one.toml"
+    )
+    texts = "one.toml: needs about 120 MB of memory (limit 200 MB)\n"
+    assert capsys.readouterr().err == texts
+    import_module("sojourn.runs.runner")._announce_memory(
+        [RunProgress(needs)], 1, 300_000_000, "one.toml"
+    )
     assert not capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Completion of command lines, by the protocol that shells speak and in a real bash."""
+"""Shell completion: by the protocol of each shell, and in bash."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-WANTED = [
+COMPLETIONS = [
     ("sojourn comp", ["compare"]),
     ("sojourn examples dctcp", ["dctcp_dumbbell"]),
     ("sojourn figure a1", ["a1"]),
@@ -39,12 +39,12 @@ WANTED = [
 ]
 
 
-@pytest.mark.parametrize(("line", "wanted"), WANTED)
+@pytest.mark.parametrize(("line", "expected"), COMPLETIONS)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_what_was_begun_is_completed(
+def test_command_lines_are_completed(
     shell: str,
     line: str,
-    wanted: list[str],
+    expected: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -54,19 +54,19 @@ def test_what_was_begun_is_completed(
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
     assert cli.invoke([]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
+    output = capsys.readouterr()
+    assert output.err == ""
     if shell == "zsh":
-        given = told.out.partition("((")[2].rpartition("))")[0].splitlines()
-        names = [entry.split('"')[1] for entry in given]
-        assert wanted or told.out == "_files\n", "the shell goes on with files"
+        entries = output.out.partition("((")[2].rpartition("))")[0].splitlines()
+        names = [entry.split('"')[1] for entry in entries]
+        assert expected or output.out == "_files\n", "the shell completes files"
     else:
-        names = [entry.split("\t")[0] for entry in told.out.splitlines() if entry]
-    assert sorted(names) == sorted(wanted)
+        names = [entry.split("\t")[0] for entry in output.out.splitlines() if entry]
+    assert sorted(names) == sorted(expected)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_by_the_script_that_is_installed(directory: Path) -> None:
+def test_bash_completes_with_the_installed_script(directory: Path) -> None:
     script = """
         eval "$("$1" --show-completion bash)"
         COMP_WORDS=(sojourn figure a1); COMP_CWORD=2
@@ -74,27 +74,27 @@ def test_bash_completes_by_the_script_that_is_installed(directory: Path) -> None
         echo "${COMPREPLY[*]}"
         complete -p sojourn
     """
-    # Which shell it is, is told: the parent of this one is Python.
+    # Shell detection would find Python, the parent of this process.
     environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     command = ["bash", "--norc", "-c", script, "bash", str(SOJOURN)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    # Where nothing is named, as for a scenario's file, bash goes on with files: `-o default`.
-    assert done.stdout.splitlines() == [
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert process.stderr == ""
+    # Without a completion, as for a scenario file, bash completes files: `-o default`.
+    assert process.stdout.splitlines() == [
         "a1",
         "complete -o default -F _sojourn_completion sojourn",
     ]
 
 
-def test_the_names_of_figures_are_known_without_loading_them(
+def test_names_of_figures_are_found_without_importing_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(EXPERIMENTS.parent)
     figures = discovery.discover()
     papers = {figure.paper.key for figure in figures.values()}
     assert set(completion.figures()) == {*figures, *papers, "all"}
-    assert "t1" in figures, "a user's own beside the published ones"
+    assert "t1" in figures, "includes the user's figures"
 
 
-def test_scales_are_those_of_figures() -> None:
+def test_scales_are_the_scales_of_figures() -> None:
     assert completion.scales() == list(SCALES)

@@ -1,4 +1,4 @@
-"""The cache: what is damaged is run again, and never believed."""
+"""Cache: damaged entries are run again, and full or read-only disks give one-line errors."""
 
 import contextlib
 import importlib
@@ -52,7 +52,7 @@ def edited(name: str, old: bytes, new: bytes) -> Damage:
 
 
 def flipped(name: str) -> Damage:
-    """Damage what only a look at the whole file can tell."""
+    """Return a damage that only a checksum of the complete file detects."""
 
     def damage(entry: Path) -> None:
         content = bytearray((entry / name).read_bytes())
@@ -104,7 +104,7 @@ def a_file(entry: Path) -> None:
         a_file,
     ],
 )
-def test_what_is_damaged_is_run_again_with_one_line_and_replaced(
+def test_a_damaged_entry_is_run_again_with_a_warning_and_replaced(
     damage: Damage, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = sojourn.run(SAMPLED, cache=cache)
@@ -114,10 +114,10 @@ def test_what_is_damaged_is_run_again_with_one_line_and_replaced(
     assert_frame_equal(second.flows, flows)
     assert_frame_equal(second.samples, samples)
     assert second.summary["counts"] == first.summary["counts"]
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert str(cache) in told
-    assert "running it again" in told
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert str(cache) in errors
+    assert "running it again" in errors
     assert_frame_equal(Result.read(cache / key(SAMPLED)).flows, flows)
     third = sojourn.run(SAMPLED, cache=cache)
     assert third.summary == Result.read(cache / key(SAMPLED)).summary
@@ -126,7 +126,7 @@ def test_what_is_damaged_is_run_again_with_one_line_and_replaced(
     assert not list(cache.glob(".draft-*"))
 
 
-def test_of_many_that_are_damaged_one_line_tells(
+def test_several_damaged_entries_give_one_warning(
     cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenarios = [SCENARIO | {"seed": seed} for seed in range(1, 5)]
@@ -134,12 +134,12 @@ def test_of_many_that_are_damaged_one_line_tells(
     for file in cache.glob("*/summary.json"):
         file.write_bytes(b"")
     sojourn.run_many(scenarios, cache=cache)
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "(and 3 other results)" in told
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert "(and 3 other results)" in errors
 
 
-def test_a_result_read_by_hand_that_is_damaged_is_an_error(tmp_path: Path) -> None:
+def test_reading_a_damaged_result_is_an_error(tmp_path: Path) -> None:
     sojourn.run(SCENARIO).write(tmp_path / "out")
     flipped("flows.parquet")(tmp_path / "out")
     with pytest.raises(ScenarioError, match=r"flows\.parquet: does not match its SHA-256 sum"):
@@ -148,7 +148,7 @@ def test_a_result_read_by_hand_that_is_damaged_is_an_error(tmp_path: Path) -> No
         Result.read(tmp_path / "nowhere")
 
 
-def test_results_can_be_verified_without_us(tmp_path: Path) -> None:
+def test_results_contain_sums_for_sha256sum(tmp_path: Path) -> None:
     sojourn.run(SAMPLED).write(tmp_path / "out")
     lines = (tmp_path / "out" / "SHA256SUMS").read_text().splitlines()
     assert [line[64:] for line in lines] == [
@@ -158,24 +158,24 @@ def test_results_can_be_verified_without_us(tmp_path: Path) -> None:
     ]
 
 
-def test_results_written_over_others_leave_nothing_of_them(tmp_path: Path) -> None:
+def test_writing_a_result_removes_the_files_of_the_previous_one(tmp_path: Path) -> None:
     sojourn.run(SAMPLED).write(tmp_path / "out")
     sojourn.run(SCENARIO).write(tmp_path / "out")
     assert Result.read(tmp_path / "out").samples.is_empty()
     assert not (tmp_path / "out" / "samples.parquet").exists()
 
 
-def test_drafts_that_were_abandoned_are_cleared_away_and_others_left(cache: Path) -> None:
+def test_only_abandoned_drafts_are_deleted(cache: Path) -> None:
     for name, age_h in ((".draft-old", 25), (".draft-new", 1)):
         (cache / name).mkdir(parents=True)
         (cache / name / "flows.parquet").touch()
-        then = time.time() - 3600 * age_h
-        os.utime(cache / name, (then, then))
+        modified = time.time() - 3600 * age_h
+        os.utime(cache / name, (modified, modified))
     sojourn.run(SCENARIO, cache=cache)
     assert [entry.name for entry in cache.glob(".draft-*")] == [".draft-new"]
 
 
-def test_two_sweeps_that_mend_one_cache_do_not_disturb_each_other(cache: Path) -> None:
+def test_two_sweeps_repair_one_cache_concurrently(cache: Path) -> None:
     scenarios = [SCENARIO | {"seed": seed} for seed in range(1, 9)]
     sojourn.run_many(scenarios, cache=cache)
     entries = sorted(cache.glob("[!.]*"))
@@ -187,42 +187,42 @@ def test_two_sweeps_that_mend_one_cache_do_not_disturb_each_other(cache: Path) -
         subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    told = [process.communicate(timeout=60)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], told
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
     assert sorted(cache.glob("[!.]*")) == entries
     for entry in entries:
         Result.read(entry).verify()
 
 
-def test_what_another_has_just_mended_is_not_put_aside(
+def test_an_entry_that_another_thread_has_replaced_stays(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sojourn.run(SCENARIO, cache=cache)
     (entry,) = cache.glob("[!.]*")
     good = sojourn.run(SCENARIO, cache=None)
 
-    def mend(begin: threading.Barrier) -> None:
+    def repair(begin: threading.Barrier) -> None:
         begin.wait()
-        # It ends with what was mended being read, whoever mended it.
+        # The returned entry is valid, whichever thread wrote it.
         store(entry, good, lambda *_: good).verify()
 
-    # Between any two steps there is time for what another does.
+    # A random delay before each rename lets other threads act in between.
     rename = Path.rename
 
-    def hesitate(self: Path, target: Path) -> Path:
+    def delayed_rename(self: Path, target: Path) -> Path:
         time.sleep(random.uniform(0, 0.004))
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", hesitate)
+    monkeypatch.setattr(Path, "rename", delayed_rename)
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
             (entry / "summary.json").write_bytes(b"")
             begin = threading.Barrier(8)
-            for mended in [pool.submit(mend, begin) for _ in range(8)]:
-                mended.result()
+            for future in [pool.submit(repair, begin) for _ in range(8)]:
+                future.result()
 
 
-def test_a_cache_that_is_a_file_is_refused_before_anything_runs(
+def test_a_file_in_place_of_the_cache_is_rejected_before_any_run(
     tmp_path: Path,
     scenario_file: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -232,32 +232,32 @@ def test_a_cache_that_is_a_file_is_refused_before_anything_runs(
         monkeypatch.setenv("SOJOURN_CACHE", str(place))
         monkeypatch.chdir(tmp_path)
         assert cli.invoke(["compare", str(scenario_file), "--vary", "load=0.2"]) == 2
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1
-        assert f"{place}: cannot be used as cache: " in told
+        errors = capsys.readouterr().err
+        assert errors.count("\n") == 1
+        assert f"{place}: cannot be used as cache: " in errors
 
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[None]:
-    """Let no file grow beyond a few bytes."""
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
+    """Limit the size of files to 100 bytes."""
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard_limit, hard_limit))
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         (["compare", "--vary", "load=0.2"], "cannot be written: "),
         (["run", "--out", "out"], "out: cannot be written: "),
         (["trace", "--out", "flows.csv"], "flows.csv: "),
     ],
 )
-def test_a_disk_that_is_full_is_told_in_one_line(  # noqa: PLR0913, PLR0917
-    given: list[str],
+def test_a_full_disk_gives_a_one_line_error(  # noqa: PLR0913, PLR0917
+    arguments: list[str],
     expected: str,
     scenario_file: Path,
     cache: Path,
@@ -266,10 +266,10 @@ def test_a_disk_that_is_full_is_told_in_one_line(  # noqa: PLR0913, PLR0917
 ) -> None:
     monkeypatch.chdir(scenario_file.parent)
     with full_disk():
-        assert cli.invoke([given[0], str(scenario_file), *given[1:]]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert expected in told
+        assert cli.invoke([arguments[0], str(scenario_file), *arguments[1:]]) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert expected in errors
     assert not list(cache.glob("*"))
 
 
@@ -290,89 +290,91 @@ WRITERS = [
     (["new", "first.toml"], "first.toml"),
     (["schema", "--out", "schema.json"], "schema.json"),
 ]
-"""Commands that write, and what they name if they cannot."""
+"""Commands that write files, and the path that their errors name."""
 
 
-@pytest.mark.parametrize(("given", "place"), WRITERS)
-def test_what_a_full_disk_does_not_take_is_named(
-    given: list[str],
+@pytest.mark.parametrize(("arguments", "place"), WRITERS)
+def test_errors_of_a_full_disk_name_the_file(
+    arguments: list[str],
     place: str,
     scenario_file: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(scenario_file.parent)
-    if given[0] in {
+    if arguments[0] in {
         "compare",
         "explain",
         "tune",
         "figure",
         "validate",
-    }:  # write into the cache first
-        assert cli.invoke([*given[:-1], "before"]) == 0
-    elif given[0] == "report":
+    }:  # Fill the cache first.
+        assert cli.invoke([*arguments[:-1], "before"]) == 0
+    elif arguments[0] == "report":
         assert cli.invoke([*FIGURE, "made"]) == 0
     capsys.readouterr()
     with full_disk():
-        assert cli.invoke(given) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.startswith(f"sojourn: {place}")
-    assert "File too large" in told
+        assert cli.invoke(arguments) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert errors.startswith(f"sojourn: {place}")
+    assert "File too large" in errors
 
 
 @contextlib.contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Let nothing be written into a folder; root is another user meanwhile."""
-    was, nobody = os.getresuid(), 65534
+    """Make a folder read-only; root becomes another user for the time."""
+    user, unprivileged = os.getresuid(), 65534
     folder.chmod(0o555)
     if os.geteuid() == 0:
-        os.setresuid(nobody, nobody, 0)
+        os.setresuid(unprivileged, unprivileged, 0)
     try:
         yield
     finally:
-        os.setresuid(*was)
+        os.setresuid(*user)
         folder.chmod(0o755)
 
 
-@pytest.mark.parametrize(("given", "place"), WRITERS)
-def test_a_read_only_folder_is_told_in_one_line_before_anything_runs(
-    given: list[str],
+@pytest.mark.parametrize(("arguments", "place"), WRITERS)
+def test_a_read_only_folder_is_rejected_before_any_run(
+    arguments: list[str],
     place: str,
     scenario_file: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # By names from here, for not all users see all folders above.
+    # Relative names, because the unprivileged user cannot read all parent folders.
     monkeypatch.chdir(scenario_file.parent)
     monkeypatch.setenv("SOJOURN_CACHE", "cache")
-    if given[0] == "report":
+    if arguments[0] == "report":
         assert cli.invoke([*FIGURE, "made"]) == 0
         capsys.readouterr()
     module = importlib.import_module("sojourn.runs.runner")
-    monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("something ran"))
+    monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("a run was started"))
     with read_only(scenario_file.parent):
-        assert cli.invoke(given) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.startswith((f"sojourn: {place}", "sojourn: cache: cannot be used as cache"))
-    assert "Permission denied" in told or "is not a writable directory" in told
+        assert cli.invoke(arguments) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert errors.startswith((f"sojourn: {place}", "sojourn: cache: cannot be used as cache"))
+    assert "Permission denied" in errors or "is not a writable directory" in errors
 
 
-def test_output_that_goes_to_a_full_disk_ends_with_a_line() -> None:
+def test_standard_output_on_a_full_disk_gives_a_one_line_error() -> None:
     command = [sys.executable, "-c", "from sojourn import cli; cli.main()", "schema"]
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "sojourn: No space left on device\n")
+        process = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (process.returncode, process.stderr) == (2, "sojourn: No space left on device\n")
 
 
-def test_a_folder_for_results_that_cannot_be_is_refused_before_anything_runs(
+def test_an_invalid_folder_for_results_is_rejected_before_any_run(
     scenario_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("sojourn.runs.runner")
-    monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("something ran"))
+    monkeypatch.setattr(module, "simulate", lambda *_, **__: pytest.fail("a run was started"))
     for out in (scenario_file, scenario_file / "below"):
         assert cli.invoke(["run", str(scenario_file), "--out", str(out)]) == 2
-        told = capsys.readouterr().err
-        assert told.count("\n") == 1
-        assert told.startswith(f"sojourn: {out}: ")
+        errors = capsys.readouterr().err
+        assert errors.count("\n") == 1
+        assert errors.startswith(f"sojourn: {out}: ")

@@ -1,4 +1,4 @@
-"""Clusters: a Dask scheduler and its workers on this machine, run by the ordinary commands."""
+"""Clusters: a Dask scheduler and its workers on this machine, started by Dask's commands."""
 
 import contextlib
 import importlib
@@ -21,8 +21,9 @@ import sojourn
 from conftest import SCENARIO
 from sojourn import _core, cli
 from sojourn.base import paths
+from sojourn.base.errors import ClusterError
 from sojourn.runs import cluster
-from sojourn.runs.cluster import ClusterError, remote_workers
+from sojourn.runs.cluster import remote_workers
 from sojourn.runs.runner import simulate_guarded
 from sojourn.scenario.encoding import as_json
 
@@ -32,11 +33,11 @@ LONGER = sojourn.override(SCENARIO, {"workload.flows": 10_000})
 """A scenario that takes some tenths of a second."""
 
 ENDLESS = {"topology.rate": "100 Gbps", "workload.flows": 100_000_000, "time_limit": "1000 s"}
-"""What makes a scenario take as good as for ever."""
+"""Changes that make a run practically endless."""
 
 
 class Process:
-    """A command that runs until it is told to end."""
+    """Command that runs in the background."""
 
     def __init__(self, command: list[str], folder: Path, **environment: str) -> None:
         self._log = folder / f"{len(list(folder.iterdir()))}.log"
@@ -56,16 +57,16 @@ class Process:
             os.killpg(self._process.pid, number)
 
     def kill(self) -> None:
-        """End it at once, and take no leave."""
+        """Kill the process."""
         self.signal(signal.SIGKILL)
         self._process.wait()
 
     def errors(self) -> str:
-        """Return what it has told on the error output so far."""
+        """Return the standard error output so far."""
         return self._log.read_text(encoding="utf-8")
 
     def end(self) -> tuple[int, str]:
-        """Wait for its end; return its status and what it told on the error output."""
+        """Wait for the end; return the exit status and the standard error output."""
         self._process.wait(timeout=30)
         return self._process.returncode, self.errors()
 
@@ -73,10 +74,10 @@ class Process:
 def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until a condition holds, and return what it returned."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "timeout"
         time.sleep(0.05)
-    return found
+    return value
 
 
 class Cluster:
@@ -86,32 +87,32 @@ class Cluster:
         self.folder = folder
         self._started: list[Process] = []
         self.scheduler = self._start("scheduler", "--no-dashboard", "--port", "0")
-        said = until(lambda: re.search(r"Scheduler at: *(tcp:\S+)", self.scheduler.errors()))
-        self.address = str(said[1])
+        match = until(lambda: re.search(r"Scheduler at: *(tcp:\S+)", self.scheduler.errors()))
+        self.address = str(match[1])
 
     def _start(self, *command: str, **environment: str) -> Process:
-        given = ["dask", *command, "--host", "127.0.0.1"]
-        self._started.append(Process(given, self.folder, **environment))
+        arguments = ["dask", *command, "--host", "127.0.0.1"]
+        self._started.append(Process(arguments, self.folder, **environment))
         return self._started[-1]
 
     def worker(self, threads: int = 1, **environment: str) -> Process:
-        """Start a worker that a kill ends for good."""
-        given = ("--no-dashboard", "--no-nanny", "--nthreads", str(threads))
-        return self._start("worker", self.address, *given, **environment)
+        """Start a worker that is not restarted after a kill."""
+        options = ("--no-dashboard", "--no-nanny", "--nthreads", str(threads))
+        return self._start("worker", self.address, *options, **environment)
 
     def wait_for_workers(self, count: int) -> None:
-        """Wait until so many workers are there, no more and no fewer."""
+        """Wait until the number of workers is `count`."""
         with self.client() as client:
             until(lambda: len(client.nthreads()) == count)
 
     @contextlib.contextmanager
     def client(self) -> Iterator[Any]:
-        """Open a client of our own."""
+        """Open a client."""
         with distributed.Client(self.address, set_as_default=False) as client:
             yield client
 
     def end(self) -> None:
-        """End whatever still runs."""
+        """Kill all processes."""
         for process in self._started:
             process.kill()
 
@@ -139,16 +140,16 @@ def no_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def compare(scenario_file: Path, address: str, *options: str) -> Process:
     """Start a comparison on a cluster, as a user does."""
-    given = ["sojourn", "compare", str(scenario_file), "--cluster", address, *options]
+    arguments = ["sojourn", "compare", str(scenario_file), "--cluster", address, *options]
     (scenario_file.parent / "here").mkdir(exist_ok=True)
-    return Process(given, scenario_file.parent / "here")
+    return Process(arguments, scenario_file.parent / "here")
 
 
 def finished(cache: Path) -> int:
     return len(list(cache.glob("*/summary.json")))
 
 
-def test_a_sweep_on_a_cluster_is_that_of_threads(
+def test_a_sweep_on_a_cluster_gives_the_results_of_threads(
     two_workers: Cluster,
     cache: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -160,36 +161,36 @@ def test_a_sweep_on_a_cluster_is_that_of_threads(
     remote = sojourn.run_many(scenarios, cluster=two_workers.address, cache=cache, what="sweep")
     assert re.fullmatch(r"(sweep: \d+ % \(\d of 6\), .*\d+ s\n)+", capsys.readouterr().err)
     assert finished(cache) == 6
-    for one, other in zip(remote, sojourn.run_many(scenarios), strict=True):
-        assert_frame_equal(one.flows, other.flows)
-        assert one.summary["counts"] == other.summary["counts"]
-        assert one.summary["links"] == other.summary["links"]
+    for result, expected in zip(remote, sojourn.run_many(scenarios), strict=True):
+        assert_frame_equal(result.flows, expected.flows)
+        assert result.summary["counts"] == expected.summary["counts"]
+        assert result.summary["links"] == expected.summary["links"]
 
 
-def test_a_controller_in_python_and_a_search_run_there_as_here(
+def test_python_controllers_and_searches_run_on_a_cluster(
     two_workers: Cluster, tmp_path: Path
 ) -> None:
-    # No worker has the file: its text travels.
+    # No worker has the file; the scenario contains its text.
     mine = tmp_path / "mine.py"
     gentle = paths.EXAMPLES / "controllers" / "gentle.py"
     mine.write_text(gentle.read_text(encoding="utf-8"), encoding="utf-8")
     base = sojourn.override(SCENARIO, {"workload.flows": 30}) | {"transport": f"{mine}:Gentle"}
     scenarios = [sojourn.override(base, {"transport.target": target}) for target in (1.1, 2.0)]
     remote = sojourn.run_many(scenarios, cluster=two_workers.address)
-    here = [sojourn.run(scenario) for scenario in scenarios]
-    assert not here[0].flows.equals(here[1].flows)
-    assert all(one.flows.equals(other.flows) for one, other in zip(remote, here, strict=True))
+    local = [sojourn.run(scenario) for scenario in scenarios]
+    assert not local[0].flows.equals(local[1].flows)
+    assert all(a.flows.equals(b.flows) for a, b in zip(remote, local, strict=True))
     pytest.importorskip("optuna", reason="the extra `tune` is not installed")
     options: dict[str, Any] = {"minimise": "mean fct", "trials": 4, "seeds": 1}
-    there, local = (
+    remote_search, local_search = (
         sojourn.tune.search(base, {"transport.target": "1.1:2"}, cluster=address, **options)
         for address in (two_workers.address, None)
     )
-    assert there.trials.equals(local.trials)
-    assert there.gain == local.gain
+    assert remote_search.trials.equals(local_search.trials)
+    assert remote_search.gain == local_search.gain
 
 
-def test_a_sweep_outlives_a_worker_that_is_killed(two_workers: Cluster, cache: Path) -> None:
+def test_a_sweep_survives_a_killed_worker(two_workers: Cluster, cache: Path) -> None:
     victim = two_workers.worker()
     two_workers.wait_for_workers(3)
     scenarios = [{**LONGER, "seed": seed} for seed in range(1, 13)]
@@ -208,7 +209,7 @@ def test_a_sweep_outlives_a_worker_that_is_killed(two_workers: Cluster, cache: P
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_remote_runs_end_when_whoever_asked_is_gone(
+def test_remote_runs_stop_when_their_client_disconnects(
     two_workers: Cluster, scenario_file: Path, number: int
 ) -> None:
     changes = [
@@ -218,73 +219,75 @@ def test_remote_runs_end_when_whoever_asked_is_gone(
     with two_workers.client() as client:
         until(lambda: all(client.processing().values()))
         process.signal(number)
-        # Each worker has one thread: it answers once that is free.
+        # Each worker has one thread, which runs the next task once the thread is free.
         free = [client.submit(os.getpid, workers=[name], pure=False) for name in client.nthreads()]
         assert len({future.result(timeout=10) for future in free}) == 2
-    status, told = process.end()
+    status, errors = process.end()
     if number == signal.SIGINT:
-        assert (status, told) == (130, "sojourn: interrupted; finished runs are in the cache\n")
+        assert (status, errors) == (130, "sojourn: interrupted; finished runs are in the cache\n")
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("core", "problem"),
     [
         ("VERSION, SOURCE_HASH = '0.0.9', 'beef' * 4", "has sojourn 0.0.9 (source beefbeefbeef)"),
         ("raise ImportError", "has no sojourn"),
     ],
 )
-def test_a_worker_without_our_version_is_refused(
-    two_workers: Cluster, tmp_path: Path, theirs: str, told: str, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_with_another_version_is_rejected(
+    two_workers: Cluster, tmp_path: Path, core: str, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sojourn").mkdir()
     (tmp_path / "sojourn" / "__init__.py").touch()
-    (tmp_path / "sojourn" / "_core.py").write_text(theirs, encoding="utf-8")
-    stranger = two_workers.worker(threads=4, PYTHONPATH=str(tmp_path))
+    (tmp_path / "sojourn" / "_core.py").write_text(core, encoding="utf-8")
+    other_worker = two_workers.worker(threads=4, PYTHONPATH=str(tmp_path))
     two_workers.wait_for_workers(3)
-    ours = rf"here is {_core.VERSION} \(source {_core.SOURCE_HASH[:12]}\)"
-    message = rf"--cluster {two_workers.address}: the worker at tcp:\S+ {re.escape(told)}, {ours}"
+    local = rf"here is {_core.VERSION} \(source {_core.SOURCE_HASH[:12]}\)"
+    message = (
+        rf"--cluster {two_workers.address}: the worker at tcp:\S+ {re.escape(problem)}, {local}"
+    )
     scenarios = [{**LONGER, "seed": seed} for seed in range(1, 9)]
     try:
         with pytest.raises(ClusterError, match=message):
             sojourn.run_many([SCENARIO], cluster=two_workers.address)
-        # One that comes later is met by the run that it is given.
+        # A worker that joins later is checked by its first run.
         monkeypatch.setattr(cluster, "_check_sources", lambda *_: None)
         with pytest.raises(ClusterError, match=message):
             sojourn.run_many(scenarios, cluster=two_workers.address)
     finally:
-        stranger.kill()
+        other_worker.kill()
         two_workers.wait_for_workers(2)
 
 
-def test_waiting_for_workers_can_be_ended(no_workers: Cluster, scenario_file: Path) -> None:
+def test_waiting_for_workers_can_be_interrupted(no_workers: Cluster, scenario_file: Path) -> None:
     sweep = compare(scenario_file, no_workers.address, "--vary", "flows=5000")
     until(lambda: "has no workers" in sweep.errors())
     sweep.signal(signal.SIGINT)
-    status, told = sweep.end()
+    status, errors = sweep.end()
     assert status == 130
-    assert told.splitlines()[1:] == ["sojourn: interrupted; finished runs are in the cache"]
+    assert errors.splitlines()[1:] == ["sojourn: interrupted; finished runs are in the cache"]
 
 
-def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
+def test_a_sweep_waits_for_workers_and_reports_a_lost_scheduler(
     no_workers: Cluster, scenario_file: Path, cache: Path
 ) -> None:
     address = no_workers.address
     sweep = compare(scenario_file, address, "--vary", "flows=5000", "--seeds", "60")
-    waits = f"sojourn: --cluster {address}: has no workers; waiting for one (Ctrl-C to stop)\n"
-    until(lambda: sweep.errors() == waits)
+    messages = f"sojourn: --cluster {address}: has no workers; waiting for one (Ctrl-C to stop)\n"
+    until(lambda: sweep.errors() == messages)
     first = no_workers.worker()
     until(lambda: finished(cache))
     first.kill()
-    waits += waits.replace("has no workers", "lost its last worker")
-    until(lambda: sweep.errors() == waits)
+    messages += messages.replace("has no workers", "lost its last worker")
+    until(lambda: sweep.errors() == messages)
     no_workers.scheduler.kill()
     lost = "the connection to the scheduler was lost; finished runs are in the cache"
-    assert sweep.end() == (2, f"{waits}sojourn: --cluster {address}: {lost}\n")
+    assert sweep.end() == (2, f"{messages}sojourn: --cluster {address}: {lost}\n")
     assert 0 < finished(cache) < 60
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "problem"),
     [
         ("tcp://127.0.0.1:9", "cannot be reached: "),
         ("tls://127.0.0.1:9", "needs certificates: set distributed.comm.tls.ca-file"),
@@ -296,23 +299,23 @@ def test_a_sweep_waits_for_workers_and_tells_of_a_scheduler_that_goes(
         ("", "expected tcp://HOST:PORT"),
     ],
 )
-def test_a_bad_address_is_told_in_one_line(
+def test_an_invalid_address_is_a_one_line_error(
     scenario_file: Path,
     address: str,
-    told: str,
+    problem: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 0.3)
-    given = ["compare", str(scenario_file), "--vary", "load=0.2", "--cluster", address]
-    assert cli.invoke(given) == 2
+    arguments = ["compare", str(scenario_file), "--vary", "load=0.2", "--cluster", address]
+    assert cli.invoke(arguments) == 2
     errors = capsys.readouterr().err
     assert errors.startswith(f"sojourn: --cluster {address}: ")
-    assert told in errors
+    assert problem in errors
     assert errors.count("\n") == 1
 
 
-def test_what_answers_nothing_or_is_a_worker_is_no_scheduler(
+def test_silent_addresses_and_workers_are_rejected(
     two_workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with two_workers.client() as client:
@@ -326,8 +329,8 @@ def test_what_answers_nothing_or_is_a_worker_is_no_scheduler(
             sojourn.run_many([SCENARIO], cluster=address)
 
 
-def test_what_fails_in_a_remote_run_is_told_as_in_one_here(two_workers: Cluster) -> None:
+def test_errors_of_remote_runs_are_raised_locally(two_workers: Cluster) -> None:
     with remote_workers(two_workers.address) as pool:
-        wrong = as_json({**SCENARIO, "workload": {"kind": "nonesuch"}})
+        invalid = as_json({**SCENARIO, "workload": {"kind": "nonesuch"}})
         with pytest.raises(sojourn.ScenarioError, match="nonesuch"):
-            pool.submit(cluster.remote_work(simulate_guarded), wrong, []).result()
+            pool.submit(cluster.remote_work(simulate_guarded), invalid, []).result()

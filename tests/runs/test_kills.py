@@ -1,4 +1,4 @@
-"""Sweeps that are killed while another shares their cache: nothing is lost, nothing is half there.
+"""Killed sweeps that share a cache: no entry is lost or incomplete.
 
 `make torture COUNT=…` kills more often, from another `SEED` at other moments.
 """
@@ -35,28 +35,28 @@ sojourn.run_many(scenarios, cache=pathlib.Path(sys.argv[1]), threads=2)
 """
 
 
-class Watched:
-    """A cache of which every entry is looked at as soon as it is there."""
+class MonitoredCache:
+    """Cache whose entries are verified as soon as they appear."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache
-        self.seen: dict[str, int] = {}
+        self.inodes: dict[str, int] = {}
 
-    def look(self) -> None:
-        """Hold what is new to be whole, and all that was there to be the same."""
+    def verify(self) -> None:
+        """Verify new entries, and check that earlier entries are unchanged."""
         entries = {
             entry.name: entry.inode()
             for entry in (os.scandir(self.cache) if self.cache.exists() else ())
             if not entry.name.startswith(".")
         }
-        for name in entries.keys() - self.seen.keys():
+        for name in entries.keys() - self.inodes.keys():
             Result.read(self.cache / name).verify()
-        assert {name: entries.get(name) for name in self.seen} == self.seen, "an entry was lost"
-        self.seen = entries
+        assert {name: entries.get(name) for name in self.inodes} == self.inodes, "an entry was lost"
+        self.inodes = entries
 
 
-def started(cache: Path, told: Path) -> subprocess.Popen[str]:
-    with told.open("w", encoding="utf-8") as stream:
+def start_sweep(cache: Path, log: Path) -> subprocess.Popen[str]:
+    with log.open("w", encoding="utf-8") as stream:
         return subprocess.Popen(
             [sys.executable, "-c", SWEEP, str(cache), json.dumps(SCENARIOS)],
             stdin=subprocess.PIPE,
@@ -66,31 +66,31 @@ def started(cache: Path, told: Path) -> subprocess.Popen[str]:
         )
 
 
-def killed(process: subprocess.Popen[str], at: float, watched: Watched) -> bool:
-    """Kill a sweep at a moment; tell whether it was at work then."""
+def kill(process: subprocess.Popen[str], at: float, monitored: MonitoredCache) -> bool:
+    """Kill a sweep at a time; return true if it was running."""
     while time.monotonic() < at:
-        watched.look()
-    was_at_work = process.poll() is None
+        monitored.verify()
+    was_running = process.poll() is None
     process.kill()
     process.communicate()
-    watched.look()
-    return was_at_work
+    monitored.verify()
+    return was_running
 
 
-def test_two_sweeps_that_are_killed_lose_nothing_and_leave_nothing_half_written(
+def test_killed_sweeps_leave_complete_entries_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected = sojourn.run_many(SCENARIOS)
     names = [key(scenario) for scenario in SCENARIOS]
-    drawn = random.Random(SEED)
-    kills = rounds = kept = 0
+    generator = random.Random(SEED)
+    kills = rounds = finished = 0
     within = 0.5
     while kills < KILLS:
         rounds += 1
-        assert rounds <= 5 + 2 * KILLS, "sweeps are over before they are killed"
-        watched = Watched(tmp_path / f"cache{rounds}")
-        told = [tmp_path / f"told{rounds}.{one}" for one in (1, 2)]
-        sweeps = [started(watched.cache, file) for file in told]
+        assert rounds <= 5 + 2 * KILLS, "sweeps finish before they are killed"
+        monitored = MonitoredCache(tmp_path / f"cache{rounds}")
+        logs = [tmp_path / f"log{rounds}.{number}" for number in (1, 2)]
+        sweeps = [start_sweep(monitored.cache, file) for file in logs]
         for sweep in sweeps:
             assert sweep.stdout is not None
             assert sweep.stdout.readline() == "ready\n"
@@ -98,24 +98,26 @@ def test_two_sweeps_that_are_killed_lose_nothing_and_leave_nothing_half_written(
             assert sweep.stdin is not None
             sweep.stdin.write("go\n")
             sweep.stdin.flush()
-        began = time.monotonic()
-        moments = sorted(began + drawn.uniform(0, within) for _ in sweeps)
-        at_work = [killed(*each, watched) for each in zip(sweeps, moments, strict=True)]
-        kills += sum(at_work)
-        # Others met nothing damaged, and said nothing but how far they are.
-        for file in told:
+        start = time.monotonic()
+        moments = sorted(start + generator.uniform(0, within) for _ in sweeps)
+        were_running = [kill(*pair, monitored) for pair in zip(sweeps, moments, strict=True)]
+        kills += sum(were_running)
+        # The other sweep met no damage and printed its progress only.
+        for file in logs:
             text = file.read_text(encoding="utf-8")
             assert not re.search("again|Error|cannot", text), text
-        kept += len(watched.seen)
-        # So that moments lie all over a sweep, however fast this machine is.
-        within *= 0.8 if len(watched.seen) > len(names) / 2 else 1.2
+        finished += len(monitored.inodes)
+        # Adapts to the speed of the machine, so that kills are spread over a sweep.
+        within *= 0.8 if len(monitored.inodes) > len(names) / 2 else 1.2
         capsys.readouterr()
-        results = sojourn.run_many(SCENARIOS, cache=watched.cache)
-        # What was finished is taken from there, and the rest is run.
-        watched.look()
-        assert watched.seen.keys() == set(names)
+        results = sojourn.run_many(SCENARIOS, cache=monitored.cache)
+        # Finished runs come from the cache; the others are run.
+        monitored.verify()
+        assert monitored.inodes.keys() == set(names)
         assert "again" not in capsys.readouterr().err
-        for result, other in zip(results, expected, strict=True):
-            assert_frame_equal(result.flows, other.flows)
-    print(f"{kills} kills in {rounds} rounds, after {kept} of {rounds * len(names)} runs were kept")
-    assert rounds < 3 or kept
+        for result, reference in zip(results, expected, strict=True):
+            assert_frame_equal(result.flows, reference.flows)
+    print(
+        f"{kills} kills in {rounds} rounds, {finished} of {rounds * len(names)} runs had finished"
+    )
+    assert rounds < 3 or finished

@@ -1,4 +1,4 @@
-"""Controllers written in Python: the same as the core's own, and no way to hang or to mislead."""
+"""Controllers in Python: equal to the core's, with one-line errors, and stoppable."""
 
 import importlib
 import json
@@ -40,7 +40,7 @@ CROWD: dict[str, Any] = {
     "time_limit": "20 s",
 }
 
-# Time-outs that come too early are undone, and tail losses are not.
+# Early timeouts are spurious and undone; tail losses are not.
 HASTY: dict[str, Any] = {
     "queue": {"kind": "drop_tail", "capacity": "100 KB"},
     "topology": {"delay": "10 us"},
@@ -67,19 +67,19 @@ ONE: dict[str, Any] = {
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Give what writes the body of a class `Mine` into a file, and returns its name."""
+    """Return a function that writes a class `Mine` with a body to a file and returns its name."""
     monkeypatch.chdir(tmp_path)
 
-    def written(body: str) -> str:
+    def write_class(body: str) -> str:
         body = textwrap.indent(textwrap.dedent(body).strip(), "    ")
         text = f"import sojourn\n\n\nclass Mine(sojourn.Controller):\n{body}\n"
         (tmp_path / "mine.py").write_text(text)
         return "mine.py:Mine"
 
-    return written
+    return write_class
 
 
-def test_a_monitor_counts_what_a_controller_would_count_by_itself(
+def test_a_monitor_counts_like_a_controller(
     write: Callable[[str], str],
 ) -> None:
     own = write(
@@ -125,7 +125,7 @@ def test_a_monitor_counts_what_a_controller_would_count_by_itself(
             self.wakes_s = now_s + 1e-4
 
         def on_end(self, now_s: float) -> None:
-            assert self.ended_s is None, "it ends once"
+            assert not self.ended_s, "ended twice"
             self.total += self.acked
             assert self.total == self.path.size_bytes
             self.ended_s, self.wakes_s = now_s, None
@@ -155,7 +155,7 @@ def test_a_monitor_counts_what_a_controller_would_count_by_itself(
         ("swift.py:Swift", "swift", {"topology": {"delay": "2 us"}}),
     ],
 )
-def test_what_is_written_twice_is_the_same_to_the_bit(
+def test_python_and_core_controllers_give_identical_results(
     own: str, built_in: str, changes: dict[str, Any]
 ) -> None:
     base = sojourn.override(CROWD, changes | {"account": True})
@@ -165,11 +165,11 @@ def test_what_is_written_twice_is_the_same_to_the_bit(
     assert mine.account.equals(theirs.account)
     counts = theirs.summary["counts"]
     assert mine.summary["counts"] == counts
-    # Otherwise there was nothing to tell them apart by.
+    # Without any congestion the comparison would prove nothing.
     assert counts["drops"] + counts["marks"] + counts["timeouts"] > 0 or built_in == "swift"
 
 
-def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) -> None:
+def test_a_controller_receives_all_events_of_its_flow(write: Callable[[str], str]) -> None:
     own = write(
         """
         ecn = True
@@ -180,42 +180,42 @@ def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) 
         speed: float = 1.2e9
 
         def on_start(self, path: sojourn.Path) -> None:
-            self.path, self.heard, self.timer = path, {}, None
+            self.path, self.counts, self.timer = path, {}, None
             assert (path.hops, path.size_bytes, path.flow) == (3, 200_000, 0)
 
-        def hear(self, event: str) -> None:
-            self.heard[event] = self.heard.get(event, 0) + 1
+        def count(self, event: str) -> None:
+            self.counts[event] = self.counts.get(event, 0) + 1
 
         def on_open(self, opened: sojourn.Opened) -> None:
             assert not opened.syn_was_lost and opened.rtt_s > 0
             self.timer = opened.now_s + 1e-4
-            self.hear("opened")
+            self.count("opened")
 
         def on_sent(self, now_s: float, packet_bytes: int) -> None:
             assert packet_bytes == self.path.packet_bytes
-            self.hear("sent")
+            self.count("sent")
 
         def on_ack(self, ack: sojourn.Ack) -> None:
             assert round(ack.now_s * 1e12) == ack.now_ps and ack.rtt_s >= self.path.base_rtt_s / 2
-            self.hear("acked")
+            self.count("acked")
 
         def on_timer(self, now_s: float) -> None:
             assert now_s == self.timer
             self.timer = None
-            self.hear("woken")
+            self.count("woken")
 
         def next_timer(self) -> float | None:
             return self.timer
 
         def on_notification(self, now_s: float) -> None:
-            self.hear("notified")
+            self.count("notified")
 
         def allowance(self) -> sojourn.Allowance:
             return sojourn.Allowance(rate_bps=self.speed)
 
         def gauges(self) -> dict[str, float]:
             names = ("opened", "sent", "acked", "woken", "notified")
-            return {name: float(self.heard.get(name, 0)) for name in names}
+            return {name: float(self.counts.get(name, 0)) for name in names}
         """
     )
     changes = {
@@ -264,7 +264,7 @@ def test_each_flow_hears_of_all_that_happens_to_it(write: Callable[[str], str]) 
         ("def allowance(self: return 1", "mine.py:5: not Python"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(
+def test_invalid_controllers_give_one_line_errors(
     body: str, expected: str, write: Callable[[str], str]
 ) -> None:
     own = write(body)
@@ -274,7 +274,7 @@ def test_what_makes_no_sense_is_one_line(
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_cut_off_is_a_controller_or_one_line() -> None:
+def test_a_truncated_file_is_a_controller_or_a_one_line_error() -> None:
     text = (OWN / "gentle.py").read_text()
     lines = set()
     for end in range(0, len(text), 11):
@@ -286,7 +286,7 @@ def test_a_file_that_is_cut_off_is_a_controller_or_one_line() -> None:
     assert not any("\n" in line for line in lines)
 
 
-def test_the_way_to_an_error_is_shown_on_request(
+def test_the_option_traceback_prints_the_traceback(
     write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = write("def on_loss(self, loss): pass\ndef allowance(self): return 1 / 0")
@@ -316,7 +316,7 @@ def allowance(self): return 1e4 * self.gain * self.steps
         ({"parameters": {"gian": 0.1}}, "transport.gian: unknown key"),
     ],
 )
-def test_a_parameter_is_checked_like_any_other(
+def test_parameters_of_classes_are_checked(
     given: dict[str, Any], expected: str, write: Callable[[str], str]
 ) -> None:
     transport = {"kind": "python", "controller": write(PARAMETERS), **given}
@@ -324,7 +324,7 @@ def test_a_parameter_is_checked_like_any_other(
         sojourn.check(ONE | {"transport": transport})
 
 
-def test_parameters_are_varied_and_listed_like_any_other(
+def test_parameters_of_classes_are_varied_and_listed(
     write: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = reading.with_files(ONE | {"transport": write(PARAMETERS)})
@@ -341,7 +341,7 @@ def test_parameters_are_varied_and_listed_like_any_other(
     assert "a whole number" in shown
 
 
-def test_what_a_class_says_of_the_mechanism_can_be_said_otherwise(
+def test_a_scenario_overrides_the_options_of_a_class(
     write: Callable[[str], str],
 ) -> None:
     own = write("ecn = True\nburst = 2\nreliability = {'handshake': True}\n" + PARAMETERS.strip())
@@ -350,13 +350,13 @@ def test_what_a_class_says_of_the_mechanism_can_be_said_otherwise(
     assert (shown["ecn"], shown["burst"], shown["parameters"]["gain"]) == (True, 4, 0.2)
     reliability = shown["reliability"]
     assert (reliability["handshake"], reliability["min_rto"]) == (True, "1 ms")
-    # Of two that are wrong, which one is told by its field.
+    # An error names the field of the transport concerned.
     others = {"transport": "tcp", "transports": {"mine": {"kind": own, "gain": "x"}}}
     with pytest.raises(ScenarioError, match=r"^transports.mine.gain: must be a valid number"):
         sojourn.check(CROWD | others)
 
 
-def test_a_run_of_several_threads_has_one(write: Callable[[str], str]) -> None:
+def test_a_run_with_a_python_controller_uses_one_thread(write: Callable[[str], str]) -> None:
     base = {
         "topology": {"kind": "fat_tree", "k": 8},
         "workload": {"kind": "permutation", "size": "10 KB"},
@@ -372,19 +372,19 @@ def test_an_instance_is_a_transport(
 ) -> None:
     by_name = ONE | {"transport": {"kind": write(PARAMETERS), "gain": 0.3}}
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])  # put back afterwards
+    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])  # Restored after the test.
     del sys.modules["mine"]
     module = importlib.import_module("mine")
     assert key(ONE | {"transport": module.Mine(gain=0.3)}) == key(by_name)
 
 
-def test_a_result_hangs_on_the_source(write: Callable[[str], str]) -> None:
+def test_the_cache_key_depends_on_the_source_of_a_class(write: Callable[[str], str]) -> None:
     before = key(ONE | {"transport": write("def allowance(self): return 1e4")})
     after = key(ONE | {"transport": write("def allowance(self): return 2e4")})
     assert before != after
 
 
-def test_opening_a_result_runs_nothing(write: Callable[[str], str], tmp_path: Path) -> None:
+def test_opening_a_result_executes_no_code(write: Callable[[str], str], tmp_path: Path) -> None:
     own = write("def allowance(self): return 1e4")
     source = Path("mine.py").read_text() + "\n__import__('pathlib').Path('ran').touch()\n"
     Path("mine.py").write_text(source)
@@ -394,19 +394,19 @@ def test_opening_a_result_runs_nothing(write: Callable[[str], str], tmp_path: Pa
     shown = result.summary["scenario"]
     assert json.loads(encoding.encode(shown)[0])["transport"]["parameters"] == {}
     assert not Path("ran").exists()
-    # And it runs again from what it holds.
+    # The result contains everything to run the scenario again.
     Path("mine.py").unlink()
     assert sojourn.run(shown).flows.equals(result.flows)
 
 
-def test_a_sweep_has_a_process_for_each_core(write: Callable[[str], str]) -> None:
+def test_runs_of_a_sweep_are_in_separate_processes(write: Callable[[str], str]) -> None:
     body = "def on_start(self, path): print('to the error output')\n"
     base = ONE | {"transport": write(body + PARAMETERS.strip())}
     runs = sojourn.expand(base, {"gain": [0.2, 0.4, 0.6]})
-    alone = sojourn.sweep(runs, threads=1)
-    together = sojourn.sweep(runs, threads=2)
-    for one, other in zip(alone, together, strict=True):
-        assert one.result.flows.equals(other.result.flows)
+    sequential = sojourn.sweep(runs, threads=1)
+    parallel = sojourn.sweep(runs, threads=2)
+    for first, second in zip(sequential, parallel, strict=True):
+        assert first.result.flows.equals(second.result.flows)
     write("def allowance(self): raise KeyError('no')")
     with pytest.raises(ScenarioError, match=r"mine.py:5: KeyError: 'no'") as error:
         sojourn.run_many(
@@ -415,23 +415,23 @@ def test_a_sweep_has_a_process_for_each_core(write: Callable[[str], str]) -> Non
     assert "line 5, in allowance" in "".join(error.value.__notes__)
 
 
-def test_what_never_returns_is_killed(write: Callable[[str], str]) -> None:
+def test_a_controller_that_blocks_is_killed(write: Callable[[str], str]) -> None:
     own = write("def allowance(self):\n    while True: pass")
-    watch, begun = processes.ProcessControl(), time.monotonic()
-    threading.Timer(2.0, watch.stop, ["no longer wanted"]).start()
-    with processes.WorkerPool() as crew, pytest.raises(ScenarioError, match="no longer wanted"):
-        crew.simulate(*encoding.encode(ONE | {"transport": own}), watch)
-    assert time.monotonic() - begun < 20
+    control, start = processes.ProcessControl(), time.monotonic()
+    threading.Timer(2.0, control.stop, ["no longer wanted"]).start()
+    with processes.WorkerPool() as pool, pytest.raises(ScenarioError, match="no longer wanted"):
+        pool.simulate(*encoding.encode(ONE | {"transport": own}), control)
+    assert time.monotonic() - start < 20
 
 
-def test_it_shares_a_network_with_others() -> None:
+def test_python_and_core_controllers_share_a_network() -> None:
     base = CROWD | {"transport": "dctcp"}
     mixed = sojourn.run(base | {"transports": {"mine": str(OWN / "dctcp.py:Dctcp")}})
     assert mixed.flows.equals(sojourn.run(base).flows)
 
 
-def test_a_class_needs_someone_to_run_it() -> None:
-    # What the core is given by others than Sojourn's own package.
+def test_the_core_rejects_a_class_without_a_loader() -> None:
+    # A scenario that did not pass through `controller_files`.
     transport = {"kind": "python", "controller": {"name": "gone", "text": ""}}
     with pytest.raises(ScenarioError, match='a colon, and the name of a class, not "gone"'):
         _core.show(json.dumps(ONE | {"transport": transport}))

@@ -1,4 +1,4 @@
-"""What a newcomer starts from: examples to copy, and a first scenario."""
+"""Examples to copy, the first scenario and the first controller."""
 
 import re
 import tomllib
@@ -18,13 +18,13 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_examples_are_listed_with_what_they_show(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_listed_with_their_descriptions(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["examples"]) == 0
     printed = capsys.readouterr().out
     for name in examples.examples():
         assert re.search(rf"^{name} +\S.*\.$", printed, re.MULTILINE)
     assert re.search(r"dctcp_dumbbell +Web search traffic under DCTCP on a dumbbell: wh", printed)
-    # A sentence that goes on in the second line is shown to its end.
+    # A sentence of several lines is printed completely.
     assert "half of the flows are small, one in ten is large." in printed
 
 
@@ -42,22 +42,22 @@ def test_an_example_is_copied_with_the_files_that_it_names(name: str, directory:
     assert sojourn.read("other/mine.toml") == sojourn.read(paths.EXAMPLES / f"{name}.toml")
 
 
-@pytest.mark.parametrize("there", ["replayed_trace.toml", "two_sites.csv"])
-def test_a_copy_overwrites_nothing_and_is_made_whole_or_not_at_all(
-    there: str, directory: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("existing", ["replayed_trace.toml", "two_sites.csv"])
+def test_a_copy_overwrites_nothing_and_copies_all_files_or_none(
+    existing: str, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (directory / there).write_text("mine", encoding="utf-8")
+    (directory / existing).write_text("mine", encoding="utf-8")
     assert cli.invoke(["examples", "replayed_trace"]) == 2
-    told = capsys.readouterr().err
-    assert told == (
-        f"sojourn: {there}: exists already, nothing was written; choose another name\n"
+    output = capsys.readouterr().err
+    assert output == (
+        f"sojourn: {existing}: exists already, nothing was written; choose another name\n"
     )
-    assert [file.name for file in directory.iterdir()] == [there]
-    assert (directory / there).read_text(encoding="utf-8") == "mine"
+    assert [file.name for file in directory.iterdir()] == [existing]
+    assert (directory / existing).read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         (["examples", "dctcp_dumbell"], "did you mean `dctcp_dumbbell`?"),
         (["examples", "--out", "x.toml"], "--out: needs the name of an example"),
@@ -66,13 +66,13 @@ def test_a_copy_overwrites_nothing_and_is_made_whole_or_not_at_all(
         (["new", "."], ".: exists already"),
     ],
 )
-def test_what_cannot_be_copied_is_told_in_one_line(
-    given: list[str], expected: str, capsys: pytest.CaptureFixture[str], directory: Path
+def test_errors_of_copying_are_one_line(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str], directory: Path
 ) -> None:
-    assert cli.invoke(given) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert expected in told
+    assert cli.invoke(arguments) == 2
+    output = capsys.readouterr().err
+    assert output.count("\n") == 1
+    assert expected in output
     assert not list(directory.iterdir())
 
 
@@ -85,7 +85,7 @@ def test_a_first_scenario_is_written_once_and_runs(
     assert "#     sojourn run scenario.toml\n" in written
     assert cli.invoke(["run", "scenario.toml"]) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"\n +all +1,000 +0 ", printed), "nothing is left unfinished"
+    assert re.search(r"\n +all +1,000 +0 ", printed), "all flows finish"
     assert cli.invoke(["new"]) == 2
     assert "scenario.toml: exists already" in capsys.readouterr().err
     assert (directory / "scenario.toml").read_text(encoding="utf-8") == written
@@ -95,14 +95,14 @@ FIRST = examples.FIRST.read_text(encoding="utf-8")
 CHOICES = re.findall(r"^#(\w+ = .*)$", FIRST, re.MULTILINE)
 
 
-def test_the_first_scenario_offers_choices() -> None:
+def test_the_first_scenario_contains_alternatives() -> None:
     assert len(CHOICES) >= 5
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_every_choice_in_the_first_scenario_can_be_made(choice: str) -> None:
+def test_every_alternative_in_the_first_scenario_is_valid(choice: str) -> None:
     (key,) = tomllib.loads(choice)
-    # As its comments say: take the mark away, and put one before what it replaces.
+    # As its comments describe: uncomment the alternative, and comment the line that it replaces.
     text = re.sub(rf"^{key} = ", f"#{key} = ", FIRST, flags=re.MULTILINE)
     scenario = tomllib.loads(text.replace(f"#{choice}\n", f"{choice}\n"))
     chosen = scenario if key in scenario else scenario["workload"]
@@ -110,21 +110,21 @@ def test_every_choice_in_the_first_scenario_can_be_made(choice: str) -> None:
     sojourn.check(scenario)
 
 
-def test_every_command_in_the_first_scenario_is_one(directory: Path) -> None:
-    few = FIRST.replace("flows = 1000", "flows = 20")
-    (directory / "FILE.toml").write_text(few, encoding="utf-8")
+def test_every_command_in_the_first_scenario_works(directory: Path) -> None:
+    shortened = FIRST.replace("flows = 1000", "flows = 20")
+    (directory / "FILE.toml").write_text(shortened, encoding="utf-8")
     commands = re.findall(r"(?:`|^#     )sojourn (.+?)(?:`|$)", FIRST, re.MULTILINE)
     assert {command.split()[0] for command in commands} == {"run", "compare", "parts", "check"}
     for command in commands:
         assert cli.invoke(command.replace("DIR", "out").split()) == 0
 
 
-def test_a_first_controller_is_a_transport(
+def test_the_first_controller_is_a_transport(
     capsys: pytest.CaptureFixture[str], directory: Path
 ) -> None:
     assert cli.invoke(["new"]) == cli.invoke(["new", "mine.py"]) == 0
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert told == (
+    output = capsys.readouterr().out.splitlines()[-1]
+    assert output == (
         "written: mine.py; now `sojourn compare SCENARIO --vary transport=dctcp,mine.py:Gentle`"
     )
     changes = {"transport": "mine.py:Gentle"}

@@ -1,4 +1,4 @@
-"""Traces of rates that models make."""
+"""Generated rate traces."""
 
 import itertools
 import statistics
@@ -14,14 +14,14 @@ def moments(trace: str) -> list[int]:
     return [int(line) for line in trace.splitlines()]
 
 
-def test_the_example_is_what_its_comment_says() -> None:
+def test_the_example_is_generated_as_its_comment_states() -> None:
     stored = (paths.EXAMPLES / "cellular.txt").read_text(encoding="utf-8")
     assert stored == cellular(30, seed=10)
     comment = (paths.EXAMPLES / "cellular.toml").read_text(encoding="utf-8")
     assert "cellular(30, seed=10)" in comment
 
 
-def test_a_trace_is_in_order_ends_in_time_and_belongs_to_its_seed() -> None:
+def test_a_trace_is_ordered_bounded_and_determined_by_its_seed() -> None:
     for seed in range(5):
         trace = moments(cellular(10.005, seed=seed))
         assert trace == sorted(trace)
@@ -31,8 +31,8 @@ def test_a_trace_is_in_order_ends_in_time_and_belongs_to_its_seed() -> None:
     assert moments(cellular(20, seed=3))[:1000] == moments(cellular(10, seed=3))[:1000]
 
 
-def test_a_rate_that_stands_still_gives_a_poisson_process() -> None:
-    # Without changes the rate is what it began with, and numbers vary as much as their mean.
+def test_a_constant_rate_gives_a_poisson_process() -> None:
+    # Without volatility the rate is constant, and the variance of counts equals their mean.
     trace = moments(cellular(300, seed=2, volatility=1e-9))
     counts = [0] * 3000
     for moment in trace:
@@ -42,8 +42,8 @@ def test_a_rate_that_stands_still_gives_a_poisson_process() -> None:
     assert statistics.variance(counts) == pytest.approx(mean, rel=0.08)
 
 
-def test_the_rate_moves_by_so_much_in_a_second() -> None:
-    # Far from both ends, counts of 20 ms that are 200 ms apart differ by the motion and by chance.
+def test_the_rate_changes_by_the_given_volatility() -> None:
+    # Far from both bounds, counts in 20 ms at a distance of 200 ms differ by motion and by chance.
     pairs = []
     for seed in range(3):
         counts = [0] * 50 * 150
@@ -57,17 +57,17 @@ def test_the_rate_moves_by_so_much_in_a_second() -> None:
     assert variance - by_chance == pytest.approx(0.2 * 3000**2, rel=0.3)
 
 
-def test_outages_last_as_long_as_they_should() -> None:
-    # A rate so low that it is nothing every other step, and so high that each step shows.
+def test_outages_have_the_given_mean_length() -> None:
+    # The volatility brings the rate to 0 often, and the rate is high enough to see each step.
     trace = moments(cellular(900, seed=1, most=1000, volatility=5000, escapes=2))
     silences = [after - before for before, after in itertools.pairwise(trace)]
-    # What is longer than a step of 20 ms is an outage; how long it still lasts forgets its age.
+    # A silence longer than a step of 20 ms is an outage; its remaining length is memoryless.
     outages = [silence - 40 for silence in silences if silence > 40]
     assert len(outages) > 300
     assert statistics.mean(outages) == pytest.approx(500, rel=0.15)
 
 
-def test_a_trace_is_the_rate_of_a_link() -> None:
+def test_a_trace_sets_the_rate_of_a_link() -> None:
     trace = {"name": "cellular.txt", "text": cellular(5, seed=2)}
     result = sojourn.run(
         {
@@ -84,7 +84,7 @@ def test_a_trace_is_the_rate_of_a_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "expected"),
+    ("arguments", "expected"),
     [
         ({"seconds": 0}, "seconds: must be more than 0 and up to 10000, not 0"),
         ({"seconds": float("nan")}, "seconds: must be more than 0 and up to 10000, not nan"),
@@ -95,7 +95,7 @@ def test_a_trace_is_the_rate_of_a_link() -> None:
         ({"seconds": 1e-6}, "seconds: no delivery within 1e-06 s"),
     ],
 )
-def test_arguments_out_of_range_are_told(wrong: dict[str, float], expected: str) -> None:
-    with pytest.raises(sojourn.ScenarioError) as told:
-        cellular(**{"seconds": 10, **wrong})  # type: ignore[arg-type]
-    assert expected in str(told.value)
+def test_arguments_out_of_range_are_errors(arguments: dict[str, float], expected: str) -> None:
+    with pytest.raises(sojourn.ScenarioError) as error:
+        cellular(**{"seconds": 10, **arguments})  # type: ignore[arg-type]
+    assert expected in str(error.value)

@@ -1,8 +1,7 @@
-"""Broken files: whatever is done to examples and the tables that they name, reading and checking
-one ends in a scenario or in one line.
+"""Fuzz test of readers: a damaged example or table gives a scenario or a one-line error.
 
-The core's own reader is held to the same by `crates/core/tests/readers.rs`; here files are bytes,
-and TOML. `make fuzz-input COUNT=…` draws more of them, from another `SEED`.
+`crates/core/tests/readers.rs` tests the core's reader in the same way; this test damages files of
+bytes and TOML. `make fuzz-input COUNT=…` runs more cases from another `SEED`.
 """
 
 import os
@@ -24,7 +23,7 @@ SEED = int(os.environ.get("SOJOURN_SEED") or 1)
 MEMORY = 100_000_000
 
 HIDDEN = {"Cc", "Cf", "Zl", "Zp"}
-"""Kinds of signs that move a terminal's cursor, begin a line, or are not seen."""
+"""Unicode categories of control characters, line separators and invisible characters."""
 
 PIECES = [
     *(b"\0", b"\xff\xfe", b"\xc3", b"\x1b[31m", b"\r", b"\n", b"\t", b"\xef\xbb\xbf", b'"', b"'''"),
@@ -34,47 +33,47 @@ PIECES = [
 ]
 
 
-def broken(drawn: random.Random, content: bytes, other: bytes) -> bytes:
-    """Break a file: bytes, words, lines, or a piece of another file."""
-    start = drawn.randrange(len(content) + 1)
-    end = min(len(content), start + drawn.randrange(20))
+def damage(generator: random.Random, content: bytes, other: bytes) -> bytes:
+    """Return the content damaged in bytes, words or lines, or with a piece of another file."""
+    start = generator.randrange(len(content) + 1)
+    end = min(len(content), start + generator.randrange(20))
     head, piece, tail = content[:start], content[start:end], content[end:]
     lines = content.splitlines(keepends=True) or [b""]
-    one, two = drawn.randrange(len(lines)), drawn.randrange(len(lines))
+    first, second = generator.randrange(len(lines)), generator.randrange(len(lines))
     words = content.split(b" ")
-    words[drawn.randrange(len(words))] = drawn.choice(PIECES)
-    flipped = bytes(byte ^ 1 << drawn.randrange(8) for byte in piece[:1])
-    return drawn.choice(
+    words[generator.randrange(len(words))] = generator.choice(PIECES)
+    flipped = bytes(byte ^ 1 << generator.randrange(8) for byte in piece[:1])
+    return generator.choice(
         (
             head,
             head + tail,
-            head + piece * drawn.choice((2, 3, 1000)) + tail,
+            head + piece * generator.choice((2, 3, 1000)) + tail,
             head + flipped + piece[1:] + tail,
-            head + drawn.choice(PIECES) + tail,
+            head + generator.choice(PIECES) + tail,
             b" ".join(words),
-            b"".join([*lines[:one], lines[two], *lines[one:]]),
-            head + other[drawn.randrange(len(other)) :],
+            b"".join([*lines[:first], lines[second], *lines[first:]]),
+            head + other[generator.randrange(len(other)) :],
         )
     )
 
 
-def test_a_broken_file_is_a_scenario_or_one_line(tmp_path: Path) -> None:
-    # But no Python: of what chance makes of a controller nobody knows what it does.
-    plain = (file for file in paths.EXAMPLES.iterdir() if file.suffix in (".toml", ".csv"))
-    examples = {file.name: file.read_bytes() for file in plain}
+def test_a_damaged_file_is_a_scenario_or_a_one_line_error(tmp_path: Path) -> None:
+    # No Python files: a randomly changed controller could execute anything.
+    data_files = (file for file in paths.EXAMPLES.iterdir() if file.suffix in (".toml", ".csv"))
+    examples = {file.name: file.read_bytes() for file in data_files}
     shutil.copytree(paths.EXAMPLES, tmp_path / "examples")
     scenarios = [name for name in examples if name.endswith(".toml")]
     tables = {"own_sizes": ["own_sizes.csv"]}
     tables["replayed_trace"] = ["two_sites.csv", "backup_and_queries.csv"]
     lines = set()
     for number in range(SEED, SEED + COUNT):
-        drawn = random.Random(number)
-        name = drawn.choice([*tables, *scenarios])
-        damaged = drawn.choice(tables.get(name, [name]))
+        generator = random.Random(number)
+        name = generator.choice([*tables, *scenarios])
+        damaged = generator.choice(tables.get(name, [name]))
         path = tmp_path / "examples" / f"{name.removesuffix('.toml')}.toml"
         content = examples[damaged]
-        for _ in range(drawn.randint(1, 3)):
-            content = broken(drawn, content, examples[drawn.choice(list(examples))])
+        for _ in range(generator.randint(1, 3)):
+            content = damage(generator, content, examples[generator.choice(list(examples))])
         (tmp_path / "examples" / damaged).write_bytes(content)
         try:
             encoding.check(sojourn.read(path), MEMORY)

@@ -1,4 +1,4 @@
-"""Scenarios: reading, changing, finding short names."""
+"""Scenarios: reading, overriding, short names of fields."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ TABLES: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
 
 
 @given(TABLES, TABLES)
-def test_what_changed_is_as_given_and_the_rest_stays(
+def test_merging_changes_only_the_fields_of_the_change(
     base: dict[str, Any], change: dict[str, Any]
 ) -> None:
     changed = overrides.merge(base, change)
@@ -45,19 +45,19 @@ def test_the_same_kind_keeps_its_parameters() -> None:
     assert override({"transport": "dctcp"}, {"transport.gain": 0.1}) == base
 
 
-def test_what_was_none_becomes_a_table() -> None:
+def test_none_is_replaced_by_a_table() -> None:
     assert override({"samples": "none"}, {"samples.queues": ["a->b"]}) == {
         "samples": {"queues": ["a->b"]}
     }
 
 
-def test_the_base_is_left_as_it_was() -> None:
+def test_overriding_does_not_modify_the_base() -> None:
     base = {"a": {"b": 1}}
     override(base, {"a.b": 2})
     assert base == {"a": {"b": 1}}
 
 
-def test_a_short_name_finds_the_one_field_it_can_mean() -> None:
+def test_a_short_name_finds_the_only_matching_field() -> None:
     assert overrides.find(SCENARIO, "load") == "workload.load"
     assert overrides.find(SCENARIO, "transport") == "transport"
     with pytest.raises(ScenarioError, match=r"kind: ambiguous, could be .*`topology.kind`"):
@@ -92,24 +92,24 @@ def test_the_product_of_variations_has_every_combination_in_order() -> None:
         ("x=1\ny = 2", ("x", ["1\ny = 2"])),
     ],
 )
-def test_variations_are_read_as_toml_values_or_words(text: str, expected: object) -> None:
+def test_values_of_variations_are_toml_or_plain_words(text: str, expected: object) -> None:
     assert overrides.parse_variation(text) == expected
 
 
 @pytest.mark.parametrize("text", ["load", "load=", "=1", "load=1,,2"])
-def test_a_variation_without_name_or_values_is_refused(text: str) -> None:
+def test_a_variation_needs_a_name_and_values(text: str) -> None:
     with pytest.raises(ScenarioError, match="expected NAME=VALUE"):
         overrides.parse_variation(text)
 
 
-def test_a_name_is_varied_once() -> None:
-    several = overrides.parse_variations(["load=0.1,0.2", "transport=tcp"])
-    assert several == {"load": [0.1, 0.2], "transport": ["tcp"]}
+def test_a_parameter_is_varied_only_once() -> None:
+    variations = overrides.parse_variations(["load=0.1,0.2", "transport=tcp"])
+    assert variations == {"load": [0.1, 0.2], "transport": ["tcp"]}
     with pytest.raises(ScenarioError, match=r"--vary load=0\.3: `load` is given twice"):
         overrides.parse_variations(["load=0.1", "load=0.3"])
 
 
-def test_files_are_read_beside_the_scenario(tmp_path: Path) -> None:
+def test_files_are_read_from_the_folder_of_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text("1,1\n", encoding="utf-8")
     file = tmp_path / "scenario.toml"
     file.write_text('[workload.sizes]\nfile = "sizes.csv"\n', encoding="utf-8")
@@ -124,9 +124,9 @@ def test_a_topology_names_files_of_its_links(tmp_path: Path) -> None:
     file.write_text('[topology]\nlosses = "losses.csv"\nrate_trace = "none"\n', encoding="utf-8")
     loaded = {"name": "losses.csv", "text": "flow,segment,time\n0,1,1\n"}
     assert read(file) == {"topology": {"losses": loaded, "rate_trace": "none"}}
-    # Elsewhere the word may be a name of a user's own.
-    own = {"transports": {"losses": "tcp"}}
-    assert reading.with_files(own, tmp_path) == own
+    # Outside of `topology` the word may be a class of flows.
+    transports = {"transports": {"losses": "tcp"}}
+    assert reading.with_files(transports, tmp_path) == transports
 
 
 def test_a_missing_file_is_named_with_its_field_and_the_nearest_name(tmp_path: Path) -> None:
@@ -146,13 +146,13 @@ def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
         read(file)
 
 
-def test_checking_fills_in_every_default_and_stays_so() -> None:
-    shown = check(SCENARIO)
-    assert shown["seed"] == 1
-    assert check(shown) == shown
+def test_a_checked_scenario_is_complete_and_stable() -> None:
+    checked = check(SCENARIO)
+    assert checked["seed"] == 1
+    assert check(checked) == checked
 
 
-def test_values_that_no_file_could_hold_are_refused() -> None:
+def test_values_of_other_types_are_rejected() -> None:
     with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
         check({"seed": object()})
 
@@ -167,7 +167,7 @@ TOO_DEEP = {
 
 
 @pytest.mark.parametrize("text", TOO_DEEP.values(), ids=TOO_DEEP.keys())
-def test_what_is_nested_too_deeply_is_refused(text: str, tmp_path: Path) -> None:
+def test_deeply_nested_files_are_rejected(text: str, tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError, match="nested too deeply, at most 60 levels") as caught:
@@ -183,7 +183,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("depth", [100, 100_000])
-def test_dictionaries_nested_too_deeply_are_refused(depth: int) -> None:
+def test_deeply_nested_dictionaries_are_rejected(depth: int) -> None:
     loop: dict[str, Any] = {}
     loop["a"] = loop
     for deep in (nested(depth), loop):
@@ -202,7 +202,7 @@ def test_dictionaries_nested_too_deeply_are_refused(depth: int) -> None:
         overrides.parse_variation(f"a={500 * '['}{500 * ']'}")
 
 
-def test_variations_are_split_at_once_however_many(tmp_path: Path) -> None:
+def test_splitting_many_values_takes_linear_time(tmp_path: Path) -> None:
     _, values = overrides.parse_variation("load=" + ",".join(["0.5"] * 30_000))
     assert len(values) == 30_000
 
@@ -222,7 +222,7 @@ def make_pipe(file: Path) -> None:
         (lambda file: os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 2**40), "larger than"),
     ],
 )
-def test_what_is_no_file_of_text_is_refused(make: Any, expected: str, tmp_path: Path) -> None:
+def test_only_regular_utf8_files_are_read(make: Any, expected: str, tmp_path: Path) -> None:
     make(tmp_path / "odd")
     with pytest.raises(ScenarioError, match=f"odd: cannot be read: {expected}"):
         read(tmp_path / "odd")
@@ -241,22 +241,20 @@ def test_what_is_no_file_of_text_is_refused(make: Any, expected: str, tmp_path: 
         ("/proc/self/mem", "Input/output error"),
     ],
 )
-def test_names_that_no_file_can_have_are_refused(name: str, expected: str) -> None:
+def test_invalid_file_names_are_rejected(name: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=expected):
         read(name)
     with pytest.raises(ScenarioError, match=expected):
         check({"workload": {"sizes": {"file": name}}})
 
 
-def test_a_text_may_have_the_marks_and_line_ends_of_other_systems(tmp_path: Path) -> None:
+def test_byte_order_marks_and_crlf_line_ends_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "scenario.toml"
     file.write_bytes(b"\xef\xbb\xbfseed = 1\r\nname = 'x'\r\n")
     assert read(file) == {"seed": 1, "name": "x"}
 
 
-def test_a_name_that_no_file_can_have_is_told_in_one_line(tmp_path: Path) -> None:
-    given = {"workload": {"file": "a\0\nb"}}
-    with pytest.raises(
-        ScenarioError, match=r"workload\.file: cannot read `.*a\\x00\\nb`: invalid"
-    ):
-        reading.with_files(given, tmp_path)
+def test_control_characters_in_file_names_are_escaped(tmp_path: Path) -> None:
+    scenario = {"workload": {"file": "a\0\nb"}}
+    with pytest.raises(ScenarioError, match=r"workload\.file: cannot read `.*a\\x00\\nb`: invalid"):
+        reading.with_files(scenario, tmp_path)

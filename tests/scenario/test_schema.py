@@ -1,4 +1,4 @@
-"""The JSON schema of scenarios: it takes what the core takes, and refuses what no scenario has."""
+"""JSON schema of scenarios: accepts and rejects the same scenarios as the core."""
 
 import tomllib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def problems(scenario: Any) -> list[str]:
     return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(scenario)]
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_valid() -> None:
     Draft7Validator.check_schema(SCHEMA)
 
 
@@ -39,7 +39,7 @@ def test_every_benchmark_is_valid(name: str) -> None:
 
 
 def only_names(value: Any) -> Any:
-    """Return a scenario as its file would have it: files by name, no tuples."""
+    """Return a scenario as in a file: files by name, lists in place of tuples."""
     if isinstance(value, dict):
         if value.keys() == {"name", "text"}:
             return value["name"]
@@ -51,7 +51,7 @@ def only_names(value: Any) -> Any:
 def test_the_first_scenarios_of_every_figure_are_valid(name: str) -> None:
     for _, scenario in FIGURES[name].plan("smoke")[:3]:
         assert problems(only_names(scenario)) == []
-        # With every default filled in, too: each default is what its own schema allows.
+        # The schema must accept every default too.
         assert problems(only_names(sojourn.check(scenario))) == []
 
 
@@ -98,7 +98,7 @@ sizes = { kind = "fixed", size = "20 KB" }
         ('[[workload.parts]]\nkind = "poisson"', '[[workload.parts]]\nkind = "poison"'),
     ],
 )
-def test_what_the_core_refuses_by_its_form_is_invalid(old: str, new: str) -> None:
+def test_scenarios_that_the_core_rejects_by_type_or_name_are_invalid(old: str, new: str) -> None:
     assert old in GOOD
     good, broken = (tomllib.loads(text) for text in (GOOD, inline(GOOD.replace(old, new, 1))))
     assert problems(good) == []
@@ -109,7 +109,7 @@ def test_what_the_core_refuses_by_its_form_is_invalid(old: str, new: str) -> Non
 
 
 def inline(text: str) -> str:
-    """Return the text with inline tables on one line, as TOML wants them."""
+    """Return the text with inline tables on one line, as TOML requires."""
     return text.replace('"star"\nsenders', '"star", senders')
 
 
@@ -149,15 +149,17 @@ QUANTITIES = (
     ("kind", "field"),
     [("drop_tail", "capacity"), ("red", "min_threshold"), ("red", "interval")],
 )
-def test_quantities_have_the_form_that_the_core_reads(kind: str, field: str, text: str) -> None:
+def test_the_schema_and_the_core_accept_the_same_quantities(
+    kind: str, field: str, text: str
+) -> None:
     scenario = tomllib.loads(GOOD) | {"queue": {"kind": kind, field: text}}
     try:
         sojourn.check(scenario)
-        refused = ""
+        problem = ""
     except sojourn.ScenarioError as error:
-        refused = str(error)
-    # What is refused for its amount has the right form.
-    assert bool(problems(scenario)) == ("expected" in refused), refused
+        problem = str(error)
+    # The schema checks the form of a quantity, not its range.
+    assert bool(problems(scenario)) == ("expected" in problem), problem
 
 
 def tables(schema: Any) -> Iterator[dict[str, Any]]:
@@ -171,40 +173,42 @@ def tables(schema: Any) -> Iterator[dict[str, Any]]:
             yield from tables(inner)
 
 
-def test_it_has_the_parameters_of_the_catalogue_with_their_meaning_and_default() -> None:
+def test_parameters_have_the_descriptions_and_defaults_of_the_catalogue() -> None:
     families = sojourn.parts()
     for family in ("topology", "workload", "sizes", "transport", "queue", "router", "rtt_noise"):
         for part in families[family]:
             for parameter in part["parameters"]:
-                place: Any = {"properties": known_part(family, part["name"])}
+                schema: Any = {"properties": component_fields(family, part["name"])}
                 for name in parameter["name"].split("."):
-                    place = field(place, name)
-                assert place["description"] == parameter["about"]
-                if "properties" not in place and parameter["default"] is not None:
-                    assert place["default"] == parameter["default"]
+                    schema = field(schema, name)
+                assert schema["description"] == parameter["about"]
+                if "properties" not in schema and parameter["default"] is not None:
+                    assert schema["default"] == parameter["default"]
 
 
-def known_part(family: str, name: str) -> Any:
-    """Return the fields of a part: families share names, so it is looked up in its own."""
+def component_fields(family: str, name: str) -> Any:
+    """Return the fields of a component of a family; names are unique within a family only."""
     family = "noise" if family == "rtt_noise" else family
-    of_family = tables(SCHEMA["definitions"][family]["anyOf"])
-    return next(table for table in of_family if table.get("title") == name)["properties"]
+    candidates = tables(SCHEMA["definitions"][family]["anyOf"])
+    return next(table for table in candidates if table.get("title") == name)["properties"]
 
 
 def field(schema: Any, name: str) -> Any:
-    """Return the schema of a field of a table, which may be optional or in a list."""
+    """Return the schema of a field of a table, also of an optional table or a list."""
     return next(table for table in tables(schema) if name in table["properties"])["properties"][
         name
     ]
 
 
-def test_every_field_of_a_table_says_what_it_means() -> None:
+def test_every_field_has_a_description() -> None:
     for table in tables(SCHEMA):
-        for name, one in table["properties"].items():
-            assert name == "kind" or one["description"].endswith((".", ")")), name
+        for name, schema in table["properties"].items():
+            assert name == "kind" or schema["description"].endswith((".", ")")), name
 
 
-def test_the_command_writes_it(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_schema_writes_the_schema(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.invoke(["schema"]) == 0
     printed = capsys.readouterr().out
     assert '"title": "A scenario of Sojourn' in printed

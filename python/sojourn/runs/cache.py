@@ -5,6 +5,7 @@ cache: none removes a file that another is using.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
@@ -135,6 +136,15 @@ def _replace(new: Path, directory: Path, draft: Path) -> None:
         new.rename(directory)
 
 
+@functools.cache
+def _file_lock(file: Path) -> FileLock:
+    """Return the lock of a cache, always the same object.
+
+    An interrupt (Ctrl-C) that arrives in the destructor of a lock would be ignored.
+    """
+    return FileLock(file, fallback_to_soft=False)
+
+
 @contextlib.contextmanager
 def _lock(cache: Path) -> Iterator[None]:
     """Hold the lock under which processes move entries into place.
@@ -142,7 +152,7 @@ def _lock(cache: Path) -> Iterator[None]:
     Without the lock a process could move away an entry that another has replaced since the first
     found it damaged.
     """
-    lock = FileLock(cache / LOCK, fallback_to_soft=False)
+    lock = _file_lock(cache / LOCK)
     # Some file systems support no locks; there the cache relies on a single process.
     with contextlib.suppress(OSError, NotImplementedError):
         lock.acquire(poll_interval=0.01)

@@ -129,7 +129,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         # By name: the layer `show` lies above this one, and importing it takes a second.
-        return str(importlib.import_module("sojourn.show.notebook").of_result(self))
+        return str(importlib.import_module("sojourn.show.notebook").result_html(self))
 
     def verify(self) -> None:
         """Raise `FileError` if tables on disk do not match their checksums."""

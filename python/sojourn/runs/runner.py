@@ -235,7 +235,7 @@ class _Resources:
         *,
         keeps_results: bool,
     ) -> None:
-        self._worker_pool = processes
+        self._worker_pool = worker_pool
         self._changed = threading.Condition()
         self._idle_threads, self._to_start, self._running = threads, runs, 0
         self._free_bytes, self._keeps_results = float(memory_limit), keeps_results
