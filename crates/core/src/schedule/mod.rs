@@ -81,6 +81,7 @@ impl Scheduler {
     }
 
     /// Takes the next event of the single queue and sets the clock to its time.
+    #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
         let (time, event) = self.queue.pop()?;
         self.now = time;
