@@ -98,6 +98,7 @@ impl Scheduler {
 
     /// Takes the next event of the current group, if it precedes `event` at `time`, and sets the clock to its
     /// time.
+    #[inline]
     pub fn pop_before(&mut self, time: Time, event: Event) -> Option<Event> {
         let (time, event) = self.node_queues.as_mut()?.pop_before(time, event)?;
         self.now = time;
