@@ -242,7 +242,7 @@ def test_met_deadlines_are_printed(directory: Path, capsys: pytest.CaptureFixtur
     )
     assert cli.invoke(["run", "hurried.toml", "--out", "out"]) == 0
     printed = capsys.readouterr().out
-    assert "deadlines: 50.00 % of the flows that have one met it" in printed
+    assert "deadlines: 50.00 % of flows with a deadline met it" in printed
     assert "terminated" not in printed
     assert cli.invoke(["compare", "hurried.toml", "--vary", "gain=0.1,0.2", "--out", "out"]) == 0
     printed = capsys.readouterr().out

@@ -56,7 +56,7 @@ def compare(
     from sojourn.explain.tables import write_differences
     from sojourn.scenario import overrides, reading
     from sojourn.show import console, intervals
-    from sojourn.show.parts import shown
+    from sojourn.show.parts import breakdown_tables
 
     with prefix_errors(path):
         base = reading.read(path)
@@ -82,8 +82,12 @@ def compare(
     console.show(paired_tables.tables(paired))
     _, parts = comparison.divided(table)
     differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
-    console.show(shown(parts, labels, intervals.spent, "where the time went, "))
-    console.show(shown(differences, labels, intervals.spent, f"more than under {reference}, "))
+    console.show(breakdown_tables(parts, labels, intervals.format_duration, "FCT breakdown, "))
+    console.show(
+        breakdown_tables(
+            differences, labels, intervals.format_duration, f"difference from {reference}, "
+        )
+    )
     for line in (
         *paired_tables.sentences(paired, by, differences),
         *paired_tables.notes(paired, by),

@@ -68,18 +68,18 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
         raise ScenarioError("no flow has finished: there is no completion time to divide")
     labels = [name for name in runs[0].labels if name != "seed"]
     differences = breakdown.differences(runs, labels[0]) if labels else pl.DataFrame()
-    console.show(parts.shown(table, labels, intervals.spent))
+    console.show(parts.breakdown_tables(table, labels, intervals.format_duration))
     if len(runs) == 1:
         console.show([page.slowest(runs[0].result)])
-    console.show(page.calls_shown(calls, labels, intervals.spent))
+    console.show(page.calls_shown(calls, labels, intervals.format_duration))
     if not differences.is_empty():
         scope = ", on the same flows" if differences["same_flows"].all() else ""
-        print(f"more than under {runs[0].labels[labels[0]]}{scope}:")
-        console.show(parts.shown(differences, labels, intervals.spent))
+        print(f"difference from {runs[0].labels[labels[0]]}{scope}:")
+        console.show(parts.breakdown_tables(differences, labels, intervals.format_duration))
     for line in (*page.calls_told(calls, labels), *page.sentences(runs, labels)):
         print(line)
     written = page.write(runs, table, labels, out)
-    written += rpc_plot.write(calls, labels, intervals.spent, out)
+    written += rpc_plot.write(calls, labels, intervals.format_duration, out)
     return written + page.write_differences(differences, out)
 
 

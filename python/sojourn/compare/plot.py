@@ -11,7 +11,7 @@ from sojourn.analysis import breakdown, metrics
 from sojourn.base import files
 from sojourn.compare.comparison import divided, labels
 from sojourn.show import plot
-from sojourn.show.parts import COLOURS, that_matter
+from sojourn.show.parts import COLOURS, significant_metrics
 from sojourn.show.style import BLACK
 
 FLOWS = "size or class"
@@ -78,7 +78,7 @@ def _stacks(parts: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _draw_parts(axes: Axes, parts: pl.DataFrame, names: Sequence[str]) -> None:
     """Stack what mean times divide into, over the mean of the same flows alone."""
-    heads = [name for name in that_matter(parts) if name in breakdown.PARTS]
+    heads = [name for name in significant_metrics(parts) if name in breakdown.PARTS]
     ticks: dict[float, str] = {}
     height = 0.0
     for of_some in parts.partition_by(FLOWS, maintain_order=True):

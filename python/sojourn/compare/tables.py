@@ -10,8 +10,8 @@ from sojourn.analysis import metrics
 from sojourn.compare import comparison
 from sojourn.runs.results import Run
 from sojourn.show.console import rich_table
-from sojourn.show.intervals import COUNTS, with_interval
-from sojourn.show.result import unsure, warnings
+from sojourn.show.intervals import COUNTS, format_value
+from sojourn.show.result import convergence_warnings, scenario_warnings
 
 
 def comparison_tables(table: pl.DataFrame) -> list[Table]:
@@ -29,7 +29,7 @@ def comparison_tables(table: pl.DataFrame) -> list[Table]:
         shown = rich_table(*labels, *metrics_here, title=f"{head}: {part[head][0]}")
         for row in part.partition_by(labels, maintain_order=True):
             heads = [Text(str(row[label][0])) for label in labels]
-            shown.add_row(*heads, *(with_interval(cell) for cell in row.to_dicts()))
+            shown.add_row(*heads, *(format_value(cell) for cell in row.to_dicts()))
         tables.append(shown)
     return tables
 
@@ -57,6 +57,6 @@ def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) 
         remedy += ", or --median"
     return [
         f"{statistic}; slowdown over the same flow alone in the network",
-        *warnings(run.result for run in runs),
-        *unsure(table, labels, remedy),
+        *scenario_warnings(run.result for run in runs),
+        *convergence_warnings(table, labels, remedy),
     ]

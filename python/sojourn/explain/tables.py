@@ -12,7 +12,7 @@ from sojourn.analysis.breakdown import ALONE, PARTS, TOTAL
 from sojourn.base import files
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
-from sojourn.show.parts import CALLS, OF_WHICH, shown, stack
+from sojourn.show.parts import CALLS, GROUP_COLUMNS, breakdown_tables, stack
 from sojourn.show.table import Table
 
 BINS_PER_DECADE = 3
@@ -28,7 +28,7 @@ WHERE = {
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
     """Return for each scheme, size and class what costs most beyond what a flow takes alone."""
     table = breakdown.by_size(runs, excess=True)
-    of = [name for name in OF_WHICH if name in table.columns]
+    of = [name for name in GROUP_COLUMNS if name in table.columns]
     buckets = metrics.sizes_and_classes(run.result for run in runs)
     told = []
     for group in table.partition_by([*labels, *of], maintain_order=True):
@@ -65,7 +65,7 @@ def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[T
     """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
     if table.is_empty():
         return []
-    return shown(table.rename({"kind": CALLS}), [*labels, "leg"], show)
+    return breakdown_tables(table.rename({"kind": CALLS}), [*labels, "leg"], show)
 
 
 def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from sojourn.base.units import format_long_time
 from sojourn.figures.figure import FigureResult
 from sojourn.figures.plan import Plan
 from sojourn.show.console import MARKS, rich_table
-from sojourn.show.intervals import with_interval
+from sojourn.show.intervals import format_value
 
 
 def figure_table(table: pl.DataFrame, title: str, max_rows: int = 60) -> Table | None:
@@ -27,7 +27,7 @@ def figure_table(table: pl.DataFrame, title: str, max_rows: int = 60) -> Table |
     schemes = table[first].unique(maintain_order=True).to_list()
     output = rich_table(*other_labels, *map(str, schemes), title=title)
     for rows in table.partition_by(other_labels, maintain_order=True):
-        cells = {row[first]: with_interval(row) for row in rows.to_dicts()}
+        cells = {row[first]: format_value(row) for row in rows.to_dicts()}
         heads = [Text(str(rows[name][0])) for name in other_labels]
         output.add_row(*heads, *(cells.get(scheme, "-") for scheme in schemes))
     return output

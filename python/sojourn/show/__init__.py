@@ -1,1 +1,1 @@
-"""Tables and pictures; nothing here computes statistics."""
+"""Tables and pictures of results; computes no statistics."""

@@ -1,5 +1,5 @@
-"""The public module `sojourn.accounts`: FCT breakdowns, and the bars that draw them."""
+"""Public module `sojourn.accounts`: FCT breakdowns and their stacked bars."""
 
-from sojourn.analysis.breakdown import *  # noqa: F403 - all of it is public
+from sojourn.analysis.breakdown import *  # noqa: F403 - all names are public
 from sojourn.show.parts import COLOURS as COLOURS  # noqa: PLC0414
 from sojourn.show.parts import stack as stack  # noqa: PLC0414

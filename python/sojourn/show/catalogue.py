@@ -1,4 +1,4 @@
-"""The catalogue of parts, as `sojourn parts` prints it."""
+"""Catalogue of scenario components, as `sojourn parts` prints it."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,20 +12,20 @@ from sojourn.show.console import rich_table
 
 
 def parts_text(catalogue: Mapping[str, Any], kind: str | None) -> list[RenderableType]:
-    """Return the catalogue of a family or a part, or the names of all."""
+    """Return the catalogue of a family or a component, or the names of all components."""
     if kind is None:
         table = rich_table("family", "parts")
         table.columns[1].justify = "left"
         for family, members in catalogue.items():
             table.add_row(family, ", ".join(part["name"] for part in members))
         return [table, Text("sojourn parts NAME shows the parameters of a family or part")]
-    shown: list[RenderableType] = []
+    pieces: list[RenderableType] = []
     for family, members in catalogue.items():
         for part in members:
             if kind in (family, part["name"]):
-                shown += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
-                shown.append(_parameter_table(part["parameters"]))
-    return shown
+                pieces += [Text(f"{family}: {part['name']}", style="bold"), Text(part["about"])]
+                pieces.append(_parameter_table(part["parameters"]))
+    return pieces
 
 
 def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
@@ -35,7 +35,7 @@ def _parameter_table(parameters: Iterable[Mapping[str, Any]]) -> Table:
     for parameter in parameters:
         default = parameter["default"]
         text = default if isinstance(default, str) else json.dumps(default)
-        given = "must be given" if default is None else text
+        text = "required" if default is None else text
         about, allowed = " ".join(parameter["about"].split()), parameter["allowed"]
-        table.add_row(parameter["name"], Text(given), Text(allowed), Text(about))
+        table.add_row(parameter["name"], Text(text), Text(allowed), Text(about))
     return table

@@ -1,4 +1,4 @@
-"""The console, and tables on it."""
+"""Console output: tables and marks of verdicts."""
 
 from collections.abc import Iterable
 
@@ -22,24 +22,24 @@ MARKS = {
 
 
 def show(tables: Iterable[Table]) -> None:
-    """Print tables of texts."""
-    for rows in tables:
-        console.print(text_table(rows))
+    """Print tables."""
+    for table in tables:
+        console.print(text_table(table))
 
 
-def text_table(rows: Table) -> RichTable:
-    """Return a table of texts; verdicts have their mark and colour."""
-    table = rich_table(*rows.columns, title=rows.title)
-    for row in rows.rows:
-        table.add_row(*(MARKS.get(cell, Text(cell)) for cell in row))
-    return table
+def text_table(table: Table) -> RichTable:
+    """Return a table for the console; cells that are verdicts get a mark and a colour."""
+    output = rich_table(*table.columns, title=table.title)
+    for row in table.rows:
+        output.add_row(*(MARKS.get(cell, Text(cell)) for cell in row))
+    return output
 
 
 def rich_table(*columns: str, title: str | None = None) -> RichTable:
-    """Return an empty table in the style of the house: the first column is left-aligned."""
-    # Texts, for what stands in brackets in a user's name is no markup.
+    """Return an empty table in the common style, with a left-aligned first column."""
+    # `Text` prevents that brackets in a user's names are parsed as markup.
     heading = None if title is None else Text(title)
     table = RichTable(box=box.SIMPLE_HEAD, title=heading, title_justify="left", title_style="bold")
-    for place, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if place == 0 else "right")
+    for index, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if index == 0 else "right")
     return table

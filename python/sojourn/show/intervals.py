@@ -1,4 +1,4 @@
-"""Values with their intervals, as text."""
+"""Text of values with confidence intervals."""
 
 import math
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ COUNTS = ("flows", "terminated")
 """Metrics that count flows."""
 
 
-def with_interval(row: Mapping[str, Any]) -> str:
-    """Write a value, and how far its interval reaches in per cent of it."""
+def format_value(row: Mapping[str, Any]) -> str:
+    """Format a value and the half-width of its interval in per cent of the value."""
     value = row["value"]
     if value is None or math.isnan(value):
         return "-"
@@ -19,23 +19,24 @@ def with_interval(row: Mapping[str, Any]) -> str:
         return f"{value:,.3g}" if value < 100 else format_count(round(value))
     bound = "≥ " if row.get("at_least") else ""
     low, high = row.get("low"), row.get("high")
-    known = value and low is not None and high is not None
-    reach = max(high - value, value - low) / value if known else 0.0
-    digits = 0 if reach >= 0.1 else 1
-    spread = f" ±{100 * reach:.{digits}f}%" if reach > 0 else ""
-    return bound + in_unit(value, str(row.get("metric", ""))) + spread
+    has_interval = value and low is not None and high is not None
+    half_width = max(high - value, value - low) / value if has_interval else 0.0
+    digits = 0 if half_width >= 0.1 else 1
+    interval = f" ±{100 * half_width:.{digits}f}%" if half_width > 0 else ""
+    return bound + format_in_unit(value, str(row.get("metric", ""))) + interval
 
 
-def spent(row: Mapping[str, Any]) -> str:
-    """Write an amount of time, and how far its interval reaches, if it is known."""
+def format_duration(row: Mapping[str, Any]) -> str:
+    """Format a duration and the half-width of its interval, if known."""
     if not row["value"] or math.isnan(row["value"]):
         return "-"
-    reach = row["high"] - row["value"]
-    return format_time(row["value"]) + ("" if math.isnan(reach) else f" ± {format_time(reach)}")
+    half_width = row["high"] - row["value"]
+    interval = "" if math.isnan(half_width) else f" ± {format_time(half_width)}"
+    return format_time(row["value"]) + interval
 
 
-def in_unit(value: float, metric: str) -> str:
-    """Format a value in the unit that the name of its metric implies."""
+def format_in_unit(value: float, metric: str) -> str:
+    """Format a value in the unit of its metric."""
     if metric.startswith("FCT") or metric.endswith("_s"):
         return format_time(value)
     if metric.endswith("_bytes"):

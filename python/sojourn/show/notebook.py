@@ -1,4 +1,4 @@
-"""Results in notebooks: the tables of the command line, and a picture."""
+"""HTML of results for notebooks: the tables of the command line, and a picture."""
 
 import io
 import tempfile
@@ -15,23 +15,23 @@ from sojourn.show import plot
 from sojourn.show.result import result_tables
 
 WIDTH = 118
-"""How many signs fit into a line of a table."""
+"""Width of a table in characters."""
 
 
-MOST_PROBES = 6
-"""How many samples over time a picture shows."""
+MAX_PROBES = 6
+"""Largest number of probes in a picture."""
 
 
 FORMAT = '<pre style="line-height:1.25;font-size:85%;white-space:pre;overflow-x:auto">{code}</pre>'
 
 
-def of_result(result: Result) -> str:
-    """Return what a notebook shows of a run, as HTML."""
+def result_html(result: Result) -> str:
+    """Return the tables and the picture of a run as HTML."""
     return as_html([result_tables(result)]) + as_svg(lambda stem: _draw(result, stem))
 
 
 def as_html(tables: Sequence[RenderableType]) -> str:
-    """Return tables as they look in a terminal."""
+    """Return tables as HTML with the look of a terminal."""
     console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
     for table in tables:
         console.print(table)
@@ -39,7 +39,7 @@ def as_html(tables: Sequence[RenderableType]) -> str:
 
 
 def as_svg(draw: Callable[[Path], object]) -> str:
-    """Return a picture that `draw` writes under a stem."""
+    """Return the SVG text of a picture; `draw` writes it to a path without suffix."""
     with tempfile.TemporaryDirectory() as folder:
         draw(Path(folder) / "picture")
         svg = (Path(folder) / "picture.svg").read_text(encoding="utf-8")
@@ -58,20 +58,22 @@ def _draw(result: Result, stem: Path) -> None:
     with plot.canvas(1, 1 if samples.is_empty() else 2) as (picture, panels):
         first = panels if samples.is_empty() else panels[0]
         names = [part["scheme"][0] for part in sizes]
-        plot.cdf(first, pl.concat(sizes), unit="", label="slowdown", drawn_as=_told_apart(names))
+        plot.cdf(
+            first, pl.concat(sizes), unit="", label="slowdown", drawn_as=_distinct_looks(names)
+        )
         if not samples.is_empty():
             probes = samples["probe"].unique(maintain_order=True).to_list()
-            # How many flows are in progress is always sampled too.
+            # The number of active flows is always sampled, and drawn only without other samples.
             kinds = [probe.partition(" ")[0] for probe in probes]
             kind = next((kind for kind in kinds if kind != "active_flows"), kinds[0])
-            names = [probe for probe in probes if probe.partition(" ")[0] == kind][:MOST_PROBES]
-            shown = samples.filter(pl.col("probe").is_in(names))
+            names = [probe for probe in probes if probe.partition(" ")[0] == kind][:MAX_PROBES]
+            selected = samples.filter(pl.col("probe").is_in(names))
             options: Any = {"by": "probe", "unit": "", "label": kind.replace("_", " ")}
-            plot.series(panels[1], shown, drawn_as=_told_apart(names), **options)
+            plot.series(panels[1], selected, drawn_as=_distinct_looks(names), **options)
         plot.save(picture, stem)
 
 
-def _told_apart(names: Sequence[str]) -> dict[str, str]:
-    """Give names the looks of schemes whose colours differ."""
+def _distinct_looks(names: Sequence[str]) -> dict[str, str]:
+    """Assign names the looks of schemes with distinct colours."""
     looks = ("dctcp", "xcp", "dcqcn", "timely", "tcp", "cubic", "ideal")
     return dict(zip(names, looks, strict=False))

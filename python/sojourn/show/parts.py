@@ -1,4 +1,4 @@
-"""Tables and bars of the parts of completion times."""
+"""Tables and stacked bars of FCT breakdowns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from sojourn.analysis.breakdown import (
     CONTROL,
     FLIGHT,
     HANDSHAKE,
+    LABELS,
     OTHERS,
     OWN,
     PACE,
@@ -31,8 +32,8 @@ from sojourn.show.table import Table
 CALLS = "calls"
 
 
-OF_WHICH = (CALLS, "size", "class")
-"""The columns that tell which calls or flows a row is of, as far as a table has them."""
+GROUP_COLUMNS = (CALLS, "size", "class")
+"""Columns that identify the calls or flows of a row; a table has some of them."""
 
 
 COLOURS = {
@@ -49,7 +50,11 @@ COLOURS = {
     TIME_OUTS: GREEN,
     SHARED: "#7A4B2A",
 }
-"""Grey is what a flow alone has too; colours are what costs."""
+"""Colours of parts: grey for parts that the ideal FCT has too, colours for other waits."""
+
+
+HEADS = {TOTAL: "all", ALONE: "ideal", **LABELS}
+"""Column heads of metrics in printed tables."""
 
 
 def stack(
@@ -59,47 +64,51 @@ def stack(
     widths: npt.ArrayLike = 0.8,
     align: str = "center",
 ) -> None:
-    """Draw a bar at each of the places: the columns of `heights` that are of `PARTS`, stacked.
+    """Draw a stacked bar at each of the places, from the columns `PARTS` of `heights`.
 
-    What is less than nothing hangs below the axis.
+    Negative parts are stacked below the axis. The legend has the names in `LABELS`.
     """
     tops, bottoms = np.zeros(heights.height), np.zeros(heights.height)
     style: Any = {"align": align, "edgecolor": "white", "linewidth": 0.3}
     for name, colour in COLOURS.items():
         part = heights[name].to_numpy()
         foot = np.where(part < 0, bottoms, tops)
-        axes.bar(places, part, widths, bottom=foot, label=name, color=colour, **style)
+        axes.bar(places, part, widths, bottom=foot, label=LABELS[name], color=colour, **style)
         tops, bottoms = tops + part.clip(min=0), bottoms + part.clip(max=0)
 
 
-def shown(table: pl.DataFrame, labels: Sequence[str], show: Any, words: str = "") -> list[Table]:
-    """Return what `accounts.by_size` or `differences` says, a table a size, and a class.
+def breakdown_tables(
+    table: pl.DataFrame, labels: Sequence[str], show: Any, prefix: str = ""
+) -> list[Table]:
+    """Return a result of `accounts.by_size` or `differences` as one table per size and class.
 
-    Parts that are nowhere a hundredth of the time are left out, and sizes that have all flows.
-    `show` writes seconds; titles begin with the `words`.
+    Parts below 1 % of the time in all rows are omitted, and sizes that contain all flows. `show`
+    formats a row's value in seconds; titles begin with `prefix`.
     """
     if table.is_empty():
         return []
-    heads = that_matter(table)
-    told = [name for name in OF_WHICH if name in table.columns]
+    names = significant_metrics(table)
+    group_columns = [name for name in GROUP_COLUMNS if name in table.columns]
     tables: list[Table] = []
-    for part in table.partition_by(told, maintain_order=True):
+    for part in table.partition_by(group_columns, maintain_order=True):
         rows = []
         for group in part.partition_by(labels, maintain_order=True) if labels else [part]:
             values = {row["metric"]: row for row in group.to_dicts()}
-            named = [str(group[label][0]) for label in labels]
-            rows.append(
-                [*named, *(show(values[head]) if head in values else "-" for head in heads)]
-            )
+            cells = [show(values[name]) if name in values else "-" for name in names]
+            rows.append([*(str(group[label][0]) for label in labels), *cells])
         if not (tables and rows == tables[0].rows):
-            of = next((name for name in told if part[name][0] != metrics.ALL.name), told[0])
-            tables.append(Table(f"{words}{of}: {part[of][0]}", [*labels, *heads], rows))
+            column = next(
+                (name for name in group_columns if part[name][0] != metrics.ALL.name),
+                group_columns[0],
+            )
+            title = f"{prefix}{column}: {part[column][0]}"
+            tables.append(Table(title, [*labels, *(HEADS[name] for name in names)], rows))
     return tables
 
 
-def that_matter(table: pl.DataFrame) -> list[str]:
-    """Return the metrics of such a table that are somewhere a hundredth of the time."""
+def significant_metrics(table: pl.DataFrame) -> list[str]:
+    """Return the metrics of a breakdown table that are at least 1 % of the time in some row."""
     case = [name for name in table.columns[: table.columns.index("value")] if name != "metric"]
     size = pl.col("value").abs()
-    matters = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
-    return [name for name in (TOTAL, ALONE, *PARTS) if name in matters]
+    present = table.filter(size > 0, size >= 0.01 * size.max().over(case))["metric"].unique()
+    return [name for name in (TOTAL, ALONE, *PARTS) if name in present]

@@ -1,4 +1,4 @@
-"""Tables of one run, as `sojourn run` prints them, and warnings about its numbers."""
+"""Tables and warnings of one run, as `sojourn run` prints them."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from sojourn.analysis import convergence, metrics
 from sojourn.base.units import format_count, format_rate, format_size, format_time, parse_time
 from sojourn.runs.results import Result
 from sojourn.show.console import rich_table
-from sojourn.show.intervals import in_unit
+from sojourn.show.intervals import format_in_unit
 
 MEANS = {"FCT mean": "mean completion time", "slowdown mean": "mean slowdown"}
-"""The means that are judged, in words."""
+"""The means whose convergence is checked, in words."""
 
 
 def result_tables(result: Result) -> RenderableType:
-    """Return what `sojourn run` prints."""
+    """Return the output of `sojourn run`."""
     return Group(
         by_size_table(result, "fct_s", format_time, "flow completion time"),
         by_size_table(result, "slowdown", "{:.2f}".format, "slowdown"),
@@ -33,9 +33,9 @@ def result_tables(result: Result) -> RenderableType:
 
 
 def by_size_table(result: Result, column: str, show: Callable[[float], str], title: str) -> Table:
-    """Return statistics of completion times or slowdowns by size."""
+    """Return statistics of completion times or slowdowns by size; `show` formats a value."""
     rows = metrics.by_size(result, column)
-    counts = _counted(rows)
+    counts = _count_columns(rows)
     table = rich_table("size", *counts, *metrics.STATISTICS, title=title)
     for row in rows.to_dicts():
         cells = [cell(row, name, show) for name in metrics.STATISTICS]
@@ -49,24 +49,24 @@ def class_tables(result: Result) -> list[Table]:
     slowdowns = metrics.by_class(result, "slowdown")
     if times.is_empty():
         return []
-    counts, of_slowdown = _counted(times), ("mean", "p99")
+    counts, slowdown_statistics = _count_columns(times), ("mean", "p99")
     heads = [f"FCT {name}" for name in metrics.STATISTICS]
-    heads += [f"slowdown {name}" for name in of_slowdown]
+    heads += [f"slowdown {name}" for name in slowdown_statistics]
     table = rich_table("class", *counts, *heads, title="by class")
-    for row, slow in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
+    for row, slowdown in zip(times.to_dicts(), slowdowns.to_dicts(), strict=True):
         cells = [cell(row, name, format_time) for name in metrics.STATISTICS]
-        cells += [cell(slow, name, "{:.2f}".format) for name in of_slowdown]
+        cells += [cell(slowdown, name, "{:.2f}".format) for name in slowdown_statistics]
         table.add_row(Text(row["class"]), *(format_count(row[name]) for name in counts), *cells)
     return [table]
 
 
-def _counted(rows: pl.DataFrame) -> list[str]:
-    """Return what is counted: few schemes give flows up, only then there is something to tell."""
+def _count_columns(rows: pl.DataFrame) -> list[str]:
+    """Return the columns of counts; `terminated` only if any flow was terminated."""
     return ["flows", "unfinished", *(["terminated"] if rows["terminated"].sum() else [])]
 
 
 def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
-    """Write a statistic of a row of `metrics.by_size`, which may be a lower bound."""
+    """Format a statistic of a row of `metrics.by_size`; a lower bound begins with `≥`."""
     bound = "≥ " if name in row["at_least"].split(",") else ""
     return "-" if math.isnan(row[name]) else bound + show(row[name])
 
@@ -74,38 +74,39 @@ def cell(row: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str
 def _link_table(result: Result, most: int = 5) -> Table:
     columns = ("link", "rate", "used", "drops", "marks", "pauses", "queue mean", "max")
     table = rich_table(*columns, title="busiest links")
+    queue_lengths = ("queue_mean_bytes", "queue_max_bytes")
     links = sorted(result.summary["links"], key=lambda link: link["utilisation"], reverse=True)
     for link in links[:most]:
         table.add_row(
             link["name"],
             f"{link['rate_bps'] / 1e9:g} Gb/s",
             f"{100 * link['utilisation']:.1f} %",
-            *(_told(link, name, format_count) for name in ("drops", "marks", "pauses")),
-            *(_told(link, name, format_size) for name in ("queue_mean_bytes", "queue_max_bytes")),
+            *(_counter(link, name, format_count) for name in ("drops", "marks", "pauses")),
+            *(_counter(link, name, format_size) for name in queue_lengths),
         )
     return table
 
 
-def _told(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
-    """Write a counter, or a dash: ideals have no packets to count."""
+def _counter(counters: Mapping[str, Any], name: str, show: Callable[[float], str]) -> str:
+    """Format a counter, or a dash if it is missing, as in ideals, which have no packets."""
     return show(counters[name]) if name in counters else "-"
 
 
 def _counts(result: Result) -> Text:
     counts = result.summary["counts"]
     names = ("drops", "marks", "pauses", "retransmits", "timeouts")
-    told = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
+    tally = ", ".join(f"{format_count(counts[name])} {name}" for name in names if name in counts)
     kind, unit = ("wall", "second") if result.threads > 1 else ("cpu", "CPU-second")
     took = result.summary[f"{kind}_seconds"]
     speed = f"{result.summary['simulated_s']:.6g} s simulated in {took:.2f} s"
     hops = sum(counts.get("packet_hops", {}).values())
     if hops and took:
         speed += f", {hops / took / 1e6:.1f} million packet-hops per {unit}"
-    return Text("\n".join([told, speed, *_windows(result)]))
+    return Text("\n".join([tally, speed, *_windows(result)]))
 
 
 def _windows(result: Result) -> list[str]:
-    """Say how the run went through time, if not event by event."""
+    """Describe the engine's windows, groups and threads, if the run used windows."""
     engine = result.summary.get("engine", {})
     if engine.get("kind") != "windows":
         return []
@@ -115,47 +116,47 @@ def _windows(result: Result) -> list[str]:
 
 
 def _unfinished(result: Result, most: int = 5) -> list[RenderableType]:
-    """Count the flows that the end of the run has cut off, and show those with most left."""
+    """Return the number of unfinished flows, and a table of those with most remaining bytes."""
     flows = result.flows.filter(pl.col("outcome") == "unfinished")
     if flows.is_empty():
         return []
-    left = flows.with_columns(left=pl.col("size_bytes") - pl.col("delivered_bytes"))
-    largest = left.sort("left", descending=True).head(most)
-    columns = ("flow", "from", "to", "class", "size", "left", "start", "time-outs")
-    table = rich_table(*columns, title="unfinished, most left")
+    flows = flows.with_columns(remaining=pl.col("size_bytes") - pl.col("delivered_bytes"))
+    largest = flows.sort("remaining", descending=True).head(most)
+    columns = ("flow", "from", "to", "class", "size", "remaining", "start", "timeouts")
+    table = rich_table(*columns, title="unfinished flows with most remaining bytes")
     for row in largest.to_dicts():
         ends = (str(row[name]) for name in ("flow", "source", "target"))
-        sizes = (format_size(row[name]) for name in ("size_bytes", "left"))
-        told = format_time(row["start_s"]), format_count(row["timeouts"])
-        table.add_row(*ends, Text(row["class"]), *sizes, *told)
-    of = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
-    when = format_time(result.summary["simulated_s"])
-    return [Text(f"unfinished: {of} had not ended when the run did, at {when}"), table]
+        sizes = (format_size(row[name]) for name in ("size_bytes", "remaining"))
+        cells = format_time(row["start_s"]), format_count(row["timeouts"])
+        table.add_row(*ends, Text(row["class"]), *sizes, *cells)
+    share = f"{format_count(flows.height)} of {format_count(result.flows.height)} flows"
+    end = format_time(result.summary["simulated_s"])
+    return [Text(f"unfinished: {share} did not finish before the end of the run at {end}"), table]
 
 
 def _notes(result: Result) -> list[Text]:
-    """Say what the numbers refer to, and which flows are stuck."""
+    """Return notes on the meaning of the numbers, warnings, and stuck flows."""
     notes = []
     if result.summary.get("load"):
         notes += _load_notes(result)
     warm_up = result.summary["scenario"].get("warm_up", "0 s")
     if parse_time(warm_up) > 0:
-        notes.append(f"warm-up: flows that start in the first {warm_up} are left out")
-    notes.append("slowdown: over the same flow alone in the same network")
+        notes.append(f"warm-up: flows that start in the first {warm_up} are excluded")
+    notes.append("slowdown: FCT over ideal FCT, that of the flow without other flows")
     met = metrics.deadlines_met()(result)
     if not math.isnan(met.value):
         bound = "at least " if met.at_least else ""
-        notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of the flows that have one met it")
-    notes += warnings([result])
-    notes += unsure_within(result)
+        notes.append(f"deadlines: {bound}{100 * met.value:.2f} % of flows with a deadline met it")
+    notes += scenario_warnings([result])
+    notes += convergence_warnings_of_run(result)
     notes += [f"stuck: {line}" for line in result.summary["stuck"]]
     return [Text(note, style="dim") for note in notes]
 
 
 def _load_notes(result: Result) -> list[str]:
-    """Say which load was asked for, part by part, and what became of it."""
-    asked = result.summary["load"].split("; ")
-    notes = [f"load: {words.removeprefix('load ')}" for words in asked]
+    """Return notes on the configured load of each part of the workload, and the realised load."""
+    configured = result.summary["load"].split("; ")
+    notes = [f"load: {words.removeprefix('load ')}" for words in configured]
     realised = metrics.realised_load()(result).value
     if not math.isnan(realised):
         reference = result.summary["load_reference"]
@@ -166,21 +167,22 @@ def _load_notes(result: Result) -> list[str]:
     return notes
 
 
-def unsure_within(result: Result) -> list[str]:
+def convergence_warnings_of_run(result: Result) -> list[str]:
     """Return a line for each mean of a run that is not converged for some size or class."""
     rows = [
         metrics.labelled({"flows": bucket.name}, convergence.within_run(result, bucket))
         for bucket in metrics.sizes_and_classes([result])
     ]
-    return unsure(pl.concat(rows), ["flows"], "more time or seeds, or the median")
+    remedy = "run for a longer time or more seeds, or use the median"
+    return convergence_warnings(pl.concat(rows), ["flows"], remedy)
 
 
-def unsure(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:
-    """Return a line for each mean that is not converged somewhere: the worst case, and of how many.
+def convergence_warnings(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]:
+    """Return a line for each mean that is not converged: its widest interval and their number.
 
-    `labels` are the columns that tell where.
+    The columns `labels` identify a row.
     """
-    # What is known of a size or class that all flows have would only be said twice.
+    # A size or class that all flows have repeats the values of all flows.
     means = table.filter(pl.col("metric").is_in(list(MEANS)))
     rows = convergence.unsure(means).unique(["value", "low", "high"], maintain_order=True)
     lines = []
@@ -191,16 +193,16 @@ def unsure(table: pl.DataFrame, labels: Sequence[str], remedy: str) -> list[str]
         worst = part.row(0, named=True)
         seeds = worst["seeds"]
         bound = "≥ " if worst["at_least"] else ""
-        value = f"{bound}{in_unit(worst['value'], name)} ± {100 * worst['reach']:.0f} %"
-        by = f"{seeds} seeds" if seeds > 1 else "ten batches"
+        value = f"{bound}{format_in_unit(worst['value'], name)} ± {100 * worst['reach']:.0f} %"
+        method = f"{seeds} seeds" if seeds > 1 else "ten batches"
         where = [str(worst[label]) for label in labels if worst[label] != metrics.ALL.name]
-        of = [f"worst of {part.height}"] if part.height > 1 else []
-        case = "".join(f"; {words}" for words in [", ".join(where), *of] if words)
-        lines.append(f"warning: {words} not converged: {value} ({by}{case}); {remedy}")
+        count = [f"widest of {part.height}"] if part.height > 1 else []
+        case = "".join(f"; {text}" for text in [", ".join(where), *count] if text)
+        lines.append(f"warning: {words} not converged: {value} ({method}{case}); {remedy}")
     return lines
 
 
-def warnings(results: Iterable[Result]) -> list[str]:
-    """Return what is allowed but unwise in what these runs were asked, each once."""
+def scenario_warnings(results: Iterable[Result]) -> list[str]:
+    """Return the warnings about the scenarios of runs, each once."""
     lines = (line for result in results for line in result.summary.get("warnings", []))
     return [f"warning: {line}" for line in dict.fromkeys(lines)]

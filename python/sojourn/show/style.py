@@ -1,7 +1,7 @@
-"""How pictures look: colours, markers and the house style.
+"""Style of pictures: colours, markers and Matplotlib settings.
 
-Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart. A scheme
-has the same colour and marker in every picture.
+The colours are those of Okabe and Ito, which are distinguishable with any kind of colour vision. A
+scheme has the same colour and marker in every picture.
 """
 
 import re
@@ -21,11 +21,11 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PURPLE = (
 GREY = "#6B7280"
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
-"""Those that are told apart best, for what has no look of its own."""
+"""The most distinguishable colours, for schemes that are not in `LOOKS`."""
 
 
 class Look(NamedTuple):
-    """How one scheme is drawn."""
+    """Colour, marker and line style of a scheme."""
 
     colour: str
     marker: str
@@ -76,7 +76,7 @@ LOOKS = {
     "pcp a third first": Look(SKY, "o"),
     "router based control": Look(GREEN, "s"),
     "as realised": Look(RED, "o"),
-    "as asked for": Look(GREY, ".", ":"),
+    "as configured": Look(GREY, ".", ":"),
     "alone": Look(GREY, ".", ":"),
     "ideal": Look(BLACK, ".", "--"),
     "omniscient": Look(BLACK, ".", "--"),
@@ -137,9 +137,9 @@ STYLE: Any = {
 
 
 def look(scheme: str) -> Look:
-    """Return the scheme's colour, marker and line: always the same for the same name.
+    """Return the scheme's colour, marker and line style, a function of its name.
 
-    A variant, such as `TIMELY, floor 1 Gb/s`, has the scheme's colour and a line of its own.
+    A variant, such as `TIMELY, floor 1 Gb/s`, has the scheme's colour, and a dotted line.
     """
     name, _, variant = re.sub(r"[\s_-]+", " ", scheme.strip().lower()).partition(", ")
     if variant:

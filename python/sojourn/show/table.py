@@ -1,4 +1,4 @@
-"""Tables of texts, for the screen and for pages."""
+"""Tables of text cells, for the console and for Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts, for the screen and for pages."""
+    """A table of text cells."""
 
     title: str
     columns: Sequence[str]
@@ -14,6 +14,6 @@ class Table:
 
 
 def markdown(table: Table) -> str:
-    """Return a table as text of a page."""
+    """Return a table as Markdown."""
     header = ["| " + " | ".join(table.columns) + " |", "| --- " * len(table.columns) + "|"]
     return "\n".join(header + ["| " + " | ".join(row) + " |" for row in table.rows])

@@ -122,7 +122,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     # All schemes see the same flows.
     part = table.filter(metric=REALISED, scheme=SHARING).with_columns(scheme=pl.lit("as realised"))
     plot.against(loads, part, labels=(LOAD_LABEL, "load that is realised, median"))
-    asked = part.with_columns(scheme=pl.lit("as asked for"), value="load")
+    asked = part.with_columns(scheme=pl.lit("as configured"), value="load")
     plot.curves(loads, asked, x="load")
     plot.one_legend(axes)
     plot.legend(loads)

@@ -181,15 +181,16 @@ def legend(panels: Any, table: pl.DataFrame) -> None:
     labels = [name for name in whole.columns if name not in ("value", "seeds")]
     parts = table.filter(pl.col("metric").is_in(list(accounts.PARTS)))
     both = parts.join(whole.rename({"value": "whole"}), on=labels, how="left", nulls_equal=True)
-    matter = set(both.filter(pl.col("value") >= 0.01 * pl.col("whole"))["metric"])
+    metrics_drawn = both.filter(pl.col("value") >= 0.01 * pl.col("whole"))["metric"]
+    matter = {accounts.LABELS[name] for name in metrics_drawn.unique()}
     first = np.ravel(panels)[0]
     handles, names = first.get_legend_handles_labels()
     shown = {
         n: h
         for h, n in zip(handles, names, strict=True)
-        if n in matter or n not in accounts.COLOURS
+        if n in matter or n not in accounts.LABELS.values()
     }
-    shown = {"alone": handles[names.index(accounts.FLIGHT)], **shown}
+    shown = {"alone": handles[names.index(accounts.LABELS[accounts.FLIGHT])], **shown}
     first.figure.legend(
         list(shown.values())[::-1], list(shown)[::-1], loc="outside right center", fontsize=9
     )

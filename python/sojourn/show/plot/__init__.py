@@ -1,4 +1,4 @@
-"""One function for each kind of picture. Published points are hollow, their line dashed."""
+"""Functions that draw pictures, one for each kind. Published points are hollow on dashed lines."""
 
 from sojourn.base.units import PER_UNIT as UNITS
 from sojourn.show.plot.frame import (

@@ -1,4 +1,4 @@
-"""What all kinds of pictures have: a canvas, files, a legend, axes with units and scales."""
+"""Common elements of pictures: canvas, files, legend, axes with units and scales."""
 
 import contextlib
 import math
@@ -20,19 +20,19 @@ from sojourn.base import files
 from sojourn.show.style import STYLE
 
 PUBLISHED = "published (hollow)"
-"""What legends say of published points."""
+"""Legend entry of published points."""
 
 SHEET = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
-"""What lies behind a name that stands among lines."""
+"""Background of a name that is drawn among lines."""
 
 
 @contextlib.contextmanager
 def canvas(
     rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, salt: str = "sojourn"
 ) -> Iterator[tuple[Canvas, Any]]:
-    """Open a picture in the house look: the figure, and its axes (an array if several).
+    """Create a picture in the common style: the figure, and its axes (an array if several).
 
-    The `salt` goes into the names inside an SVG: same picture, same file.
+    The `salt` seeds the identifiers in the SVG, so that a picture always gives the same file.
     """
     with mpl.rc_context(STYLE | {"svg.hashsalt": salt}):
         width, height = STYLE["figure.figsize"]
@@ -44,22 +44,23 @@ def canvas(
 def save(figure: Canvas, stem: Path) -> tuple[Path, Path]:
     """Write the picture as `stem.svg` and `stem.png`."""
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
-    # By the canvases themselves: `savefig` draws all twice, for the sake of the layout.
-    vectors: Any = FigureCanvasSVG(figure)
+    # The canvases are used directly, since `savefig` draws twice because of the layout.
+    svg_canvas: Any = FigureCanvasSVG(figure)
     figure.set_dpi(mpl.rcParams["savefig.dpi"])
     with files.writing(svg):
-        vectors.print_svg(svg, metadata={"Date": None, "Creator": None})
-    # Laid out once: that takes as long as to draw. An SVG has a resolution of its own.
+        svg_canvas.print_svg(svg, metadata={"Date": None, "Creator": None})
+    # The layout is not computed again, which takes as long as drawing. Printing an SVG changes the
+    # resolution.
     figure.set_layout_engine("none")
-    pixels: Any = FigureCanvasAgg(figure)
+    png_canvas: Any = FigureCanvasAgg(figure)
     figure.set_dpi(mpl.rcParams["savefig.dpi"])
     with files.writing(png):
-        pixels.print_png(png, metadata={"Software": None})
+        png_canvas.print_png(png, metadata={"Software": None})
     return svg, png
 
 
 def legend(axes: Axes, columns: int = 4) -> None:
-    """Put the legend above the axes, where it covers no data."""
+    """Draw the legend above the axes, where it does not cover data."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         axes.legend(
@@ -75,15 +76,15 @@ def legend(axes: Axes, columns: int = 4) -> None:
 
 
 def one_legend(panels: Any) -> None:
-    """Keep the legend of the first panel only: the others show the same schemes, or nothing."""
+    """Remove the legends of all panels but the first, which show the same schemes."""
     for axes in np.ravel(panels)[1:]:
-        shown = axes.get_legend()
-        if shown is not None:
-            shown.remove()
+        panel_legend = axes.get_legend()
+        if panel_legend is not None:
+            panel_legend.remove()
 
 
 def same_scale(panels: Any) -> None:
-    """Give panels the vertical axis that holds what any of them shows, named on the left only."""
+    """Give all panels the same vertical range, with axis labels on the left and bottom only."""
     rows = np.atleast_2d(panels)
     limits = np.array([axes.get_ylim() for axes in rows.flat])
     for axes in rows.flat:
@@ -97,7 +98,7 @@ def same_scale(panels: Any) -> None:
 
 
 def unit_of_time(longest_s: float) -> str:
-    """Return the unit for an axis of times up to this one."""
+    """Return the unit of an axis of times up to `longest_s`."""
     return "s" if longest_s >= 1 else "ms" if longest_s >= 1e-3 else "us"
 
 
@@ -107,14 +108,14 @@ def with_unit(label: str, unit: str) -> str:
 
 
 def rows_of_each(table: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the rows of each `by`, without those that have no value."""
+    """Yield each value of `by` and its rows, without rows whose `value` is NaN."""
     table = table.filter(pl.col("value").is_not_nan())
     for part in table.partition_by(by, maintain_order=True):
         yield str(part[by][0]), part
 
 
 def set_scale(axes: Axes, *, log: bool) -> None:
-    """Make the vertical axis logarithmic, or let it begin at zero and have room for all marks."""
+    """Make the vertical axis logarithmic, or begin it at zero with space above the highest mark."""
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(plain_numbers())
@@ -122,16 +123,16 @@ def set_scale(axes: Axes, *, log: bool) -> None:
     elif np.isfinite(axes.dataLim.ymax):
         bottom, top = axes.get_ylim()
         bottom, highest = min(0.0, bottom), axes.dataLim.ymax
-        # Room for the markers of what is nearly as high as all else.
+        # Space for the markers of the highest values.
         axes.set_ylim(bottom, max(top, highest + 0.04 * (highest - bottom)))
 
 
 def name_minor_ticks(axis: Axis) -> None:
-    """Name minor ticks too where less than a decade may hold no power of ten to read values off."""
+    """Label minor ticks if the axis is shorter than a decade and may contain no power of ten."""
     least, most = axis.get_view_interval()
     axis.set_minor_formatter(plain_numbers() if most < 10 * least else NullFormatter())
 
 
 def plain_numbers() -> FuncFormatter:
-    """Write 100 rather than a power of ten."""
+    """Return a formatter of ticks that writes 100 rather than a power of ten."""
     return FuncFormatter(lambda value, _: f"{value:,.10g}".replace(",", " "))

@@ -1,4 +1,4 @@
-"""Pictures of lines: against what was varied, along sizes, distributions, over time."""
+"""Line pictures: against a variation, by flow size, distributions, time series."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from sojourn.show.plot.frame import (
 from sojourn.show.style import look
 
 
-def against(  # noqa: PLR0913 - each names one thing to be seen
+def against(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -37,8 +37,8 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
 ) -> None:
     """Draw `value` against `x`, a line for each `by`, with bands from `low` to `high`.
 
-    `published` has the columns `x`, `by` and `value`, in the same base unit as the table. What is
-    in `drawn_as` has the look of the name that stands there.
+    `published` has the columns `x`, `by` and `value`, in the same base unit as the table.
+    `drawn_as` maps names of schemes to the names whose colours and markers they get.
     """
     scale = PER_UNIT[unit] if unit else 1.0
     for scheme, part in rows_of_each(table.sort(x, maintain_order=True), by):
@@ -54,7 +54,7 @@ def against(  # noqa: PLR0913 - each names one thing to be seen
         )
         if "low" in part.columns and part["low"].is_not_nan().any():
             low, high = (part[name].to_numpy() * scale for name in ("low", "high"))
-            # What is never negative has no band below zero, which a log axis could not show.
+            # Values are nonnegative; on a log axis the band needs a positive lower limit.
             floor = np.nanmin(part["value"].to_numpy()) * scale / 100 if log else 0.0
             axes.fill_between(
                 horizontal, np.maximum(low, floor), high, color=style.colour, alpha=0.18, lw=0
@@ -97,7 +97,7 @@ def _published(
         )
 
 
-def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
+def along_sizes(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -108,10 +108,11 @@ def along_sizes(  # noqa: PLR0913 - each names one thing to be seen
     limits: tuple[float, float] | None = None,
     log_sizes: bool = True,
 ) -> None:
-    """Draw `column` of size curves, in seconds, against flow size in packets.
+    """Draw `column` of `metrics.size_curve`, in seconds, against flow size in packets.
 
-    `curves` are closed forms: the columns `by`, `size` and `column`, drawn as thin dashed lines.
-    Means have bands of two standard errors. Hollow marks are lower bounds: flows had not finished.
+    `curves` are closed forms with the columns `by`, `size` and `column`, drawn as thin dashed
+    lines. Means have bands of two standard errors. Hollow marks are lower bounds, because of
+    unfinished flows.
     """
     within = pl.col("size").is_between(*limits) if limits else pl.lit(value=True)
     for scheme, part in rows_of_each(table.filter(within).with_columns(value=column), by):
@@ -137,25 +138,25 @@ def _size_line(axes: Axes, part: pl.DataFrame, scheme: str, *, band: bool) -> No
     line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
     axes.plot(sizes, values, marker=style.marker, markersize=4, label=scheme, **line)
     if band:
-        # Of a handful of flows not even the spread is known.
-        known = part["flows"].to_numpy() >= 5
-        reach = 2 * np.where(known, part["stderr"].to_numpy(), 0.0)
-        least = np.maximum(values - reach, values / 10)
-        axes.fill_between(sizes, least, values + reach, color=style.colour, alpha=0.18, lw=0)
+        # The standard error of fewer than five flows is too uncertain.
+        has_error = part["flows"].to_numpy() >= 5
+        half_width = 2 * np.where(has_error, part["stderr"].to_numpy(), 0.0)
+        low = np.maximum(values - half_width, values / 10)
+        axes.fill_between(sizes, low, values + half_width, color=style.colour, alpha=0.18, lw=0)
     bound = part["at_least"].to_numpy()
     hollow: Any = {"markerfacecolor": "white", "markersize": 4, "linestyle": "none"}
     axes.plot(sizes[bound], values[bound], marker=style.marker, color=style.colour, **hollow)
 
 
 def curves(axes: Axes, table: pl.DataFrame, *, x: str, by: str = "scheme") -> None:
-    """Draw `value` against `x` as lines without marks, one for each `by`: closed forms."""
+    """Draw closed forms, `value` against `x`, as lines without marks, one for each `by`."""
     for name, part in rows_of_each(table.sort(x, maintain_order=True), by):
         style = look(name)
         line: Any = {"color": style.colour, "linestyle": style.line, "linewidth": 1.2}
         axes.plot(part[x].to_numpy(), part["value"].to_numpy(), label=name, **line)
 
 
-def cdf(  # noqa: PLR0913 - each names one thing to be seen
+def cdf(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -166,7 +167,7 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
     log: bool = True,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw distributions: `fraction` of flows against `value`, a curve for each `by`."""
+    """Draw distributions: `fraction` of flows against `value`, one curve for each `by`."""
     scale = PER_UNIT[unit] if unit else 1.0
     for scheme, part in rows_of_each(table, by):
         style = look(drawn_as.get(scheme, scheme))
@@ -197,7 +198,7 @@ def cdf(  # noqa: PLR0913 - each names one thing to be seen
     legend(axes)
 
 
-def series(  # noqa: PLR0913 - each names one thing to be seen
+def series(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -208,16 +209,16 @@ def series(  # noqa: PLR0913 - each names one thing to be seen
     log: bool = False,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw `value` over `time_s`, a curve for each `by`; `high` shades the peaks.
+    """Draw `value` over `time_s`, one curve for each `by`; `high` shades the peaks.
 
-    Raises `ValueError` if the times of a curve go back: then it is of several runs.
+    Raises `ValueError` if the times of a curve decrease, because it is of several runs.
     """
     scale = PER_UNIT[unit] if unit else 1.0
     for scheme, part in rows_of_each(table, by):
         style = look(drawn_as.get(scheme, scheme))
         times = part["time_s"].to_numpy() * PER_UNIT[time_unit]
         if (np.diff(times) < 0).any():
-            raise ValueError(f"{scheme}: the times of a curve go back; draw one run")
+            raise ValueError(f"{scheme}: time_s decreases; draw a single run")
         values = part["value"].to_numpy() * scale
         axes.plot(times, values, color=style.colour, linewidth=0.9, label=scheme)
         if "high" in part.columns:
@@ -226,7 +227,7 @@ def series(  # noqa: PLR0913 - each names one thing to be seen
     axes.set_xlabel(with_unit("time", time_unit))
     axes.set_ylabel(with_unit(label, unit))
     if log:
-        # Queues are often empty: a scale that is linear near zero shows that too.
+        # The scale is linear near zero, since queues are often empty.
         axes.set_yscale("symlog", linthresh=1.0)
         axes.yaxis.set_major_formatter(plain_numbers())
     legend(axes)

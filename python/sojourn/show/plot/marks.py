@@ -1,4 +1,4 @@
-"""Pictures of single values: points, trade-offs, marks with intervals, bars."""
+"""Pictures of single values: scatter plots, trade-offs, marks with intervals, bars."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -29,14 +29,14 @@ def points(
     units: tuple[str, str] = ("", ""),
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """Draw `value` against `x` as a cloud of points, one colour for each `by`."""
-    across, up = (PER_UNIT[unit] if unit else 1.0 for unit in units)
+    """Draw `value` against `x` as a scatter plot, one colour for each `by`."""
+    x_scale, y_scale = (PER_UNIT[unit] if unit else 1.0 for unit in units)
     for name, part in rows_of_each(table, by):
-        spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
-        # Of thousands of points, an SVG would hold each.
-        cloud: Any = {"s": 6, "alpha": 0.35, "linewidths": 0, "rasterized": part.height > 500}
-        axes.scatter(*spots, color=look(name).colour, **cloud)
-        # The clouds' own marks are too faint for a legend.
+        positions = part["x"].to_numpy() * x_scale, part["value"].to_numpy() * y_scale
+        # Many points are rasterised to limit the size of the SVG.
+        marks: Any = {"s": 6, "alpha": 0.35, "linewidths": 0, "rasterized": part.height > 500}
+        axes.scatter(*positions, color=look(name).colour, **marks)
+        # The legend gets opaque marks.
         axes.scatter([], [], color=look(name).colour, s=20, label=name)
     axes.set_xlabel(with_unit(labels[0], units[0]))
     axes.set_ylabel(with_unit(labels[1], units[1]))
@@ -51,30 +51,29 @@ def tradeoff(
     units: tuple[str, str] = ("", ""),
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """Draw what is had, `value`, against what it costs, `x`, as marks with intervals.
+    """Draw a benefit, `value`, against its cost, `x`, as marks with intervals.
 
-    Those with a `name` bear it. `low` to `high`, and `x_low` to `x_high`, are intervals, if given.
+    The column `name` labels marks. Optional intervals are `low` to `high`, and `x_low` to `x_high`.
     """
-    across, up = (PER_UNIT[unit] if unit else 1.0 for unit in units)
+    x_scale, y_scale = (PER_UNIT[unit] if unit else 1.0 for unit in units)
     for number, (scheme, part) in enumerate(rows_of_each(table, by)):
         style = look(scheme)
-        # Names left above the first marks and right below the others keep apart where these meet.
+        # Labels of the first scheme are left above its marks, others right below, against overlap.
         shift, side = ((5, -11), "left") if number else ((-5, 6), "right")
-        spots = part["x"].to_numpy() * across, part["value"].to_numpy() * up
-        reach = [
+        positions = part["x"].to_numpy() * x_scale, part["value"].to_numpy() * y_scale
+        errors = [
             np.nan_to_num(abs(part[end].to_numpy() * scale - centre))
             if end in part.columns
             else np.zeros(part.height)
-            for axis, scale, centre in zip(("x_", ""), (across, up), spots, strict=True)
+            for axis, scale, centre in zip(("x_", ""), (x_scale, y_scale), positions, strict=True)
             for end in (f"{axis}low", f"{axis}high")
         ]
         mark: Any = {"color": style.colour, "linestyle": "none", "elinewidth": 0.8, "capsize": 2}
-        axes.errorbar(
-            *spots, yerr=reach[2:], xerr=reach[:2], marker=style.marker, label=scheme, **mark
-        )
-        for name, right, top in zip(part["name"], *spots, strict=True):
+        mark |= {"marker": style.marker, "label": scheme}
+        axes.errorbar(*positions, yerr=errors[2:], xerr=errors[:2], **mark)
+        for name, x, y in zip(part["name"], *positions, strict=True):
             place: Any = {"xytext": shift, "textcoords": "offset points", "ha": side, "fontsize": 8}
-            axes.annotate(name, (right, top), color=style.colour, bbox=SHEET, **place)
+            axes.annotate(name, (x, y), color=style.colour, bbox=SHEET, **place)
     axes.margins(0.12)
     axes.set_xlim(left=0)
     axes.set_xlabel(with_unit(labels[0], units[0]))
@@ -82,7 +81,7 @@ def tradeoff(
     legend(axes)
 
 
-def levels(  # noqa: PLR0913 - each names one thing to be seen
+def levels(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -96,11 +95,11 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
     log: bool = True,
     drawn_as: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Draw `value` as marks with intervals: bars have no foot to stand on where an axis is log.
+    """Draw `value` as marks with intervals, which unlike bars suit a log axis.
 
-    Marks stand together by `group`; without one, each stands over its own name. Published values
-    are hollow, and `source` says where they come from. Values stand beside their marks in the
-    format `values`, such as `{:.0f}`. A scheme in `drawn_as` looks as another one.
+    Marks are grouped by `group`; without it, each has its own position. Published values are
+    hollow, and `source` is their legend entry. If `values` is a format, such as `{:.0f}`, values
+    are written beside their marks. `drawn_as` maps schemes to the schemes whose look they get.
     """
     scale = PER_UNIT[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -117,22 +116,22 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
             np.nan_to_num(abs(part[end].to_numpy() * scale - centre)) for end in ("low", "high")
         )
         mark: Any = {"color": style.colour, "linestyle": "none", "capsize": 3, "markersize": 7}
-        said = name if group else None
-        axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=said, **mark)
-        given: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        entry = name if group else None
+        axes.errorbar(at, centre, yerr=(low, high), marker=style.marker, label=entry, **mark)
+        shift: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
         for x, height in zip(at, centre, strict=True) if values else ():
-            axes.annotate(values.format(height), (x, height), fontsize=8, **given)
-    known = [] if published is None else rows_of_each(published, by)
-    for number, (name, part) in enumerate(known):
+            axes.annotate(values.format(height), (x, height), fontsize=8, **shift)
+    published_rows = [] if published is None else rows_of_each(published, by)
+    for number, (name, part) in enumerate(published_rows):
         style = look(drawn_as.get(name, name))
-        said = None if number else source
+        entry = None if number else source
         hollow: Any = {"markerfacecolor": "none", "linestyle": "none", "markersize": 8}
         axes.plot(
             places(name, part) + (0.0 if group else 0.25),
             part["value"].to_numpy() * scale,
             color=style.colour,
             marker=style.marker,
-            label=said,
+            label=entry,
             **hollow,
         )
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
@@ -147,7 +146,7 @@ def levels(  # noqa: PLR0913 - each names one thing to be seen
     legend(axes, columns=3)
 
 
-def bars(  # noqa: PLR0913 - each names one thing to be seen
+def bars(  # noqa: PLR0913 - each parameter is an option of the picture
     axes: Axes,
     table: pl.DataFrame,
     *,
@@ -160,10 +159,10 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
     values: str = "",
     log: bool = False,
 ) -> None:
-    """Draw `value` as bars with intervals, one colour for each `by`; published ones are outlines.
+    """Draw `value` as bars with intervals, one colour for each `by`; published bars are outlines.
 
-    Bars stand together by `group`; without one, each stands over its own name. `source` says where
-    the outlines come from, `values` is a format such as `{:.2f}` by which values stand on bars.
+    Bars are grouped by `group`; without it, each has its own position. `source` is the legend entry
+    of outlines. If `values` is a format, such as `{:.2f}`, values are written above bars.
     """
     scale = PER_UNIT[unit] if unit else 1.0
     groups = table[group or by].unique(maintain_order=True).to_list()
@@ -176,25 +175,25 @@ def bars(  # noqa: PLR0913 - each names one thing to be seen
 
     for name, part in parts:
         heights = part["value"].to_numpy() * scale
-        said = name if group else None
+        entry = name if group else None
         at = places(name, part)
-        axes.bar(at, heights, width * 0.92, color=look(name).colour, label=said)
-        reach = np.zeros(len(at))
+        axes.bar(at, heights, width * 0.92, color=look(name).colour, label=entry)
+        above = np.zeros(len(at))
         if "low" in part.columns and part["low"].is_not_nan().any():
-            reach = np.nan_to_num(part["high"].to_numpy() * scale - heights)
-            # What is never negative has no interval below zero.
-            below = np.where(heights >= 0, np.minimum(reach, heights), reach)
+            above = np.nan_to_num(part["high"].to_numpy() * scale - heights)
+            # The interval of a nonnegative value does not extend below zero.
+            below = np.where(heights >= 0, np.minimum(above, heights), above)
             bars: Any = {"fmt": "none", "ecolor": "#222222", "capsize": 2}
-            axes.errorbar(at, heights, yerr=[below, reach], **bars)
-        for x, height, top in zip(at, heights, heights + reach, strict=True) if values else ():
-            given: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(values.format(height), (x, top), fontsize=8, **given)
-    known = [] if published is None else rows_of_each(published, by)
+            axes.errorbar(at, heights, yerr=[below, above], **bars)
+        for x, height, top in zip(at, heights, heights + above, strict=True) if values else ():
+            offset: Any = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(values.format(height), (x, top), fontsize=8, **offset)
+    published_rows = [] if published is None else rows_of_each(published, by)
     outline: Any = {"fill": False, "edgecolor": "#222222", "linestyle": "--", "linewidth": 1.2}
-    for number, (name, part) in enumerate(known):
+    for number, (name, part) in enumerate(published_rows):
         heights = part["value"].to_numpy() * scale
-        said = None if number else f"{source} (dashed)"
-        axes.bar(places(name, part), heights, width * 0.92, label=said, **outline)
+        entry = None if number else f"{source} (dashed)"
+        axes.bar(places(name, part), heights, width * 0.92, label=entry, **outline)
     axes.set_xticks(range(len(groups)), [str(name).replace(" ", "\n") for name in groups])
     axes.set_xlabel(group.replace("_", " ") if group else "")
     axes.set_ylabel(with_unit(label, unit))

@@ -1,4 +1,4 @@
-"""A network as a picture."""
+"""Pictures of networks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from sojourn.show.style import BLUE, RED
 def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
     """Draw a network from a summary's `links`: switches as squares, hosts as dots.
 
-    Cables that are used more are drawn thicker, the most used one in red.
+    The width of a cable grows with its utilisation; the most utilised cables are red.
     """
     cables: dict[tuple[str, str], float] = {}
     for link in links:
@@ -22,21 +22,22 @@ def topology(axes: Axes, links: Sequence[Mapping[str, Any]]) -> None:
         cable = (min(source, target), max(source, target))
         cables[cable] = max(cables.get(cable, 0.0), float(link.get("utilisation", 0.0)))
     places, switches = layout(list(cables))
-    # Hosts at the ends of a chain stand under each other: their names go to the side.
+    # Hosts at the ends of a chain are below each other; their names are beside them.
     chain = min(places[name][0] for name in places) == 0.0
     busiest = max(cables.values(), default=0.0)
-    for (one, other), used in cables.items():
-        hot = used > 0 and used == busiest
+    for (left, right), utilisation in cables.items():
+        is_busiest = utilisation > 0 and utilisation == busiest
         axes.plot(
-            *zip(places[one], places[other], strict=True),
-            color=RED if hot else "#9CA3AF",
-            linewidth=1 + 3 * used,
+            *zip(places[left], places[right], strict=True),
+            color=RED if is_busiest else "#9CA3AF",
+            linewidth=1 + 3 * utilisation,
             zorder=1,
         )
     hosts = [name for name in places if name not in switches]
     for names, marker, size, colour in ((hosts, "o", 60, BLUE), (switches, "s", 260, "#374151")):
-        spots = np.array([places[name] for name in names]).reshape(-1, 2)
-        axes.scatter(spots[:, 0], spots[:, 1], s=size, marker=marker, color=colour, zorder=2)
+        positions = np.array([places[name] for name in names]).reshape(-1, 2)
+        x, y = positions[:, 0], positions[:, 1]
+        axes.scatter(x, y, s=size, marker=marker, color=colour, zorder=2)
     for name in switches if len(places) > 40 else places:
         side = {0.0: "left", 1.0: "right"}.get(places[name][0]) if chain else None
         _name_node(axes, name, places[name], side or ("switch" if name in switches else "host"))
@@ -50,7 +51,7 @@ NAME_PLACES: dict[str, tuple[tuple[float, float], dict[str, Any]]] = {
     "switch": ((0, -12), {"ha": "center", "va": "top"}),
     "host": ((0, -6), {"ha": "center", "va": "top"}),
 }
-"""Where a node's name stands: its shift in points, and how it is aligned."""
+"""Offset in points and alignment of a node's name, by the position of the node."""
 
 
 def _name_node(axes: Axes, name: str, place: tuple[float, float], side: str) -> None:
