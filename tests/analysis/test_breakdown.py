@@ -26,7 +26,7 @@ from sojourn.compare import comparison, paired_tables
 from sojourn.compare import plot as comparison_plot
 from sojourn.explain import rpc_plot, tables, waterfall
 from sojourn.show import intervals
-from sojourn.show.parts import shown, that_matter
+from sojourn.show.parts import breakdown_tables, significant_metrics
 
 BASE = {
     "topology": {
@@ -244,7 +244,10 @@ def test_a_comparison_with_accounts_tells_classes_apart(
     _, parts = comparison.divided(table)
     means = accounts.by_size(classes)
     assert parts.select(means.columns).equals(means)
-    titles = [rows.title for rows in shown(parts, ["transport"], intervals.spent, "parts, ")]
+    titles = [
+        rows.title
+        for rows in breakdown_tables(parts, ["transport"], intervals.format_duration, "parts, ")
+    ]
     assert titles == [
         "parts, size: all",
         "parts, size: ≤ 100 KB",
@@ -361,7 +364,7 @@ def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
     table = accounts.by_call(made)
     pictures: list[Any] = []
     monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
-    rpc_plot.draw(table, ["transport"], intervals.spent, tmp_path / "calls")
+    rpc_plot.draw(table, ["transport"], intervals.format_duration, tmp_path / "calls")
     (panel,) = pictures[0].axes
     assert panel.get_xlabel().endswith("(ms)")
     spans: dict[float, list[float]] = {}
@@ -376,7 +379,7 @@ def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
         assert request[0] == 0
         assert (request[1], response[0]) == pytest.approx(server, abs=0.01 * latency)
         assert response[1] == pytest.approx(latency, rel=0.01)
-        takes = {row["leg"]: intervals.spent(row) for row in of.to_dicts()}
+        takes = {row["leg"]: intervals.format_duration(row) for row in of.to_dicts()}
         assert {f"{leg} {takes[leg]}" for leg in accounts.LEGS} <= said
     colours = {bar.get_facecolor() for bar in panel.patches}
     (legend,) = pictures[0].legends
@@ -529,9 +532,13 @@ def test_a_long_chain_is_shown_by_its_ends_and_neighbours_of_one_reason_are_one_
 
 def test_times_are_told_with_their_reach() -> None:
     row = {"value": 1.5e-3, "high": 1.75e-3}
-    assert intervals.spent(row) == "1.5 ms ± 250 µs"
-    assert intervals.spent(row | {"high": float("nan")}) == "1.5 ms"
-    assert intervals.spent({"value": 0.0, "high": 0.0}) == intervals.spent({"value": None}) == "-"
+    assert intervals.format_duration(row) == "1.5 ms ± 250 µs"
+    assert intervals.format_duration(row | {"high": float("nan")}) == "1.5 ms"
+    assert (
+        intervals.format_duration({"value": 0.0, "high": 0.0})
+        == intervals.format_duration({"value": None})
+        == "-"
+    )
 
 
 def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
@@ -541,7 +548,7 @@ def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
     large = [row("large", TOTAL, 1000.0), row("large", accounts.PACE, 1000.0)]
     small = [row("small", TOTAL, 1.0), row("small", accounts.PACE, 0.5)]
     small += [row("small", accounts.TURN, 0.5), row("small", accounts.OTHERS, 0.009)]
-    assert that_matter(pl.DataFrame([*large, *small])) == [
+    assert significant_metrics(pl.DataFrame([*large, *small])) == [
         *(TOTAL, accounts.PACE, accounts.TURN),
     ]
 
@@ -554,14 +561,14 @@ def test_a_comparison_with_accounts_is_printed_written_and_drawn(
     given = ["compare", "one.toml", "--vary", "transport=dctcp,timely", "--out", "out"]
     assert cli.invoke([*given, "--account", "--against", "timely"]) == 0
     said = capsys.readouterr().out
-    assert "where the time went, size: all" in said
-    assert "more than under timely, size: all" in said
+    assert "FCT breakdown, size: all" in said
+    assert "difference from timely, size: all" in said
     table = pl.read_csv("out/comparison.csv")
     assert {f"FCT: {name}" for name in PARTS} < set(table["metric"])
     assert set(pl.read_csv("out/differences.csv")["transport"]) == {"dctcp"}
     assert "queues: others" in Path("out/comparison.svg").read_text(encoding="utf-8")
     assert cli.invoke(given) == 0
-    assert "where the time went" not in capsys.readouterr().out
+    assert "FCT breakdown" not in capsys.readouterr().out
 
 
 def test_explain_writes_tables_and_a_picture(
@@ -573,11 +580,11 @@ def test_explain_writes_tables_and_a_picture(
     assert "flows with the largest excess" in capsys.readouterr().out
     vary = ["explain", "one.toml", "--vary", "transport=dctcp,tcp", "--out", "both"]
     assert cli.invoke(vary) == 0
-    assert "more than under dctcp, on the same flows" in capsys.readouterr().out
+    assert "difference from dctcp, on the same flows" in capsys.readouterr().out
     names = {file.name for file in Path("both").iterdir()}
     assert names == {"account.csv", "account.svg", "account.png", "differences.csv"}
     assert cli.invoke(["explain", "one.toml", "--vary", "transport=dctcp", "--out", "alone"]) == 0
-    assert "more than under" not in capsys.readouterr().out
+    assert "difference from" not in capsys.readouterr().out
     assert not Path("alone/differences.csv").exists()
     assert cli.invoke(["explain", "one.toml", "--flow", "3"]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -624,7 +631,7 @@ def test_without_a_flow_that_has_finished_nothing_is_divided(
     assert capsys.readouterr().err == expected
     compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
     assert cli.invoke(compared) == 0
-    assert "where the time went" not in capsys.readouterr().out
+    assert "FCT breakdown" not in capsys.readouterr().out
     # Nor if none has even started.
     Path("none.toml").write_text(f'time_limit = "1 ps"{explain_example()}', encoding="utf-8")
     assert cli.invoke(["compare", "none.toml", "--vary", "transport=dctcp,tcp"]) == 0

@@ -53,18 +53,18 @@ def read_json(file: Path, form: type[T], most: int = files.MAX_DATA_BYTES) -> T:
 class Column:
     """Allowed values of a column of numbers."""
 
-    least: float = 0.0
-    most: float = 1e15
-    whole: bool = False
-    may_be_empty: bool = False
+    minimum: float = 0.0
+    maximum: float = 1e15
+    is_integer: bool = False
+    can_be_empty: bool = False
     """If true, a cell may be empty."""
-    needed: bool = True
+    is_required: bool = True
     """If true, the column is mandatory."""
 
     def __str__(self) -> str:
         """Return the allowed values in words."""
-        kind = "a whole number" if self.whole else "a number"
-        return f"{kind} from {self.least:g} to {self.most:g}"
+        kind = "a whole number" if self.is_integer else "a number"
+        return f"{kind} from {self.minimum:g} to {self.maximum:g}"
 
 
 TEXT = Column()
@@ -102,7 +102,7 @@ def _conforming(file: Path, columns: Columns, table: pl.DataFrame) -> pl.DataFra
         if name not in columns:
             raise FileError(f"{file}: {name}: unknown column{did_you_mean(name, columns)}")
     for name, column in columns.items():
-        if column.needed and name not in table.columns:
+        if column.is_required and name not in table.columns:
             raise FileError(f"{file}: missing column `{name}`")
     return table.select(
         _column(file, table[name], column)
@@ -120,13 +120,13 @@ def _column(file: Path, cells: pl.Series, column: Column) -> pl.Series:
         values, wrong = cells.cast(pl.String), cells.is_null()
     else:
         values = cells.cast(pl.Float64, strict=False)
-        is_valid = values.is_between(column.least, column.most)
-        if column.whole:
+        is_valid = values.is_between(column.minimum, column.maximum)
+        if column.is_integer:
             is_valid &= values.floor() == values
-        wrong = ~is_valid.fill_null(False) & ~(cells.is_null() & column.may_be_empty)
+        wrong = ~is_valid.fill_null(False) & ~(cells.is_null() & column.can_be_empty)
     if wrong.any():
         row = int(wrong.arg_true()[0])
         found = "nothing" if cells[row] is None else f"`{cells[row]}`"
         position = f"{cells.name}, row {row + 1}"
         raise FileError(f"{file}: {position}: must be {allowed}, not {found}")
-    return values.cast(pl.Int64) if column.whole else values
+    return values.cast(pl.Int64) if column.is_integer else values

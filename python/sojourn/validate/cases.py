@@ -316,7 +316,7 @@ def _read_flows(folder: Path, case: CaseTable) -> pl.DataFrame | None:
     for name in case.runs:
         if name in FLOWS_COLUMNS:
             raise FileError(f"{folder / 'cases.toml'}: no run can be called `{name}`")
-    of_runs = dict.fromkeys(case.runs, Column(1e-6, may_be_empty=True, needed=False))
+    of_runs = dict.fromkeys(case.runs, Column(1e-6, can_be_empty=True, is_required=False))
     flows = read_parquet(file, FLOWS_COLUMNS | of_runs)
     if ("packets" in flows.columns) == ("bytes" in flows.columns):
         raise FileError(f"{file}: must have one of the columns `packets` and `bytes`")

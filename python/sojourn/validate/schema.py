@@ -156,25 +156,25 @@ class CasesFile(BaseModel):
     ablations: dict[str, Ablation] = {}
 
 
-COUNT = Column(whole=True)
-TIME = Column(least=1e-12, may_be_empty=True)
-NUMBER = Column(may_be_empty=True)
+COUNT = Column(is_integer=True)
+TIME = Column(minimum=1e-12, can_be_empty=True)
+NUMBER = Column(can_be_empty=True)
 
 BINS_COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
     **dict.fromkeys(("low", "high", "flows", "unfinished"), COUNT),
     **{"mean": TIME, "stderr": NUMBER, "median": TIME, "p99": TIME},
-    "p95": Column(least=1e-12, may_be_empty=True, needed=False),
+    "p95": Column(minimum=1e-12, can_be_empty=True, is_required=False),
 }
 TOTALS_COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
-    **dict.fromkeys(TOTALS, Column(may_be_empty=True, needed=False)),
+    **dict.fromkeys(TOTALS, Column(can_be_empty=True, is_required=False)),
 }
 FLOWS_COLUMNS = {
     "start_us": Column(),
-    "packets": Column(1, 1e9, whole=True, needed=False),
-    "bytes": Column(1, 1e15, whole=True, needed=False),
-    **dict.fromkeys(("source", "target"), Column(0, 1e9, whole=True, needed=False)),
-    "alone_us": Column(1e-6, needed=False),
+    "packets": Column(1, 1e9, is_integer=True, is_required=False),
+    "bytes": Column(1, 1e15, is_integer=True, is_required=False),
+    **dict.fromkeys(("source", "target"), Column(0, 1e9, is_integer=True, is_required=False)),
+    "alone_us": Column(1e-6, is_required=False),
 }
 """The columns of the Parquet file, beside those of the other's completion times."""

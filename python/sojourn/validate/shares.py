@@ -15,8 +15,8 @@ from sojourn.scenario.typed import TEXT, Column, read_csv
 
 COLUMNS = {
     **dict.fromkeys(("case", "run"), TEXT),
-    **dict.fromkeys(("from_s", "to_s"), Column(most=1e9)),
-    **dict.fromkeys(("flow", "bytes"), Column(whole=True)),
+    **dict.fromkeys(("from_s", "to_s"), Column(maximum=1e9)),
+    **dict.fromkeys(("flow", "bytes"), Column(is_integer=True)),
 }
 
 PERIOD = ("from_s", "to_s")
