@@ -1,4 +1,4 @@
-"""Figure A1: the dumbbell, drawn from what was simulated."""
+"""Figure A1: the dumbbell, drawn from the links of a run."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -33,9 +33,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     plot.topology(axes, table.to_dicts())
-    used = float(table["utilisation"].max())  # type: ignore[arg-type]
+    utilisation = float(table["utilisation"].max())  # type: ignore[arg-type]
     axes.set_title(
-        f"Every link: 10 Gb/s and 1 µs. Orange: the bottleneck, {used:.0%} used at load 0.8",
+        f"Every link: 10 Gb/s and 1 µs. Orange: the bottleneck, {utilisation:.0%} used at load 0.8",
         fontsize=9,
     )
 

@@ -26,7 +26,7 @@ figure = Figure(
     id="a2",
     title="Median completion time of small flows",
     source="Figure: median and 90th percentile of FCT of small flows, left",
-    # Ten seeds tell medians at load 0.2 too little: TIMELY over DCQCN is within 5 or 6 %.
+    # The intervals of ten seeds are too wide at load 0.2: TIMELY over DCQCN is within 5 or 6 %.
     scales={**SCALES, "paper": {**SCALES["paper"], "seeds": 20}},
     panels=(1, 3),
     size=(12, 4.4),
@@ -51,14 +51,14 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 @figure.claim(f"DCQCN and {TIMELY} are equal (within 5 %) at load 0.2 and below")
 def equal_at_low_load(table: pl.DataFrame) -> Verdict:
-    def apart(load: float) -> Verdict:
+    def ratio(load: float) -> Verdict:
         dcqcn, timely = (metrics.at(table, scheme=s, load=load) for s in ("DCQCN", TIMELY))
         return between(timely / dcqcn, 0.95, 1.05, f"{TIMELY} over DCQCN at load {load}")
 
-    return every(apart(load) for load in (0.1, 0.2))
+    return every(ratio(load) for load in (0.1, 0.2))
 
 
-def suffers(table: pl.DataFrame, timely: str) -> Verdict:
+def judge_median(table: pl.DataFrame, timely: str) -> Verdict:
     """Judge that TIMELY's median is far above DCQCN's at full load."""
     high, low = (metrics.at(table, scheme=s, load=1.0) for s in (timely, "DCQCN"))
     return at_least(high / low, 3, f"{timely} over DCQCN")
@@ -66,12 +66,12 @@ def suffers(table: pl.DataFrame, timely: str) -> Verdict:
 
 @figure.claim(f"at load 1.0 the median of {TIMELY} is at least 3 times DCQCN's", stated=False)
 def timely_suffers(table: pl.DataFrame) -> Verdict:
-    return suffers(table, TIMELY)
+    return judge_median(table, TIMELY)
 
 
-@figure.claim(f"with {DOCUMENTED}, as documented, the median is so high too", stated=False)
+@figure.claim(f"with {DOCUMENTED}, as documented, the median is as high, too", stated=False)
 def documented_suffers(table: pl.DataFrame) -> Verdict:
-    return suffers(table, DOCUMENTED)
+    return judge_median(table, DOCUMENTED)
 
 
 @figure.claim(f"patched TIMELY lies between DCQCN and {TIMELY} at load 0.8 and above", stated=False)

@@ -20,8 +20,8 @@ figure = Figure(
     source="Figure: CDF of FCT of small flows",
     scales=SCALES,
     deviations=(
-        "The curves are those of all seeds together. The bars across them are the intervals of "
-        "the median seed's p50, p75, p90, p95 and p99.",
+        "The curves are distributions of all seeds together. The horizontal bars are the intervals "
+        "of the median over seeds of p50, p75, p90, p95 and p99.",
     ),
     size=(7.4, 4.6),
 )

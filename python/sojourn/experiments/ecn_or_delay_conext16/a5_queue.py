@@ -19,16 +19,16 @@ figure = Figure(
     source="Figure: bottleneck queue for load 0.8",
     scales=SCALES,
     deviations=(
-        "The published curve has a sample every 10 ms. Means, maxima and claims are those of such "
-        "samples here too; the curves, of the first seed, have one every 100 µs, drawn as the mean "
-        "of each span with its highest value shaded.",
-        "DCQCN's published queue is as long in the mean and steadier: its median is 47 KB, its "
-        "90th percentile 86 and its maximum 137 KB; ours, sampled every 100 µs, has a median of 0 "
-        "and a 90th percentile of 168 KB, and every 10 ms a maximum of 263 KB. The RED profile "
-        "that is shipped with the authors' simulator (from 41 KB to 1.03 MB, 100 %) gives 75 KB "
-        "for the 90th percentile (6 seeds), but a 90th percentile of completion times of 131 µs, "
-        "where 190 are published and ours are 183. So the source's profile stays, and the rest is "
-        "not explained.",
+        "The published curve has a sample every 10 ms. Means, maxima and claims here use such "
+        "samples too. The curves show the first seed, sampled every 100 µs: the mean of each "
+        "interval, with its maximum shaded.",
+        "DCQCN's published queue has the same mean and varies less: its median is 47 KB, its 90th "
+        "percentile 86 and its maximum 137 KB; ours, sampled every 100 µs, has a median of 0 and a "
+        "90th percentile of 168 KB, and every 10 ms a maximum of 263 KB. The RED profile in the "
+        "authors' simulator (from 41 KB to 1.03 MB, 100 %) gives 75 KB for the 90th percentile (6 "
+        "seeds), but a 90th percentile of completion times of 131 µs, where 190 are published and "
+        "ours are 183. The source's profile therefore stays, and the rest of the difference is "
+        "unexplained.",
     ),
     panels=(2, 3),
     size=(11, 5.8),
@@ -42,7 +42,7 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
 
 
 def every_10_ms(statistic: str) -> metrics.Metric:
-    """Measure the queue in bytes as the source samples it: at every hundredth of our times."""
+    """Measure the queue in bytes at the sampling interval of the source: every hundredth sample."""
 
     def measure_one(result: Result) -> metrics.Statistic:
         samples = result.samples.filter(pl.col("probe") == PROBE)["value"].gather_every(100, 99)
@@ -54,8 +54,8 @@ def every_10_ms(statistic: str) -> metrics.Metric:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     first = min(run.labels["seed"] for run in runs)
-    shown = [run for run in runs if run.labels["seed"] == first]
-    over_time = metrics.series(shown, PROBE, points=200).rename({"high": "peak"})
+    first_runs = [run for run in runs if run.labels["seed"] == first]
+    over_time = metrics.series(first_runs, PROBE, points=200).rename({"high": "peak"})
     measured = metrics.measure(runs, mean=every_10_ms("mean"), maximum=every_10_ms("max"))
     return pl.concat(
         [metrics.across_seeds(measured), over_time.with_columns(metric=pl.lit(OVER_TIME))],
@@ -67,26 +67,28 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     curves = table.filter(metric=OVER_TIME).select("scheme", "time_s", "value", high="peak")
     panels = axes[:, :2]
-    for place, scheme in zip(panels.flat, schemes, strict=True):
+    for panel, scheme in zip(panels.flat, schemes, strict=True):
         part = curves.filter(scheme=scheme)
-        plot.series(place, part, unit="KB", label="queue", drawn_as=LOOKS)
+        plot.series(panel, part, unit="KB", label="queue", drawn_as=LOOKS)
     plot.same_scale(panels)
-    for place, metric in zip(axes[:, 2], ("mean", "maximum"), strict=True):
-        known = None if published is None else published.filter(metric=metric)
+    for panel, metric in zip(axes[:, 2], ("mean", "maximum"), strict=True):
+        points = None if published is None else published.filter(metric=metric)
         part = table.filter(metric=metric)
         label = f"{metric} of the queue"
-        plot.levels(place, part, published=known, unit="KB", label=label, drawn_as=LOOKS)
+        plot.levels(panel, part, published=points, unit="KB", label=label, drawn_as=LOOKS)
     plot.same_scale(axes[:, 2:])
     plot.one_legend(axes[:, 2])
 
 
-def high(table: pl.DataFrame, timely: str) -> Verdict:
+def judge_queue(table: pl.DataFrame, timely: str) -> Verdict:
     """Judge that TIMELY's queue is high and variable."""
-    above, below = (metrics.at(table, scheme=s, metric="mean") for s in (timely, "DCQCN"))
+    timely_mean, dcqcn_mean = (
+        metrics.at(table, scheme=s, metric="mean") for s in (timely, "DCQCN")
+    )
     highest = metrics.at(table, scheme=timely, metric="maximum")
     return every(
         [
-            at_least(above / below, 5, f"the mean of {timely} over DCQCN's"),
+            at_least(timely_mean / dcqcn_mean, 5, f"the mean of {timely} over DCQCN's"),
             at_least(highest / 1e6, 1, f"the maximum of {timely} in MB"),
         ]
     )
@@ -96,12 +98,12 @@ def high(table: pl.DataFrame, timely: str) -> Verdict:
     f"the queue of {TIMELY} is high and variable: mean at least 5 times DCQCN's, maximum 1 MB"
 )
 def timely_high(table: pl.DataFrame) -> Verdict:
-    return high(table, TIMELY)
+    return judge_queue(table, TIMELY)
 
 
 @figure.claim(f"with {DOCUMENTED}, as documented, the queue is high and variable too", stated=False)
 def documented_high(table: pl.DataFrame) -> Verdict:
-    return high(table, DOCUMENTED)
+    return judge_queue(table, DOCUMENTED)
 
 
 @figure.claim("DCQCN's mean queue is below 100 KB", stated=False)

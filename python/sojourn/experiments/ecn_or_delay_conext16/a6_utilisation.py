@@ -1,4 +1,4 @@
-"""Figure A6: how much of the middle link each scheme uses, against load."""
+"""Figure A6: utilisation of the middle link against load."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,9 +31,10 @@ figure = Figure(
     source="In the text: the utilisation is roughly the same with both schemes",
     scales=SCALES,
     deviations=(
-        "What the flows of a run offer is a draw, so that the link's use differs much more between "
-        "seeds than between schemes. These see the same flows: each is shown over DCQCN with the "
-        "same seed. Nothing is dropped, and goodput is as utilisation.",
+        "The load that the flows of a run offer is random, so that utilisation differs much more "
+        "between seeds than between schemes. All schemes have the same flows: each is shown "
+        "relative to DCQCN with the same seed. Nothing is dropped, so goodput is proportional to "
+        "utilisation.",
     ),
     panels=(1, 2),
     size=(10.5, 4.2),
@@ -71,7 +72,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def apart(table: pl.DataFrame, judged: tuple[str, ...]) -> Verdict:
+def judge_utilisation(table: pl.DataFrame, judged: tuple[str, ...]) -> Verdict:
     """Judge that schemes use the link as DCQCN does, at every load."""
     return every(
         between(
@@ -86,9 +87,9 @@ def apart(table: pl.DataFrame, judged: tuple[str, ...]) -> Verdict:
 
 @figure.claim(f"all schemes, with {TIMELY}, use the link about as DCQCN does (within 3 %)")
 def about_equal(table: pl.DataFrame) -> Verdict:
-    return apart(table, (TIMELY, PATCHED, "DCTCP"))
+    return judge_utilisation(table, (TIMELY, PATCHED, "DCTCP"))
 
 
 @figure.claim(f"{DOCUMENTED}, as documented, uses the link about as DCQCN does, too", stated=False)
 def documented_equal(table: pl.DataFrame) -> Verdict:
-    return apart(table, (DOCUMENTED,))
+    return judge_utilisation(table, (DOCUMENTED,))

@@ -1,4 +1,4 @@
-"""Figure A7: two flows under TIMELY and patched TIMELY, and where the published ones stay."""
+"""Figure A7: rates of two flows under TIMELY and patched TIMELY, and the published ranges."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -35,22 +35,21 @@ figure = Figure(
     deviations=(
         "beta is 0.8, as documented. Segments have 64 KB, as in all the authors' fluid scripts of "
         "this TIMELY; the text gives 16 KB to patched TIMELY alone.",
-        "As the source shows, any split of the rates is an equilibrium of TIMELY, so what becomes "
-        "of two flows hangs on next to nothing. Nothing is random in these runs; a noise of at "
-        "most 0.1 µs in the measured round-trip times, an eighth of a packet, makes seeds differ. "
-        "The line is the first seed, the band holds all. Without noise, flows that start at the "
-        "same moment from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as in the one published run. If "
-        "one starts up to 0.1 ms later, the ratio of the last 50 ms is from 3.4 to 47 (20 runs, "
-        "median 9); with noise it is from 2.3 to 59 (12 seeds), and in the mean of 32 seeds 5.8 "
-        "(4.2 to 8.1): the published run is one of those that can be, and not the rule. So flows "
-        "tend to drift apart "
-        "further than in that run, with segments of 16 KB more so (median 40 over the same 20 "
-        "starts); hyper increase, which the authors' simulator does not have, makes no difference "
-        "(9).",
-        "The measured round-trip time leaves out a segment's own serialisation, as [timely15] "
-        "defines it. The authors' simulator leaves out that of one packet; bursts of 16 KB meet "
-        "with that too (20 starts: 0.89 to 1.34; otherwise 0.79 to 1.28).",
-        "Our rates count headers, so that two flows that share the link evenly have 5 Gb/s each.",
+        "As the source shows, any split of the rates is an equilibrium of TIMELY, so the final "
+        "rates of two flows are sensitive to minimal differences. The runs are otherwise "
+        "deterministic; noise of at most 0.1 µs in the measured RTTs, an eighth of a packet, makes "
+        "seeds differ. The line is the first seed, the band contains all seeds. Without noise, "
+        "flows that start at the same moment from 7 and 3 Gb/s end at 7.1 and 2.4 Gb/s, as in the "
+        "one published run. If one starts up to 0.1 ms later, the ratio of the last 50 ms is from "
+        "3.4 to 47 (20 runs, median 9); with noise it is from 2.3 to 59 (12 seeds), and in the "
+        "mean of 32 seeds 5.8 (4.2 to 8.1): the published run is a possible outcome, not the "
+        "typical one. Flows tend to diverge further than in that run, with segments of 16 KB even "
+        "more (median 40 over the same 20 starts); hyper increase, which the authors' simulator "
+        "does not have, makes no difference (9).",
+        "The measured RTT excludes the serialisation of the complete segment, as [timely15] "
+        "defines it. The authors' simulator excludes that of one packet; bursts of 16 KB converge "
+        "with that definition too (20 starts: 0.89 to 1.34; otherwise 0.79 to 1.28).",
+        "Rates here include headers, so two flows with equal shares of the link have 5 Gb/s each.",
     ),
     panels=(2, 2),
     size=(10.5, 7),
@@ -62,7 +61,7 @@ RATIO, UNEVENNESS = "the one over the other", "the faster over the slower"
 
 
 def timely(size: str, pacing: str, kind: str = "timely") -> dict[str, Any]:
-    """Return the change that gives flows TIMELY with segments of this size."""
+    """Return the change to TIMELY with segments of this size."""
     segments = {"size": size, "pacing": pacing, "min_rate": "100 Mbps"}
     return {"transport": {"kind": kind, "segments": segments}}
 
@@ -77,7 +76,7 @@ CASES: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {
     BURSTS: ((7, 3), timely("16 KB", "per_burst")),
     PATCHED: ((7, 3), timely("16 KB", "per_packet", "patched_timely")),
 }
-"""The rates in Gb/s that the flows start at, and what they run."""
+"""The initial rates of the flows in Gb/s, and their transport."""
 
 
 @figure.runs
@@ -104,13 +103,13 @@ def late_rates(result: Result) -> list[float]:
 
 
 def ratio(result: Result) -> metrics.Statistic:
-    """Measure the one flow's rate over the other's."""
+    """Measure the rate of flow `one` over the rate of flow `other`."""
     one, other = late_rates(result)
     return metrics.Statistic(one / other)
 
 
 def unevenness(result: Result) -> metrics.Statistic:
-    """Measure the faster flow's rate over the slower's."""
+    """Measure the rate of the faster flow over the rate of the slower flow."""
     slower, faster = sorted(late_rates(result))
     return metrics.Statistic(faster / slower)
 
@@ -131,22 +130,22 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     colours = {"one": looks.BLUE, "other": looks.PURPLE, "both": "#222222"}
     rates = table.filter(metric=LINES)
-    for place, (case, (starts, _)) in zip(axes.flat, CASES.items(), strict=True):
+    for panel, (case, (starts, _)) in zip(axes.flat, CASES.items(), strict=True):
         for flow, start in zip(FLOWS, starts, strict=True):
             name = "" if len(set(starts)) > 1 else f"{flow} "
-            draw_flow(place, rates.filter(scheme=case, flow=flow), colours[flow])
-            place.lines[-1].set_label(f"{name}from {start} Gb/s")
-        known = [] if published is None else published.filter(scheme=case).rows(named=True)
-        for number, row in enumerate(known):
+            draw_flow(panel, rates.filter(scheme=case, flow=flow), colours[flow])
+            panel.lines[-1].set_label(f"{name}from {start} Gb/s")
+        published_rows = [] if published is None else published.filter(scheme=case).rows(named=True)
+        for number, row in enumerate(published_rows):
             for bound in ("low", "high"):
                 label = "published range" if number == 0 and bound == "low" else None
                 dashed: Any = {"color": colours[row["flow"]], "ls": "--", "lw": 1, "label": label}
-                place.axhline(row[bound] * plot.UNITS["Gb/s"], **dashed)
-        place.set_ylim(0, 10.2)
-        place.set_xlabel(plot.with_unit("time", "ms"))
-        place.set_ylabel(plot.with_unit("rate", "Gb/s"))
-        place.set_title(case, fontsize=10, pad=22)
-        plot.legend(place)
+                panel.axhline(row[bound] * plot.UNITS["Gb/s"], **dashed)
+        panel.set_ylim(0, 10.2)
+        panel.set_xlabel(plot.with_unit("time", "ms"))
+        panel.set_ylabel(plot.with_unit("rate", "Gb/s"))
+        panel.set_title(case, fontsize=10, pad=22)
+        plot.legend(panel)
 
 
 def draw_flow(panel: Axes, rates: pl.DataFrame, colour: str) -> None:
@@ -157,8 +156,8 @@ def draw_flow(panel: Axes, rates: pl.DataFrame, colour: str) -> None:
     extremes = lines.group_by("time", maintain_order=True).agg(
         low=pl.col("value").min(), high=pl.col("value").max()
     )
-    at, low, high = (extremes[name].to_numpy() for name in extremes.columns)
-    panel.fill_between(at, low, high, color=colour, alpha=0.15, lw=0)
+    times_ms, low, high = (extremes[name].to_numpy() for name in extremes.columns)
+    panel.fill_between(times_ms, low, high, color=colour, alpha=0.15, lw=0)
     first = lines.filter(pl.col("seed") == pl.col("seed").min())
     panel.plot(first["time"].to_numpy(), first["value"].to_numpy(), color=colour, lw=0.9)
 

@@ -1,4 +1,4 @@
-"""Figure A9: packets against the fluid models, under patched TIMELY and DCQCN."""
+"""Figure A9: packet simulations and fluid models of patched TIMELY and DCQCN."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from sojourn import (
     plot,
 )
 
-from .a8_patched_queue import WIRE_S
+from .a8_patched_queue import UNQUEUED_RTT_S
 from .paper import AUTHORS_FLOOR, MIDDLE, paper, sharing
 
 figure = Figure(
@@ -37,20 +37,20 @@ figure = Figure(
         "paper": {"seeds": 8, "length": "300 ms"},
     },
     deviations=(
-        "Patched TIMELY's fluid takes the round-trip time for queueing alone. Packets have 7.8 µs "
-        "of links and serialisation besides, which is as much less queue: the fluid's queue is "
-        "drawn less by that, 9.7 KB.",
+        "Patched TIMELY's fluid model identifies the RTT with queueing delay. Packets have another "
+        "7.8 µs of propagation and serialisation, which shortens the queue by the same time: the "
+        "fluid's queue is drawn 9.7 KB lower.",
         "DCQCN's link is 40 Gb/s, and its RED profile ends at 2000 KB and 10 %, as in the authors' "
-        "script for this figure; the paper's text says 200 KB and 1 %, almost the same slope.",
+        "script for this figure; the paper's text has 200 KB and 1 %, almost the same slope.",
         "DCQCN's receivers notify by a clock of 50 µs, as in the authors' simulator. The fluid "
-        "cuts rates once in every 50 µs with a mark, which is just that. A receiver that answers "
-        "a mark at once, as the paper describes it, waits 50 µs from then on and so notifies less "
-        "often: more marks are needed, and the queue is longer.",
-        "RED's marks are drawn by lot, so packets never give the fluid's flat lines: with a loop "
-        "of 4 µs the deviation of 10 flows' queue is 0.64 of its mean, and 0.85 with one of 85 µs "
-        "(20 seeds of 300 ms). One run of 150 ms does not tell these apart for sure: over 40 "
-        "seeds their ratio is from 1.12 to 1.57. So it is judged over seeds, at paper scale only. "
-        "The picture shows the first seed.",
+        "cuts rates once in every 50 µs with a mark, which is the same rule. A receiver that "
+        "notifies at the first mark, as the paper describes it, then waits 50 µs and so notifies "
+        "less often: more marks are needed, and the queue is longer.",
+        "RED marks at random, so packets never show the fluid's constant queue: with a loop of 4 "
+        "µs the standard deviation of 10 flows' queue is 0.64 of its mean, and 0.85 with a loop of "
+        "85 µs (20 seeds of 300 ms). One run of 150 ms does not separate the two reliably: over 40 "
+        "seeds their ratio is from 1.12 to 1.57. The claim is therefore judged over seeds, at the "
+        "scale `paper` only. The picture shows the first seed.",
     ),
     panels=(2, 2),
     size=(11.0, 7.0),
@@ -59,9 +59,9 @@ figure = Figure(
 RATES = ["7 Gbps", "3 Gbps"]
 PROFILE = {"kmax": "2000 KB", "pmax": 0.1}
 DCQCN = "DCQCN, loop of {}"
-# The loop's delay, and that of each of the six links of 40 Gb/s that it leads over.
+# The delay of the control loop, and the delay of each of its six links of 40 Gb/s.
 LOOPS = {"4 us": "0.56 us", "85 us": "14.06 us"}
-AT_ONCE = "DCQCN, notified at once"
+IMMEDIATE = "DCQCN, immediate notification"
 DCQCN_FLOWS = (2, 10)
 PATCHED = "Patched TIMELY"
 
@@ -79,7 +79,7 @@ def runs(scale: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
     timely = {"transport": {"kind": "patched_timely", **AUTHORS_FLOOR}}
     yield {"case": PATCHED, "flows": 2}, override(sharing(RATES), timely, length)
     cases = [(DCQCN.format(loop), delay, "tick") for loop, delay in LOOPS.items()]
-    for case, delay, notify_at in [*cases, (AT_ONCE, LOOPS["4 us"], "mark")]:
+    for case, delay, notify_at in [*cases, (IMMEDIATE, LOOPS["4 us"], "mark")]:
         change = {
             "topology": {"rate": "40 Gbps", "delay": delay},
             "transport": {"kind": "dcqcn", "notify_at": notify_at},
@@ -106,38 +106,40 @@ def models(length: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     first = min(run.labels["seed"] for run in runs)
-    shown = [run for run in runs if run.labels["seed"] == first]
+    first_runs = [run for run in runs if run.labels["seed"] == first]
     probes = {f"queue_bytes {MIDDLE}": QUEUE, **{name: name for name in FLOW_RATES}}
     parts = [
-        _part(metrics.series(shown, probe, points=POINTS), "packets", name)
+        _part(metrics.series(first_runs, probe, points=POINTS), "packets", name)
         for probe, name in probes.items()
     ]
     length = runs[0].result.summary["scenario"]["time_limit"]
     over_time = pl.concat([*parts, fluid_lines(length)])
     all_queues = metrics.series(runs, f"queue_bytes {MIDDLE}", points=POINTS)
-    by_seed = late(all_queues, "case", "flows", "seed").with_columns(at_least=pl.lit(value=False))
-    of_packets = metrics.across_seeds(by_seed).with_columns(pl.lit("packets").alias("from"))
-    of_fluids = over_time.filter((pl.col("from") == "fluid") & (pl.col("probe") == QUEUE))
-    known = late(of_fluids, "case", "flows", "from")
-    return pl.concat([of_packets, known, over_time], how="diagonal_relaxed")
+    by_seed = second_half(all_queues, "case", "flows", "seed").with_columns(
+        at_least=pl.lit(value=False)
+    )
+    packet_queues = metrics.across_seeds(by_seed).with_columns(pl.lit("packets").alias("from"))
+    fluid_queues = over_time.filter((pl.col("from") == "fluid") & (pl.col("probe") == QUEUE))
+    fluid_statistics = second_half(fluid_queues, "case", "flows", "from")
+    return pl.concat([packet_queues, fluid_statistics, over_time], how="diagonal_relaxed")
 
 
 @functools.cache
 def fluid_lines(length: str) -> pl.DataFrame:
-    """Return the fluid models' rates and queues over time."""
+    """Return the rates and queues of the fluid models over time."""
     parts = []
     for case, flows, model in models(length):
         samples = fluid(model).samples.with_columns(case=pl.lit(case), flows=pl.lit(flows))
         for name in (QUEUE, *FLOW_RATES):
             parts.append(_part(samples.filter(pl.col("probe") == name), "fluid", name))
     lines = pl.concat(parts)
-    of_shifted = (pl.col("case") == PATCHED) & (pl.col("probe") == QUEUE)
-    shifted = (pl.col("value") - WIRE_S * 10e9 / 8).clip(0)
-    return lines.with_columns(value=pl.when(of_shifted).then(shifted).otherwise("value"))
+    is_shifted = (pl.col("case") == PATCHED) & (pl.col("probe") == QUEUE)
+    shifted = (pl.col("value") - UNQUEUED_RTT_S * 10e9 / 8).clip(0)
+    return lines.with_columns(value=pl.when(is_shifted).then(shifted).otherwise("value"))
 
 
-def late(samples: pl.DataFrame, *labels: str) -> pl.DataFrame:
-    """Return the queue's `mean` and `swing`, its deviation over its mean, in the second half."""
+def second_half(samples: pl.DataFrame, *labels: str) -> pl.DataFrame:
+    """Return the queue's `mean` and `swing` (deviation over mean) in the second half of a run."""
     half = float(samples["time_s"].max()) / 2  # type: ignore[arg-type]
     value = pl.col("value")
     return (
@@ -179,8 +181,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         highest = float(queues["value"].max()) * plot.UNITS["MB"]  # type: ignore[arg-type]
         text = f"↑ {highest:.1f} MB at the start"
         panel.annotate(text, (2, TOP_KB), (4, -10), textcoords="offset points", fontsize=8)
-    for panel, what in zip(axes[0], ("rates", "queue"), strict=True):
-        panel.set_title(f"{PATCHED}: {what}", fontsize=10, pad=TITLE_ABOVE_LEGEND)
+    for panel, quantity in zip(axes[0], ("rates", "queue"), strict=True):
+        panel.set_title(f"{PATCHED}: {quantity}", fontsize=10, pad=TITLE_ABOVE_LEGEND)
     for panel in axes.flat:
         panel.set_xlim(0, 150)
 
@@ -189,7 +191,7 @@ COLOURS = (looks.BLUE, looks.ORANGE)
 
 
 def _pair(axes: Axes, part: pl.DataFrame, name: str, colour: str, unit: str) -> None:
-    """Draw packets in a colour, and the fluid as a thin line in a dark shade of it."""
+    """Draw packets in a colour, and the fluid as a thin line in a darker shade of the colour."""
     dark = tuple(0.45 * channel for channel in to_rgb(colour))
     for source, shade, width in (("packets", colour, 2.0), ("fluid", dark, 1.0)):
         line = part.filter(pl.col("from") == source)
@@ -210,17 +212,19 @@ def statistic(table: pl.DataFrame, case: str, flows: int, source: str, metric: s
     return metrics.at(table, case=case, flows=flows, metric=metric, **{"from": source})
 
 
-def over_fluid(table: pl.DataFrame, case: str, flows: int, fluid_of: str) -> float:
-    """Return the packets' mean queue over the fluid's of a case."""
-    of_packets = statistic(table, case, flows, "packets", "mean")
-    return of_packets / statistic(table, fluid_of, flows, "fluid", "mean")
+def over_fluid(table: pl.DataFrame, case: str, flows: int, fluid_case: str) -> float:
+    """Return the mean queue of the packets over the mean queue of the fluid."""
+    packet_mean = statistic(table, case, flows, "packets", "mean")
+    return packet_mean / statistic(table, fluid_case, flows, "fluid", "mean")
 
 
 @figure.claim(
     "patched TIMELY's packets queue as much as its fluid (mean, within 10 %)", stated=False
 )
 def timely_agrees(table: pl.DataFrame) -> Verdict:
-    return between(over_fluid(table, PATCHED, 2, PATCHED), 0.9, 1.1, "packets over fluid")
+    return between(
+        over_fluid(table, PATCHED, 2, PATCHED), 0.9, 1.1, "packets' queue over the fluid's"
+    )
 
 
 @figure.claim(
@@ -230,7 +234,12 @@ def timely_agrees(table: pl.DataFrame) -> Verdict:
 def dcqcn_agrees(table: pl.DataFrame) -> Verdict:
     case = DCQCN.format("4 us")
     return every(
-        between(over_fluid(table, case, flows, case), 0.75, 1.25, f"{flows} flows' over the fluid")
+        between(
+            over_fluid(table, case, flows, case),
+            0.75,
+            1.25,
+            f"{flows} flows' queue over the fluid's",
+        )
         for flows in DCQCN_FLOWS
     )
 
@@ -239,10 +248,15 @@ def dcqcn_agrees(table: pl.DataFrame) -> Verdict:
     "if receivers notify at once, DCQCN's packets queue 10 to 60 % more than its fluid",
     stated=False,
 )
-def at_once_is_more(table: pl.DataFrame) -> Verdict:
+def immediate_is_more(table: pl.DataFrame) -> Verdict:
     case = DCQCN.format("4 us")
     return every(
-        between(over_fluid(table, AT_ONCE, flows, case), 1.1, 1.6, f"{flows} flows' over the fluid")
+        between(
+            over_fluid(table, IMMEDIATE, flows, case),
+            1.1,
+            1.6,
+            f"{flows} flows' queue over the fluid's",
+        )
         for flows in DCQCN_FLOWS
     )
 
@@ -252,21 +266,21 @@ def swing(table: pl.DataFrame, source: str, loop: str) -> float:
     return statistic(table, DCQCN.format(loop), 10, source, "swing")
 
 
-@figure.claim("10 flows' fluid swings with a loop of 85 µs, and does not with one of 4 µs")
+@figure.claim("10 flows' fluid oscillates with a loop of 85 µs, and does not with a loop of 4 µs")
 def unstable(table: pl.DataFrame) -> Verdict:
     return every(
         [
             at_most(swing(table, "fluid", "4 us"), 0.1, "the fluid's deviation at 4 µs"),
-            at_least(swing(table, "fluid", "85 us"), 0.5, "at 85 µs"),
+            at_least(swing(table, "fluid", "85 us"), 0.5, "the fluid's deviation at 85 µs"),
         ]
     )
 
 
 @figure.claim(
-    "10 flows' packets swing by a quarter more with a loop of 85 µs than with one of 4 µs",
+    "10 flows' packets oscillate by a quarter more with a loop of 85 µs than with one of 4 µs",
     stated=False,
     scales=("paper",),
 )
 def packets_swing(table: pl.DataFrame) -> Verdict:
-    more = swing(table, "packets", "85 us") / swing(table, "packets", "4 us")
-    return at_least(more, 1.25, "their deviation at 85 µs over that at 4 µs")
+    growth = swing(table, "packets", "85 us") / swing(table, "packets", "4 us")
+    return at_least(growth, 1.25, "deviation at 85 µs over deviation at 4 µs")
