@@ -28,11 +28,11 @@ from .paper import (
     PAYLOAD,
     RED_ECN,
     along_size,
-    apart,
     drawn_formulas,
     paper,
     queues,
     ratios,
+    split_by_breakdown,
 )
 
 figure = Figure(
@@ -67,7 +67,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    runs, counted = apart(runs)
+    runs, counted = split_by_breakdown(runs)
     return pl.concat([along_size(FEW_FLOWS, runs), *divided(counted)], how="diagonal")
 
 

@@ -35,7 +35,6 @@ from .paper import (
     WAITING,
     XCP,
     along_size,
-    apart,
     at_sizes,
     drawn_formulas,
     first_seed,
@@ -45,6 +44,7 @@ from .paper import (
     paper,
     rate_bps,
     size_table,
+    split_by_breakdown,
     tcp,
     xcp,
 )
@@ -104,7 +104,7 @@ def lossless(runs: list[Run]) -> pl.DataFrame:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    runs, counted = apart(runs)
+    runs, counted = split_by_breakdown(runs)
     times = over_time(runs).filter(pl.col("metric") != WAITING)
     tables = [along_size(BACKBONE, runs), lossless(runs), times, divided(counted)]
     return pl.concat(tables, how="diagonal")

@@ -31,9 +31,9 @@ from .paper import (
     ideals,
     paper,
     rcp,
-    shaken,
     tcp,
     wire,
+    with_handshake,
     xcp,
 )
 
@@ -101,7 +101,7 @@ def table(runs: list[Run]) -> pl.DataFrame:
             pl.lit(TIME).alias("metric"),
             pl.col("fct_s").alias("value"),
         )
-        for run in shaken(runs)
+        for run in with_handshake(runs)
     ]
     simulated = [run for run in runs if not run.result.samples.is_empty()]
     shares = [rates(simulated, flow).select(*columns, "time_s") for flow in (0, *NEW)]

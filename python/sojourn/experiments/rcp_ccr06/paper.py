@@ -117,7 +117,7 @@ COUNTED = ", with accounts"
 """How the names of schemes end whose runs are shorter, and say where the time of flows went."""
 
 
-def apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
+def split_by_breakdown(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
     """Return the runs without accounts, and those with."""
     without_and_with: tuple[list[Run], list[Run]] = [], []
     for run in runs:
@@ -257,7 +257,7 @@ ideals: dict[str, dict[str, Any]] = {
 }
 
 
-def shaken(runs: Iterable[Run]) -> list[Run]:
+def with_handshake(runs: Iterable[Run]) -> list[Run]:
     """Add the round trip of a handshake to the completion times of simulated ideals."""
 
     def with_round_trip(result: Result) -> Result:
@@ -281,7 +281,7 @@ def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFram
     end_s = metrics.seconds(runs[0].result.summary["scenario"]["time_limit"])
     early = pl.col("start_s") < 0.8 * end_s
     chosen = early if where is None else early & where
-    curve = metrics.size_curve(shaken(runs), payload=PAYLOAD, where=chosen)
+    curve = metrics.size_curve(with_handshake(runs), payload=PAYLOAD, where=chosen)
     seeds = len({run.labels["seed"] for run in runs})
     return curve.with_columns(metric=pl.lit(BY_SIZE), runs=pl.lit(seeds))
 
@@ -324,7 +324,7 @@ def over_time(runs: Sequence[Run], points: int = 400) -> pl.DataFrame:
     used = used.with_columns(pl.col("value", "high") * share, metric=pl.lit(UTILISATION))
     queue = metrics.series(simulated, QUEUE, points)
     queue = queue.with_columns(pl.col("value", "high") / PACKET, metric=pl.lit(WAITING))
-    active = metrics.in_progress(shaken(runs), points).with_columns(metric=pl.lit(ACTIVE))
+    active = metrics.in_progress(with_handshake(runs), points).with_columns(metric=pl.lit(ACTIVE))
     return pl.concat([active, used, queue], how="diagonal")
 
 

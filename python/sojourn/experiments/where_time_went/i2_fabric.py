@@ -1,4 +1,4 @@
-"""Figure I2: what small and large flows wait for in a fabric: TCP, DCTCP, PDQ and pFabric."""
+"""Figure I2: FCT breakdown of small and large flows in a fabric: TCP, DCTCP, PDQ and pFabric."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -33,6 +33,7 @@ from .paper import (
     COUNTED,
     LEGS,
     made_of,
+    name,
     over_size,
     panels,
     paper,
@@ -53,15 +54,15 @@ figure = Figure(
         "paper": {"flows": 20_000},
     },
     deviations=(
-        "Web-search sizes only. Large are flows of more than 1 MB here, of which short runs have "
-        "enough; C2's are above 10 MB. Completion times end at the receiver, as accounts do; those "
-        "of C1 end when the last ACK is back.",
-        "Under TCP and DCTCP part of the waiting for others is on the way back, where ACKs stand "
-        "behind others' data: 30 and 18 % of the excess of small flows.",
-        "Large flows under pFabric: destinations are as random as sources, so they meet others at "
-        "the port of their receiver as often as at their own, and ACKs wait too: of what they wait "
-        "for others 37 % is at the own host. Time-outs, which are how pFabric learns that a packet "
-        "was dropped for a smaller flow's, cost more.",
+        "Web-search sizes only. Large flows have more than 1 MB here, so that short runs have "
+        "enough of them; in C2 they have more than 10 MB. FCTs end at the receiver, as breakdowns "
+        "do; the FCTs of C1 end when the last ACK arrives at the sender.",
+        "Under TCP and DCTCP a part of cross-traffic queueing is on the reverse path, where ACKs "
+        "queue behind data of other flows: 30 and 18 % of the excess of small flows.",
+        "Large flows under pFabric: destinations are as random as sources, so they meet other "
+        "flows at the receiver's port as often as at their own host, and ACKs queue too: 37 % of "
+        "cross-traffic queueing is at the own host. Timeouts, by which pFabric detects that a "
+        "packet was dropped in favour of a smaller flow, cost more.",
     ),
     panels=(1, 3),
     size=(13, 4.4),
@@ -90,11 +91,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 STARTING = (accounts.HANDSHAKE, accounts.PACE)
-"""What PDQ's flows spend on getting a rate: on the SYN, and paused or at a rate that is less."""
+"""Parts in which PDQ's flows wait for a rate: the SYN, and time paused or at a lower rate."""
 
 EXPECTED = {
-    "under DCTCP small flows wait behind others' packets": (DCTCP, SMALL, (accounts.OTHERS,), 0.5),
-    "under TCP small flows wait in queues and for repairs": (
+    "under DCTCP small flows queue behind cross traffic": (DCTCP, SMALL, (accounts.OTHERS,), 0.5),
+    "under TCP small flows wait in queues and for loss recovery": (
         TCP,
         SMALL,
         (accounts.OTHERS, accounts.REPAIRS, accounts.TIME_OUTS),
@@ -106,40 +107,39 @@ EXPECTED = {
         STARTING,
         0.5,
     ),
-    "under pFabric large flows wait for others and for time-outs": (
+    "under pFabric large flows wait for cross traffic and timeouts": (
         PFABRIC,
         LARGE,
         (accounts.OTHERS, accounts.TIME_OUTS),
         0.8,
     ),
 }
-"""The scheme, the size, the parts, and which share of the excess they are at least."""
+"""The scheme, the size, the parts, and the minimum of their share in the excess."""
 
 
-def as_expected(table: pl.DataFrame, what: str) -> Verdict:
-    scheme, bucket, parts, least = EXPECTED[what]
+def as_expected(table: pl.DataFrame, statement: str) -> Verdict:
+    scheme, bucket, parts, least = EXPECTED[statement]
     return made_of(table, parts, least, scheme=scheme, size=bucket.name)
 
 
-for what in EXPECTED:
-    figure.claim(f"{what}: at least {100 * EXPECTED[what][-1]:g} % of their excess", stated=False)(
-        partial(as_expected, what=what)
-    )
+for statement in EXPECTED:
+    figure.claim(
+        f"{statement}: at least {100 * EXPECTED[statement][-1]:g} % of their excess", stated=False
+    )(partial(as_expected, statement=statement))
 
 
-@figure.claim(
-    "under pFabric small flows take at most 1.2 times what they would alone", stated=False
-)
-def small_flows_are_free(table: pl.DataFrame) -> Verdict:
+@figure.claim("under pFabric small flows take at most 1.2 times their ideal FCT", stated=False)
+def small_flows_are_near_ideal(table: pl.DataFrame) -> Verdict:
     ratio = slowdown(table, scheme=PFABRIC, size=SMALL.name)
-    return at_most(ratio, 1.2, f"mean over that alone, flows {SMALL.name},")
+    return at_most(ratio, 1.2, f"mean FCT over mean ideal FCT, flows {SMALL.name},")
 
 
 @figure.claim(
-    "of what pFabric's large flows wait for others at least half is at their own host", stated=False
+    "at least half of the cross-traffic queueing of pFabric's large flows is at their own host",
+    stated=False,
 )
-def at_the_own_host(table: pl.DataFrame) -> Verdict:
+def queue_at_own_host(table: pl.DataFrame) -> Verdict:
     labels = {"scheme": PFABRIC, "size": LARGE.name}
-    everywhere = sum(value(table, leg, **labels) for leg in LEGS.values())
-    there = value(table, AT_HOST, **labels) / everywhere
-    return at_least(there, 0.5, f"{AT_HOST}, over all of it,")
+    all_places = sum(value(table, leg, **labels) for leg in LEGS.values())
+    host_share = value(table, AT_HOST, **labels) / all_places
+    return at_least(host_share, 0.5, f"{name(AT_HOST)}, over all places,")

@@ -1,4 +1,4 @@
-"""Figure I3: what flows wait for under DCQCN, TIMELY and DCTCP on one dumbbell."""
+"""Figure I3: FCT breakdown under DCQCN, TIMELY and DCTCP on one dumbbell."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,11 +37,11 @@ figure = Figure(
         "paper": {"length": "1 s", "seeds": 10},
     },
     deviations=(
-        "After the time that A2's runs have, flows have as long again to finish, and all do at the "
-        "scale `quick`. Without it 52 of the 144 flows of more than 1 MB would be missing under "
-        "TIMELY with beta 0.8: those that take longest.",
-        "Senders that pace wait for their host's port meanwhile: `turn` is what is left of that "
-        "beyond what sending the flow takes, because their other flows have the port.",
+        "Runs last twice as long as those of A2, so that flows can finish; at the scale `quick` "
+        "all do. Otherwise 52 of the 144 flows of more than 1 MB, the slowest, would be missing "
+        "under TIMELY with beta 0.8.",
+        "Paced senders also wait for their host's port: the NIC wait is the part of that wait "
+        "beyond the flow's own transmission, while other flows of the host use the port.",
     ),
     panels=(1, 3),
     size=(15, 4.8),
@@ -56,10 +56,10 @@ SIZES = (SMALL, MEDIUM, LARGE)
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    # As long again for the flows of the end to finish: a run is over when all have.
-    given = {"time_limit": f"{2 * metrics.seconds(scale['length']):g} s"}
+    # The second half lets the last flows finish; a run ends when all flows have finished.
+    time_limit = {"time_limit": f"{2 * metrics.seconds(scale['length']):g} s"}
     for scheme, change in (schemes | dctcp).items():
-        yield {"scheme": scheme}, override(at_load(scale, change, LOAD), COUNTED, given)
+        yield {"scheme": scheme}, override(at_load(scale, change, LOAD), COUNTED, time_limit)
 
 
 @figure.table
@@ -73,7 +73,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 @figure.claim(
-    f"{DOCUMENTED}: at least 80 % of the excess of flows of more than 1 MB is their pace",
+    f"{DOCUMENTED}: at least 80 % of the excess of flows of more than 1 MB is pacing",
     stated=False,
 )
 def large_flows_are_slow(table: pl.DataFrame) -> Verdict:
@@ -81,11 +81,11 @@ def large_flows_are_slow(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    f"{TIMELY}: at least 80 % of the excess of small flows is waiting for others' packets at the "
-    "middle link",
+    f"{TIMELY}: at least 80 % of the excess of small flows is cross-traffic queueing at the middle "
+    "link",
     stated=False,
 )
 def small_flows_wait(table: pl.DataFrame) -> Verdict:
-    # Of the switches on the way only the left one has a queue: the right one gets no more than
-    # the middle link carries, for receivers whose links are as fast.
+    # Only the left switch of the forward path has a queue: the right one receives at most the
+    # rate of the middle link, and the receivers' links are as fast.
     return made_of(table, [IN_SWITCHES], 0.8, scheme=TIMELY, size=SMALL.name)

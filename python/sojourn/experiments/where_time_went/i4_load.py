@@ -1,4 +1,4 @@
-"""Figure I4: what flows of one size wait for as load grows: TCP, PCP, and routers that tell."""
+"""Figure I4: FCT breakdown of flows of one size against load: TCP, PCP, router-based control."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -18,21 +18,21 @@ figure = Figure(
     id="i4",
     title="Flows of one size against load: TCP, PCP, router-based control",
     source="ours, in the setting of E1 (PCP, NSDI 2006)",
-    # Spans of time are such that all loads have as many flows, about so many.
+    # Times are divided by the load, so that runs at all loads have about the same number of flows.
     scales={
         "smoke": {"warm_up": 10, "measured": 20},
         "quick": {"warm_up": 200, "measured": 200},
         "paper": {"warm_up": 600, "measured": 3000, "seeds": 10},
     },
     deviations=(
-        "Runs have as many flows at each load; the scales of E1 have the same span of time.",
-        "PCP at load 0.15 spends 76 % of its excess on its pace, not 80 %: the excess is 4.4 round "
-        "trips, and one of them is the handshake.",
-        "At load 0.9 queueing and repairs are 43 % of TCP's excess: they are 62 % of what it is "
-        "more than at load 0.15, but slow start's round trips, which flows need at any load, "
-        "remain, and windows that were cut add to them (52 % together). PCP keeps what the link "
-        "cannot take at its senders, so that it waits for its pace (92 %) and hardly in queues "
-        "(2 %).",
+        "Runs have the same number of flows at each load; the scales of E1 have the same length of "
+        "time.",
+        "At load 0.15 pacing is 76 % of PCP's excess, not 80 %: the excess is 4.4 round trips, and "
+        "one of them is the handshake.",
+        "At load 0.9 queueing and loss recovery are 43 % of TCP's excess. They are 62 % of the "
+        "increase from load 0.15, but slow start's round trips, which flows need at any load, "
+        "remain, and reduced windows add to them (52 % together). PCP holds data back at its "
+        "senders, so that flows wait for pacing (92 %) and hardly in queues (2 %).",
     ),
     panels=(1, 3),
     size=(12, 4.4),
@@ -66,11 +66,11 @@ RECOVERY = (accounts.REPAIRS, accounts.TIME_OUTS)
 
 EXPECTED: dict[tuple[str, float], tuple[str, tuple[str, ...], float]] = {
     (TCP, LOW): ("round trips of the window", (accounts.ROUND_TRIPS,), 0.8),
-    (PCP, LOW): ("their pace, which they probe for", (accounts.PACE,), 0.8),
+    (PCP, LOW): ("pacing, as found by probes", (accounts.PACE,), 0.8),
     (TCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
     (PCP, HIGH): ("queueing and recovery", (*QUEUEING, *RECOVERY), 0.5),
 }
-"""What flows spend their excess on by scheme and load: in words, in parts, and how much of it."""
+"""Expected causes of the excess by scheme and load: in words, as parts, and their minimum share."""
 
 
 def as_expected(table: pl.DataFrame, scheme: str, load: float) -> Verdict:
