@@ -80,7 +80,7 @@ def compare(
     by = labels[0]
     paired = ratios(runs, by=by, against=against)
     console.show(paired_tables.tables(paired))
-    _, parts = comparison.divided(table)
+    _, parts = comparison.split_parts(table)
     differences = breakdown.differences(runs, by, against) if account else pl.DataFrame()
     console.show(breakdown_tables(parts, labels, intervals.format_duration, "FCT breakdown, "))
     console.show(

@@ -1,7 +1,7 @@
-"""Comparing: the product of variations over seeds, reduced to a table and a picture.
+"""Comparison of schemes: all combinations of variations over seeds, reduced to a table.
 
-The table's first columns are the variations; then `size` and `class` tell which flows a row is of,
-and what `across_seeds` returns follows.
+The columns of the table are the variations, `size` and `class` of the flows, and the columns of
+`metrics.across_seeds`.
 """
 
 import math
@@ -17,19 +17,19 @@ from sojourn.runs.runner import over_seeds, sweep
 from sojourn.scenario.overrides import expand, find
 
 COLUMNS = ("size", "class", "metric", "value", "low", "high", "seeds", "at_least")
-"""The columns beside those of the variations."""
+"""The columns after those of the variations."""
 
 
-OF_TIME = "FCT: "
-"""What the metrics begin with that are parts of the completion time, as in `FCT: pace`."""
+PART_PREFIX = "FCT: "
+"""Prefix of the metrics that are parts of the FCT, as in `FCT: pace`."""
 
 
-MOST_RUNS = 100_000
-"""The most runs of a comparison: more are surely a slip of the hand."""
+MAX_RUNS = 100_000
+"""Largest number of runs in a comparison, against mistyped variations."""
 
 
 LOAD = {"realised load": metrics.realised_load()}
-"""What is told of all flows together where a load was asked for."""
+"""Metric of all flows together, if the workload has a configured load."""
 
 
 def run_all(
@@ -38,19 +38,22 @@ def run_all(
     seeds: int = 1,
     **options: Any,
 ) -> list[Run]:
-    """Run every combination over seeds; the options are those of `run_many`."""
-    # What has the name of another column, such as `size`, gets its whole path as its name.
+    """Run every combination of variations over seeds; the options are those of `run_many`.
+
+    Raises `ScenarioError` for more than `MAX_RUNS` runs.
+    """
+    # A variation with the name of another column, such as `size`, is named by its full path.
     variations = {
         find(base, name) if name in (*COLUMNS, *paired.COLUMNS) else name: values
         for name, values in variations.items()
     }
     count = seeds * math.prod(len(values) for values in variations.values())
-    if count > MOST_RUNS:
-        raise ScenarioError(f"{count} runs are too many: at most {MOST_RUNS} can be compared")
+    if count > MAX_RUNS:
+        raise ScenarioError(f"{count} runs: at most {MAX_RUNS} can be compared")
     return sweep(over_seeds(expand(base, variations), seeds), **options)
 
 
-def compare(  # noqa: PLR0913 - each is a choice of its own
+def compare(  # noqa: PLR0913 - each parameter is an option of the comparison
     base: Mapping[str, Any],
     variations: Mapping[str, Sequence[Any]],
     *,
@@ -62,17 +65,17 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
 ) -> tuple[pl.DataFrame, list[Run]]:
     """Run every combination over seeds; return means with 95 % intervals, and the runs.
 
-    By `size`, and by `class` where there is more than one. With `median`, medians over seeds. Of a
-    single seed the means have the intervals of `convergence.within_run`. With `account`, runs keep
-    accounts, and rows follow that begin with `OF_TIME`: how the mean time of finished flows divides
-    (`accounts.by_size`; always means, since medians of parts do not add up). The options are those
-    of `run_many`.
+    Rows are by `size`, and by `class` if there is more than one. With `median`, values are medians
+    over seeds. With a single seed, means have the intervals of `convergence.within_run`. With
+    `account`, runs record FCT breakdowns, and metrics that begin with `PART_PREFIX` are added: the
+    parts of the mean FCT of finished flows (`accounts.by_size`; always means, since medians of
+    parts do not add up). The options are those of `run_many`.
     """
     base = {**base, "account": True} if account else base
     runs = run_all(base, variations, seeds, **options)
     varied = [name for name in runs[0].labels if name != "seed"]
-    hurried = any(run.result.flows["deadline_s"].count() for run in runs)
-    loaded = any(run.result.summary["load"] for run in runs)
+    has_deadlines = any(run.result.flows["deadline_s"].count() for run in runs)
+    has_load = any(run.result.summary["load"] for run in runs)
     buckets = (*buckets, *metrics.class_buckets(run.result for run in runs))
     tables = []
     for bucket in buckets:
@@ -80,34 +83,34 @@ def compare(  # noqa: PLR0913 - each is a choice of its own
             runs,
             **{
                 "flows": metrics.flows(bucket),
-                **(LOAD if loaded and bucket == metrics.ALL else {}),
+                **(LOAD if has_load and bucket == metrics.ALL else {}),
                 "FCT mean": metrics.fct("mean", bucket),
                 "FCT p50": metrics.fct("p50", bucket),
                 "FCT p99": metrics.fct("p99", bucket),
                 "slowdown mean": metrics.slowdown("mean", bucket),
                 "slowdown p99": metrics.slowdown("p99", bucket),
-                **(_of_deadlines(bucket) if hurried else {}),
+                **(_deadline_metrics(bucket) if has_deadlines else {}),
             },
         )
         summary = metrics.across_seeds(measured, median=median)
         if seeds == 1:
             summary = summary.update(_within_runs(runs, bucket), on=[*varied, "metric"])
-        where = {name: pl.lit(value) for name, value in bucket.where.items()}
-        tables.append(summary.with_columns(**where).select(*varied, *COLUMNS))
+        identity = {name: pl.lit(value) for name, value in bucket.where.items()}
+        tables.append(summary.with_columns(**identity).select(*varied, *COLUMNS))
     parts = breakdown.by_size(runs, buckets) if account else pl.DataFrame()
     if not parts.is_empty():
         if "class" not in parts.columns:
             parts = parts.with_columns(pl.lit(metrics.ALL.name).alias("class"))
-        parts = parts.with_columns(metric=OF_TIME + pl.col("metric"))
+        parts = parts.with_columns(metric=PART_PREFIX + pl.col("metric"))
         tables.append(parts.select(*varied, *COLUMNS))
     return pl.concat(tables, how="vertical_relaxed"), runs
 
 
-def divided(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Divide a comparison's table: what is usual, and how times divide, as `accounts.by_size`."""
-    of_time = pl.col("metric").str.starts_with(OF_TIME)
-    parts = table.filter(of_time).with_columns(pl.col("metric").str.strip_prefix(OF_TIME))
-    return table.filter(~of_time), parts
+def split_parts(table: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split a comparison's table: metrics, and FCT breakdown in the form of `accounts.by_size`."""
+    is_part = pl.col("metric").str.starts_with(PART_PREFIX)
+    parts = table.filter(is_part).with_columns(pl.col("metric").str.strip_prefix(PART_PREFIX))
+    return table.filter(~is_part), parts
 
 
 def labels(table: pl.DataFrame) -> list[str]:
@@ -116,7 +119,7 @@ def labels(table: pl.DataFrame) -> list[str]:
 
 
 def _within_runs(runs: Iterable[Run], bucket: metrics.Bucket) -> pl.DataFrame:
-    """Return the bounds of each run's means."""
+    """Return the interval bounds of each run's means."""
     rows = [
         {**run.labels, **row}
         for run in runs
@@ -126,8 +129,8 @@ def _within_runs(runs: Iterable[Run], bucket: metrics.Bucket) -> pl.DataFrame:
     return table.drop("seed", "value", "seeds", "at_least").unique(maintain_order=True)
 
 
-def _of_deadlines(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
-    """Return what is told of flows with deadlines."""
+def _deadline_metrics(bucket: metrics.Bucket) -> dict[str, metrics.Metric]:
+    """Return the metrics of flows with deadlines."""
     return {
         "deadlines met": metrics.deadlines_met(bucket),
         "terminated": metrics.terminated(bucket),

@@ -1,4 +1,4 @@
-"""What notebooks show of results and comparisons: the tables of the command line, and a picture."""
+"""Comparisons in notebooks: the tables, sentences and pictures of `sojourn compare`."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -18,28 +18,28 @@ from sojourn.show.notebook import as_html, as_svg
 
 @dataclass(frozen=True)
 class Comparison:
-    """Schemes side by side over seeds, and each held to one of them on the same flows."""
+    """Metrics of schemes over seeds, and ratios to a baseline on the same flows."""
 
     table: pl.DataFrame
-    """Means with 95 % intervals: what `sojourn compare` writes as `comparison.csv`."""
+    """Means with 95 % intervals, as `sojourn compare` writes them to `comparison.csv`."""
     runs: list[Run]
     """The runs, with their labels."""
     against: Any = None
-    """What the others are held to; the first scheme by default."""
+    """The baseline; by default the first scheme."""
 
     @property
     def by(self) -> str:
-        """The variation whose values are the schemes: the first."""
+        """The first variation, whose values are the schemes."""
         return str(next(iter(self.runs[0].labels)))
 
     @cached_property
     def pairs(self) -> pl.DataFrame:
-        """The ratio of each scheme's times to those of one of them, as `pairs.ratios` has it."""
+        """Ratios of each scheme's completion times to the baseline's, by `pairs.ratios`."""
         return paired.ratios(self.runs, by=self.by, against=self.against)
 
     @property
     def sentences(self) -> list[str]:
-        """What the pairs say, a sentence a scheme."""
+        """The ratios in words, one sentence for each scheme."""
         return paired_tables.sentences(self.pairs, self.by)
 
     def __str__(self) -> str:
@@ -48,11 +48,11 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         tables = comparison_tables(self.table)
-        said = "".join(f"<p>{html.escape(one)}</p>" for one in self.sentences)
-        drawn = [as_svg(lambda stem: plot.draw(self.table, stem))]
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        pictures = [as_svg(lambda stem: plot.draw(self.table, stem))]
         if not self.pairs.is_empty():
-            drawn.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem)))
-        return "".join([as_html(tables), said, *drawn])
+            pictures.append(as_svg(lambda stem: paired_plot.draw(self.pairs, self.by, stem)))
+        return "".join([as_html(tables), text, *pictures])
 
 
 def comparison(
@@ -62,10 +62,10 @@ def comparison(
     against: Any = None,
     **options: Any,
 ) -> Comparison:
-    """Run every combination of the variations over `seeds`, and compare what the first one varies.
+    """Run every combination of the variations, and compare the values of the first variation.
 
-    The options are those of `compare.compare` and `run_many`: `seeds`, `median`, `cache`,
-    `threads`, `cluster`, `memory`.
+    `against` is the baseline, by default the first value. The options are those of
+    `compare.compare` and `run_many`: `seeds`, `median`, `cache`, `threads`, `cluster`, `memory`.
 
     >>> schemes = {"transport": ["dctcp", "swift", "gentle.py:Gentle"]}
     >>> print(sojourn.comparison(base, schemes, seeds=5))  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The picture of paired ratios."""
+"""Picture of paired ratios."""
 
 import math
 from pathlib import Path
@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from sojourn.analysis.metrics import ALL
 from sojourn.base import files
 from sojourn.compare.paired_tables import (
-    WHERE,
+    GROUP_COLUMNS,
     label_columns,
     may_change_ratio,
     same_flows_note,
@@ -20,12 +20,12 @@ from sojourn.compare.paired_tables import (
 from sojourn.show import plot
 from sojourn.show.style import look
 
-MOST_DRAWN = 60
-"""Combinations of other variations in one picture; it would be too high for more."""
+MAX_CASES = 60
+"""Largest number of combinations of other variations in one picture."""
 
 
 def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
-    """Write ratios and their picture into a folder, if there are any; return the files' names."""
+    """Write ratios and their picture to a directory, if there are any; return the files' names."""
     if table.is_empty():
         return []
     files.write_text(out / "pairs.csv", table.write_csv())
@@ -34,10 +34,10 @@ def write(table: pl.DataFrame, by: str, out: Path) -> list[str]:
 
 
 def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
-    """Draw ratios of mean completion times with intervals: a panel a size or class, a row a case.
+    """Draw ratios of mean completion times with intervals: one panel for each size or class.
 
-    A row is a combination of the other variations; schemes stand in it one over the other. Hollow
-    marks are ratios from which flows are missing that finished under one scheme only.
+    A row is a combination of the other variations, with one mark for each scheme. Hollow marks are
+    ratios that may change with the flows that finished under one scheme only.
     """
     means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
     others = [name for name in label_columns(table) if name != by]
@@ -46,9 +46,9 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
         case=pl.concat_str(case, separator=", ") if others else pl.lit(""),
         scheme=pl.col(by).cast(pl.String),
     )
-    cases = means["case"].unique(maintain_order=True).to_list()[:MOST_DRAWN]
+    cases = means["case"].unique(maintain_order=True).to_list()[:MAX_CASES]
     schemes = means["scheme"].unique(maintain_order=True).to_list()
-    panels = means.partition_by(*WHERE, maintain_order=True)
+    panels = means.partition_by(*GROUP_COLUMNS, maintain_order=True)
     height = 1.6 + 0.28 * len(cases) * (len(schemes) + 0.5)
     with plot.canvas(1, len(panels), size=(1.8 + 2.4 * len(panels), height)) as (picture, grid):
         for axes, part in zip(np.ravel(grid), panels, strict=True):
@@ -59,9 +59,9 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
         first.set_yticks(range(len(cases)), cases)
         for axes in np.ravel(grid)[1:]:
             axes.set_yticks(range(len(cases)), [""] * len(cases))
-        against = scheme_name(by, table["against"][0])
-        words = f"mean completion time over that of {against}{same_flows_note(table)}"
-        picture.supxlabel(words, fontsize=10)
+        baseline = scheme_name(by, table["against"][0])
+        label = f"mean completion time over that of {baseline}{same_flows_note(table)}"
+        picture.supxlabel(label, fontsize=10)
         handles, names = first.get_legend_handles_labels()
         picture.legend(handles, names, loc="outside upper left", ncols=6, frameon=False)
         plot.save(picture, stem)
@@ -72,7 +72,7 @@ def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) 
         style = look(scheme)
         rows = part.filter(pl.col("scheme") == scheme, pl.col("case").is_in(cases)).to_dicts()
         shift = 0.8 * ((number + 0.5) / len(schemes) - 0.5)
-        # An empty series too, so that every scheme is in the legend.
+        # The empty series adds every scheme to the legend.
         axes.plot([], [], style.marker, color=style.colour, label=scheme)
         for row in rows:
             height = cases.index(row["case"]) + shift
@@ -83,13 +83,13 @@ def _panel(axes: Any, part: pl.DataFrame, cases: list[str], schemes: list[str]) 
     axes.axvline(1, color="#444444", linewidth=1)
     axes.set_xscale("log")
     low, high = axes.get_xlim()
-    # Room on both sides of 1, and something to read values off.
+    # The range extends beyond 1 on both sides and contains ticks.
     axes.set_xlim(min(low, 0.9), max(high, 1.11))
     low, high = axes.get_xlim()
-    # Powers of ten and their kin are too far apart where all is near 1.
-    narrow = high < 3 * low
-    places = MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)) if narrow else LogLocator(subs=(1, 2, 3, 5))
-    axes.xaxis.set_major_locator(places)
+    # The ticks of a log axis are too far apart in a narrow range.
+    is_narrow = high < 3 * low
+    linear, log = MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)), LogLocator(subs=(1, 2, 3, 5))
+    axes.xaxis.set_major_locator(linear if is_narrow else log)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_ylim(len(cases) - 0.5, -0.5)

@@ -1,56 +1,57 @@
-"""What a comparison shows of pairs: tables, a sentence for each scheme, warnings, and a picture."""
+"""Tables, sentences and warnings of paired ratios."""
 
 import math
 from typing import Any
 
 import polars as pl
 
-from sojourn.analysis.breakdown import TOTAL
+from sojourn.analysis.breakdown import LABELS, TOTAL
 from sojourn.analysis.metrics import ALL
 from sojourn.analysis.paired import BY_FLOW, COLUMNS, METRICS
 from sojourn.show.table import Table
 
-MATTERS = 0.01
-"""The share of flows that finished under one scheme only, above which that is warned of."""
+MAX_ONE_SIDED = 0.01
+"""Largest share of flows that finished under one scheme only without a warning."""
 
 
-WHERE = ("size", "class")
+GROUP_COLUMNS = ("size", "class")
+"""Columns that identify the flows of a row."""
 
 
 def tables(table: pl.DataFrame) -> list[Table]:
-    """Return ratios with their intervals, by size and by class, as `screen.text_table` shows."""
+    """Return ratios with their intervals, one table for each size and class."""
     if table.is_empty():
         return []
-    shown: list[Table] = []
-    for part in table.partition_by(*WHERE, maintain_order=True):
+    output: list[Table] = []
+    for part in table.partition_by(*GROUP_COLUMNS, maintain_order=True):
         labels = label_columns(table)
         rows = []
         for group in part.partition_by(labels, maintain_order=True):
             first = group.row(0, named=True)
             ratios = {row["metric"]: _with_interval(row) for row in group.to_dicts()}
-            left_out = [first[name] for name in COLUMNS[10:13]]
+            unfinished = [first[name] for name in COLUMNS[10:13]]
             rows.append(
                 (
                     *(str(first[label]) for label in labels),
                     f"{first['pairs']:,}",
-                    " + ".join(map(str, left_out)) if any(left_out) else "-",
+                    " + ".join(map(str, unfinished)) if any(unfinished) else "-",
                     *(ratios[name] for name in METRICS),
                 )
             )
-        # A size or class that has all flows would say it twice.
-        if shown and rows == shown[0].rows:
+        # A size or class that contains all flows repeats the first table.
+        if output and rows == output[0].rows:
             continue
         head = "size" if part["class"][0] == ALL.name else "class"
-        title = f"against {table['against'][0]}, {head}: {part[head][0]}"
+        title = f"ratio to {table['against'][0]}, {head}: {part[head][0]}"
         columns = (*labels, "pairs", "unfinished", *METRICS)
-        shown.append(Table(title, columns, rows))
-    return shown
+        output.append(Table(title, columns, rows))
+    return output
 
 
 def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = None) -> list[str]:
-    """Return a sentence for each scheme, and each combination of the other variations.
+    """Return a sentence for each scheme and each combination of the other variations.
 
-    With the `differences` of their accounts it says which part most of a difference is.
+    With `differences` of FCT breakdowns, a sentence names the largest part of a difference.
     """
     if table.is_empty():
         return []
@@ -63,47 +64,47 @@ def sentences(table: pl.DataFrame, by: str, differences: pl.DataFrame | None = N
 
 
 class Parts:
-    """What the differences of schemes' mean times are made of."""
+    """Parts of the differences of schemes' mean completion times."""
 
     def __init__(self, labels: list[str], differences: pl.DataFrame | None) -> None:
-        """Take what `accounts.differences` returned, if anything."""
-        self.labels = [*labels, *WHERE]
-        self.known: dict[tuple[str, ...], dict[str, float]] = {}
+        """Index a table of `accounts.differences`, if any."""
+        self.labels = [*labels, *GROUP_COLUMNS]
+        self.values: dict[tuple[str, ...], dict[str, float]] = {}
         for row in () if differences is None else differences.to_dicts():
-            self.known.setdefault(self._key(row), {})[row["metric"]] = row["value"]
+            self.values.setdefault(self._key(row), {})[row["metric"]] = row["value"]
 
     def _key(self, row: dict[str, Any]) -> tuple[str, ...]:
         return tuple(str(row.get(name, ALL.name)) for name in self.labels)
 
-    def told(self, row: dict[str, Any]) -> str:
-        """Say which part most of the difference is, if the two can be told apart."""
-        known = dict(self.known.get(self._key(row), {}))
-        whole = known.pop(TOTAL, 0.0)
-        if whole == 0 or row["low"] <= 1 <= row["high"]:
+    def largest(self, row: dict[str, Any]) -> str:
+        """Name the largest part of a difference; empty if the difference is not significant."""
+        values = dict(self.values.get(self._key(row), {}))
+        total = values.pop(TOTAL, 0.0)
+        if total == 0 or row["low"] <= 1 <= row["high"]:
             return ""
-        shares = {name: value / whole for name, value in known.items()}
+        shares = {name: value / total for name, value in values.items()}
         most, least = (choose(shares, key=lambda name: shares[name]) for choose in (max, min))
-        does = "save" if whole < 0 else "lose"
-        back = f" (less {-100 * shares[least]:.0f} % for {least})" if shares[most] > 1 else ""
-        return f", and {100 * shares[most]:.0f} % of what they {does} is {most}{back}"
+        change = "reduction" if total < 0 else "increase"
+        offset = f"{-100 * shares[least]:.0f} % {LABELS[least]}"
+        offset = f" (offset by {offset})" if shares[most] > 1 else ""
+        return f", and {100 * shares[most]:.0f} % of the {change} is {LABELS[most]}{offset}"
 
 
 def _sentence(rows: list[dict[str, Any]], by: str, labels: list[str], parts: Parts) -> str:
     first = rows[0]
     sized = [row for row in rows if row["class"] == ALL.name and row["size"] != ALL.name]
-    told: list[str] = []
+    clauses: list[str] = []
     for row in sized or rows[:1]:
-        # Of ranges that users name, only those of `metrics.BUCKETS` have words of their own.
-        of = _words(row["size"])
         ratio = f"{_number(row['value'], row)} of {scheme_name(by, row['against'])}'s time"
-        ratio = ratio if not told else _number(row["value"], row)
-        told.append(f"{of} take {ratio}{_bounds(row)}{parts.told(row)}")
-    where = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
-    sentence = f"{scheme_name(by, first[by])}'s {'; '.join(told)}"
-    return f"{where}: {sentence}" if where else sentence
+        ratio = ratio if not clauses else _number(row["value"], row)
+        clauses.append(f"{_flows(row['size'])} take {ratio}{_bounds(row)}{parts.largest(row)}")
+    case = ", ".join(f"{name}={first[name]}" for name in labels if name != by)
+    sentence = f"{scheme_name(by, first[by])}'s {'; '.join(clauses)}"
+    return f"{case}: {sentence}" if case else sentence
 
 
-def _words(size: str) -> str:
+def _flows(size: str) -> str:
+    """Return the name of a size bucket's flows."""
     if size.startswith("≤ "):
         return f"flows up to {size[2:]}"
     if size.startswith("> "):
@@ -112,7 +113,7 @@ def _words(size: str) -> str:
 
 
 def scheme_name(by: str, value: Any) -> str:
-    """Return the name of a scheme: a text by itself, a number with the name of its label."""
+    """Return the name of a scheme: a string as it is, a number with the name of its label."""
     return value if isinstance(value, str) else f"{by}={value}"
 
 
@@ -120,57 +121,57 @@ def _bounds(row: dict[str, Any]) -> str:
     if math.isnan(row["low"]):
         return " (no interval)"
     low, high = (_number(row[name], row) for name in ("low", "high"))
-    same = ": not told apart" if row["low"] <= 1 <= row["high"] else ""
-    return f" ({low} to {high}{same})"
+    note = "; no significant difference" if row["low"] <= 1 <= row["high"] else ""
+    return f" ({low} to {high}{note})"
 
 
 def notes(table: pl.DataFrame, by: str) -> list[str]:
-    """Say what the ratios are of, and warn where flows that did not finish may change them."""
+    """Return notes on the ratios, and warnings where unfinished flows may change a ratio."""
     if table.is_empty():
         return []
-    one = table["seeds"].max() == 1
-    how = "by ten batches of the run's flows" if one else "over seeds"
-    reference = scheme_name(by, table["against"][0])
+    method = "by ten batches of the run's flows" if table["seeds"].max() == 1 else "over seeds"
+    baseline = scheme_name(by, table["against"][0])
     lines = [
-        f"ratios to {reference}{same_flows_note(table)}, 95 % confidence {how}; "
+        f"ratios to {baseline}{same_flows_note(table)}, 95 % confidence {method}; "
         f"{BY_FLOW}: geometric mean"
     ]
     if not table["same_flows"].all():
         lines.append(
-            "note: some flows start or weigh otherwise under another scheme (calls, loads): there "
-            "schemes are paired by seed only, not flow by flow"
+            "note: start or size of some flows depends on the scheme (calls, loads); these schemes "
+            "are paired by seed, not flow by flow"
         )
     means = table.filter(pl.col("metric") == "FCT mean")
     for part in means.partition_by(by, maintain_order=True):
-        worrying = [row for row in part.to_dicts() if may_change_ratio(row)]
-        if worrying:
-            lines.append(_warning(worrying, by, label_columns(table)))
+        sensitive = [row for row in part.to_dicts() if may_change_ratio(row)]
+        if sensitive:
+            lines.append(_warning(sensitive, by, label_columns(table)))
     return lines
 
 
 def may_change_ratio(row: dict[str, Any]) -> bool:
-    """Tell whether flows that are left out may change the ratio."""
+    """Return true if the excluded unfinished flows may change the ratio."""
     one_sided = row["unfinished"] + row["unfinished_against"]
     inside = row["low"] <= row["with_unfinished"] <= row["high"]
     total = row["pairs"] + one_sided + row["unfinished_both"]
-    return bool(one_sided) and (not inside or one_sided > MATTERS * total)
+    return bool(one_sided) and (not inside or one_sided > MAX_ONE_SIDED * total)
 
 
 def _warning(rows: list[dict[str, Any]], by: str, labels: list[str]) -> str:
     worst = max(rows, key=lambda row: row["unfinished"] + row["unfinished_against"])
-    ours, theirs = worst["unfinished"], worst["unfinished_against"]
-    bound = "" if ours and theirs else "at least " if ours else "at most "
-    where = [f"{name}={worst[name]}" for name in labels if name != by]
-    where += [worst[name] for name in WHERE if worst[name] != ALL.name]
-    place = f" ({', '.join(where)})" if where else ""
-    total = worst["pairs"] + ours + theirs + worst["unfinished_both"]
-    more = f"; worst of {len(rows)}" if len(rows) > 1 else ""
-    one, other = (scheme_name(by, worst[name]) for name in (by, "against"))
+    unfinished, unfinished_against = worst["unfinished"], worst["unfinished_against"]
+    bound = "" if unfinished and unfinished_against else "at least " if unfinished else "at most "
+    case = [f"{name}={worst[name]}" for name in labels if name != by]
+    case += [worst[name] for name in GROUP_COLUMNS if worst[name] != ALL.name]
+    place = f" ({', '.join(case)})" if case else ""
+    one_sided = unfinished + unfinished_against
+    total = worst["pairs"] + one_sided + worst["unfinished_both"]
+    count = f"; worst of {len(rows)}" if len(rows) > 1 else ""
+    scheme, baseline = (scheme_name(by, worst[name]) for name in (by, "against"))
     return (
-        f"warning: {ours + theirs:,} of {total:,} flows finished under one of "
-        f"{one} and {other} only and are left out{place}: "
-        f"with the time that they waited the ratio is {bound}"
-        f"{_number(worst['with_unfinished'], worst)}{more}"
+        f"warning: {one_sided:,} of {total:,} flows finished under only one of "
+        f"{scheme} and {baseline} and are excluded{place}: "
+        f"with their waiting times the ratio is {bound}"
+        f"{_number(worst['with_unfinished'], worst)}{count}"
     )
 
 
@@ -184,7 +185,7 @@ def _with_interval(row: dict[str, Any]) -> str:
 
 
 def _number(value: float, row: dict[str, Any]) -> str:
-    """Write a ratio with as many digits as its interval tells."""
+    """Format a ratio with a number of digits that follows from the width of its interval."""
     width = row["high"] - row["low"]
     if not 0 < width < math.inf:
         return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
@@ -193,10 +194,10 @@ def _number(value: float, row: dict[str, Any]) -> str:
 
 
 def same_flows_note(table: pl.DataFrame) -> str:
-    """Return a note if ratios are of the same flows."""
+    """Return a note if flows are the same under all schemes, else an empty string."""
     return " on the same flows" if table["same_flows"].any() else ""
 
 
 def label_columns(table: pl.DataFrame) -> list[str]:
-    """Return the columns of labels: all but those of ratios."""
+    """Return the columns of labels: all columns except those of ratios."""
     return [name for name in table.columns if name not in COLUMNS]

@@ -15,48 +15,48 @@ from sojourn.show.result import convergence_warnings, scenario_warnings
 
 
 def comparison_tables(table: pl.DataFrame) -> list[Table]:
-    """Return what `sojourn compare` prints: values with their intervals, by size and by class."""
+    """Return values with their intervals, one table for each size and class."""
     labels = comparison.labels(table)
-    table, _ = comparison.divided(table)
+    table, _ = comparison.split_parts(table)
     tables: list[Table] = []
     parts = table.partition_by("size", "class", maintain_order=True)
     for part in parts:
-        metrics_here = part["metric"].unique(maintain_order=True).to_list()
+        names = part["metric"].unique(maintain_order=True).to_list()
         measured = part.filter(~pl.col("metric").is_in(COUNTS))["value"]
         if not measured.is_finite().any() or (tables and _repeats(part, parts[0])):
             continue
         head = "size" if part["class"][0] == metrics.ALL.name else "class"
-        shown = rich_table(*labels, *metrics_here, title=f"{head}: {part[head][0]}")
+        output = rich_table(*labels, *names, title=f"{head}: {part[head][0]}")
         for row in part.partition_by(labels, maintain_order=True):
             heads = [Text(str(row[label][0])) for label in labels]
-            shown.add_row(*heads, *(format_value(cell) for cell in row.to_dicts()))
-        tables.append(shown)
+            output.add_row(*heads, *(format_value(cell) for cell in row.to_dicts()))
+        tables.append(output)
     return tables
 
 
-def _repeats(part: pl.DataFrame, of_all: pl.DataFrame) -> bool:
-    """Tell whether a size or class has all flows, so that its numbers are those of all."""
-    same = of_all.filter(pl.col("metric").is_in(part["metric"].unique().to_list()))
+def _repeats(part: pl.DataFrame, all_flows: pl.DataFrame) -> bool:
+    """Return true if a size or class contains all flows, so that its values are those of all."""
+    same = all_flows.filter(pl.col("metric").is_in(part["metric"].unique().to_list()))
     return part.drop("size", "class").equals(same.drop("size", "class"))
 
 
 def comparison_notes(table: pl.DataFrame, runs: Iterable[Run], *, median: bool) -> list[str]:
-    """Say what a comparison's numbers are, what is unwise, and which means are not converged."""
+    """Return notes on a comparison's statistics, scenario warnings, and means not converged."""
     labels = [*comparison.labels(table), "size", "class"]
-    remedy = "more time or seeds"
+    remedy = "run for a longer time or more seeds"
     seeds = table["seeds"].to_list()
     if max(seeds) == 1:
         statistic = "one run each, means ± 95 % confidence by ten batches"
-        remedy += ", or the median"
+        remedy += ", or use the median"
     elif median:
         statistic = "medians over seeds ± 95 % confidence, bootstrapped"
-        # Of five values even the least and the greatest hold the median between them less often.
+        # The least and the greatest of five values enclose the median with 94 % probability.
         statistic += " (less with fewer than six seeds)" if min(seeds) < 6 else ""
     else:
         statistic = "means over seeds ± 95 % confidence"
-        remedy += ", or --median"
+        remedy += ", or use --median"
     return [
-        f"{statistic}; slowdown over the same flow alone in the network",
+        f"{statistic}; slowdown: FCT over ideal FCT",
         *scenario_warnings(run.result for run in runs),
         *convergence_warnings(table, labels, remedy),
     ]
