@@ -1,4 +1,4 @@
-"""Tuning: goals and ranges in words, a search that goes on, early stops, fronts, fresh seeds."""
+"""Tests of tuning: objectives, ranges, resumed searches, early stops, Pareto fronts, gains."""
 
 import itertools
 import math
@@ -18,11 +18,11 @@ import polars as pl
 import pytest
 
 import sojourn
-from conftest import SCENARIO, made_result
+from conftest import SCENARIO, make_result
 from sojourn import ScenarioError, cli, metrics, tune
 from sojourn.runs.runner import run_many
 from sojourn.tune import objectives, optuna_sampler, ranges, study, trials
-from sojourn.tune.trials import DONE, REFUSED, STOPPED, Trial, Tuned
+from sojourn.tune.trials import DONE, INVALID, STOPPED, Trial, Tuned
 
 pytest.importorskip("optuna", reason="the extra `tune` is not installed")
 
@@ -31,7 +31,7 @@ SMALL = sojourn.override(SCENARIO, {"workload.flows": 60, "topology.senders": 4}
 GOAL = "mean slowdown"
 
 RATES = {"topology.rate": "1 Gbps:100 Gbps:log"}
-"""What has a best end: flows take least on the fastest link."""
+"""Range with a best end: FCTs are smallest on the fastest link."""
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ RATES = {"topology.rate": "1 Gbps:100 Gbps:log"}
         ("marks", metrics.count("marks")),
     ],
 )
-def test_measures_in_words_are_those_of_metrics(text: str, metric: metrics.Metric) -> None:
+def test_a_parsed_measure_equals_the_metric(text: str, metric: metrics.Metric) -> None:
     result = sojourn.run(SMALL)
     assert objectives.read(text).metric(result) == metric(result)
     assert not math.isnan(metric(result).value)
 
 
-def test_queues_are_those_of_the_busiest_link_or_of_the_one_named() -> None:
+def test_a_queue_measure_is_of_the_busiest_link_or_of_the_named_link() -> None:
     result = sojourn.run(SMALL)
     busiest = metrics.link_counters(result, "left->right")
     assert objectives.read("max queue").metric(result).value == busiest["queue_max_bytes"] > 0
@@ -73,7 +73,7 @@ def test_queues_are_those_of_the_busiest_link_or_of_the_one_named() -> None:
         ("drops <= 0", 0, 0.8),
     ],
 )
-def test_bounds_are_in_the_unit_of_what_they_bound(text: str, bound: float, excess: float) -> None:
+def test_a_bound_has_the_unit_of_its_measure(text: str, bound: float, excess: float) -> None:
     constraint = objectives.constraint(text)
     assert constraint.bound == pytest.approx(bound)
     value = 0.0008 if constraint.measure.unit == "s" else 0.8
@@ -93,7 +93,7 @@ def test_bounds_are_in_the_unit_of_what_they_bound(text: str, bound: float, exce
         ("1,2.5", "2.5", 2.5),
     ],
 )
-def test_values_of_a_range_are_what_scenarios_say_and_back(
+def test_values_of_a_range_convert_to_the_scenario_and_back(
     spec: str, middle: Any, value: Any
 ) -> None:
     parameter = ranges.read("some.field", spec)
@@ -105,7 +105,7 @@ def test_values_of_a_range_are_what_scenarios_say_and_back(
     assert parameter.place("none of these") is None
 
 
-def test_a_value_in_another_unit_is_in_the_range_and_one_outside_is_not() -> None:
+def test_a_range_converts_units_and_rejects_values_outside() -> None:
     parameter = ranges.read("queue.threshold", "10 KB:1 MB")
     assert parameter.place("0.5 MB") == pytest.approx(500)
     assert parameter.place("65536 B") == pytest.approx(65.536)
@@ -114,66 +114,66 @@ def test_a_value_in_another_unit_is_in_the_range_and_one_outside_is_not() -> Non
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "expected"),
     [
-        ("--minimise=p99 slowdwn", "--minimise p99 slowdwn: is no measure; did you mean `slow"),
-        ("--minimise=slowdown", "lacks a statistic: expected `mean slowdown`"),
-        ("--minimise=p999 fct", "has no statistic `p999`"),
-        ("--minimise=mean fct of small", "`small` says not which flows"),
-        ("--minimise=drops", "may be 0, of which there are no ratios"),
-        ("--minimise=mean slowdown", "wants one goal, or two that differ"),
-        ("--minimise=mean fct of > 1 MB", "mean fct of > 1 MB: the scenario has nothing to meas"),
+        ("--minimise=p99 slowdwn", "--minimise p99 slowdwn: unknown measure; did you mean `slow"),
+        ("--minimise=slowdown", "missing statistic: expected `mean slowdown`"),
+        ("--minimise=p999 fct", "unknown statistic `p999`"),
+        ("--minimise=mean fct of small", "cannot parse `small` as a set of flows"),
+        ("--minimise=drops", "a counter cannot be an objective"),
+        ("--minimise=mean slowdown", "give one objective, or two different ones"),
+        ("--minimise=mean fct of > 1 MB", "mean fct of > 1 MB: the scenario gives no value"),
         ("--subject-to=utilisation", "expected MEASURE >= VALUE"),
         ("--subject-to=p99 fct <= 2", "the bound must be a time, such as `2 ms`, not `2`"),
         ("--parameter=transport.gain", "expected NAME=RANGE"),
         ("--parameter=transport.gian=0.1:1", "did you mean `gain`?"),
         ("--parameter=transport.gain=0.1:7", "must be above 0 and at most 1, not 7"),
-        ("--parameter=rate=1 Gbps:2 Gbps", "`topology.rate` is given twice"),
-        ("--parameter=seed=1:5", "the seed is chance, and no parameter"),
-        ("--parameter=transport.gain=1:0.1", "the range must rise: 1 is not below 0.1"),
-        ("--parameter=transport.gain=0:1:log", "must begin above 0, not at 0"),
+        ("--parameter=rate=1 Gbps:2 Gbps", "duplicate parameter `topology.rate`"),
+        ("--parameter=seed=1:5", "cannot tune the seed"),
+        ("--parameter=transport.gain=1:0.1", "1 is not below 0.1"),
+        ("--parameter=transport.gain=0:1:log", "must start above 0, not at 0"),
         ("--parameter=transport.gain=0.1", "expected a range or a list of values"),
-        ("--parameter=topology.delay=1 us:1 KB", "`us` and `KB` do not fit each other"),
+        ("--parameter=topology.delay=1 us:1 KB", "incompatible units: `us` and `KB`"),
         ("--parameter=topology.delay=1:2", "topology.delay"),
-        ("--parameter=transport=dctcp,dctcp", "wants two values or more, each another"),
-        ("--parameter=topology.rate=1 Gbps:2 Gbps", "`topology.rate` is given twice"),
+        ("--parameter=transport=dctcp,dctcp", "expected at least two different values"),
+        ("--parameter=topology.rate=1 Gbps:2 Gbps", "duplicate parameter `topology.rate`"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line_before_anything_is_written(
-    scenario_file: Path, option: str, told: str, capsys: pytest.CaptureFixture[str]
+def test_an_invalid_option_gives_a_one_line_error(
+    scenario_file: Path, option: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:10 Gbps"]
-    given += [] if option.startswith("--minimise") and "fct" in option else [f"--minimise={GOAL}"]
-    assert cli.invoke([*given, option, "--trials", "1"]) == 2
+    command = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:10 Gbps"]
+    command += [] if option.startswith("--minimise") and "fct" in option else [f"--minimise={GOAL}"]
+    assert cli.invoke([*command, option, "--trials", "1"]) == 2
     captured = capsys.readouterr()
-    assert told in captured.err
+    assert expected in captured.err
     assert captured.err.startswith(f"sojourn: {scenario_file}: ")
     assert captured.err.count("\n") == 1
 
 
-def test_without_a_goal_nothing_is_searched() -> None:
-    with pytest.raises(ScenarioError, match="wants one goal, or two"):
+def test_a_search_without_a_goal_or_trials_is_an_error() -> None:
+    with pytest.raises(ScenarioError, match="give one objective"):
         tune.search(SMALL, RATES)
     with pytest.raises(ScenarioError, match="--trials: must be at least 1"):
         tune.search(SMALL, RATES, minimise=GOAL, trials=0)
 
 
-def test_a_search_finds_the_better_end_and_measures_it_on_fresh_seeds() -> None:
+def test_a_search_finds_the_better_end_and_measures_its_gain_on_fresh_seeds() -> None:
     tuned = tune.search(SMALL, RATES, minimise="mean fct", trials=17, seeds=2)
     assert tuned.best is not None
     assert tuned.gain is not None
     table = tuned.trials
     assert table["trial"].to_list() == list(range(17))
     assert table["mean fct"].min() == pytest.approx(tuned.value(tuned.best, tuned.goals[0]))
-    # The gain is that of the ratios on five seeds that follow those of the search.
+    # The gain is the mean ratio on the five seeds after those of the search.
     fresh = range(3, 8)
-    each = [
+    values = [
         [metrics.fct("mean")(result).value for result in run_many(
             [{**scenario, "seed": seed} for seed in fresh]
         )]
         for scenario in (SMALL, tuned.scenario_of(tuned.best))
     ]  # fmt: skip
-    ratios = np.log(np.array(each[1]) / np.array(each[0]))
+    ratios = np.log(np.array(values[1]) / np.array(values[0]))
     assert tuned.gain.seeds == 5
     assert tuned.gain.value == pytest.approx(math.exp(ratios.mean()))
     assert tuned.gain.low < tuned.gain.value < tuned.gain.high < 1
@@ -192,21 +192,23 @@ def test_all_trials_see_the_same_flows(cache: Path) -> None:
     assert len(list(cache.glob("[!.]*"))) > len(flows)
 
 
-def space_of(tuned: Tuned) -> list[Any]:
-    return [(one.number, dict(one.at), one.ended, dict(one.measured)) for one in tuned.done]
+def outcomes_of(tuned: Tuned) -> list[Any]:
+    return [
+        (trial.number, dict(trial.at), trial.ended, dict(trial.measured)) for trial in tuned.done
+    ]
 
 
 class Killed(Exception):
-    """What ends a search from outside."""
+    """Exception that interrupts a search."""
 
 
 @pytest.mark.parametrize("after", [1, 4, 7])
-def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
+def test_an_interrupted_search_resumes_with_the_same_result(
     after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {"minimise": GOAL, "trials": 12, "seeds": 2, "at_once": 4}
     space = {"transport.gain": "0.01:1:log", **RATES}
-    whole = tune.search(SMALL, space, **options)
+    expected = tune.search(SMALL, space, **options)
     journal = tmp_path / "trials.journal"
     add = optuna_sampler.Journal.add
 
@@ -220,73 +222,77 @@ def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
         with pytest.raises(Killed):
             tune.search(SMALL, space, journal=journal, **options)
     ran: list[int] = []
-    judged = study._judged
+    run_batch = study._run_batch
 
-    def count(so_far: Tuned, some: Any, *rest: Any) -> list[Trial]:
-        ran.extend(one.number for one in some)
-        return judged(so_far, some, *rest)
+    def count(so_far: Tuned, batch: Any, *rest: Any) -> list[Trial]:
+        ran.extend(trial.number for trial in batch)
+        return run_batch(so_far, batch, *rest)
 
-    monkeypatch.setattr(study, "_judged", count)
-    again = tune.search(SMALL, space, journal=journal, **options)
+    monkeypatch.setattr(study, "_run_batch", count)
+    resumed = tune.search(SMALL, space, journal=journal, **options)
     assert ran == list(range(after + 1, 12))
-    assert space_of(again) == space_of(whole)
-    assert again.gain == whole.gain
-    # Another command begins a search of its own in the same file, and more trials go on.
+    assert outcomes_of(resumed) == outcomes_of(expected)
+    assert resumed.gain == expected.gain
+    # Another goal starts a new search in the same file; more trials extend the first search.
     tune.search(SMALL, space, journal=journal, **{**options, "minimise": "mean fct", "trials": 2})
     more = tune.search(SMALL, space, journal=journal, **{**options, "trials": 14})
-    assert space_of(more)[:12] == space_of(whole)
+    assert outcomes_of(more)[:12] == outcomes_of(expected)
     assert ran[-2:] == [12, 13]
     ran.clear()
     tune.search(SMALL, space, journal=journal, again=True, **options)
     assert ran == list(range(1, 12))
 
 
-def test_a_torn_last_line_is_forgotten_and_what_is_no_search_is_refused(tmp_path: Path) -> None:
+def test_a_journal_with_an_incomplete_last_line_resumes_and_another_file_is_an_error(
+    tmp_path: Path,
+) -> None:
     journal = tmp_path / "trials.journal"
     options: dict[str, Any] = {"minimise": GOAL, "trials": 5, "seeds": 1, "journal": journal}
     space = {"transport.gain": "0.01:1"}
-    whole = tune.search(SMALL, space, **options)
+    expected = tune.search(SMALL, space, **options)
     content = journal.read_bytes()
     for length in (len(content) - 30, len(content) - 1, 100, 0):
         journal.write_bytes(content[:length])
-        assert space_of(tune.search(SMALL, space, **options)) == space_of(whole)
-    for text in ("no search\n", "{}\n", '{"op_code": 99}\n'):
+        assert outcomes_of(tune.search(SMALL, space, **options)) == outcomes_of(expected)
+    for text in ("other text\n", "{}\n", '{"op_code": 99}\n'):
         journal.write_text(text, encoding="utf-8")
-        with pytest.raises(ScenarioError, match="is not what a search wrote"):
+        with pytest.raises(ScenarioError, match="not a journal of a search"):
             tune.search(SMALL, space, **options)
 
 
-def test_trials_that_two_commands_added_at_once_count_once(tmp_path: Path) -> None:
+def test_duplicate_trials_in_a_journal_count_once(tmp_path: Path) -> None:
     journal = tmp_path / "trials.journal"
     options: dict[str, Any] = {"minimise": GOAL, "seeds": 1, "journal": journal}
     space = {"transport.gain": "0.01:1"}
     first = tune.search(SMALL, space, trials=3, **options)
-    begun = replace(first, done=())
-    other = optuna_sampler.Journal(journal, study._name(begun, 1, 8), begun)
+    start = replace(first, done=())
+    other = optuna_sampler.Journal(journal, study._search_id(start, 1, 8), start)
     for trial in first.done[1:]:
         other.add(trial, first)
-    again = tune.search(SMALL, space, trials=5, **options)
-    assert [one.number for one in again.done] == list(range(5))
-    assert space_of(again) == space_of(tune.search(SMALL, space, trials=5, minimise=GOAL, seeds=1))
+    resumed = tune.search(SMALL, space, trials=5, **options)
+    assert [trial.number for trial in resumed.done] == list(range(5))
+    assert outcomes_of(resumed) == outcomes_of(
+        tune.search(SMALL, space, trials=5, minimise=GOAL, seeds=1)
+    )
 
 
-def test_without_the_extra_a_line_says_how_to_have_it(
+def test_without_the_extra_an_error_names_the_command_to_install_it(
     scenario_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    given = ["tune", str(scenario_file), "--parameter", "transport.gain=0.1:1"]
-    assert cli.invoke([*given, "--minimise", GOAL]) == 2
+    command = ["tune", str(scenario_file), "--parameter", "transport.gain=0.1:1"]
+    assert cli.invoke([*command, "--minimise", GOAL]) == 2
     assert "tuning needs the extra `tune`: pip install 'sojourn[tune]'" in capsys.readouterr().err
 
 
-def test_the_parameter_that_decides_matters_more() -> None:
+def test_importances_distinguish_a_decisive_and_an_idle_parameter() -> None:
     random = np.random.default_rng(8)
     space = tuple(ranges.read(path, "0.0:1.0") for path in ("decides", "idle"))
-    made = []
+    done = []
     for number, (decides, idle) in enumerate(random.uniform(0, 1, (40, 2))):
-        at = {"decides": decides, "idle": idle}
-        made.append(Trial(number, at, at, {"mean fct": [1 + decides]}))
-    tuned = replace(tuned_of(made, "mean fct"), space=space)
+        values = {"decides": decides, "idle": idle}
+        done.append(Trial(number, values, values, {"mean fct": [1 + decides]}))
+    tuned = replace(tuned_of(done, "mean fct"), space=space)
     shares = optuna_sampler.importances(tuned)["mean fct"]
     assert shares["decides"] > 0.8
     assert sum(shares.values()) == pytest.approx(1)
@@ -305,112 +311,112 @@ def trial_of(
 GOALS = (objectives.goal("mean fct"),)
 
 
-def test_a_trial_is_stopped_if_its_ratios_are_surely_above_1_and_not_before() -> None:
-    # Seeds differ by a factor of ten; what the trial takes more does not.
+def test_a_trial_is_worse_if_its_ratios_are_significantly_above_1() -> None:
+    # FCTs differ by a factor of ten between seeds; the ratios of the trials do not.
     best = trial_of(1, [1.0, 10.0, 3.0])
     worse = trial_of(2, [1.2, 12.1])
-    assert trials.surely_worse(worse, [best], GOALS, ())
-    assert not trials.surely_worse(trial_of(2, [1.2, 9.0]), [best], GOALS, ())
-    assert not trials.surely_worse(trial_of(2, [0.8, 8.1]), [best], GOALS, ())
-    assert not trials.surely_worse(trial_of(2, [5.0]), [best], GOALS, ())
-    assert not trials.surely_worse(worse, [], GOALS, ())
+    assert trials.is_surely_worse(worse, [best], GOALS, ())
+    assert not trials.is_surely_worse(trial_of(2, [1.2, 9.0]), [best], GOALS, ())
+    assert not trials.is_surely_worse(trial_of(2, [0.8, 8.1]), [best], GOALS, ())
+    assert not trials.is_surely_worse(trial_of(2, [5.0]), [best], GOALS, ())
+    assert not trials.is_surely_worse(worse, [], GOALS, ())
     more = (objectives.goal("mean fct", maximise=True),)
-    assert not trials.surely_worse(worse, [best], more, ())
-    assert trials.surely_worse(trial_of(2, [0.8, 8.1]), [best], more, ())
+    assert not trials.is_surely_worse(worse, [best], more, ())
+    assert trials.is_surely_worse(trial_of(2, [0.8, 8.1]), [best], more, ())
 
 
-def test_with_two_goals_a_trial_is_stopped_only_if_it_is_worse_in_both() -> None:
+def test_with_two_goals_a_trial_is_worse_only_if_it_is_worse_in_both() -> None:
     goals = (*GOALS, objectives.goal("p99 fct"))
     best = trial_of(1, [1.0, 2.0], more={"p99 fct": [1.0, 2.0]})
     for other, is_worse in (([1.1, 2.21], True), ([0.9, 1.8], False), ([1.1, 1.9], False)):
-        one = trial_of(2, [1.2, 2.41], more={"p99 fct": other})
-        assert trials.surely_worse(one, [best], goals, ()) is is_worse
+        trial = trial_of(2, [1.2, 2.41], more={"p99 fct": other})
+        assert trials.is_surely_worse(trial, [best], goals, ()) is is_worse
 
 
-def test_a_trial_that_surely_breaks_a_bound_is_stopped() -> None:
+def test_a_trial_that_significantly_violates_a_bound_is_worse() -> None:
     bounds = (objectives.constraint("utilisation >= 0.9"),)
-    for values, is_over in (([0.5, 0.51], True), ([0.85, 0.91], False), ([0.95, 0.96], False)):
-        one = trial_of(2, [1.0, 2.0], more={"utilisation": values})
-        assert trials.surely_worse(one, [], GOALS, bounds) is is_over
+    for values, is_worse in (([0.5, 0.51], True), ([0.85, 0.91], False), ([0.95, 0.96], False)):
+        trial = trial_of(2, [1.0, 2.0], more={"utilisation": values})
+        assert trials.is_surely_worse(trial, [], GOALS, bounds) is is_worse
 
 
-def test_surely_worse_trials_end_early_in_a_search() -> None:
+def test_a_search_stops_significantly_worse_trials_early() -> None:
     options: dict[str, Any] = {"minimise": "mean fct", "trials": 17, "seeds": 4}
     tuned = tune.search(SMALL, RATES, **options)
-    stopped = [one for one in tuned.done if one.ended == STOPPED]
+    stopped = [trial for trial in tuned.done if trial.ended == STOPPED]
     assert stopped
-    assert {one.seeds for one in stopped} <= {2, 3}
-    assert all(one.seeds == 4 for one in tuned.done if one.ended == DONE)
-    # What a stopped trial would have come to is told from its ratios.
+    assert {trial.seeds for trial in stopped} <= {2, 3}
+    assert all(trial.seeds == 4 for trial in tuned.done if trial.ended == DONE)
+    # The values of a stopped trial are extrapolated by its ratios.
     goal = tuned.goals[0]
-    for one in stopped[:3]:
-        runs = [{**tuned.scenario_of(one), "seed": seed} for seed in range(1, 5)]
+    for trial in stopped[:3]:
+        runs = [{**tuned.scenario_of(trial), "seed": seed} for seed in range(1, 5)]
         logs = [math.log(metrics.fct("mean")(result).value) for result in run_many(runs)]
-        assert math.log(tuned.value(one, goal)) == pytest.approx(np.mean(logs), abs=0.2)
+        assert math.log(tuned.value(trial, goal)) == pytest.approx(np.mean(logs), abs=0.2)
 
 
-def tuned_of(made: list[Trial], *texts: str) -> Tuned:
+def tuned_of(done: list[Trial], *texts: str) -> Tuned:
     goals = tuple(objectives.goal(text) for text in texts)
-    return Tuned({}, (), {}, goals, (), tuple(made), len(made))
+    return Tuned({}, (), {}, goals, (), tuple(done), len(done))
 
 
-def test_a_front_has_the_trials_that_none_beats_in_both_goals() -> None:
+def test_the_front_equals_the_pareto_front_by_brute_force() -> None:
     random = np.random.default_rng(7)
     for _ in range(20):
-        # With ties.
+        # Small integers give ties.
         points = random.integers(1, 6, (12, 2)).astype(float)
-        made = [trial_of(i, [a], more={"p99 fct": [b]}) for i, (a, b) in enumerate(points)]
-        front = tuned_of(made, "mean fct", "p99 fct").front
-        found = {tuple(points[one.number]) for one in front}
+        done = [trial_of(i, [a], more={"p99 fct": [b]}) for i, (a, b) in enumerate(points)]
+        front = tuned_of(done, "mean fct", "p99 fct").front
+        values = {tuple(points[trial.number]) for trial in front}
         expected = {
-            tuple(one)
-            for one in points
-            if not any((other <= one).all() and (other < one).any() for other in points)
+            tuple(point)
+            for point in points
+            if not any((other <= point).all() and (other < point).any() for other in points)
         }
-        assert found == expected
-        assert len(found) == len(front)
+        assert values == expected
+        assert len(values) == len(front)
 
 
-def test_the_best_keeps_the_bounds_and_has_all_seeds() -> None:
+def test_the_best_trial_satisfies_the_bounds_and_has_all_seeds() -> None:
     bound = objectives.constraint("utilisation >= 0.9")
-    made = [
+    done = [
         trial_of(0, [3.0], more={"utilisation": [0.95]}),
         trial_of(1, [1.0], more={"utilisation": [0.5]}),
         trial_of(2, [2.0], more={"utilisation": [0.9]}),
         trial_of(3, [1.5], STOPPED, more={"utilisation": [0.95]}),
-        Trial(4, {}, ended=REFUSED),
+        Trial(4, {}, ended=INVALID),
     ]
-    tuned = replace(tuned_of(made, "mean fct"), bounds=(bound,))
-    assert tuned.best == made[2]
-    assert replace(tuned, done=(made[1],)).best is None
+    tuned = replace(tuned_of(done, "mean fct"), bounds=(bound,))
+    assert tuned.best == done[2]
+    assert replace(tuned, done=(done[1],)).best is None
     assert tuned.trials["keeps_bounds"].to_list() == [True, False, True, True, False]
 
 
-def test_what_no_scenario_can_be_is_refused_and_the_search_goes_on() -> None:
+def test_a_search_continues_after_an_invalid_scenario() -> None:
     queue = {"kind": "red", "min_threshold": "20 KB", "max_threshold": "60 KB"}
     base = sojourn.override(SMALL, {"queue": queue})
     space = {"min_threshold": "10 KB:100 KB", "max_threshold": "20 KB:110 KB"}
     tuned = tune.search(base, space, minimise=GOAL, trials=17, seeds=1)
     ended = tuned.trials["ended"].to_list()
-    assert {DONE, REFUSED} == set(ended)
-    refused = tuned.trials.filter(ended=REFUSED)
-    assert refused["why"].str.contains("threshold").all()
-    assert refused[GOAL].null_count() == refused.height
+    assert {DONE, INVALID} == set(ended)
+    invalid = tuned.trials.filter(ended=INVALID)
+    assert invalid["why"].str.contains("threshold").all()
+    assert invalid[GOAL].null_count() == invalid.height
     assert tuned.best is not None
 
 
-def test_a_trial_that_leaves_nothing_to_measure_is_refused(tmp_path: Path) -> None:
+def test_a_trial_without_a_value_of_a_measure_is_invalid(tmp_path: Path) -> None:
     space = {"warm_up": ["0 s", "1 s"]}
     options: dict[str, Any] = {"minimise": GOAL, "seeds": 2, "journal": tmp_path / "journal"}
     tuned = tune.search(SMALL, space, trials=9, **options)
     empty = tuned.trials.filter(warm_up="1 s")
     assert empty.height > 0
-    assert set(empty["ended"]) == {REFUSED}
-    assert empty["why"].str.contains("mean slowdown: there is nothing to measure").all()
-    assert space_of(tune.search(SMALL, space, trials=9, **options)) == space_of(tuned)
+    assert set(empty["ended"]) == {INVALID}
+    assert empty["why"].str.contains("mean slowdown: the run gives no value").all()
+    assert outcomes_of(tune.search(SMALL, space, trials=9, **options)) == outcomes_of(tuned)
 
 
-def test_a_queue_that_a_transport_is_designed_with_can_be_tuned() -> None:
+def test_the_default_queue_of_a_transport_can_be_tuned() -> None:
     tuned = tune.search(
         SMALL, {"queue.threshold": "5 KB:200 KB"}, minimise="mean queue", trials=3, seeds=1
     )
@@ -434,30 +440,30 @@ class Fixed(sojourn.Controller):
 '''
 
 
-def test_the_command_tunes_a_class_of_python_and_writes_what_it_found(
+def test_the_command_tunes_a_controller_in_python_and_writes_the_best(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "fixed.py").write_text(CONTROLLER, encoding="utf-8")
     file, out = tmp_path / "own.toml", tmp_path / "out" / "deep"
     file.write_text(
-        "# What it shows.\n"
+        "# Example.\n"
         'transport = "fixed.py:Fixed" # mine\n'
         "[topology]\nkind = 'dumbbell'\nsenders = 2\n"
         "[workload]\nkind = 'poisson'\nload = 0.2\nflows = 20\n"
         "sizes = { kind = 'fixed', size = '50 KB' }\n",
         encoding="utf-8",
     )
-    given = ["tune", str(file), "--parameter", "transport.packets=1:64:log", "--trials", "4"]
-    given += ["--minimise", "mean fct", "--subject-to", "drops <= 1000", "--out", str(out)]
-    assert cli.invoke([*given, "--seeds", "1"]) == 0
-    shown = capsys.readouterr()
-    assert "own.toml: 4 of 4 trials, mean fct " in shown.err
+    command = ["tune", str(file), "--parameter", "transport.packets=1:64:log", "--trials", "4"]
+    command += ["--minimise", "mean fct", "--subject-to", "drops <= 1000", "--out", str(out)]
+    assert cli.invoke([*command, "--seeds", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "own.toml: 4 of 4 trials, mean fct " in printed.err
     row = pl.read_parquet(out / "trials.parquet").sort("mean fct").row(0, named=True)
     packets = int(row["transport.packets"])
     assert packets > 2
-    assert re.search(rf"trial {row['trial']} on 5 fresh seeds: mean fct .*: better", shown.out)
+    assert re.search(rf"trial {row['trial']} on 5 fresh seeds: mean fct .*; better\)", printed.out)
     best = (out / "best.toml").read_text(encoding="utf-8")
-    assert best.startswith("# What it shows.\n")
+    assert best.startswith("# Example.\n")
     scenario = sojourn.read(out / "best.toml")
     assert scenario["transport"]["parameters"] == {"packets": packets}
     assert sojourn.run(scenario).flows["fct_s"].null_count() == 0
@@ -465,56 +471,66 @@ def test_the_command_tunes_a_class_of_python_and_writes_what_it_found(
         assert (out / name).stat().st_size > 1000
 
 
-def test_a_command_that_is_killed_goes_on_where_it_was(
+def test_a_killed_command_resumes(
     scenario_file: Path, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
-    given += ["--minimise", "mean fct", "--trials", "16", "--seeds", "1", "--at-once", "2", "--out"]
-    killed, whole = scenario_file.parent / "killed", scenario_file.parent / "whole"
+    arguments = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
+    arguments += [
+        "--minimise",
+        "mean fct",
+        "--trials",
+        "16",
+        "--seeds",
+        "1",
+        "--at-once",
+        "2",
+        "--out",
+    ]
+    killed, reference = scenario_file.parent / "killed", scenario_file.parent / "reference"
     journal = killed / "trials.journal"
-    command = [sys.executable, "-m", "sojourn", *given, str(killed)]
+    command = [sys.executable, "-m", "sojourn", *arguments, str(killed)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
         if journal.exists() and journal.read_bytes().count(b"\n") > 4:
             process.kill()
         time.sleep(0.01)
-    assert process.wait() == -signal.SIGKILL, "it was at work when it was killed"
-    known = len(list(cache.glob("*/summary.json")))
-    assert cli.invoke([*given, str(killed)]) == 0
+    assert process.wait() == -signal.SIGKILL, "the search finished before it was killed"
+    before = len(list(cache.glob("*/summary.json")))
+    assert cli.invoke([*arguments, str(killed)]) == 0
     assert "of 16 trials" in capsys.readouterr().err
     after = len(list(cache.glob("*/summary.json")))
-    assert cli.invoke([*given, str(whole)]) == 0
-    # What a search that was never killed asks for is all there.
-    assert 0 < known < after == len(list(cache.glob("*/summary.json")))
-    one, other = (pl.read_parquet(out / "trials.parquet") for out in (killed, whole))
-    assert one.equals(other)
+    assert cli.invoke([*arguments, str(reference)]) == 0
+    # The uninterrupted search finds all of its runs in the cache.
+    assert 0 < before < after == len(list(cache.glob("*/summary.json")))
+    resumed, expected = (pl.read_parquet(out / "trials.parquet") for out in (killed, reference))
+    assert resumed.equals(expected)
 
 
-def test_the_command_shows_a_front(
+def test_the_command_prints_a_pareto_front(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    given = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
-    given += ["--parameter", "transport.reliability.timestamps=true,false"]
-    given += ["--minimise", "mean fct", "--maximise", "utilisation", "--trials", "21"]
-    assert cli.invoke([*given, "--seeds", "1", "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
+    command = ["tune", str(scenario_file), "--parameter", "topology.rate=1 Gbps:100 Gbps:log"]
+    command += ["--parameter", "transport.reliability.timestamps=true,false"]
+    command += ["--minimise", "mean fct", "--maximise", "utilisation", "--trials", "21"]
+    assert cli.invoke([*command, "--seeds", "1", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
     table = pl.read_parquet(out / "trials.parquet")
     assert table.height == 21
     fastest = table.sort("mean fct")["trial"][0]
     busiest = table.sort("utilisation")["trial"][-1]
     names = {file.name for file in out.glob("best-*.toml")}
     for number in {fastest, busiest} - {0}:
-        assert f"trial {number} on 5 fresh seeds: mean fct" in shown
+        assert f"trial {number} on 5 fresh seeds: mean fct" in printed
         assert f"best-{number}.toml" in names
-    numbers = [int(number) for number in re.findall(r"^trial (\d+) on", shown, re.MULTILINE)]
+    numbers = [int(number) for number in re.findall(r"^trial (\d+) on", printed, re.MULTILINE)]
     times = dict(zip(table["trial"], table["mean fct"], strict=True))
-    assert all(times[one] <= times[other] for one, other in itertools.pairwise(numbers))
+    assert all(times[first] <= times[second] for first, second in itertools.pairwise(numbers))
 
 
-def test_values_that_flows_without_an_end_make_lower_bounds_are_marked() -> None:
-    measure = objectives.read("p99 fct").metric(made_result([1.0, None], simulated_s=5.0))
+def test_unfinished_flows_mark_values_as_lower_bounds() -> None:
+    measure = objectives.read("p99 fct").metric(make_result([1.0, None], simulated_s=5.0))
     assert measure.at_least
     cut = sojourn.override(SMALL, {"time_limit": "30 us"})
     tuned = tune.search(cut, {"transport.gain": "0.1:0.9"}, minimise="p99 fct", trials=1, seeds=1)

@@ -1,4 +1,4 @@
-"""Search for good parameters of a scenario: `search`, and what it returns."""
+"""Search for the best parameters of a scenario."""
 
 from sojourn.tune.objectives import Constraint, Goal, Measure
 from sojourn.tune.ranges import Choice, Parameter, Range

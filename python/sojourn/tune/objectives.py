@@ -1,7 +1,7 @@
-"""Objectives in words: what to measure of a run, such as `p99 slowdown of <= 100 KB`.
+"""Objectives as text: measures of a run, such as `p99 slowdown of <= 100 KB`.
 
-A measure is a statistic of flows' completion times, slowdowns or calls' latencies, or a number of
-the whole run. A constraint is a measure with a bound, such as `utilisation >= 0.9`.
+A measure is a statistic of flow completion times, slowdowns or call latencies, or a number of the
+complete run. A constraint is a measure with a bound, such as `utilisation >= 0.9`.
 """
 
 import math
@@ -18,53 +18,55 @@ from sojourn.base.messages import did_you_mean
 from sojourn.base.units import SIZE, parse_size, parse_time
 from sojourn.runs.results import Result
 
-OF_FLOWS: dict[str, tuple[Callable[[str, Bucket], Metric], str]] = {
+FLOW_METRICS: dict[str, tuple[Callable[[str, Bucket], Metric], str]] = {
     "fct": (metrics.fct, "s"),
     "slowdown": (metrics.slowdown, ""),
 }
-"""What each flow has: how it is measured, and its unit."""
+"""Metrics over flows: function of a statistic and a set of flows, and unit."""
 
 COUNTS = ("drops", "marks", "pauses", "retransmits", "timeouts")
-"""What is counted in a whole run. It may be 0, and ratios to 0 say nothing: only for bounds."""
+"""Counters of a complete run, for bounds only: they may be 0, and a ratio to 0 is undefined."""
 
-WORDS = (*OF_FLOWS, "latency", "utilisation", "queue", "deadlines met", *COUNTS)
+WORDS = (*FLOW_METRICS, "latency", "utilisation", "queue", "deadlines met", *COUNTS)
 
 FORMS = "`mean|p50|p99|max fct|slowdown [of <= 100 KB]`, `p99 latency`, `utilisation`, `mean queue`"
 
-
-LEAST = 1e-12
-"""What 0 counts as where logarithms are taken: of a share, or of a queue."""
+MIN_VALUE = 1e-12
+"""Lower limit of values in logarithms: a utilisation or a queue length may be 0."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured of a run."""
+    """A measure of a run."""
 
     text: str
     metric: Metric
     unit: str
-    """`s`, `B`, or nothing for plain numbers and shares."""
+    """`s`, `B`, or empty for plain numbers and shares."""
 
     def of(self, result: Result) -> Statistic:
-        """Return its value in a run, in seconds, bytes or as a plain number."""
+        """Return the value in a run, in seconds, bytes or as a plain number."""
         return self.metric(result)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure to be made as small as can be, or as large."""
+    """An objective: a measure to minimise or maximise."""
 
     measure: Measure
     maximise: bool = False
 
     def loss(self, value: float) -> float:
-        """Return what is less where it is better: the logarithm, for what counts is ratios."""
-        return (-1 if self.maximise else 1) * math.log(max(value, LEAST))
+        """Return the logarithm of the value, negated to maximise; smaller is better.
+
+        Differences of losses are ratios of values.
+        """
+        return (-1 if self.maximise else 1) * math.log(max(value, MIN_VALUE))
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A measure with a bound that it has to keep, in the mean over seeds."""
+    """A measure with a bound on its mean over seeds."""
 
     text: str
     measure: Measure
@@ -72,25 +74,25 @@ class Constraint:
     bound: float
 
     def excess(self, value: float) -> float:
-        """Return by how much a value breaks the bound; at most 0 if it keeps it."""
+        """Return the distance by which a value violates the bound; at most 0 if it satisfies it."""
         return self.bound - value if self.at_least else value - self.bound
 
 
 def goal(text: str, *, maximise: bool = False) -> Goal:
-    """Read what is to be minimised or maximised, such as `p99 slowdown of <= 100 KB`.
+    """Parse an objective, such as `p99 slowdown of <= 100 KB`.
 
-    Raises `ScenarioError` if the text is no measure, or one of which ratios say nothing.
+    Raises `ScenarioError` if the text is not a measure, or if it is a counter.
     """
     measure = read(text)
     if measure.text in COUNTS:
         raise ScenarioError(
-            f"may be 0, of which there are no ratios; bound it: --subject-to '{measure.text} <= 0'"
+            f"a counter cannot be an objective; use a bound: --subject-to '{measure.text} <= 0'"
         )
     return Goal(measure, maximise)
 
 
 def constraint(text: str) -> Constraint:
-    """Read a bound on a measure, such as `utilisation >= 0.9` or `p99 fct <= 2 ms`."""
+    """Parse a bound on a measure, such as `utilisation >= 0.9` or `p99 fct <= 2 ms`."""
     match = re.fullmatch(r"(.+?)\s*(<=|>=|≤|≥)\s*([^<>≤≥]+)", text.strip())
     if match is None or match[1].endswith(" of"):
         raise ScenarioError("expected MEASURE >= VALUE or MEASURE <= VALUE")
@@ -99,7 +101,7 @@ def constraint(text: str) -> Constraint:
 
 
 def _bound(text: str, measure: Measure) -> float:
-    """Read a bound in the unit of what it is a bound of."""
+    """Parse the value of a bound in the unit of its measure."""
     try:
         if measure.unit == "s":
             return parse_time(text)
@@ -108,54 +110,60 @@ def _bound(text: str, measure: Measure) -> float:
         share = text.strip().removesuffix("%")
         return float(share) / (1 if share == text.strip() else 100)
     except ValueError:
-        wanted = {"s": "a time, such as `2 ms`", "B": "a size, such as `100 KB`", "": "a number"}
-        raise ScenarioError(f"the bound must be {wanted[measure.unit]}, not `{text}`") from None
+        expected = {"s": "a time, such as `2 ms`", "B": "a size, such as `100 KB`", "": "a number"}
+        raise ScenarioError(f"the bound must be {expected[measure.unit]}, not `{text}`") from None
 
 
 def read(text: str) -> Measure:
-    """Read a measure; raises `ScenarioError` with what is allowed."""
+    """Parse a measure.
+
+    Raises `ScenarioError` with the allowed forms.
+    """
     words = " ".join(text.split())
-    head, _, of = words.partition(" of ")
-    statistic, _, what = head.rpartition(" ")
+    head, _, selection = words.partition(" of ")
+    statistic, _, metric = head.rpartition(" ")
     if head in ("deadlines met", "deadlines_met"):
-        bucket = _bucket(of)
-        return Measure(_named("deadlines met", bucket), metrics.deadlines_met(bucket), "")
-    if head in COUNTS and not of:
+        bucket = _bucket(selection)
+        return Measure(_measure_text("deadlines met", bucket), metrics.deadlines_met(bucket), "")
+    if head in COUNTS and not selection:
         return Measure(head, metrics.count(head), "")
     if head == "utilisation":
-        return Measure(words, _of_link(of, "utilisation", "utilisation"), "")
-    if what == "queue" and statistic in ("mean", "max"):
-        return Measure(words, _of_link(of, f"queue_{statistic}_bytes", "utilisation"), "B")
-    if what not in (*OF_FLOWS, "latency"):
-        hint = did_you_mean(what, WORDS) or did_you_mean(head, WORDS)
-        raise ScenarioError(f"is no measure{hint}; measures are {FORMS}")
-    _check_statistic(statistic, what)
-    if what == "latency":
-        return Measure(words, rpc.latency(statistic, of.removeprefix("class ")), "s")
-    measured, unit = OF_FLOWS[what]
-    bucket = _bucket(of)
-    return Measure(_named(head, bucket), measured(statistic, bucket), unit)
+        return Measure(words, _link_metric(selection, "utilisation", "utilisation"), "")
+    if metric == "queue" and statistic in ("mean", "max"):
+        return Measure(
+            words, _link_metric(selection, f"queue_{statistic}_bytes", "utilisation"), "B"
+        )
+    if metric not in (*FLOW_METRICS, "latency"):
+        hint = did_you_mean(metric, WORDS) or did_you_mean(head, WORDS)
+        raise ScenarioError(f"unknown measure{hint} (allowed: {FORMS})")
+    _check_statistic(statistic, metric)
+    if metric == "latency":
+        return Measure(words, rpc.latency(statistic, selection.removeprefix("class ")), "s")
+    function, unit = FLOW_METRICS[metric]
+    bucket = _bucket(selection)
+    return Measure(_measure_text(head, bucket), function(statistic, bucket), unit)
 
 
-def _check_statistic(statistic: str, what: str) -> None:
+def _check_statistic(statistic: str, metric: str) -> None:
     try:
         if statistic != "mean":
             metrics.share_of(statistic)
     except ValueError:
-        told = f"has no statistic `{statistic}`" if statistic else "lacks a statistic"
+        problem = f"unknown statistic `{statistic}`" if statistic else "missing statistic"
         hint = did_you_mean(statistic, ("mean", "max", *metrics.STATISTICS))
         raise ScenarioError(
-            f"{told}: expected `mean {what}`, `max {what}` or a percentile such as `p99 {what}`"
+            f"{problem}: expected `mean {metric}`, `max {metric}` or a percentile such as"
+            f" `p99 {metric}`"
             f"{hint}"
         ) from None
 
 
-def _named(head: str, bucket: Bucket) -> str:
+def _measure_text(head: str, bucket: Bucket) -> str:
     return head if bucket == metrics.ALL else f"{head} of {bucket.name}"
 
 
 def _bucket(text: str) -> Bucket:
-    """Read which flows are meant: `<= 100 KB`, `> 10 MB`, `100 KB to 10 MB`, `class storage`."""
+    """Parse a set of flows: `<= 100 KB`, `> 10 MB`, `100 KB to 10 MB`, `class storage`."""
     if not text:
         return metrics.ALL
     if text.startswith("class "):
@@ -169,20 +177,22 @@ def _bucket(text: str) -> Bucket:
         low, high = (parse_size(" ".join(match.groups()[i : i + 2])) for i in (0, 2))
         return Bucket(" ".join(text.split()), low, high)
     raise ScenarioError(
-        f"`{text}` says not which flows: expected sizes, as `<= 100 KB`, `> 10 MB` or"
-        " `100 KB to 10 MB`, or `class NAME`"
+        f"cannot parse `{text}` as a set of flows: expected sizes, such as `<= 100 KB`,"
+        " `> 10 MB` or `100 KB to 10 MB`, or `class NAME`"
     )
 
 
-def _of_link(link: str, counter: str, busiest_by: str) -> Metric:
-    """Measure a counter of a link; without one, of that which was sending most of the time."""
+def _link_metric(link: str, counter: str, busiest_by: str) -> Metric:
+    """Return the metric of a counter of a link; if `link` is empty, of the busiest link."""
 
-    def measure_one(result: Result) -> Statistic:
-        links = {one["name"]: one for one in result.summary["links"]}
+    def measure_link(result: Result) -> Statistic:
+        links = {item["name"]: item for item in result.summary["links"]}
         if link and link not in links:
             names = ", ".join(list(links)[:5])
-            raise ScenarioError(f"there is no link `{link}`{did_you_mean(link, links)} ({names}…)")
-        name = link or max(links, key=lambda one: float(links[one][busiest_by]))
+            raise ScenarioError(
+                f"unknown link `{link}`{did_you_mean(link, links)} (links: {names}…)"
+            )
+        name = link or max(links, key=lambda item: float(links[item][busiest_by]))
         return Statistic(float(links[name].get(counter, np.nan)))
 
-    return measure_one
+    return measure_link

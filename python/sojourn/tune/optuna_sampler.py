@@ -1,8 +1,7 @@
-"""Proposals: which parameters a search tries next, by Optuna, and what it has learnt on disk.
+"""Interface to Optuna: proposals of parameters, importances, and the file of trials.
 
-Optuna is an optional extra, and this is all that is left to it: to propose values by a
-tree-structured Parzen estimator ([bergstra11]), to keep trials in a file, and to say which
-parameters matter.
+Optuna is an optional extra. It proposes values by a tree-structured Parzen estimator
+([bergstra11]), stores trials in a file, and computes the importance of parameters.
 """
 
 import contextlib
@@ -15,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from sojourn._core import ScenarioError
 from sojourn.base.errors import FileError
 from sojourn.tune.ranges import Choice, Parameter
-from sojourn.tune.trials import REFUSED, Trial, Tuned
+from sojourn.tune.trials import INVALID, Trial, Tuned
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-FEW = 20
-"""Of fewer trials it is not told how much each parameter matters: that would be chance."""
+MIN_TRIALS = 20
+"""Number of trials below which importances would be chance, and are not computed."""
 
-NOTES = ("number", "at", "measured", "ended", "why", "at_least")
-"""What is kept of a trial beside what Optuna knows of it."""
+ATTRIBUTES = ("number", "at", "measured", "ended", "why", "at_least")
+"""Attributes of a trial in the file in addition to those of Optuna."""
 
 
 def check_installed() -> None:
@@ -37,7 +36,7 @@ def check_installed() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Optuna from telling of each trial, and warning of what is new in it."""
+    """Suppress Optuna's log of each trial and its warnings about experimental features."""
     import optuna  # noqa: PLC0415 - an optional extra, and slow to load
 
     before = optuna.logging.get_verbosity()
@@ -50,59 +49,60 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def asked(so_far: Tuned, count: int) -> list[Mapping[str, Any]]:
-    """Return where the next trials are, as `Trial.places`: the same for the same trials so far."""
+def propose(so_far: Tuned, count: int) -> list[Mapping[str, Any]]:
+    """Return the `Trial.places` of the next trials: a function of the trials so far."""
     import optuna  # noqa: PLC0415
 
     with _quiet():
-        # The number of trials is the seed: no batch has the chances of one before it.
+        # The number of trials is the seed, so that each batch has other random numbers.
         sampler = optuna.samplers.TPESampler(
             seed=len(so_far.done), multivariate=True, constant_liar=True
         )
         study = optuna.create_study(sampler=sampler, directions=_directions(so_far))
-        study.add_trials(_known(so_far))
-        space = {one.path: _distribution(one) for one in so_far.space}
+        study.add_trials(_valid_trials(so_far))
+        space = {parameter.path: _distribution(parameter) for parameter in so_far.space}
         return [study.ask(space).params for _ in range(count)]
 
 
 def importances(so_far: Tuned) -> dict[str, dict[str, float]]:
-    """Return by goal which share of being in the better half is due to each parameter (PED-ANOVA).
+    """Return the importance of each parameter for each goal, by PED-ANOVA.
 
-    Empty with a single parameter, or with few trials.
+    The importances of a goal add up to 1: shares of the reasons why a trial is in the better half.
+    Return an empty dictionary for a single parameter or less than `MIN_TRIALS` trials.
     """
     import optuna  # noqa: PLC0415
 
     with _quiet():
-        known = _known(so_far)
-        if len(so_far.space) < 2 or len(known) < FEW:
+        valid_trials = _valid_trials(so_far)
+        if len(so_far.space) < 2 or len(valid_trials) < MIN_TRIALS:
             return {}
         study = optuna.create_study(directions=_directions(so_far))
-        study.add_trials(known)
-        # Of the usual best tenth a few trials decide, which lie where the search has been most.
+        study.add_trials(valid_trials)
+        # The default, the best tenth, contains few trials, mostly where the search sampled densely.
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.5)
         return {
             goal.measure.text: optuna.importance.get_param_importances(
-                study, evaluator=evaluator, target=_value(place, -1 if goal.maximise else 1)
+                study, evaluator=evaluator, target=_target(index, -1 if goal.maximise else 1)
             )
-            for place, goal in enumerate(so_far.goals)
+            for index, goal in enumerate(so_far.goals)
         }
 
 
-def _value(place: int, sign: int) -> Any:
-    return lambda trial: sign * trial.values[place]
+def _target(index: int, sign: int) -> Any:
+    return lambda trial: sign * trial.values[index]
 
 
 class Journal:
-    """The trials of a search on disk, in a file that may hold other searches beside it."""
+    """Trials of a search in a file, which may also contain other searches."""
 
     def __init__(self, file: Path, name: str, so_far: Tuned, *, again: bool = False) -> None:
-        """Open the search of this name, or begin it, perhaps `again`."""
+        """Open or create the search of this name; if `again`, discard its earlier trials."""
         import optuna  # noqa: PLC0415
         from optuna.storages import JournalStorage  # noqa: PLC0415
         from optuna.storages.journal import JournalFileBackend  # noqa: PLC0415
 
         self._file = file
-        with _quiet(), self._told():
+        with _quiet(), self._named_errors():
             file.parent.mkdir(parents=True, exist_ok=True)
             _drop_torn_line(file)
             storage = JournalStorage(JournalFileBackend(str(file)))
@@ -116,61 +116,66 @@ class Journal:
             )
 
     def trials(self) -> tuple[Trial, ...]:
-        """Return the trials that are over, in order."""
-        found: dict[int, Trial] = {}
-        with self._told():
-            for one in self._study.get_trials(deepcopy=False):
-                noted = {name: one.user_attrs[name] for name in NOTES}
-                # If two commands search the same at once, each adds the same trials.
-                found.setdefault(noted["number"], Trial(places=dict(one.params), **noted))
-        return tuple(found[number] for number in sorted(found))
+        """Return the finished trials in order of their numbers."""
+        trials: dict[int, Trial] = {}
+        with self._named_errors():
+            for stored in self._study.get_trials(deepcopy=False):
+                attributes = {name: stored.user_attrs[name] for name in ATTRIBUTES}
+                # Two commands that run the same search at once add the same trials.
+                trial = Trial(places=dict(stored.params), **attributes)
+                trials.setdefault(trial.number, trial)
+        return tuple(trials[number] for number in sorted(trials))
 
     def add(self, trial: Trial, so_far: Tuned) -> None:
-        """Keep one more trial."""
-        with _quiet(), self._told():
+        """Append a trial to the file."""
+        with _quiet(), self._named_errors():
             self._study.add_trial(_frozen(trial, so_far))
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Name the file in what goes wrong with it."""
+    def _named_errors(self) -> Iterator[None]:
+        """Turn errors of the file into a `FileError` with its name."""
         try:
             yield
         except OSError as error:
             raise FileError(f"{self._file}: cannot be used: {error.strerror}") from None
         except (AssertionError, KeyError, TypeError, ValueError):
-            message = "is not what a search wrote; remove it, or give another `--out`"
+            message = "not a journal of a search; remove the file, or change `--out`"
             raise FileError(f"{self._file}: {message}") from None
 
 
 def _drop_torn_line(file: Path) -> None:
-    """Cut off what a full disk, or an end in the middle of writing, has left of a last line."""
+    """Truncate an incomplete last line, which a full disk or a killed process leaves."""
     if file.exists():
         content = file.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole != content:
-            file.write_bytes(whole)
+        complete = content[: content.rfind(b"\n") + 1]
+        if complete != content:
+            file.write_bytes(complete)
 
 
-def _known(so_far: Tuned) -> "list[FrozenTrial]":
-    """Return what can be learnt from: trials within the ranges that were run."""
+def _valid_trials(so_far: Tuned) -> "list[FrozenTrial]":
+    """Return the valid trials within the ranges."""
     return [
-        _frozen(trial, so_far) for trial in so_far.done if trial.places and trial.ended != REFUSED
+        _frozen(trial, so_far) for trial in so_far.done if trial.places and trial.ended != INVALID
     ]
 
 
 def _frozen(trial: Trial, so_far: Tuned) -> "FrozenTrial":
-    """Return a trial as Optuna knows it."""
+    """Return a trial in Optuna's form."""
     from optuna.trial import TrialState, create_trial  # noqa: PLC0415
 
-    is_run = trial.ended != REFUSED
-    space = {one.path: _distribution(one) for one in so_far.space} if trial.places else {}
+    is_valid = trial.ended != INVALID
+    space = (
+        {parameter.path: _distribution(parameter) for parameter in so_far.space}
+        if trial.places
+        else {}
+    )
     return create_trial(
-        state=TrialState.COMPLETE if is_run else TrialState.FAIL,
-        values=[so_far.value(trial, goal) for goal in so_far.goals] if is_run else None,
+        state=TrialState.COMPLETE if is_valid else TrialState.FAIL,
+        values=[so_far.value(trial, goal) for goal in so_far.goals] if is_valid else None,
         params=dict(trial.places),
         distributions=space,
-        constraints=so_far.excess(trial) if is_run else {},
-        user_attrs={name: getattr(trial, name) for name in NOTES},
+        constraints=so_far.excess(trial) if is_valid else {},
+        user_attrs={name: getattr(trial, name) for name in ATTRIBUTES},
     )
 
 
@@ -179,7 +184,7 @@ def _directions(so_far: Tuned) -> "list[Literal['minimize', 'maximize']]":
 
 
 def _distribution(parameter: Parameter) -> "BaseDistribution":
-    """Return where Optuna looks."""
+    """Return the search space of a parameter in Optuna's form."""
     from optuna import distributions  # noqa: PLC0415
 
     if isinstance(parameter, Choice):

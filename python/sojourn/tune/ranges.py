@@ -1,4 +1,4 @@
-"""Ranges: what a parameter may be in a search, as `0.01:1:log`, `10 KB:200 KB` or `none,linux`."""
+"""Ranges of parameters in a search: `0.01:1:log`, `10 KB:200 KB` or `none,linux`."""
 
 import math
 import re
@@ -11,16 +11,15 @@ from sojourn._core import ScenarioError
 from sojourn.base.units import QUANTITY, UNITS, are_alike, scale_of
 from sojourn.scenario.overrides import labels_of, split_values
 
-FORMS = "`0.01:1`, `0.01:1:log`, `10 KB:200 KB` or `one,other`"
-
+FORMS = "`0.01:1`, `0.01:1:log`, `10 KB:200 KB` or `none,linux`"
 
 DIGITS = 4
-"""To how many digits values are rounded: more are of no use, and hard to read."""
+"""Number of significant digits of values."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A parameter that has one of several values."""
+    """Parameter with a list of values."""
 
     path: str
     labels: tuple[Any, ...]
@@ -28,25 +27,28 @@ class Choice:
 
     @property
     def names(self) -> list[str]:
-        """What the search calls the values."""
+        """Names of the values in the search."""
         return [str(label) for label in self.labels]
 
     def ends(self) -> tuple[Any, ...]:
-        """Return the values that are tried whether the scenario may have them."""
+        """Return the values that are checked before the search."""
         return self.values
 
-    def value(self, at: Any) -> Any:
-        """Return what the scenario says for one of the search's names."""
-        return self.values[self.names.index(at)]
+    def value(self, place: Any) -> Any:
+        """Return the value in the scenario for a name in the search."""
+        return self.values[self.names.index(place)]
 
     def place(self, value: Any) -> Any:
-        """Return the search's name for a value; `None` if it is not among these."""
+        """Return the name of a value in the search; `None` if the list does not contain it."""
         return self.names[self.values.index(value)] if value in self.values else None
 
 
 @dataclass(frozen=True)
 class Range:
-    """A parameter that is a number between two, perhaps with a unit, in which they are."""
+    """Numeric parameter between `low` and `high`, which are in `unit` if that is not empty.
+
+    `log`: if true, the search samples the logarithm. `whole`: if true, values are integers.
+    """
 
     path: str
     low: float
@@ -56,25 +58,25 @@ class Range:
     unit: str = ""
 
     def ends(self) -> tuple[Any, ...]:
-        """Return the values that are tried whether the scenario may have them."""
+        """Return the values that are checked before the search."""
         return self.value(self.low), self.value(self.high)
 
-    def value(self, at: Any) -> Any:
-        """Return what the scenario says for one of the search's numbers."""
-        at = at if self.whole else self.rounded(at)
+    def value(self, place: Any) -> Any:
+        """Return the value in the scenario for a number of the search."""
+        number = place if self.whole else self.rounded(place)
         if not self.unit:
-            return int(at) if self.whole else at
+            return int(number) if self.whole else number
         scale = scale_of(self.unit)
-        amount = Decimal(round(at * scale)) / scale
-        # Not as 1E+2.
+        amount = Decimal(round(number * scale)) / scale
+        # `normalize` alone would write 1E+2.
         return f"{amount.normalize():f} {self.unit}"
 
-    def rounded(self, at: float) -> float:
-        """Return a number of few digits within the range."""
-        return min(max(float(f"{at:.{DIGITS}g}"), self.low), self.high)
+    def rounded(self, number: float) -> float:
+        """Round to `DIGITS` significant digits within the range."""
+        return min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
 
     def place(self, value: Any) -> Any:
-        """Return the search's number for a value; `None` if it does not lie in the range."""
+        """Return the number in the search for a value; `None` if it is outside the range."""
         number, unit = value, ""
         if isinstance(value, str):
             match = QUANTITY.fullmatch(value)
@@ -94,63 +96,70 @@ Parameter = Choice | Range
 
 
 def parse(texts: Iterable[str]) -> dict[str, str]:
-    """Divide texts such as `transport.gain=0.01:1:log` into names and what stands behind."""
-    found: dict[str, str] = {}
+    """Split texts such as `transport.gain=0.01:1:log` into names and ranges.
+
+    Raises `ScenarioError` for a text of another form, and for a name that occurs twice.
+    """
+    specs: dict[str, str] = {}
     for text in texts:
         name, equals, spec = (part.strip() for part in text.partition("="))
         if not (name and equals and spec):
-            raise ScenarioError(f"--parameter {text}: expected NAME=RANGE, as NAME={FORMS}")
-        if name in found:
-            raise ScenarioError(f"--parameter {text}: `{name}` is given twice")
-        found[name] = spec
-    return found
+            raise ScenarioError(f"--parameter {text}: expected NAME=RANGE, where RANGE is {FORMS}")
+        if name in specs:
+            raise ScenarioError(f"--parameter {text}: duplicate parameter `{name}`")
+        specs[name] = spec
+    return specs
 
 
-def read(path: str, given: str | Sequence[Any]) -> Parameter:
-    """Read the range of the parameter at a path, or the list of its values.
+def read(path: str, spec: str | Sequence[Any]) -> Parameter:
+    """Parse the range, or the list of values, of the parameter at a path.
 
-    Raises `ScenarioError` if there is nothing to choose, or the ends do not fit each other.
+    Raises `ScenarioError` if there are less than two different values, or if the units of the ends
+    differ in kind.
     """
-    values = given if not isinstance(given, str) else _listed(given)
+    values = spec if not isinstance(spec, str) else _split_list(spec)
     if values is not None:
         labels = tuple(labels_of(list(values)))
         if len(set(map(str, labels))) < max(len(labels), 2):
-            raise ScenarioError("wants two values or more, each another")
+            raise ScenarioError("expected at least two different values")
         return Choice(path, labels, tuple(values))
-    ends, log = _ends(str(given))
+    ends, log = _ends(str(spec))
     return _range(path, ends, log=log)
 
 
-def _listed(text: str) -> list[Any] | None:
-    """Return the values of a list; `None` if the text is no list."""
+def _split_list(text: str) -> list[Any] | None:
+    """Return the values of a list; `None` if the text is not a list."""
     values = split_values(text)
     if not values:
-        raise ScenarioError(f"lacks a value; expected {FORMS}")
+        raise ScenarioError(f"missing value; expected {FORMS}")
     return values if len(values) > 1 else None
 
 
 def _ends(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """Divide `10 KB:200 KB:log` into numbers with their units, and whether it is logarithmic."""
+    """Split `10 KB:200 KB:log` into two (number, unit) and true if the range is logarithmic."""
     parts = [part.strip() for part in text.strip("\"'").split(":")]
     log = parts[-1] == "log"
     ends = [QUANTITY.fullmatch(part) for part in (parts[:-1] if log else parts)]
-    known = [(end[1], end[2]) for end in ends if end is not None]
-    if len(ends) != 2 or len(known) != 2:
-        raise ScenarioError(f"expected a range or a list of values, as {FORMS}")
-    return known, log
+    quantities = [(end[1], end[2]) for end in ends if end is not None]
+    if len(ends) != 2 or len(quantities) != 2:
+        raise ScenarioError(f"expected a range or a list of values, such as {FORMS}")
+    return quantities, log
 
 
 def _range(path: str, ends: Sequence[tuple[str, str]], *, log: bool) -> Range:
-    (low, unit), (high, other) = ends
-    if not are_alike(unit, other):
-        known = ", ".join(name for units in UNITS.values() for name in units)
-        units = f"`{unit}` and `{other}`" if unit and other else f"`{unit or other}` and no unit"
-        raise ScenarioError(f"{units} do not fit each other (units are {known})")
-    # Of 1 us to 1 ms each end has its unit, and the range that of the first.
-    least, most = float(low), float(high) * scale_of(other) / scale_of(unit)
+    (low, unit), (high, high_unit) = ends
+    if not are_alike(unit, high_unit):
+        allowed = ", ".join(name for units in UNITS.values() for name in units)
+        both = unit and high_unit
+        units = f"`{unit}` and `{high_unit}`" if both else f"`{unit or high_unit}` and no unit"
+        raise ScenarioError(f"incompatible units: {units} (units: {allowed})")
+    # The unit of the range is that of its lower end, also for 1 us to 1 ms.
+    lower, upper = float(low), float(high) * scale_of(high_unit) / scale_of(unit)
     whole = unit in UNITS["packets"] or not (unit or re.search(r"[.eE]", low + high))
-    if not (math.isfinite(least) and least < most < math.inf):
-        raise ScenarioError(f"the range must rise: {low} is not below {high}")
-    if log and least <= 0:
-        raise ScenarioError(f"a logarithmic range must begin above 0, not at {low}")
-    return Range(path, least, most, log, whole, unit)
+    if not (math.isfinite(lower) and lower < upper < math.inf):
+        raise ScenarioError(
+            f"the lower end must be below the upper end, but {low} is not below {high}"
+        )
+    if log and lower <= 0:
+        raise ScenarioError(f"a logarithmic range must start above 0, not at {low}")
+    return Range(path, lower, upper, log, whole, unit)

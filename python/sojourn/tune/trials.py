@@ -1,7 +1,7 @@
-"""Trials: choices of parameters, what was measured of them, and which of them are the best.
+"""Trials: choices of parameters with their measures, and the best of them.
 
-All trials have the same seeds, so the same flows, and ratios are taken within seeds. Means over
-seeds are geometric, as those of ratios are.
+All trials have the same seeds, and so the same flows; ratios are taken for each seed. Means over
+seeds are geometric, so that the mean of ratios is the ratio of means.
 """
 
 import math
@@ -19,62 +19,66 @@ from sojourn.scenario.reading import Scenario
 from sojourn.tune.objectives import Constraint, Goal, Measure
 from sojourn.tune.ranges import Parameter, Range
 
-DONE, STOPPED, REFUSED = "done", "stopped early", "refused"
-"""How a trial ends: with all seeds, as surely worse than another, or as a scenario that is none."""
+DONE, STOPPED, INVALID = "done", "stopped early", "refused"
+"""Outcomes of a trial in tables and journals.
+
+The trial has all seeds; it was significantly worse than another trial; its scenario is invalid.
+"""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of parameters, and what came of it."""
+    """A choice of parameters with its measures."""
 
     number: int
-    """The first, 0, is the scenario as it is."""
+    """Number in order of proposal; 0 is the baseline, the unchanged scenario."""
     at: Mapping[str, Any]
-    """What the parameters are, by path, as scenarios say it."""
+    """Values of the parameters in the scenario, by path."""
     places: Mapping[str, Any] = field(default_factory=dict)
-    """What the search calls them; empty for a scenario that lies outside of the ranges."""
+    """Numbers or names of the values in the search, by path; empty if a value is out of range."""
     measured: Mapping[str, list[float]] = field(default_factory=dict)
-    """What was measured: by measure, a value for each seed."""
+    """Values of each measure, one for each seed, in seconds, bytes or plain numbers."""
     ended: str = DONE
+    """Outcome: `done`, `stopped early` or `refused`."""
     why: str = ""
-    """Why it was refused."""
+    """Error of an invalid scenario."""
     at_least: bool = False
-    """Whether a value is a lower bound, since flows did not finish."""
+    """True if a value is a lower bound because flows did not finish."""
 
     @property
     def seeds(self) -> int:
-        """With how many seeds it was run."""
+        """Number of seeds that were run."""
         return max(map(len, self.measured.values()), default=0)
 
     def losses(self, goal: Goal) -> Floats:
-        """Return the logarithm of a goal's value for each seed, less where it is better."""
+        """Return the goal's loss for each seed; smaller is better."""
         return np.array([goal.loss(value) for value in self.measured[goal.measure.text]])
 
     def excess(self, bound: Constraint) -> Floats:
-        """Return by how much each seed breaks a bound; at most 0 where it keeps it."""
+        """Return the violation of a bound for each seed; at most 0 if the bound is satisfied."""
         return np.array([bound.excess(value) for value in self.measured[bound.measure.text]])
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What the parameters of a trial are worth for a goal, on fresh seeds."""
+    """Gain of a trial over the baseline for a goal, on fresh seeds."""
 
     trial: int
     measure: str
     value: float
-    """The measure over that of the scenario as it is, on the same flows."""
+    """Ratio of the measure to that of the baseline, on the same flows."""
     low: float
     high: float
-    """The 95 % interval of this ratio, by Student's distribution over seeds."""
+    """Bounds of the 95 % confidence interval of the ratio, by Student's distribution over seeds."""
     before: float
     after: float
-    """The geometric means of the measure that the ratio is of."""
+    """Geometric means of the measure over seeds: of the baseline, and of the trial."""
     seeds: int
 
 
 @dataclass(frozen=True)
 class Held:
-    """A measure that has a bound, of a trial on fresh seeds: the mean and its 95 % interval."""
+    """Mean of a bounded measure of a trial on fresh seeds, with its 95 % confidence interval."""
 
     trial: int
     bound: Constraint
@@ -85,72 +89,77 @@ class Held:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A search that is over, or how far it is."""
+    """State or result of a search."""
 
     scenario: Scenario
     space: tuple[Parameter, ...]
     implied: Mapping[str, Any]
-    """What else a scenario says that has these parameters, such as the kind of its queue."""
+    """Further changes that the parameters need, such as the kind of the queue."""
     goals: tuple[Goal, ...]
     bounds: tuple[Constraint, ...]
     done: tuple[Trial, ...]
     wanted: int
-    """How many trials there are to be."""
+    """Total number of trials."""
     gains: tuple[Gain, ...] = ()
-    """By trial, then by goal. Empty if the search found nothing better than the scenario."""
+    """Gains by trial, then by goal; empty if no trial is better than the baseline."""
     held: tuple[Held, ...] = ()
-    """By trial, then by bound."""
+    """Bounded measures on fresh seeds by trial, then by bound."""
 
     @property
     def measures(self) -> list[Measure]:
-        """What is measured, of goals and then of bounds, each once."""
-        every = [goal.measure for goal in self.goals] + [bound.measure for bound in self.bounds]
-        return list({one.text: one for one in every}.values())
+        """Measures of the goals, then of the bounds, without duplicates."""
+        measures = [goal.measure for goal in self.goals]
+        measures += [bound.measure for bound in self.bounds]
+        return list({measure.text: measure for measure in measures}.values())
 
     def value(self, trial: Trial, goal: Goal) -> float:
-        """Return the mean over all seeds; that of a trial with fewer seeds by its ratios."""
-        losses, defaults = trial.losses(goal), self.done[0].losses(goal)
-        loss = float(defaults.mean() + (losses - defaults[: len(losses)]).mean())
+        """Return the geometric mean over all seeds.
+
+        For a trial with fewer seeds, it is the mean of the baseline times the mean ratio to it.
+        """
+        losses, baseline = trial.losses(goal), self.done[0].losses(goal)
+        loss = float(baseline.mean() + (losses - baseline[: len(losses)]).mean())
         return math.exp(-loss if goal.maximise else loss)
 
     def losses(self, trial: Trial) -> list[float]:
-        """Return the logarithm of each goal's value, less where it is better."""
+        """Return the loss of each goal; smaller is better."""
         return [goal.loss(self.value(trial, goal)) for goal in self.goals]
 
     def excess(self, trial: Trial) -> dict[str, float]:
-        """Return by how much the mean over seeds breaks each bound; at most 0 where it keeps it."""
+        """Return the mean violation of each bound over seeds; at most 0 if it is satisfied."""
         return {bound.text: float(trial.excess(bound).mean()) for bound in self.bounds}
 
     def is_allowed(self, trial: Trial) -> bool:
-        """Return whether a trial keeps all bounds."""
-        return trial.ended != REFUSED and all(over <= 0 for over in self.excess(trial).values())
+        """Return true if a trial is valid and satisfies all bounds."""
+        return trial.ended != INVALID and all(excess <= 0 for excess in self.excess(trial).values())
 
     @property
     def front(self) -> list[Trial]:
-        """The best trials by the first goal, each better in the second than all before it.
+        """The Pareto front, sorted by the first goal: no other trial is better in both goals.
 
-        With a single goal it is one trial. Empty if no trial with all seeds keeps the bounds.
+        With a single goal it is the best trial. Empty if no trial with all seeds satisfies the
+        bounds.
         """
-        whole = [one for one in self.done if one.ended == DONE and self.is_allowed(one)]
-        found: list[Trial] = []
-        for trial in sorted(whole, key=lambda one: (*self.losses(one), one.number)):
-            last = self.losses(found[-1]) if found else []
-            if not found or self.losses(trial)[1:] < last[1:]:
-                found.append(trial)
-        return found
+        complete = [trial for trial in self.done if trial.ended == DONE and self.is_allowed(trial)]
+        front: list[Trial] = []
+        for trial in sorted(complete, key=lambda trial: (*self.losses(trial), trial.number)):
+            last = self.losses(front[-1]) if front else []
+            if not front or self.losses(trial)[1:] < last[1:]:
+                front.append(trial)
+        return front
 
     @property
     def best(self) -> Trial | None:
-        """The best trial by the first goal; `None` if no trial keeps the bounds."""
+        """The best trial by the first goal; `None` if no trial satisfies the bounds."""
         return next(iter(self.front), None)
 
     @property
     def gain(self) -> Gain | None:
-        """What the best trial is worth on fresh seeds; `None` if it is the scenario as it is."""
+        """Gain of the best trial on fresh seeds; `None` if the best trial is the baseline."""
         return next((gain for gain in self.gains if gain.trial == self.front[0].number), None)
 
     def changes(self, trial: Trial) -> dict[str, Any]:
-        """Return what the scenario of a trial says, by path."""
+        """Return the changes of a trial to the scenario, by path."""
         return {} if trial.number == 0 else {**self.implied, **trial.at}
 
     def scenario_of(self, trial: Trial) -> Scenario:
@@ -159,26 +168,26 @@ class Tuned:
 
     @property
     def trials(self) -> pl.DataFrame:
-        """A row for each trial: its parameters, its measures, and how it ended.
+        """Table with a row for each trial: its parameters, measures and outcome.
 
-        Goals are geometric means over seeds, other measures means. Of a trial that was stopped
-        early goals are what its ratios to the scenario as it is, on its seeds, make of all seeds.
+        Goals are geometric means over seeds, other measures arithmetic means. Goals of a trial
+        that was stopped early are extrapolated to all seeds by the ratios to the baseline.
         """
-        return pl.DataFrame([self._row(one) for one in self.done], infer_schema_length=None)
+        return pl.DataFrame([self._row(trial) for trial in self.done], infer_schema_length=None)
 
     def _row(self, trial: Trial) -> dict[str, Any]:
         means = {
             name: float(np.mean(values)) if values else None
             for name, values in trial.measured.items()
         }
-        is_run = trial.ended != REFUSED
+        is_valid = trial.ended != INVALID
         values = {
-            goal.measure.text: self.value(trial, goal) if is_run else None for goal in self.goals
+            goal.measure.text: self.value(trial, goal) if is_valid else None for goal in self.goals
         }
         return {
             "trial": trial.number,
-            **{one.path: _in_column(one, trial.at[one.path]) for one in self.space},
-            **{one.text: values.get(one.text, means.get(one.text)) for one in self.measures},
+            **{item.path: _column_value(item, trial.at[item.path]) for item in self.space},
+            **{item.text: values.get(item.text, means.get(item.text)) for item in self.measures},
             "seeds": trial.seeds,
             "ended": trial.ended,
             "keeps_bounds": self.is_allowed(trial),
@@ -187,29 +196,29 @@ class Tuned:
         }
 
 
-def _in_column(parameter: Parameter, value: Any) -> Any:
-    """Return a value for a column, whose values are of one kind: numbers, or else texts."""
+def _column_value(parameter: Parameter, value: Any) -> Any:
+    """Return a value for a column of one type: numbers for plain ranges, otherwise text."""
     if not isinstance(parameter, Range) or parameter.unit:
         return str(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number else None
 
 
-def surely_worse(
+def is_surely_worse(
     trial: Trial, rivals: list[Trial], goals: tuple[Goal, ...], bounds: tuple[Constraint, ...]
 ) -> bool:
-    """Return whether a trial need not go on: a rival surely beats it, or it surely breaks a bound.
+    """Return true if a rival is significantly better, or if a bound is significantly violated.
 
-    That is so if the 95 % interval over the seeds so far, at least two, says so: of the ratio to
-    the rival within each seed, for every goal; or of what is bounded.
+    The criterion is the 95 % confidence interval over the seeds so far, at least two: of the ratio
+    to the rival for each seed, for every goal; or of the bounded measure.
     """
     if any(metrics.t_interval(trial.excess(bound))[1] > 0 for bound in bounds):
         return True
     return any(
-        all(_least(trial.losses(goal), rival.losses(goal)) > 0 for goal in goals)
+        all(_lower_bound(trial.losses(goal), rival.losses(goal)) > 0 for goal in goals)
         for rival in rivals
     )
 
 
-def _least(ours: Floats, theirs: Floats) -> float:
-    return metrics.t_interval(ours - theirs[: len(ours)])[1]
+def _lower_bound(losses: Floats, rival_losses: Floats) -> float:
+    return metrics.t_interval(losses - rival_losses[: len(losses)])[1]
