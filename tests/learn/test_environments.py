@@ -1,4 +1,4 @@
-"""Environments of reinforcement learning: what agents see and do, and that nothing else changes."""
+"""Tests of environments for reinforcement learning."""
 
 import importlib
 import itertools
@@ -53,7 +53,7 @@ SCENARIO: dict[str, Any] = {
     "transport": "dctcp",
     "time_limit": "1 s",
 }
-"""One flow that learns among others."""
+"""One agent among other flows."""
 
 ENDLESS = sojourn.override(
     SCENARIO,
@@ -77,7 +77,7 @@ SEVERAL = sojourn.override(
         }
     },
 )
-"""Three flows, the last of which starts when the others are over."""
+"""Three flows; the last starts after the end of the others."""
 
 
 @pytest.fixture(autouse=True)
@@ -91,10 +91,10 @@ def number(value: float) -> Array:
     return np.array([value], np.float32)
 
 
-def played(
+def play(
     environment: Environment, seed: int | None, actions: Sequence[float] = (0.5, -0.25)
 ) -> tuple[list[Array], list[float], dict[str, Any]]:
-    """Play an episode with these actions in turn; return what was seen and told."""
+    """Play an episode with these actions in turn; return observations, rewards and last info."""
     observation, _ = environment.reset(seed=seed)
     observations: list[Array] = [observation]
     rewards: list[float] = []
@@ -109,18 +109,18 @@ def played(
 
 
 @pytest.mark.parametrize("action", ["window", "rate"])
-def test_an_environment_is_as_gymnasium_wants_it(action: Any) -> None:
+def test_an_environment_passes_the_checks_of_gymnasium(action: Any) -> None:
     environment = Environment(SCENARIO, "learner", action=action)
-    # Without a name in gymnasium's registry it cannot be made again to be drawn.
+    # The check of rendering needs a registered environment.
     check_env(environment, skip_render_check=True)
     environment.close()
 
 
 def test_an_episode_is_a_function_of_seed_and_actions() -> None:
     environment = Environment(SCENARIO, "learner")
-    first, again, other = (played(environment, seed) for seed in (7, 7, 8))
-    assert np.array_equal(first[0], again[0])
-    assert first[1:] == again[1:]
+    first, same, other = (play(environment, seed) for seed in (7, 7, 8))
+    assert np.array_equal(first[0], same[0])
+    assert first[1:] == same[1:]
     assert not np.array_equal(first[0][:20], other[0][:20])
     environment.reset(seed=7)
     seeds = [environment.reset()[1]["seed"], environment.reset()[1]["seed"]]
@@ -129,7 +129,9 @@ def test_an_episode_is_a_function_of_seed_and_actions() -> None:
     environment.close()
 
 
-def test_an_agent_with_a_constant_window_is_a_controller_with_that_window(tmp_path: Path) -> None:
+def test_an_agent_with_a_constant_window_equals_a_controller_with_that_window(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "constant.py"
     file.write_text(
         "import sojourn\n"
@@ -139,15 +141,15 @@ def test_an_agent_with_a_constant_window_is_a_controller_with_that_window(tmp_pa
         "        return 20_000\n"
     )
     environment = Environment(SCENARIO, "learner", factor=None)
-    _, rewards, info = played(environment, 3, [20.0])
+    _, rewards, info = play(environment, 3, [20.0])
     run = sojourn.run({**SCENARIO, "seed": 3, "transports": {"learner": f"{file}:Constant"}})
     record = run.flows.row(by_predicate=pl.col("class") == "learner", named=True)
     assert info["completion_s"] == pytest.approx(record["acked_s"], rel=1e-12)
     rewarded_s = -sum(rewards) * info["interval"].base_rtt_s
-    assert rewarded_s == pytest.approx(record["acked_s"], abs=1.1 * episode.AT_ONCE_S)
+    assert rewarded_s == pytest.approx(record["acked_s"], abs=1.1 * episode.FIRST_STEP_DELAY_S)
 
 
-def test_intervals_add_up_to_the_flow_and_follow_each_other() -> None:
+def test_intervals_are_consecutive_and_add_up_to_the_flow() -> None:
     environment = Environment(SCENARIO, "learner", interval=1.5)
     _, info = environment.reset(seed=1)
     intervals = [info["interval"]]
@@ -160,25 +162,25 @@ def test_intervals_add_up_to_the_flow_and_follow_each_other() -> None:
     for before, after in itertools.pairwise(intervals):
         assert after.begin_s == before.end_s
         assert after.allowed_packets == pytest.approx(before.allowed_packets * 2**0.2)
-    full = intervals[3]
-    # Environments in other processes send them.
-    assert pickle.loads(pickle.dumps(full)) == full != intervals[4]
-    assert full.duration_s == pytest.approx(1.5 * full.base_rtt_s, rel=1e-6)
+    interval = intervals[3]
+    # Environments in other processes send intervals.
+    assert pickle.loads(pickle.dumps(interval)) == interval != intervals[4]
+    assert interval.duration_s == pytest.approx(1.5 * interval.base_rtt_s, rel=1e-6)
     assert any(interval.marks for interval in intervals)
 
 
-def test_a_queue_that_grows_shows_in_round_trip_times_and_their_slope() -> None:
+def test_a_growing_queue_increases_the_rtt_and_its_gradient() -> None:
     environment = Environment(ENDLESS, factor=None)
     environment.reset(seed=1)
     for _ in range(3):
-        # The first packets leave together, the next ones as ACKs come.
+        # The first packets are sent as a burst, further packets are clocked by ACKs.
         *_, info = environment.step(number(4.0))
     idle = info["interval"]
     assert idle.rtt_s == pytest.approx(idle.base_rtt_s)
     assert idle.rtt_gradient == pytest.approx(0.0, abs=1e-9)
     *_, info = environment.step(number(500.0))
     *_, info = environment.step(number(500.0))
-    # Every packet waits for one more than the one before it, which the link takes as long to send.
+    # Each packet has one more packet before it in the queue than its predecessor.
     assert info["interval"].rtt_gradient == pytest.approx(1.0, rel=1e-6)
     assert info["interval"].queueing > 0.3
     environment.close()
@@ -191,7 +193,7 @@ def test_losses_are_counted() -> None:
     environment.reset(seed=1)
     intervals = [environment.step(number(20.0))[4]["interval"] for _ in range(30)]
     assert sum(interval.losses for interval in intervals) > 10
-    assert learn.observed(max(intervals, key=lambda one: one.losses))[3] > 0.1
+    assert learn.observed(max(intervals, key=lambda interval: interval.losses))[3] > 0.1
     environment.close()
 
 
@@ -204,7 +206,7 @@ def test_a_rate_is_a_share_of_the_line_rate() -> None:
     environment.close()
 
 
-def test_an_endless_flow_is_cut_off_at_the_time_limit() -> None:
+def test_a_long_lived_flow_is_truncated_at_the_time_limit() -> None:
     environment = Environment(ENDLESS)
     environment.reset(seed=1)
     ends = [environment.step(number(0.0))[2:4] for _ in range(23)]
@@ -216,7 +218,7 @@ def test_an_endless_flow_is_cut_off_at_the_time_limit() -> None:
         environment.step(number(0.0))
 
 
-def test_functions_of_ones_own_see_intervals() -> None:
+def test_user_functions_receive_intervals() -> None:
     environment = Environment(
         ENDLESS,
         observe=lambda interval: (interval.acks, interval.in_flight_bytes),
@@ -242,7 +244,7 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert names["info"]["completion_s"] > 8e-3
 
 
-def test_an_error_of_ones_own_function_ends_nothing_but_the_step() -> None:
+def test_an_error_in_a_user_function_does_not_end_the_episode() -> None:
     environment = Environment(ENDLESS, reward=lambda interval: 1 / interval.timeouts)
     environment.reset(seed=1)
     for _ in range(2):
@@ -251,17 +253,17 @@ def test_an_error_of_ones_own_function_ends_nothing_but_the_step() -> None:
     environment.close()
 
 
-def test_to_reset_or_to_forget_an_environment_ends_its_run() -> None:
+def test_reset_or_garbage_collection_of_an_environment_ends_its_run() -> None:
     environment = Environment(SCENARIO, "learner")
     for _ in range(3):
         environment.reset(seed=1)
         environment.step(number(1.0))
-        assert len([t for t in threading.enumerate() if t.name == "sojourn episode"]) == 1
+        assert [thread.name for thread in threading.enumerate()].count("sojourn episode") == 1
     del environment
 
 
-def printed(program: str) -> tuple[str, str]:
-    """Run a program in a process of its own; return what it prints, and on the error output."""
+def output_of(program: str) -> tuple[str, str]:
+    """Run a program in a separate process; return its standard and error output."""
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True
     )
@@ -273,12 +275,12 @@ def test_a_program_ends_with_an_episode_in_progress() -> None:
         "from sojourn import learn\n"
         f"environment = learn.Environment({SCENARIO!r}, 'learner')\n"
         "environment.reset(seed=1)\n"
-        "print('begun')\n"
+        "print('started')\n"
     )
-    assert printed(program) == ("begun\n", "")
+    assert output_of(program) == ("started\n", "")
 
 
-def test_a_step_without_end_can_be_interrupted() -> None:
+def test_a_long_step_can_be_interrupted() -> None:
     stopped = {**LEARNER, "size": "none", "stop": "1 ms"}
     parts = [{"kind": "flows", "flows": [stopped]}, {"kind": "long_lived"}]
     endless = {
@@ -299,59 +301,59 @@ def test_a_step_without_end_can_be_interrupted() -> None:
         "except KeyboardInterrupt:\n"
         "    print(threading.active_count())\n"
     )
-    assert printed(program) == ("1\n", "")
+    assert output_of(program) == ("1\n", "")
 
 
-def test_environments_stand_side_by_side() -> None:
+def test_environments_are_independent() -> None:
     environments = [Environment(SCENARIO, "learner") for _ in range(3)]
-    alone, _, _ = played(environments[0], 5)
+    expected, _, _ = play(environments[0], 5)
     for environment in environments:
         environment.reset(seed=5)
-    for turn in range(1, 20):
+    for step in range(1, 20):
         for environment in environments:
-            observation, *_ = environment.step(number((0.5, -0.25)[(turn - 1) % 2]))
-            assert np.array_equal(observation, alone[turn])
+            observation, *_ = environment.step(number((0.5, -0.25)[(step - 1) % 2]))
+            assert np.array_equal(observation, expected[step])
     for environment in environments:
         environment.close()
 
 
-def test_a_parallel_environment_is_as_pettingzoo_wants_it() -> None:
+def test_a_parallel_environment_passes_the_checks_of_pettingzoo() -> None:
     environment = ParallelEnvironment(SEVERAL)
     parallel_test.parallel_api_test(environment, num_cycles=200)
     environment.close()
 
 
-def test_flows_come_and_go_in_a_parallel_environment() -> None:
+def test_agents_start_and_end_in_a_parallel_environment() -> None:
     environment = ParallelEnvironment(SEVERAL)
     assert environment.possible_agents == ["flow_0", "flow_1", "flow_2"]
     observations, infos = environment.reset(seed=1)
     assert list(observations) == environment.agents == ["flow_0", "flow_1"]
     assert infos["flow_0"]["seed"] == 1
     completion_s: dict[str, float] = {}
-    here = [tuple(environment.agents)]
+    agents = [tuple(environment.agents)]
     while environment.agents:
         actions = dict.fromkeys(environment.agents, number(0.1))
         _, _, terminated, truncated, infos = environment.step(actions)
         assert not any(truncated.values())
-        for name in (name for name, over in terminated.items() if over):
+        for name in (name for name, is_over in terminated.items() if is_over):
             completion_s[name] = infos[name]["completion_s"]
-        if here[-1] != tuple(environment.agents):
-            here.append(tuple(environment.agents))
-    assert here == [("flow_0", "flow_1"), ("flow_1",), ("flow_2",), ()]
-    # The last two never shared the link.
+        if agents[-1] != tuple(environment.agents):
+            agents.append(tuple(environment.agents))
+    assert agents == [("flow_0", "flow_1"), ("flow_1",), ("flow_2",), ()]
+    # The last flow has the link to itself.
     assert completion_s["flow_2"] < completion_s["flow_0"] < completion_s["flow_1"]
 
 
-def test_agents_of_a_class_are_beside_others() -> None:
+def test_agents_of_a_class_share_the_network_with_other_flows() -> None:
     environment = ParallelEnvironment(SCENARIO, "poisson")
     environment.reset(seed=2)
     assert len(environment.possible_agents) == 100
-    seen = set(environment.agents)
+    names = set(environment.agents)
     while environment.agents:
         environment.step(dict.fromkeys(environment.agents, number(0.0)))
-        seen |= set(environment.agents)
-    assert 50 < len(seen) <= 100
-    assert seen <= set(environment.possible_agents)
+        names |= set(environment.agents)
+    assert 50 < len(names) <= 100
+    assert names <= set(environment.possible_agents)
 
 
 def test_an_action_must_be_given_for_every_agent() -> None:
@@ -363,18 +365,18 @@ def test_an_action_must_be_given_for_every_agent() -> None:
 
 
 @pytest.mark.parametrize("processes", [False, True])
-def test_vectorised_environments_are_those_of_consecutive_seeds(processes: bool) -> None:
+def test_vectorised_environments_have_consecutive_seeds(processes: bool) -> None:
     vector = make_vectorised(SCENARIO, 2, "learner", processes=processes, history=2)
     observations, infos = vector.reset(seed=4)
     assert list(infos["seed"]) == [4, 5]
     observations, rewards, *_ = vector.step(np.full((2, 1), 0.5, np.float32))
     vector.close()
     environment = Environment(SCENARIO, "learner", history=2)
-    for place, seed in enumerate((4, 5)):
+    for index, seed in enumerate((4, 5)):
         environment.reset(seed=seed)
         observation, reward, *_ = environment.step(number(0.5))
-        assert np.array_equal(observations[place], observation)
-        assert rewards[place] == reward
+        assert np.array_equal(observations[index], observation)
+        assert rewards[index] == reward
     environment.close()
 
 
@@ -387,10 +389,10 @@ CALLS = {
 
 
 @pytest.mark.parametrize(
-    ("scenario", "agent", "options", "told"),
+    ("scenario", "agent", "options", "expected"),
     [
         (SCENARIO, "leaner", {}, "no flow has the class `leaner`; did you mean `learner`?"),
-        (SCENARIO, 500, {}, "agent: there is no flow 500, the last one is 100"),
+        (SCENARIO, 500, {}, "agent: unknown flow 500; the last flow is 100"),
         (SCENARIO, 1, {}, "agent: its class has more than 1 flow"),
         (SCENARIO, "learner", {"action": "widow"}, "did you mean `window`?"),
         (SCENARIO, "learner", {"factor": 1.0}, "factor: must be a number above 1"),
@@ -399,28 +401,28 @@ CALLS = {
         (SCENARIO, "learner", {"mechanism": {"enc": True}}, "did you mean `ecn`?"),
         ({**SCENARIO, "transport": "dctpc"}, "learner", {}, "did you mean `dctcp`?"),
         ({**SCENARIO, "transport": "rcp"}, "learner", {}, "transport"),
-        ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: must be packet, not"),
+        ({**SCENARIO, "model": "srpt"}, "learner", {}, "model: expected packet, not"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(
-    scenario: dict[str, Any], agent: int | str, options: Any, told: str
+def test_an_invalid_option_gives_a_one_line_error(
+    scenario: dict[str, Any], agent: int | str, options: Any, expected: str
 ) -> None:
     with pytest.raises(ScenarioError) as error:
         Environment(scenario, agent, **options)
-    assert told in str(error.value)
+    assert expected in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_calls_can_be_beside_an_agent_but_not_learn() -> None:
+def test_calls_can_share_the_network_with_an_agent_but_cannot_be_agents() -> None:
     parts = [*SCENARIO["workload"]["parts"][:1], CALLS]
     with_calls = {**SCENARIO, "workload": {"kind": "mixed", "parts": parts}}
-    _, _, info = played(Environment(with_calls, "learner"), 1)
+    _, _, info = play(Environment(with_calls, "learner"), 1)
     assert info["completion_s"] > 0.0
     with pytest.raises(ScenarioError, match="here some follow others"):
         ParallelEnvironment(with_calls)
 
 
-def test_a_class_with_several_flows_is_no_agent() -> None:
+def test_a_class_with_several_flows_cannot_be_the_agent() -> None:
     environment = Environment(SEVERAL, "flows")
     with pytest.raises(ScenarioError, match=r"^agent: its class has more than 1 flow, and"):
         environment.reset(seed=1)
@@ -442,22 +444,22 @@ def training(monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name, None)
 
 
-def test_what_the_example_has_learnt_is_better_than_what_it_began_with(training: Any) -> None:
+def test_the_learnt_policy_of_the_example_is_better_than_its_initial_policy(training: Any) -> None:
     learnt = sys.modules["learnt"]
-    begun, found = (np.array(weights) for weights in (learnt.START, learnt.WEIGHTS))
-    gains = [training.cost(found, seed) - training.cost(begun, seed) for seed in range(1, 13)]
-    _, _, high = sojourn.metrics.t_interval(gains)
+    initial, final = (np.array(weights) for weights in (learnt.START, learnt.WEIGHTS))
+    changes = [training.cost(final, seed) - training.cost(initial, seed) for seed in range(1, 13)]
+    _, _, high = sojourn.metrics.t_interval(changes)
     assert high < 0.0
 
 
-def test_a_round_of_the_example_goes_away_from_what_costs_more(training: Any) -> None:
-    begun = np.zeros(6)  # a window that never changes
+def test_a_round_of_the_example_reduces_the_cost(training: Any) -> None:
+    initial = np.zeros(6)  # a constant window
     with ThreadPoolExecutor(1) as pool:
-        after = training.improved(begun, [1], pool, np.random.default_rng(1))
-    assert training.cost(after, 1) < training.cost(begun, 1) - 0.05
+        after = training.improved(initial, [1], pool, np.random.default_rng(1))
+    assert training.cost(after, 1) < training.cost(initial, 1) - 0.05
 
 
-def test_a_learnt_policy_decides_as_a_controller_as_it_does_as_an_agent(training: Any) -> None:
+def test_a_learnt_policy_acts_alike_as_a_controller_and_as_an_agent(training: Any) -> None:
     learnt = sys.modules["learnt"]
     scenario = sojourn.override(training.SCENARIO, {"workload.flows": 1})
     environment = Environment(scenario, observe=learnt.seen, history=1, mechanism={"ecn": False})

@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning: flows of a scenario whose windows or rates are learnt.
+"""Environments for reinforcement learning, in which agents control flows of a scenario.
 
 Example::
 
@@ -19,16 +19,16 @@ Example::
         action = environment.action_space.sample()
         observation, reward, terminated, truncated, info = environment.step(action)
 
-A step is a monitor interval, as in PCC and Aurora [aurora19]: a base RTT by default, as feedback on
-an action takes that long to come. An action is a number from -1 to 1 that multiplies what may be
-sent, as Aurora's and Orca's [orca20] do, so one policy fits all rates; by a factor of at most 2, so
-that it can start as fast as slow start and give way as fast as TCP. Observations have a history of
-10 intervals (Aurora's), in which the effect of an action shows.
+A step is a monitor interval, as in PCC and Aurora [aurora19]: by default a base RTT, which is the
+delay of the feedback on an action. An action is a number from -1 to 1 that multiplies the window or
+rate, as in Aurora and Orca [orca20], so that one policy fits all rates. The factor is at most 2, so
+that an agent can grow as fast as slow start and reduce as fast as TCP. An observation has a history
+of 10 intervals, as in Aurora, which contain the effects of actions.
 
-Agents are all flows of a class; the scenario's own transport remains that of others, and says what
-the queues are. An episode ends for an agent when its flow is over, which is terminated, or the time
-limit has come, which is truncated. It is a function of the scenario, its seed and the actions; the
-results cache knows nothing of it. Needs the extra `rl`: pip install 'sojourn[rl]'.
+Agents are all flows of a class. Other flows have the scenario's transport, which also determines
+the queues. An episode is terminated for an agent when its flow is complete, and truncated at the
+time limit. An episode is a function of the scenario, its seed and the actions, and is not cached.
+The package needs the extra `rl`: pip install 'sojourn[rl]'.
 """
 
 from sojourn._core import Interval

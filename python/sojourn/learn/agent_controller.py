@@ -1,58 +1,58 @@
-"""The controller of a flow that learns: its monitor counts, and its episode says what it does.
+"""Controller of an agent's flow: it counts with a monitor, and its episode sets the window or rate.
 
-The text of this file travels in scenarios, as that of all controllers does.
+Scenarios contain the text of this file, like that of all controllers in Python.
 """
 
 import sojourn
 from sojourn.learn.episode import running
 
-INITIAL = 10.0
-"""Packets that are allowed until an agent has its first turn (RFC 6928)."""
+INITIAL_PACKETS = 10.0
+"""Window in packets until the first step of an agent (RFC 6928)."""
 
 
 class Agent(sojourn.Controller):
-    """A window or a rate that is set from outside once in an interval."""
+    """Controller whose window or rate the episode sets once in an interval."""
 
     ecn = True
 
     episode: int = 0
-    """The episode's number."""
+    """Number of the episode in `running`."""
     paced: bool = False
-    """Whether it sets a rate instead of a window."""
+    """If true, actions set a rate instead of a window."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.flow, self.is_over = path.flow, False
         self.payload, self.base_rtt_s = path.payload_bytes, path.base_rtt_s
         self.packet_bits = 8.0 * path.packet_bytes
         self.monitor = path.monitor()
-        self.allow(INITIAL)
-        self.run = running[self.episode]
-        self.wakes_s = self.run.run_join(self, path.start_s, self.base_rtt_s)
-        if self.wakes_s < path.start_s + self.base_rtt_s / 1e3:
-            # Its first turn is before a second packet could leave.
-            self.answer: float | sojourn.Allowance = 0.0
+        self.set_allowance(INITIAL_PACKETS)
+        self.episode_run = running[self.episode]
+        self.next_step_s = self.episode_run.on_agent_start(self, path.start_s, self.base_rtt_s)
+        if self.next_step_s < path.start_s + self.base_rtt_s / 1e3:
+            # The first step is before a second packet could leave.
+            self.current_allowance: float | sojourn.Allowance = 0.0
 
-    def allow(self, packets: float) -> None:
-        self.allowed = packets
+    def set_allowance(self, packets: float) -> None:
+        self.packets = packets
         if self.paced:
             rate_bps = packets * self.packet_bits / self.base_rtt_s
-            self.answer = sojourn.Allowance(rate_bps=rate_bps)
+            self.current_allowance = sojourn.Allowance(rate_bps=rate_bps)
         else:
-            self.answer = packets * self.payload + 0.5
+            self.current_allowance = packets * self.payload + 0.5
 
     def on_timer(self, now_s: float) -> None:
         if not self.is_over:
-            self.wakes_s = self.run.run_turn(now_s)
+            self.next_step_s = self.episode_run.on_agent_timer(now_s)
 
     def on_end(self, now_s: float) -> None:
         self.is_over = True
-        self.run.run_leave(now_s)
+        self.episode_run.on_agent_end(now_s)
 
     def next_timer(self) -> float | None:
-        return None if self.is_over else self.wakes_s
+        return None if self.is_over else self.next_step_s
 
     def allowance(self) -> float | sojourn.Allowance:
-        return self.answer
+        return self.current_allowance
 
     def close(self, now_s: float) -> sojourn.Interval:
-        return self.monitor.close(now_s, self.allowed)
+        return self.monitor.close(now_s, self.packets)

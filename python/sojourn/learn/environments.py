@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sojourn._core import ScenarioError
-from sojourn.learn.episode import MORE, Episode
+from sojourn.learn.episode import TOO_MANY_AGENTS, Episode
 from sojourn.learn.task import (
     Array,
     Info,
@@ -26,59 +26,63 @@ try:
     from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
     from pettingzoo import ParallelEnv
 except ImportError as error:
-    needs = "sojourn.learn: needs the extra `rl`: pip install 'sojourn[rl]'"
-    raise ImportError(f"{needs} ({error})") from None
+    message = "sojourn.learn: needs the extra `rl`: pip install 'sojourn[rl]'"
+    raise ImportError(f"{message} ({error})") from None
 
 
-class _Stage:
-    """A scenario whose flows of some classes are agents, and its episode in progress, if any."""
+class _Session:
+    """A scenario in which flows of some classes are agents, and its episode in progress."""
 
     def __init__(self, scenario: Mapping[str, Any], task: Task) -> None:
-        # Windows serve hosts one after another, while all agents take their turns at the same time.
+        # All agents step at the same simulated time, which the engine with windows cannot do.
         self._scenario = {**with_files(scenario), "engine": "events"}
         self.task = task
         self.classes: Sequence[str] = ()
         self.episode: Episode | None = None
         self._end: Callable[[], object] = list
 
-    def flows(self, seed: int | None = None) -> dict[str, list[int]]:
+    def flows_by_class(self, seed: int | None = None) -> dict[str, list[int]]:
         """Return the numbers of the flows of every class, by default with the scenario's seed."""
-        traced = trace(self._scenario if seed is None else {**self._scenario, "seed": seed})
-        flows: dict[str, list[int]] = {name: [] for name in traced["classes"]}
-        names, columns = list(flows), traced["flows"]
+        workload = trace(self._scenario if seed is None else {**self._scenario, "seed": seed})
+        flows: dict[str, list[int]] = {name: [] for name in workload["classes"]}
+        names, columns = list(flows), workload["flows"]
         for flow, number in zip(columns["flow"].tolist(), columns["class"].tolist(), strict=True):
             flows[names[number]].append(flow)
         return flows
 
-    def cast(self, classes: Sequence[str]) -> None:
-        """Make agents of the flows of these classes, or raise `ScenarioError`."""
+    def set_agents(self, classes: Sequence[str]) -> None:
+        """Make the flows of these classes agents.
+
+        Raises `ScenarioError` if the scenario is invalid with them.
+        """
         transports = {
             **self._scenario.get("transports", {}),
             **dict.fromkeys(classes, self.task.transport()),
         }
         self._scenario = check({**self._scenario, "transports": transports})
         if self._scenario["model"] != "packet":
-            raise ScenarioError(f"model: must be packet, not {self._scenario['model']}")
+            raise ScenarioError(f"model: expected packet, not {self._scenario['model']}")
         self.classes = classes
 
-    def begin(self, flows: int, seed: int) -> Episode:
-        """Begin an episode with so many agents."""
+    def start(self, flows: int, seed: int) -> Episode:
+        """Start an episode with `flows` agents, and run it to the first step."""
         self.end()
         scenario = {**self._scenario, "seed": seed}
         self.episode = Episode(scenario, self.classes, flows, self.task.interval)
-        # Who forgets to close an environment keeps its thread as long as the environment.
+        # An environment that is not closed ends its thread when it is garbage-collected.
         self._end = weakref.finalize(self, self.episode.end)
-        return self._moved(self.episode, self.episode.begin)
+        return self._guarded(self.episode, self.episode.start)
 
-    def go_on(self) -> Episode:
-        """Go on to the next turn."""
+    def advance(self) -> Episode:
+        """Run to the next step."""
         if self.episode is None:
-            raise gymnasium.error.ResetNeeded("step: there is no episode in progress; call reset()")
-        return self._moved(self.episode, self.episode.go_on)
+            raise gymnasium.error.ResetNeeded("step: no episode in progress; call reset()")
+        return self._guarded(self.episode, self.episode.advance)
 
-    def _moved(self, episode: Episode, move: Callable[[], None]) -> Episode:
+    def _guarded(self, episode: Episode, advance: Callable[[], None]) -> Episode:
+        """Call `advance`; after an exception, end the episode and raise the exception again."""
         try:
-            move()
+            advance()
         except BaseException:
             self.end()
             raise
@@ -91,13 +95,16 @@ class _Stage:
 
 
 class Environment(gymnasium.Env[Array, Array]):
-    """One flow learns.
+    """Gymnasium environment with one flow as the agent.
 
-    It is the `agent`: a class that only this flow has, or its number; the first flow by default.
-    Raises `ScenarioError` if there is no such flow, its class has others, or the scenario cannot be
-    run. `reset(seed=…)` runs the scenario with this seed, `reset()` with one drawn from the last.
-    Every step's info has the `interval`, that of `reset` the `seed`, and the last one, if the flow
-    is over, `completion_s`: the time from its start until all of it was acknowledged.
+    `agent` is the number of the flow, or a class that contains no other flow; by default flow 0.
+    `reset(seed=…)` runs the scenario with this seed, `reset()` with a seed drawn from a generator.
+    The info of every step contains the `interval`, and the info of `reset` also the `seed`. The
+    last info of a complete flow contains `completion_s`: the time from the start of the flow until
+    all of its bytes are acknowledged.
+
+    Raises `ScenarioError` if there is no such flow, if its class has other flows, or if the
+    scenario or an option is invalid.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
@@ -105,73 +112,74 @@ class Environment(gymnasium.Env[Array, Array]):
     def __init__(
         self, scenario: Mapping[str, Any], agent: int | str = 0, **options: Unpack[Options]
     ) -> None:
-        """Take the scenario, and what else is to be told."""
+        """Create the environment of a scenario."""
         task = Task(**options)
-        self._stage = _Stage(scenario, task)
-        self._stage.cast([_own_class(self._stage, agent)])
+        self._session = _Session(scenario, task)
+        self._session.set_agents([_agent_class(self._session, agent)])
         self.observation_space, self.action_space = _spaces(task)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, Info]:
-        """Begin an episode, at the start of the flow; there are no `options`."""
+        """Start an episode at the start of the flow; `options` are ignored."""
         super().reset(seed=seed)
         seed = int(self.np_random.integers(2**63)) if seed is None else seed
-        episode = self._stage.begin(1, seed)
+        episode = self._session.start(1, seed)
         (agent,) = episode.agents.values()
-        self._learner = Learner(self._stage.task, agent)
-        observation, info = self._learner.see(episode.now_s)
+        self._learner = Learner(self._session.task, agent)
+        observation, info = self._learner.observe(episode.now_s)
         return observation, info | {"seed": seed}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, Info]:
-        """Set what the flow may send, and go on for an interval, or to the end of the flow."""
-        if self._stage.episode is not None:
+        """Set the window or rate, and run for an interval or to the end of the flow."""
+        if self._session.episode is not None:
             self._learner.act(action)
-        episode = self._stage.go_on()
-        observation, info = self._learner.see(episode.now_s)
+        episode = self._session.advance()
+        observation, info = self._learner.observe(episode.now_s)
         terminated = self._learner.agent.is_over
         truncated = episode.is_done and not terminated
         if terminated or truncated:
-            self._stage.end()
+            self._session.end()
         return observation, self._learner.reward(), terminated, truncated, info
 
     def close(self) -> None:
         """End the episode in progress, and its thread."""
-        self._stage.end()
+        self._session.end()
 
 
 Spaces = tuple["Box[np.float32]", "Box[np.float32]"]
 
 
 def _spaces(task: Task) -> Spaces:
-    """Return the spaces of observations, with intervals one after another, and of actions."""
-    numbers = (task.history * task.width,)
-    seen = Box(-task.largest, task.largest, numbers, np.float32)
-    return seen, Box(task.low, task.high, (1,), np.float32)
+    """Return the spaces of observations and of actions."""
+    shape = (task.history * task.width,)
+    observations = Box(-task.largest, task.largest, shape, np.float32)
+    return observations, Box(task.low, task.high, (1,), np.float32)
 
 
-def _own_class(stage: _Stage, agent: int | str) -> str:
-    """Return the class of the flow that is meant by `agent`, if no other flow has it."""
+def _agent_class(session: _Session, agent: int | str) -> str:
+    """Return the class of the flow `agent`; raise `ScenarioError` if it contains other flows."""
     if isinstance(agent, str):
-        # Workloads with calls do not tell beforehand which flows there are.
+        # The flows of workloads with calls are not known in advance.
         return agent
-    flows = stage.flows()
+    flows = session.flows_by_class()
     name = next((name for name, numbers in flows.items() if agent in numbers), None)
     if name is None:
         last = max(itertools.chain.from_iterable(flows.values()))
-        raise ScenarioError(f"agent: there is no flow {agent}, the last one is {last}")
+        raise ScenarioError(f"agent: unknown flow {agent}; the last flow is {last}")
     if len(flows[name]) > 1:
-        raise ScenarioError(MORE.format(1))
+        raise ScenarioError(TOO_MANY_AGENTS.format(1))
     return name
 
 
 class ParallelEnvironment(ParallelEnv):  # type: ignore[misc] # untyped
-    """All flows of a class learn, or all flows that there are.
+    """PettingZoo environment in which all flows of a class, or all flows, are agents.
 
-    Agents are named `flow_0` and so on, after the numbers of their flows. They take their turns at
-    the same times. One that starts between two of them sends by itself until the next, and is among
-    `agents` from then on; if it is over before, it never is. Which flows there are may depend on
-    the seed: `possible_agents` are those of the last `reset`. Otherwise all is as in `Environment`.
+    Agents are named `flow_0` and so on, after the numbers of their flows. All agents step at the
+    same times. A flow that starts between two steps has its initial window until the next step, and
+    is one of `agents` from then on; a flow that completes before that step never is. The flows may
+    depend on the seed: `possible_agents` are those of the last `reset`. Options, info and errors
+    are those of `Environment`.
     """
 
     metadata: dict[str, Any] = {"name": "sojourn", "render_modes": []}  # noqa: RUF012 - as above
@@ -179,10 +187,10 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc] # untyped
     def __init__(
         self, scenario: Mapping[str, Any], agents: str | None = None, **options: Unpack[Options]
     ) -> None:
-        """Take the scenario, the class of the agents, and what else is to be told."""
-        self._stage = _Stage(scenario, Task(**options))
-        flows = self._stage.flows()
-        self._stage.cast(list(flows) if agents is None else [agents])
+        """Create the environment; `agents` is the class of the agents, by default all flows."""
+        self._session = _Session(scenario, Task(**options))
+        flows = self._session.flows_by_class()
+        self._session.set_agents(list(flows) if agents is None else [agents])
         self._spaces: dict[str, Spaces] = {}
         self._random = np.random.default_rng()
         self._learners: dict[str, Learner] = {}
@@ -190,7 +198,7 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc] # untyped
         self.agents: list[str] = []
 
     def _names(self, flows: Mapping[str, Sequence[int]]) -> list[str]:
-        numbers = itertools.chain.from_iterable(flows[name] for name in self._stage.classes)
+        numbers = itertools.chain.from_iterable(flows[name] for name in self._session.classes)
         return [f"flow_{number}" for number in sorted(numbers)]
 
     def observation_space(self, agent: str) -> "Box[np.float32]":
@@ -203,61 +211,61 @@ class ParallelEnvironment(ParallelEnv):  # type: ignore[misc] # untyped
 
     def _spaces_of(self, agent: str) -> Spaces:
         if agent not in self._spaces:
-            self._spaces[agent] = _spaces(self._stage.task)
+            self._spaces[agent] = _spaces(self._session.task)
         return self._spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Array], dict[str, Info]]:
-        """Begin an episode, at the start of the first flow; there are no `options`."""
+        """Start an episode at the start of the first flow; `options` are ignored."""
         if seed is None:
             seed = int(self._random.integers(2**63))
         else:
             self._random = np.random.default_rng(seed)
-        self.possible_agents = self._names(self._stage.flows(seed))
+        self.possible_agents = self._names(self._session.flows_by_class(seed))
         self.agents, self._learners = [], {}
-        episode = self._stage.begin(len(self.possible_agents), seed)
-        told = self._see(episode)
-        infos = {name: info | {"seed": seed} for name, (_, info) in told.items()}
-        return {name: observation for name, (observation, _) in told.items()}, infos
+        episode = self._session.start(len(self.possible_agents), seed)
+        results = self._observe(episode)
+        infos = {name: info | {"seed": seed} for name, (_, info) in results.items()}
+        return {name: observation for name, (observation, _) in results.items()}, infos
 
     def step(
         self, actions: Mapping[str, Array]
     ) -> tuple[
         dict[str, Array], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]
     ]:
-        """Set what every agent may send, and go on to the next turn."""
+        """Set the window or rate of every agent, and run to the next step."""
         for name in self.agents:
             if name not in actions:
-                raise ScenarioError(f"step: there is no action for the agent {name}")
+                raise ScenarioError(f"step: no action for the agent {name}")
             self._learners[name].act(actions[name])
-        episode = self._stage.go_on()
-        told = self._see(episode)
-        terminated = {name: self._learners[name].agent.is_over for name in told}
+        episode = self._session.advance()
+        results = self._observe(episode)
+        terminated = {name: self._learners[name].agent.is_over for name in results}
         truncated = {name: episode.is_done and not over for name, over in terminated.items()}
-        self.agents = [name for name in told if not (terminated[name] or truncated[name])]
+        self.agents = [name for name in results if not (terminated[name] or truncated[name])]
         if not self.agents:
-            self._stage.end()
+            self._session.end()
         return (
-            {name: observation for name, (observation, _) in told.items()},
-            {name: self._learners[name].reward() for name in told},
+            {name: observation for name, (observation, _) in results.items()},
+            {name: self._learners[name].reward() for name in results},
             terminated,
             truncated,
-            {name: info for name, (_, info) in told.items()},
+            {name: info for name, (_, info) in results.items()},
         )
 
-    def _see(self, episode: Episode) -> dict[str, tuple[Array, Info]]:
-        """Return what agents see, those that are new among them."""
+    def _observe(self, episode: Episode) -> dict[str, tuple[Array, Info]]:
+        """Return observation and info of each agent, including new agents."""
         for flow, agent in episode.agents.items():
             name = f"flow_{flow}"
             if name not in self._learners and not (agent.is_over or episode.is_done):
-                self._learners[name] = Learner(self._stage.task, agent)
+                self._learners[name] = Learner(self._session.task, agent)
                 self.agents.append(name)
-        return {name: self._learners[name].see(episode.now_s) for name in self.agents}
+        return {name: self._learners[name].observe(episode.now_s) for name in self.agents}
 
     def close(self) -> None:
         """End the episode in progress, and its thread."""
-        self._stage.end()
+        self._session.end()
 
 
 def make_vectorised(
@@ -268,13 +276,14 @@ def make_vectorised(
     processes: bool = True,
     **options: Unpack[Options],
 ) -> VectorEnv[Any, Any, Any]:
-    """Return so many environments as one, of gymnasium's: each in a process, or one after another.
+    """Return a Gymnasium vector environment of `count` environments.
 
-    `reset(seed=…)` gives the first one this seed, the next one the number after it, and so on. With
-    processes a script has to stand below `if __name__ == "__main__":`.
+    With `processes`, each environment has a process, and a script must call this function under
+    `if __name__ == "__main__":`. `reset(seed=…)` gives consecutive seeds to the environments.
+    Raises `ScenarioError` if `count` is less than 1, or for the errors of `Environment`.
     """
     if count < 1:
-        raise ScenarioError(f"count: must be 1 or more environments, not {count}")
-    made = [functools.partial(Environment, scenario, agent, **options)] * count
-    # A fork of a process with threads, as polars has them, may hang.
-    return AsyncVectorEnv(made, context="spawn") if processes else SyncVectorEnv(made)
+        raise ScenarioError(f"count: must be at least 1, not {count}")
+    factories = [functools.partial(Environment, scenario, agent, **options)] * count
+    # A fork of a process with threads, which polars creates, may hang.
+    return AsyncVectorEnv(factories, context="spawn") if processes else SyncVectorEnv(factories)

@@ -1,8 +1,8 @@
-"""Episodes: runs that stop at every turn, until somebody has said what their agents do next.
+"""Episodes: runs that pause at every step until the environment has set the actions of the agents.
 
-A run is one call of the core, so it has a thread of its own. Run and caller take turns: one always
-waits while the other goes on, so neither needs to guard what it reads of the other. Threads, since
-a coroutine would switch stacks below the compiled core, which keeps account of them by thread.
+A run is one call of the core, so it has a thread of its own. The run and the environment alternate:
+one waits while the other proceeds, so that neither needs locks. A coroutine would switch stacks
+below the compiled core, which associates them with threads.
 """
 
 import itertools
@@ -17,56 +17,61 @@ from sojourn._core import Interval, ScenarioError
 from sojourn.runs.runner import POLL_INTERVAL_S
 from sojourn.scenario.encoding import encode
 
-AT_ONCE_S = 1e-9
-"""How long after an agent's start its first turn is: all that start together have then started, and
-no packet has left."""
+FIRST_STEP_DELAY_S = 1e-9
+"""Time from an agent's start to its first step.
 
-MORE = (
-    "agent: its class has more than {} flow, and all flows of a class are agents; give one a class"
-    " of its own, or take a ParallelEnvironment"
+Agents that start together have then started, and no packet has left.
+"""
+
+TOO_MANY_AGENTS = (
+    "agent: its class has more than {} flow, and all flows of a class are agents; give the agent a"
+    " separate class, or use a ParallelEnvironment"
 )
 
 
 class Agent(Protocol):
-    """The controller of a flow that learns, as its episode knows it."""
+    """Interface of the controller of an agent's flow."""
 
     flow: int
-    wakes_s: float
+    next_step_s: float
     is_over: bool
 
-    def allow(self, packets: float) -> None:
-        """Set what may be sent from now on, as `Interval.allowed_packets` counts it."""
+    def set_allowance(self, packets: float) -> None:
+        """Set the window, or the rate as packets per base RTT."""
 
     def close(self, now_s: float) -> Interval:
-        """Return what happened since it was closed last."""
+        """Return the interval since the last call."""
 
 
 class Stopped(Exception):
-    """Ends a run from within: nobody steps it any more."""
+    """Exception that ends a run from within after its environment has closed."""
 
 
 running: dict[int, "Episode"] = {}
-"""The episodes in progress by number, by which agents find theirs."""
+"""Episodes in progress by number; agents look up their episode here."""
 
 _numbers = itertools.count(1)
 
 
 class Episode:
-    """One run, from turn to turn. What begins with `run_` is for its agents, in its own thread."""
+    """A run that pauses at every step.
+
+    The agents call the methods `on_agent_…` in the thread of the run.
+    """
 
     def __init__(
         self, scenario: Mapping[str, Any], classes: Iterable[str], flows: int, rtts: float
     ) -> None:
-        """Prepare a run of a scenario as `check` returns it; so many flows of `classes` are agents.
+        """Prepare a run of a complete scenario, in which the `flows` flows of `classes` are agents.
 
-        An interval is so many base RTTs of the first of them.
+        An interval is `rtts` base RTTs of the agent that starts first.
         """
         self.agents: dict[int, Agent] = {}
-        """All that have started, by flow; those that are over too."""
+        """Agents that have started, by flow, including those whose flow is complete."""
         self.now_s = 0.0
-        """When the run stands still, in seconds."""
+        """Simulated time of the current pause."""
         self.is_done = False
-        """Whether the run has ended by itself: nothing is left to happen, or the time is up."""
+        """True if the run has ended: no events are left, or the time limit was reached."""
         self._expected, self._rtts, self._interval_s = flows, rtts, 0.0
         self._next_s = -1.0
         self._number = next(_numbers)
@@ -75,102 +80,102 @@ class Episode:
             parameters = transports[name]["parameters"] | {"episode": self._number}
             transports[name] = transports[name] | {"parameters": parameters}
         self._text, self._texts = encode({**scenario, "transports": transports})
-        self._watch = _core.Watch()
-        self._problem: BaseException | None = None
-        self._is_wanted = True
-        self._go: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._stands: queue.SimpleQueue[None] = queue.SimpleQueue()
-        # A daemon, for who forgets to close an environment should still see the program end.
+        self._run_control = _core.Watch()
+        self._error: BaseException | None = None
+        self._is_active = True
+        self._resume_signal: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._pause_signal: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # A daemon thread lets the program end even if an environment was not closed.
         self._thread = threading.Thread(target=self._run, name="sojourn episode", daemon=True)
 
-    def begin(self) -> None:
-        """Go on to the first turn."""
+    def start(self) -> None:
+        """Run to the first step."""
         running[self._number] = self
         self._thread.start()
         self._wait()
         if not self.agents:
-            raise ScenarioError("time_limit: ends the run before the first agent's flow starts")
+            raise ScenarioError("time_limit: the run ends before the first agent's flow starts")
 
-    def go_on(self) -> None:
-        """Go on to the next turn, to the last agent's end or to the end of the run."""
-        self._go.put(None)
+    def advance(self) -> None:
+        """Run to the next step, to the end of the last agent, or to the end of the run."""
+        self._resume_signal.put(None)
         self._wait()
 
     def end(self) -> None:
-        """End the run, wherever it is, and its thread."""
+        """Stop the run and its thread."""
         if running.pop(self._number, None) is None:
             return
-        self._is_wanted = False
-        self._watch.stop()
-        self._go.put(None)
+        self._is_active = False
+        self._run_control.stop()
+        self._resume_signal.put(None)
         self._thread.join()
 
     def _wait(self) -> None:
         try:
-            while not self._has_stopped():
+            while not self._has_paused():
                 pass
         except BaseException:
             self.end()
             raise
-        if self._problem is not None:
+        if self._error is not None:
             self.end()
-            raise self._problem
+            raise self._error
         for agent in self.agents.values():
-            # Of a flow that has stopped, nobody wakes the sender.
-            agent.is_over |= agent.wakes_s < self.now_s
+            # The sender of a stopped flow has no timer events.
+            agent.is_over |= agent.next_step_s < self.now_s
 
-    def _has_stopped(self) -> bool:
-        """Wait a while for the run to stand still; an interrupt is heard of only in between."""
+    def _has_paused(self) -> bool:
+        """Wait for a pause; return false after a timeout, so that Python can handle interrupts."""
         try:
-            self._stands.get(timeout=POLL_INTERVAL_S)
+            self._pause_signal.get(timeout=POLL_INTERVAL_S)
         except queue.Empty:
             return False
         return True
 
     def _run(self) -> None:
         try:
-            columns = _core.run(self._text, self._watch, 1, self._texts)
+            columns = _core.run(self._text, self._run_control, 1, self._texts)
             self.now_s = float(json.loads(columns["summary"])["simulated_s"])
             self.is_done = True
         except BaseException as error:
-            self._problem = self._problem or error
-        self._stands.put(None)
+            self._error = self._error or error
+        self._pause_signal.put(None)
 
-    def run_join(self, agent: Agent, start_s: float, base_rtt_s: float) -> float:
-        """Take in an agent that starts; return when its first turn is, in seconds."""
+    def on_agent_start(self, agent: Agent, start_s: float, base_rtt_s: float) -> float:
+        """Register an agent that starts; return the time of its first step in seconds."""
         if len(self.agents) == self._expected:
-            self._is_wanted = False
-            self._problem = ScenarioError(MORE.format(self._expected))
-            raise self._problem
+            self._is_active = False
+            self._error = ScenarioError(TOO_MANY_AGENTS.format(self._expected))
+            raise self._error
         self.agents[agent.flow] = agent
         self._interval_s = self._interval_s or self._rtts * base_rtt_s
         if self._next_s <= start_s:
-            self._next_s = _to_the_picosecond(start_s + AT_ONCE_S)
+            self._next_s = _rounded_to_picoseconds(start_s + FIRST_STEP_DELAY_S)
         return self._next_s
 
-    def run_turn(self, now_s: float) -> float:
-        """Take a turn, unless another agent has taken it; return when the next one is."""
+    def on_agent_timer(self, now_s: float) -> float:
+        """Pause at a step, once for all agents; return the time of the next step in seconds."""
         if now_s >= self._next_s:
-            self._next_s = _to_the_picosecond(now_s + self._interval_s)
-            self._stand(now_s)
+            self._next_s = _rounded_to_picoseconds(now_s + self._interval_s)
+            self._pause(now_s)
         return self._next_s
 
-    def run_leave(self, now_s: float) -> None:
-        """Hear that an agent's flow is over: the last one's is told at once."""
+    def on_agent_end(self, now_s: float) -> None:
+        """Pause at once if the flow of the last agent is complete."""
         if sum(agent.is_over for agent in self.agents.values()) == self._expected:
-            self._stand(now_s)
+            self._pause(now_s)
 
-    def _stand(self, now_s: float) -> None:
-        """Stand still until somebody wants the run to go on."""
+    def _pause(self, now_s: float) -> None:
+        """Wait until the environment resumes or ends the run."""
         self.now_s = now_s
-        if self._is_wanted:
-            self._stands.put(None)
-            self._go.get()
-        # Before a run has stopped, several agents may have come here.
-        if not self._is_wanted:
+        if self._is_active:
+            self._pause_signal.put(None)
+            self._resume_signal.get()
+        # Several agents may get here before a stopped run has ended.
+        if not self._is_active:
             raise Stopped
 
 
-def _to_the_picosecond(time_s: float) -> float:
-    """Return the time as the core will tell it, so that the two can be compared."""
+def _rounded_to_picoseconds(time_s: float) -> float:
+    """Return the time in the resolution of the core, for comparisons with times of the core."""
     return round(1e12 * time_s) / 1e12

@@ -1,4 +1,4 @@
-"""What agents do and see: actions, observations and rewards, once an interval."""
+"""Actions, observations and rewards of agents."""
 
 import dataclasses
 import math
@@ -17,21 +17,21 @@ from sojourn.learn.episode import Agent
 from sojourn.scenario.controller_files import KIND, MECHANISM
 
 AGENT = Path(__file__).with_name("agent_controller.py")
-"""File of the controller that flows of agents have."""
+"""File of the controller of agents' flows."""
 
 Array = NDArray[np.float32]
 Info = dict[str, Any]
 
-LEAST, MOST = 1.0, 10_000.0
-"""Packets that an action can allow; a rate also stays below the line rate."""
+MIN_PACKETS, MAX_PACKETS = 1.0, 10_000.0
+"""Limits of the window in packets; a rate is also at most the line rate."""
 
 
 def observed(interval: Interval) -> tuple[float, ...]:
-    """Return what is observed of an interval by default: six numbers without units.
+    """Return the default observation of an interval: six numbers without units.
 
-    The share of the line rate that was used; the mean RTT beyond the base RTT, in base RTTs; the
-    slope of the RTT; the share of packets lost; the share of ACKs with marks; and what was allowed,
-    as the logarithm to base 2 of its share of the bandwidth-delay product.
+    They are the utilisation of the line rate; the mean queueing delay in base RTTs; the slope of
+    the RTT; the share of packets lost; the share of ACKs with an ECN echo; and the base-2 logarithm
+    of the window as a share of the bandwidth-delay product.
     """
     return (
         interval.utilisation,
@@ -44,51 +44,54 @@ def observed(interval: Interval) -> tuple[float, ...]:
 
 
 def rewarded(interval: Interval) -> float:
-    """Return the reward by default: `minus_completion_time`, or `utility` of a flow without end."""
+    """Return the default reward: `minus_completion_time`, or `utility` for a long-lived flow."""
     if interval.left_bytes is None:
         return utility(interval)
     return minus_completion_time(interval)
 
 
 def minus_completion_time(interval: Interval) -> float:
-    """Return minus the time that passed, in base RTTs: in an episode, minus the completion time."""
+    """Return minus the duration of the interval in base RTTs.
+
+    The sum over an episode is minus the flow completion time.
+    """
     return -interval.duration_s / interval.base_rtt_s
 
 
 def utility(interval: Interval) -> float:
-    """Return the utilisation less the queueing delay in base RTTs less ten times the lost share.
+    """Return utilisation, minus queueing delay in base RTTs, minus 10 times the loss rate.
 
-    It is linear, as Aurora's; the weights are ours: a queue of one base RTT costs as much as the
-    whole line rate is worth, and so does a tenth of all packets lost.
+    The function is linear, as that of Aurora [aurora19]. The weights are of Sojourn: a queueing
+    delay of one base RTT, or a loss of a tenth of all packets, cancels full utilisation.
     """
     return interval.utilisation - interval.queueing - 10.0 * interval.lost_share
 
 
 class Options(TypedDict, total=False):
-    """What all environments can be told."""
+    """Options of all environments."""
 
     action: Literal["window", "rate"]
-    """What actions set: a window (the default), or a rate that packets are paced at."""
+    """Quantity that actions set: a window (the default), or a pacing rate."""
     factor: float | None
-    """What an action of 1 multiplies by and one of -1 divides by; 2 by default. With `None` actions
-    are the window in packets, or the rate as a share of the line rate."""
+    """Factor of an action of 1, and divisor of an action of -1; 2 by default. With `None`, an
+    action is the window in packets, or the rate as a share of the line rate."""
     interval: float
-    """How long a step is, in base RTTs of the first agent to start; 1 by default."""
+    """Duration of a step in base RTTs of the agent that starts first; 1 by default."""
     observe: Callable[[Interval], Sequence[float]]
-    """What is observed of an interval; `observed` by default."""
+    """Function that returns the observation of an interval; `observed` by default."""
     reward: Callable[[Interval], float]
-    """What an interval is worth; `rewarded` by default."""
+    """Function that returns the reward of an interval; `rewarded` by default."""
     history: int
-    """How many intervals an observation has, the last one at its end; 10 by default."""
+    """Number of intervals in an observation, the latest at its end; 10 by default."""
     largest: float
-    """Observed numbers are cut off at plus and minus this; 10 by default."""
+    """Limit of the absolute values of observed numbers; 10 by default."""
     mechanism: Mapping[str, Any]
-    """What else a transport of kind `python` says, such as `{"ecn": False}`."""
+    """Further fields of the transport of kind `python`, such as `{"ecn": False}`."""
 
 
 @dataclasses.dataclass(kw_only=True)
 class Task:
-    """What agents do and see."""
+    """Actions, observations and rewards of the agents of an environment."""
 
     action: str = "window"
     factor: float | None = 2.0
@@ -100,10 +103,10 @@ class Task:
     mechanism: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the options; raise `ScenarioError` if one is invalid."""
         if self.action not in ("window", "rate"):
             hint = did_you_mean(self.action, ("window", "rate"))
-            raise ScenarioError(f"action: must be window or rate, not `{self.action}`{hint}")
+            raise ScenarioError(f"action: expected window or rate, not `{self.action}`{hint}")
         if self.factor is not None and not 1.0 < self.factor < math.inf:
             raise ScenarioError(f"factor: must be a number above 1, or None, not {self.factor}")
         if not 0.01 <= self.interval < math.inf:
@@ -115,14 +118,14 @@ class Task:
         for name in self.mechanism.keys() - MECHANISM.values():
             hint = did_you_mean(name, MECHANISM.values())
             raise ScenarioError(f"mechanism: unknown key `{name}`{hint}")
-        self.width = len(self.observe(_NOTHING))
+        self.width = len(self.observe(_EMPTY_INTERVAL))
         self.is_paced = self.action == "rate"
         self.low, self.high = -1.0, 1.0
         if self.factor is None:
-            self.low, self.high = (0.0, 1.0) if self.is_paced else (LEAST, MOST)
+            self.low, self.high = (0.0, 1.0) if self.is_paced else (MIN_PACKETS, MAX_PACKETS)
 
     def transport(self) -> dict[str, Any]:
-        """Return the transport of agents."""
+        """Return the transport of agents' flows."""
         text = files.read_text(AGENT, files.MAX_SETTINGS_BYTES)
         return {
             "kind": KIND,
@@ -133,40 +136,40 @@ class Task:
         }
 
 
-_NOTHING = Interval(
+_EMPTY_INTERVAL = Interval(
     0, 0.0, 0.0, 1e-6, 0, 0, 0, 0, 0, 1e-6, 0.0, 0, 1.0, None, 1e-6, 1e9, 1500, 1460
 )
-"""An interval in which nothing happened, to see how many numbers are observed of one."""
+"""Interval without events, to determine the length of an observation."""
 
 
 class Learner:
-    """An agent and what it has seen."""
+    """An agent and its history of observations."""
 
     def __init__(self, task: Task, agent: Agent) -> None:
         self.agent, self._task = agent, task
-        self._seen = array("f", bytes(4 * task.history * task.width))
+        self._history = array("f", bytes(4 * task.history * task.width))
 
-    def see(self, now_s: float) -> tuple[Array, Info]:
-        """Return the observation when an interval ends now, and the interval."""
+    def observe(self, now_s: float) -> tuple[Array, Info]:
+        """End the interval; return the observation, and the interval as info."""
         task = self._task
         self._last = interval = self.agent.close(now_s)
-        least, most = -task.largest, task.largest
+        low, high = -task.largest, task.largest
         numbers = task.observe(interval)
-        if min(numbers) < least or max(numbers) > most:
-            numbers = [min(max(number, least), most) for number in numbers]
-        # A hundred numbers are put together faster so than by numpy.
-        self._seen = self._seen[task.width :] + array("f", numbers)
+        if min(numbers) < low or max(numbers) > high:
+            numbers = [min(max(number, low), high) for number in numbers]
+        # For a hundred numbers, `array` is faster than numpy.
+        self._history = self._history[task.width :] + array("f", numbers)
         info: Info = {"interval": interval}
         if self.agent.is_over:
             info["completion_s"] = interval.end_s - interval.start_s
-        return np.array(self._seen), info
+        return np.array(self._history), info
 
     def reward(self) -> float:
         """Return the reward of the last interval."""
         return float(self._task.reward(self._last))
 
     def act(self, action: Any) -> None:
-        """Set what the agent may send."""
+        """Set the window or rate of the agent."""
         task, pipe = self._task, self._last.pipe_packets
         number = min(max(float(action[0]), task.low), task.high)
         if math.isnan(number):
@@ -175,5 +178,5 @@ class Learner:
             packets = self._last.allowed_packets * task.factor**number
         else:
             packets = number * pipe if task.is_paced else number
-        most = pipe if task.is_paced else MOST
-        self.agent.allow(max(min(packets, most), min(LEAST, most)))
+        upper = pipe if task.is_paced else MAX_PACKETS
+        self.agent.set_allowance(max(min(packets, upper), min(MIN_PACKETS, upper)))
