@@ -1,4 +1,4 @@
-"""Figure B13: completion times lag behind bandwidth, in slow start on an empty link."""
+"""Figure B13: improvement of FCT with bandwidth, in slow start on an idle link."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -50,10 +50,10 @@ figure = Figure(
     deviations=(
         "The dates of the milestones come from a source that is not published; ours are the usual "
         "capacities of backbone links.",
-        "Nothing is simulated: a flow alone on the link that doubles its window, from 1 packet, "
-        "until it is done. The picture says less than 20 times for 100 MB; the formula gives 17.9 "
-        "at 2.4 Gb/s, 53 times the bandwidth, and 23.7 at 10 Gb/s, 222 times. The claim is judged "
-        "at 10 Gb/s, the first beyond 100 times, to within a quarter.",
+        "The figure is a formula without simulation: the only flow of the link doubles its window, "
+        "from 1 packet, until it is done. The published picture shows less than 20 times for 100 "
+        "MB; the formula gives 17.9 at 2.4 Gb/s, 53 times the bandwidth, and 23.7 at 10 Gb/s, 222 "
+        "times. The claim is judged at 10 Gb/s, the first beyond 100 times, to within a quarter.",
     ),
 )
 
@@ -80,20 +80,20 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     line: Any = {"color": looks.GREY, "linewidth": 1, "linestyle": ":"}
-    most = float(table["bandwidth"].max())  # type: ignore[arg-type]
-    axes.plot([1, most], [1, most], label="as much as bandwidth", **line)
+    highest = float(table["bandwidth"].max())  # type: ignore[arg-type]
+    axes.plot([1, highest], [1, highest], label="in proportion to bandwidth", **line)
     labels = ("bandwidth, relative to 45 Mb/s", "improvement of completion time")
     plot.against(axes, table, x="bandwidth", by="size", labels=labels, log=True)
     axes.set_xscale("log")
     axes.set_ylim(0.9, 100)
-    shown = table.unique("link", maintain_order=True)
-    names = [f"{x:.3g}\n{name}" for x, name in shown.select("bandwidth", "link").iter_rows()]
-    axes.set_xticks(shown["bandwidth"].to_list(), names)
+    milestones = table.unique("link", maintain_order=True)
+    names = [f"{x:.3g}\n{name}" for x, name in milestones.select("bandwidth", "link").iter_rows()]
+    axes.set_xticks(milestones["bandwidth"].to_list(), names)
     axes.minorticks_off()
 
 
-def lags(table: pl.DataFrame, size: str, bound: float) -> Verdict:
-    """Judge what the first milestone beyond 100 times the bandwidth makes of a flow."""
+def judge_improvement(table: pl.DataFrame, size: str, bound: float) -> Verdict:
+    """Judge the improvement of a flow at the first milestone beyond 100 times the bandwidth."""
     rows = table.filter(pl.col("size") == size, pl.col("bandwidth") > 100).sort("bandwidth")
     link, bandwidth, gain = rows.select("link", "bandwidth", "value").row(0)
     return every(
@@ -113,4 +113,4 @@ for size, words, bound in (
         f"with more than 100 times the bandwidth, a flow of {size} is {words} as fast",
         scales=EVERYWHERE,
         exact=True,
-    )(partial(lags, size=size, bound=bound))
+    )(partial(judge_improvement, size=size, bound=bound))

@@ -1,4 +1,4 @@
-"""Figure B1: completion time by size, and flows in progress: TCP, XCP and RCP against sharing."""
+"""Figure B1: FCT by size, and flows in progress: TCP, XCP, RCP and processor sharing."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -43,7 +43,7 @@ from .paper import (
 SETTING = Setting(theory.Link(2.4e9, 0.1), 0.9, theory.Pareto(30, 1.4))
 
 FROM_ONE = "TCP, initial window 1"
-"""As the paper's formula of slow start has it: not drawn, but judged."""
+"""TCP with the initial window of the paper's formula of slow start; judged, not drawn."""
 
 figure = Figure(
     paper,
@@ -54,7 +54,7 @@ figure = Figure(
     deviations=(
         "With an initial window of 2, the default of ns-2, slow start alone makes flows of 10 "
         "packets only 2.3 times as slow as processor sharing. The paper's formula has a window of "
-        "1; TCP is run with that, too, and judged below.",
+        "1; TCP is also run with a window of 1, and judged below.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -85,22 +85,24 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     axes[1].set_ylim(bottom=0)
 
 
-def three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) -> Verdict:
-    """Judge that flows of more than so many packets are 3 times as fast under sharing."""
+def judge_three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) -> Verdict:
+    """Judge that flows of more than `above` packets are 3 times as fast under sharing."""
     slower = ratios(table, scheme, SHARING, up_to=2000, above=above)
     least = slower.sort("ratio").head(1)
-    said = f"the least of {scheme} over processor sharing, at {sum(least['size']):.0f} packets,"
-    return at_least(sum(least["ratio"]) or float("nan"), 3, said)
+    description = (
+        f"the minimum of {scheme} over processor sharing, at {sum(least['size']):.0f} packets,"
+    )
+    return at_least(sum(least["ratio"]) or float("nan"), 3, description)
 
 
 figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(
-    three_times
+    judge_three_times
 )
 figure.claim("they are so if TCP begins with a window of 1, as in the formula", stated=False)(
-    partial(three_times, scheme=FROM_ONE)
+    partial(judge_three_times, scheme=FROM_ONE)
 )
 figure.claim("those of 16 to 2000 packets are at least 3 times as fast", stated=False)(
-    partial(three_times, above=16)
+    partial(judge_three_times, above=16)
 )
 
 
@@ -108,8 +110,8 @@ figure.claim("those of 16 to 2000 packets are at least 3 times as fast", stated=
 def an_order_of_magnitude(table: pl.DataFrame) -> Verdict:
     worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
     value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]
-    said = "the most of TCP over processor sharing"
-    return between(value, 5, 20, said)
+    description = "the maximum of TCP over processor sharing"
+    return between(value, 5, 20, description)
 
 
 @figure.claim("XCP is slower than TCP: flows take longer in most bins of size up to 2000 packets")

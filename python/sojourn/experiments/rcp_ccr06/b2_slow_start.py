@@ -1,4 +1,4 @@
-"""Figure B2: most flows never leave slow start; flows in progress and utilisation."""
+"""Figure B2: FCT of flows in slow start; flows in progress and utilisation."""
 
 import math
 from collections.abc import Iterator
@@ -60,13 +60,13 @@ figure = Figure(
         "paper": {"rate_bps": 2.4e9, "length_s": 300, "account_s": 40, "seeds": 6},
     },
     deviations=(
-        "At the scale `quick` the link has 300 Mb/s: at 2.4 Gb/s the large flows, which make much "
-        "of the load, take minutes to get their share from XCP. There it uses 0.90 (0.86 to 0.94) "
-        "of what TCP uses in 100 seconds, and 0.95 in the 300 that are judged.",
-        "The formula has no queueing delay. Flows without loss are the TCP flows that sent nothing "
-        "twice and had no time-out; their lost SYNs count as time-outs.",
-        "What flows waited for is told by a run of its own with the first 40 seconds' flows: a run "
-        "with accounts takes three to four times as long.",
+        "At the scale `quick` the link has 300 Mb/s: at 2.4 Gb/s the large flows, a large part of "
+        "the load, need minutes to reach their share under XCP. At that rate XCP's utilisation is "
+        "0.90 (0.86 to 0.94) of TCP's in 100 seconds, and 0.95 in the 300 seconds that are judged.",
+        "The formula has no queueing delay. Flows without loss are the TCP flows without "
+        "retransmissions and timeouts; lost SYNs count as timeouts.",
+        "The FCT breakdown comes from a separate run with the flows of the first 40 seconds: a run "
+        "with breakdown takes three to four times as long.",
     ),
     panels=(1, 3),
     size=(14, 4.4),
@@ -86,20 +86,20 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def lossless(runs: list[Run]) -> pl.DataFrame:
-    """Return completion times of TCP's flows without loss, beside those of slow start alone."""
+    """Return FCTs of TCP's flows without loss, measured and by the formula of slow start."""
     link = replace(BACKBONE.link, rate_bps=rate_bps(runs))
 
     def expected(run: Run) -> Run:
         flows = run.result.flows
-        alone = theory.slow_start(link, (flows["size_bytes"] / PAYLOAD).to_numpy(), 2)
-        known = flows.with_columns(pl.Series("fct_s", alone))
-        return Run(run.labels, run.result.with_flows(known))
+        by_formula = theory.slow_start(link, (flows["size_bytes"] / PAYLOAD).to_numpy(), 2)
+        flows_by_formula = flows.with_columns(pl.Series("fct_s", by_formula))
+        return Run(run.labels, run.result.with_flows(flows_by_formula))
 
-    kept = LOST_NOTHING & (pl.col("outcome") == "finished")
+    is_lossless = LOST_NOTHING & (pl.col("outcome") == "finished")
     chosen = [run for run in runs if run.labels["scheme"] == TCP]
-    measured = size_table(chosen, where=kept).with_columns(scheme=pl.lit(WITHOUT_LOSS))
-    alone = size_table([expected(run) for run in chosen], where=kept)
-    return pl.concat([measured, alone.with_columns(scheme=pl.lit(EXPECTED))])
+    measured = size_table(chosen, where=is_lossless).with_columns(scheme=pl.lit(WITHOUT_LOSS))
+    by_formula = size_table([expected(run) for run in chosen], where=is_lossless)
+    return pl.concat([measured, by_formula.with_columns(scheme=pl.lit(EXPECTED))])
 
 
 @figure.table
@@ -111,12 +111,12 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 def divided(runs: list[Run]) -> pl.DataFrame:
-    """Return where the time went of flows without loss, beyond what they would take alone."""
-    kept = [
+    """Return the parts of the excess (FCT less ideal FCT) of flows without loss."""
+    is_lossless = [
         Run(run.labels, run.result.with_flows(run.result.flows.filter(LOST_NOTHING)))
         for run in runs
     ]
-    table = accounts.by_size(kept, [metrics.ALL], excess=True)
+    table = accounts.by_size(is_lossless, [metrics.ALL], excess=True)
     return table.select("scheme", "metric", "value", "at_least")
 
 
@@ -125,36 +125,36 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     by_size = table.filter(pl.col("metric") == BY_SIZE, pl.col("scheme") != EXPECTED)
     forms = drawn_formulas(table)
     plot.along_sizes(axes[0], by_size, curves=forms, limits=(1, 2e4))
-    for place, metric, unit in ((axes[1], ACTIVE, ""), (axes[2], UTILISATION, "%")):
+    for panel, metric, unit in ((axes[1], ACTIVE, ""), (axes[2], UTILISATION, "%")):
         rows = first_seed(table, metric).drop("high")
-        plot.series(place, rows, unit=unit, time_unit="s", label=metric)
-        place.set_ylim(bottom=0)
+        plot.series(panel, rows, unit=unit, time_unit="s", label=metric)
+        panel.set_ylim(bottom=0)
 
 
 @figure.claim(
-    "flows without loss take what slow start alone takes, within 15 %, up to 2000 packets"
+    "flows without loss take as long as slow start on an idle link, within 15 %, up to 2000 packets"
 )
 def as_slow_start(table: pl.DataFrame) -> Verdict:
-    measured, alone = (at_sizes(table, name, up_to=2000) for name in (WITHOUT_LOSS, EXPECTED))
-    ratio = measured["mean"] / alone["mean"]
+    measured, by_formula = (at_sizes(table, name, up_to=2000) for name in (WITHOUT_LOSS, EXPECTED))
+    ratio = measured["mean"] / by_formula["mean"]
     least: Any = ratio.min()
     most: Any = ratio.max()
-    said = "measured over calculated"
+    description = "measured over calculated"
     return every(
         [
-            at_least(math.nan if least is None else least, 0.85, f"the least of {said}"),
-            at_most(math.nan if most is None else most, 1.15, f"the most of {said}"),
+            at_least(math.nan if least is None else least, 0.85, f"the minimum of {description}"),
+            at_most(math.nan if most is None else most, 1.15, f"the maximum of {description}"),
         ]
     )
 
 
 @figure.claim("most flows never lose a packet, and so never leave slow start")
 def most_flows(table: pl.DataFrame) -> Verdict:
-    kept, total = (
+    is_lossless, total = (
         int(table.filter(scheme=name, metric=BY_SIZE)["flows"].sum())
         for name in (WITHOUT_LOSS, TCP)
     )
-    return at_least(kept / total, 0.5, "the share of flows without loss")
+    return at_least(is_lossless / total, 0.5, "the share of flows without loss")
 
 
 @figure.claim("TCP and XCP use the link about equally (within 10 %)")
@@ -164,15 +164,15 @@ def utilised_alike(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    "of what flows without loss take beyond what they would alone, and the handshake, at least "
-    "80 % is round trips of the window",
+    "at least 80 % of the excess of flows without loss, apart from the handshake, is round trips "
+    "of the window",
     stated=False,
 )
 def rounds_of_slow_start(table: pl.DataFrame) -> Verdict:
     def mean(part: str) -> float:
         return metrics.at(table, scheme=f"{TCP}{COUNTED}", metric=part)
 
-    beyond = mean(accounts.TOTAL) - mean(accounts.ALONE) - mean(accounts.HANDSHAKE)
-    queues = mean(accounts.OTHERS) / beyond
-    said = f"its share, where that of queues is {queues:.3f},"
-    return at_least(mean(accounts.ROUND_TRIPS) / beyond, 0.8, said)
+    excess = mean(accounts.TOTAL) - mean(accounts.ALONE) - mean(accounts.HANDSHAKE)
+    queueing = mean(accounts.OTHERS) / excess
+    description = f"round trips over the excess, where queueing is {queueing:.3f},"
+    return at_least(mean(accounts.ROUND_TRIPS) / excess, 0.8, description)

@@ -1,4 +1,4 @@
-"""Figure B3: flows in slow start gather, six times as many as under processor sharing."""
+"""Figure B3: flows in progress under slow start, six times as many as under processor sharing."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sojourn import Figure, Labelled, Run, Scale, Verdict, equals, every, plot, theory
 
-from .paper import PAYLOAD, SHAPE, paper, wire
+from .paper import PAYLOAD, SHAPE, link_topology, paper
 
 ROUNDS = 40
 """Round trips shown."""
@@ -27,9 +27,9 @@ figure = Figure(
     source="Figure 3",
     scales={name: {"seeds": 1} for name in ("smoke", "quick", "paper")},
     deviations=(
-        "The example has rounds: what is sent in one arrives in it. In the simulation packets "
-        "follow one another on the link; a flow counts in every round that begins before its last "
-        "packet has left the link.",
+        "The example has rounds: packets arrive in the round in which they are sent. In the "
+        "simulation packets follow one another on the link; a flow counts in every round that "
+        "begins before its last packet has left the link.",
     ),
 )
 
@@ -46,7 +46,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         {"scheme": SIMULATED},
         {
             "name": "Flows in slow start gather",
-            "topology": wire(LINK),
+            "topology": link_topology(LINK),
             "packet": dict(SHAPE),
             "workload": {"kind": "flows", "flows": flows},
             "transport": {
@@ -66,7 +66,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def by_arithmetic() -> list[int]:
-    """Return how many flows there are in each round: a flow sends 1, 2, 4, … until it is done."""
+    """Return the number of flows in each round: a flow sends 1, 2, 4, … until it is done."""
     left: list[int] = []
     sent: list[int] = []
     counts = []
@@ -81,14 +81,14 @@ def by_arithmetic() -> list[int]:
 
 
 def simulated(run: Run) -> list[int]:
-    """Return how many flows there were in each round of the simulation."""
+    """Return the number of flows in each round of the simulation."""
     flows = run.result.flows
     first = (flows["start_s"] / LINK.rtt_s).round().to_numpy()
-    # The way to the receiver is no part of the time on the link.
+    # Subtract the propagation delay to the receiver.
     left_link = flows["start_s"] + flows["fct_s"].fill_null(np.inf) - LINK.rtt_s / 2
     rounds = np.arange(ROUNDS)[:, None]
     ends = left_link.to_numpy() / LINK.rtt_s
-    # A packet that leaves at the very end of a round belongs to it, whatever rounding says.
+    # A packet that leaves at the end of a round belongs to that round, despite rounding.
     return [int(n) for n in ((first <= rounds) & (ends > rounds + 1e-6)).sum(axis=1)]
 
 
@@ -107,9 +107,9 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    shown = table.filter(pl.col("round") < 20)
+    first_rounds = table.filter(pl.col("round") < 20)
     labels = ("time (round trips)", "flows in progress")
-    plot.against(axes, shown, x="round", labels=labels)
+    plot.against(axes, first_rounds, x="round", labels=labels)
     axes.set_ylim(0, 14)
     axes.set_xticks(range(0, 20, 2))
 
@@ -127,7 +127,7 @@ EVERYWHERE = ("smoke", "quick", "paper")
     scales=EVERYWHERE,
     exact=True,
 )
-def twelve(table: pl.DataFrame) -> Verdict:
+def twelve_flows(table: pl.DataFrame) -> Verdict:
     flows = counted(table, EXACT)
     shared = counted(table, SHARED)
     return every(

@@ -1,4 +1,4 @@
-"""Figure B4: with fair feedback every round trip, flows gather until there are a hundred."""
+"""Figure B4: flows in progress with fair feedback every round trip, which grow to a hundred."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from .paper import paper
 
 ROUNDS, CAPACITY = 4500, 100
 SIZES = (99, 1)
-"""Packets of the two flows that come at the start of every round."""
+"""Sizes in packets of the two flows that start in every round."""
 
 FAIR, WHOLE, SHARED = "Fair feedback", "Fair feedback, whole packets", "Processor sharing"
 FLOWS, UTILISATION = "flows in progress", "utilisation"
@@ -27,16 +27,16 @@ figure = Figure(
     source="Figure 4",
     scales={name: {"seeds": 1} for name in EVERYWHERE},
     deviations=(
-        "There is no packet scenario: a flow is told at once how much to send in a round, and "
-        "sends fractions of packets. Where shares are rounded down to whole packets there are 100 "
-        "flows after 259 rounds, not 3422; this is the second curve.",
+        "There is no packet simulation: a flow receives its share of a round without delay, and "
+        "sends fractions of packets. With shares rounded down to whole packets (second curve), "
+        "there are 100 flows after 259 rounds, not 3422.",
         "The horizontal range of the published picture is not in the text; ours is logarithmic.",
     ),
     panels=(2, 1),
     size=(6.4, 6.0),
 )
 
-# Shares are fractions with denominators up to 100; in these units they are whole numbers.
+# Shares are fractions with denominators up to 100; in this unit all are integers.
 UNIT = math.lcm(*range(1, CAPACITY + 1))
 
 
@@ -47,20 +47,20 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def rounds(share: Callable[[int], int]) -> Iterator[tuple[int, float]]:
-    """Yield the number of flows in each round, and how much of the capacity they use.
+    """Yield the number of flows in each round, and the share of the capacity that they use.
 
-    `share` is what each of so many flows may send in a round.
+    `share(flows)` is the amount that each of `flows` flows may send in a round.
     """
     left: list[int] = []
     while True:
         left += [size * UNIT for size in SIZES]
-        flows, most = len(left), share(len(left))
-        sent = sum(min(rest, most) for rest in left)
-        left = [rest - most for rest in left if rest > most]
+        flows, flow_share = len(left), share(len(left))
+        sent = sum(min(rest, flow_share) for rest in left)
+        left = [rest - flow_share for rest in left if rest > flow_share]
         yield flows, sent / (CAPACITY * UNIT)
 
 
-def fair(flows: int) -> int:
+def exact_share(flows: int) -> int:
     """Return an equal share of the capacity, exactly."""
     share, rest = divmod(CAPACITY * UNIT, flows)
     if rest:
@@ -68,7 +68,7 @@ def fair(flows: int) -> int:
     return share
 
 
-def in_whole_packets(flows: int) -> int:
+def whole_packet_share(flows: int) -> int:
     """Return an equal share of the capacity, rounded down to whole packets."""
     return CAPACITY // flows * UNIT
 
@@ -76,9 +76,9 @@ def in_whole_packets(flows: int) -> int:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     tables = []
-    for scheme, share in ((FAIR, fair), (WHOLE, in_whole_packets)):
-        counts, used = zip(*itertools.islice(rounds(share), ROUNDS), strict=True)
-        for metric, values in ((FLOWS, counts), (UTILISATION, used)):
+    for scheme, share in ((FAIR, exact_share), (WHOLE, whole_packet_share)):
+        counts, utilisations = zip(*itertools.islice(rounds(share), ROUNDS), strict=True)
+        for metric, values in ((FLOWS, counts), (UTILISATION, utilisations)):
             columns = {"round": range(ROUNDS), "value": [float(value) for value in values]}
             names = {"scheme": scheme, "metric": metric}
             tables.append(
@@ -92,25 +92,25 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     # Round 0 has no place on a logarithmic axis.
-    shown = table.with_columns(pl.col("round") + 1)
-    for place, metric, unit in zip(axes, (FLOWS, UTILISATION), ("", "%"), strict=True):
+    shifted = table.with_columns(pl.col("round") + 1)
+    for panel, metric, unit in zip(axes, (FLOWS, UTILISATION), ("", "%"), strict=True):
         for scheme, line in ((FAIR, "-"), (WHOLE, ":")):
-            rows = shown.filter(scheme=scheme, metric=metric)
+            rows = shifted.filter(scheme=scheme, metric=metric)
             values = rows["value"] * plot.UNITS.get(unit, 1.0)
             colour = looks.ORANGE if scheme == FAIR else looks.BLUE
-            place.plot(rows["round"], values, line, color=colour, linewidth=1.3, label=scheme)
+            panel.plot(rows["round"], values, line, color=colour, linewidth=1.3, label=scheme)
         ideal = len(SIZES) if metric == FLOWS else 100
-        place.axhline(ideal, color=looks.BLACK, linestyle="--", linewidth=1, label=SHARED)
-        place.set_xscale("log")
-        place.xaxis.set_major_formatter("{x:g}")
-        place.set_ylim(bottom=0)
-        place.set_ylabel(plot.with_unit(metric, unit))
+        panel.axhline(ideal, color=looks.BLACK, linestyle="--", linewidth=1, label=SHARED)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.set_ylim(bottom=0)
+        panel.set_ylabel(plot.with_unit(metric, unit))
     plot.legend(axes[0])
     axes[1].set_xlabel("round trip (the first is 1)")
 
 
 def values(table: pl.DataFrame, metric: str) -> list[float]:
-    """Return what fair feedback gives in each round."""
+    """Return a quantity under fair feedback in each round."""
     return table.filter(scheme=FAIR, metric=metric)["value"].to_list()
 
 
@@ -119,7 +119,7 @@ def values(table: pl.DataFrame, metric: str) -> list[float]:
     scales=EVERYWHERE,
     exact=True,
 )
-def hundred(table: pl.DataFrame) -> Verdict:
+def hundred_flows(table: pl.DataFrame) -> Verdict:
     flows = values(table, FLOWS)
     return every(
         [
@@ -132,6 +132,6 @@ def hundred(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim("in the long run the link is used to 100 %", scales=EVERYWHERE, exact=True)
-def full(table: pl.DataFrame) -> Verdict:
+def full_utilisation(table: pl.DataFrame) -> Verdict:
     late = values(table, UTILISATION)[-500:]
     return at_least(sum(late) / len(late), 0.9999, "utilisation over the last 500 rounds")

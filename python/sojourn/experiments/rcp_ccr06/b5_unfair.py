@@ -20,26 +20,26 @@ from sojourn import (
 )
 
 from .paper import (
+    LINK_NAME,
     PAYLOAD,
     RCP,
     RCP_AS_XCP,
     SHAPE,
     SHARING,
     TCP,
-    WIRE,
     XCP,
     ideals,
+    link_topology,
     paper,
     rcp,
     tcp,
-    wire,
     with_handshake,
     xcp,
 )
 
 LINK = theory.Link(100e6, 0.1)
 BEGIN_S, SIZE, NEW = 10.0, 300, (1, 2, 3)
-"""When the new flows start, their size in packets and their numbers; flow 0 is the long one."""
+"""Start of the new flows, their size in packets and their numbers; flow 0 is the long flow."""
 
 RENO = "TCP, Reno"
 TIME, SHARE = "completion time", "share of the link"
@@ -52,9 +52,9 @@ figure = Figure(
     scales={name: {"seeds": 1} for name in ("smoke", "quick", "paper")},
     deviations=(
         "The window's limit is not given; ours is 4 bandwidth-delay products. Dashed lines are "
-        "measurements with another simulator (ns-2.35), in the same set-up.",
-        "Completion times here include the handshake; a flow has 1.5 round trips besides its "
-        "transmission. What the paper counts in round trips is the transmission.",
+        "measurements with another simulator (ns-2.35) in the same setting.",
+        "Completion times here include the handshake; a flow takes 1.5 round trips in addition to "
+        "its transmission. The round trips that the paper counts are the transmission.",
     ),
     panels=(1, 3),
     size=(14, 4.2),
@@ -66,11 +66,11 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     new = {"source": 0, "target": 1, "size": f"{SIZE * PAYLOAD} B", "start": f"{BEGIN_S:g} s"}
     base = {
         "name": "Three flows beside a long one",
-        "topology": wire(LINK),
+        "topology": link_topology(LINK),
         "packet": dict(SHAPE),
         "workload": {"kind": "flows", "flows": [{"source": 0, "target": 1}, *[new] * len(NEW)]},
         "time_limit": "13 s",
-        "samples": {"interval": "100 ms", "queues": [WIRE], "flows": [0, *NEW]},
+        "samples": {"interval": "100 ms", "queues": [LINK_NAME], "flows": [0, *NEW]},
     }
     schemes = {
         TCP: tcp(LINK),
@@ -85,7 +85,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def rates(runs: list[Run], flow: int) -> pl.DataFrame:
-    """Return a flow's share of the link over time, of what its receiver has got."""
+    """Return a flow's share of the link over time, from the bytes that its receiver has."""
     share = 8 * 1000 / PAYLOAD / LINK.rate_bps
     rate = metrics.series(runs, f"delivered_bytes flow {flow}", per_second=True)
     return rate.with_columns(pl.col("value") * share, flow=pl.lit(flow), metric=pl.lit(SHARE))
@@ -112,11 +112,11 @@ def table(runs: list[Run]) -> pl.DataFrame:
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     times = table.filter(metric=TIME).with_columns(pl.col("value") / LINK.rtt_s)
     slowest = times.group_by("scheme", maintain_order=True).agg(pl.col("value").max())
-    known = None
+    reference = None
     if published is not None:
-        known = published.with_columns(pl.col("value") / LINK.rtt_s)
+        reference = published.with_columns(pl.col("value") / LINK.rtt_s)
     label = "slowest new flow (round trips)"
-    plot.bars(axes[0], slowest, published=known, source="ns-2", label=label)
+    plot.bars(axes[0], slowest, published=reference, source="ns-2", label=label)
     near = table.filter(
         pl.col("metric") == SHARE,
         pl.col("scheme").is_in([TCP, XCP, RCP]),
@@ -124,19 +124,19 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     )
     near = near.with_columns(time_s=(pl.col("time_s") - BEGIN_S) / LINK.rtt_s + 100)
     together = near.filter(pl.col("flow") != 0).group_by("scheme", "time_s", maintain_order=True)
-    for place, rows, label in (
+    for panel, rows, label in (
         (axes[1], near.filter(flow=0), "share of the long flow"),
         (axes[2], together.agg(pl.col("value").sum()), "share of the new flows together"),
     ):
-        plot.series(place, rows, unit="%", time_unit="s", label=label)
-        place.set_xlabel("time (round trips)")
-        place.set_ylim(0, 105)
-        place.set_xlim(97, 116)
-        place.set_xticks(range(98, 117, 2))
+        plot.series(panel, rows, unit="%", time_unit="s", label=label)
+        panel.set_xlabel("time (round trips)")
+        panel.set_ylim(0, 105)
+        panel.set_xlim(97, 116)
+        panel.set_xticks(range(98, 117, 2))
 
 
 def round_trips(table: pl.DataFrame, scheme: str) -> float:
-    """Return the round trips of the slowest new flow beyond the 1.5 that every flow has."""
+    """Return the round trips of the slowest new flow, less the 1.5 round trips of every flow."""
     slowest: Any = table.filter(scheme=scheme, metric=TIME)["value"].max()
     return (float("nan") if slowest is None else slowest) / LINK.rtt_s - theory.SHAKEN
 
@@ -157,8 +157,8 @@ def sharing(table: pl.DataFrame) -> Verdict:
 def longer(table: pl.DataFrame) -> Verdict:
     shared = round_trips(table, SHARING)
     times = [round_trips(table, scheme) / shared for scheme in (TCP, XCP)]
-    said = f"the slower of TCP's {times[0]:.2f} and XCP's {times[1]:.2f} times"
-    return between(max(times), 6, 10, said)
+    description = f"the slower of TCP's {times[0]:.2f} and XCP's {times[1]:.2f} times"
+    return between(max(times), 6, 10, description)
 
 
 @figure.claim(
@@ -178,4 +178,6 @@ def xcp_longer(table: pl.DataFrame) -> Verdict:
 def rcp_is_near(table: pl.DataFrame) -> Verdict:
     fair = float(theory.SHAKEN + (1 + len(NEW)) * SIZE / LINK.bandwidth_delay)
     taken = round_trips(table, RCP) + theory.SHAKEN
-    return between(taken / fair, 0.85, 1.15, f"its {taken:.2f} round trips over what it is told")
+    return between(
+        taken / fair, 0.85, 1.15, f"RCP's {taken:.2f} round trips over those at a fair share"
+    )

@@ -1,4 +1,4 @@
-"""Figure B6: TCP fills the buffer; the link is used as much as is offered."""
+"""Figure B6: queue and utilisation under TCP, which fills the buffer."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +14,12 @@ from .paper import (
     TCP,
     UTILISATION,
     WAITING,
+    after_warm_up,
     first_seed,
     mean_of,
     offered,
     over_time,
     paper,
-    settled,
     tcp,
 )
 
@@ -32,8 +32,8 @@ figure = Figure(
     deviations=(
         "The buffer is not stated in the caption; ours is one bandwidth-delay product.",
         "At the scale `quick` the link has 300 Mb/s, as in B2.",
-        "With sizes of such heavy tails the load that flows really offer differs from 0.84; it is "
-        "what utilisation is compared with.",
+        "With heavy-tailed sizes the realised load differs from 0.84; utilisation is compared with "
+        "the realised load.",
     ),
     panels=(2, 1),
     size=(8, 6),
@@ -56,23 +56,23 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for place, metric, unit in ((axes[0], WAITING, ""), (axes[1], UTILISATION, "%")):
+    for panel, metric, unit in ((axes[0], WAITING, ""), (axes[1], UTILISATION, "%")):
         label = "queue (packets)" if metric == WAITING else metric
         rows = first_seed(table, metric).drop("high")
-        plot.series(place, rows, unit=unit, time_unit="s", label=label)
+        plot.series(panel, rows, unit=unit, time_unit="s", label=label)
     line: Any = {"color": looks.BLACK, "linewidth": 1, "linestyle": ":"}
     axes[0].axhline(table["buffer"][0], label="buffer", **line)
     load = metrics.at(table, metric=OFFERED, seed=table["seed"].min())
     axes[1].axhline(load * 100, label="offered load, of these flows", **line)
-    for place in axes:
-        place.set_ylim(bottom=0)
-        plot.legend(place)
+    for panel in axes:
+        panel.set_ylim(bottom=0)
+        plot.legend(panel)
 
 
 def longest_full_s(table: pl.DataFrame) -> float:
-    """Return for how long at a stretch the samples show at least 95 % of the buffer in use."""
-    queue = settled(table, TCP, WAITING)
-    # Seeds follow one another: a stretch ends with its seed.
+    """Return the longest time with at least 95 % of the buffer in use in all samples."""
+    queue = after_warm_up(table, TCP, WAITING)
+    # Rows of seeds follow one another: a stretch ends with its seed.
     full = pl.col("value") >= 0.95 * pl.col("buffer")
     stretches = queue.group_by("seed", full=full, number=full.rle_id()).len()
     longest: Any = stretches.filter("full")["len"].max()
@@ -87,6 +87,6 @@ def fills(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("utilisation is close to the offered load (within 10 %)")
 def as_offered(table: pl.DataFrame) -> Verdict:
-    used = mean_of(table, TCP, UTILISATION)
+    utilisation = mean_of(table, TCP, UTILISATION)
     load: Any = table.filter(metric=OFFERED)["value"].mean()
-    return between(used / load, 0.9, 1.1, f"{used:.3f} used of {load:.3f} offered")
+    return between(utilisation / load, 0.9, 1.1, f"{utilisation:.3f} used of {load:.3f} offered")

@@ -1,4 +1,4 @@
-"""Figure B7: a link may be busy with retransmissions, and flows slow all the same."""
+"""Figure B7: utilisation with retransmissions, and FCTs that are long nevertheless."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,12 +22,12 @@ from sojourn import (
 
 from .paper import (
     BY_SIZE,
+    LINK_NAME,
     OFFERED,
     PACKET,
     SHARING,
     TCP,
     UTILISATION,
-    WIRE,
     Setting,
     along_size,
     drawn_formulas,
@@ -44,7 +44,7 @@ from .paper import (
 SETTING = Setting(theory.Link(2.4e9, 0.1), 0.8, theory.Pareto(30_000, 1.4))
 """The shape is not stated; it is that of figure 1, which has the same link and round trip."""
 
-RESENT = "sent again"
+RETRANSMITTED = "retransmissions"
 
 figure = Figure(
     paper,
@@ -59,10 +59,11 @@ figure = Figure(
     deviations=(
         "The shape of the sizes is not stated; ours is 1.4, as in figure 1, which has the same "
         "link and round trip.",
-        "What is missing is in the largest flows: they lose packets in the bursts of others' slow "
-        "start, get back one packet a round trip, and are not done when the run ends. The longer "
-        "it is the less that weighs: runs of 40, 300, 1000 and 3000 seconds use 0.83, 0.87, 0.92 "
-        "and 0.95 of what is offered. How long the paper's were is not known.",
+        "The unused part of the load belongs to the largest flows: they lose packets in the "
+        "slow-start bursts of other flows, grow by one packet per round trip, and have not "
+        "finished when the run ends. Longer runs reduce the effect: runs of 40, 300, 1000 and 3000 "
+        "seconds carry 0.83, 0.87, 0.92 and 0.95 of the offered load. The length of the paper's "
+        "runs is unknown.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -75,17 +76,17 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     yield from setting.runs(scale, {TCP: tcp(setting.link), SHARING: ideals[SHARING]})
 
 
-def resent(result: Result) -> metrics.Statistic:
-    """Measure the share of what the link carried that was sent before."""
+def retransmitted_share(result: Result) -> metrics.Statistic:
+    """Measure the share of retransmissions in the bytes that the link carried."""
     again = result.flows["retransmits"].sum() * PACKET
-    return metrics.Statistic(again / metrics.link_counters(result, WIRE)["bytes"])
+    return metrics.Statistic(again / metrics.link_counters(result, LINK_NAME)["bytes"])
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     simulated = [run for run in runs if run.labels["scheme"] == TCP]
     used = over_time(simulated).filter(metric=UTILISATION)
-    shares = metrics.measure(simulated, **{RESENT: resent, OFFERED: offered})
+    shares = metrics.measure(simulated, **{RETRANSMITTED: retransmitted_share, OFFERED: offered})
     return pl.concat([along_size(SETTING, runs), used, shares], how="diagonal")
 
 
@@ -95,7 +96,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.along_sizes(axes[0], table.filter(metric=BY_SIZE), curves=forms, limits=(5e3, 1e6))
     first = first_seed(table, UTILISATION)
     plot.series(axes[1], first.drop("high"), unit="%", time_unit="s", label=UTILISATION)
-    for metric, colour, line in ((OFFERED, looks.BLACK, ":"), (RESENT, looks.RED, "--")):
+    for metric, colour, line in ((OFFERED, looks.BLACK, ":"), (RETRANSMITTED, looks.RED, "--")):
         share = 100 * metrics.at(table, metric=metric, seed=first["seed"][0])
         axes[1].axhline(share, color=colour, linewidth=1, linestyle=line, label=metric)
     axes[1].set_ylim(0, 105)
@@ -104,13 +105,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 @figure.claim("retransmissions are a few per cent (1 to 10) of what the link carries")
 def a_few_per_cent(table: pl.DataFrame) -> Verdict:
-    again: Any = table.filter(metric=RESENT)["value"].mean()
-    said = "the share in per cent"
-    return between(100 * again, 1, 10, said)
+    again: Any = table.filter(metric=RETRANSMITTED)["value"].mean()
+    description = "retransmissions in per cent"
+    return between(100 * again, 1, 10, description)
 
 
-@figure.claim("utilisation is high all the same: as much as is offered (within 10 %)")
-def busy(table: pl.DataFrame) -> Verdict:
+@figure.claim("utilisation is nevertheless high: equal to the offered load (within 10 %)")
+def high_utilisation(table: pl.DataFrame) -> Verdict:
     used = mean_of(table, TCP, UTILISATION)
     load: Any = table.filter(metric=OFFERED)["value"].mean()
     return between(used / load, 0.9, 1.1, f"{used:.3f} used of {load:.3f} offered")
@@ -119,6 +120,6 @@ def busy(table: pl.DataFrame) -> Verdict:
 @figure.claim("TCP takes at least 10 times as long as sharing for most sizes up to 30000 packets")
 def far_slower(table: pl.DataFrame) -> Verdict:
     slower = ratios(table, TCP, SHARING, up_to=30_000)["ratio"]
-    middle: Any = slower.median()
-    value = float("nan") if middle is None else middle
+    median: Any = slower.median()
+    value = float("nan") if median is None else median
     return at_least(value, 10, "the median over bins of TCP over processor sharing")

@@ -1,4 +1,4 @@
-"""Why Flow-Completion Time is the Right Metric (CCR 2006): slow start and XCP against sharing."""
+"""Common parts of the figures of "Why Flow-Completion Time is the Right Metric" (CCR 2006)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,43 +16,44 @@ paper = Paper(
     ),
     setup=(
         "One link between all sources and all sinks, Poisson arrivals, Pareto sizes in whole "
-        "packets of 1000 B on the wire, of which 40 B are headers. The load counts headers too. A "
+        "packets of 1000 B on the link, of which 40 B are headers. The load includes headers. A "
         "completion time begins with the SYN and ends with the last packet received, so that no "
         "flow takes less than 1.5 round trips. TCP starts with a window of 2 packets, slow start "
         "and the window end at 4 bandwidth-delay products, a loss in slow start halves the window "
-        "(of HighSpeed TCP too, as in ns-2), and the buffer holds one product; time-outs are 3 s "
-        "at first, then at least 0.2 s in ticks of 10 ms, without timestamps. RCP's gains are 0.1 "
-        "and 1, its buffer has no limit."
+        "(of HighSpeed TCP too, as in ns-2), and the buffer holds one product. The initial RTO is "
+        "3 s, the minimum RTO 0.2 s, in ticks of 10 ms, without timestamps. RCP's gains are 0.1 "
+        "and 1; its buffer is unlimited."
     ),
     deviations=(
-        "The captions leave open the initial window, the window's limit, time-outs, the buffer of "
-        "some figures and RCP's gains: these are the authors' own script for figure 12 (with TCP "
-        "Reno) and the defaults of ns-2, which they used. Their initial time-out may have been "
-        "6 s, as in versions of ns-2 before 2006.",
-        "The load counts sizes rounded up to whole packets; the authors' script takes the mean "
+        "The captions do not give the initial window, the window's limit, timeouts, the buffer of "
+        "some figures, and RCP's gains. The values here are from the authors' own script for "
+        "figure 12 (with TCP Reno) and from the defaults of ns-2, which the authors used. Their "
+        "initial RTO may have been 6 s, as in versions of ns-2 before 2006.",
+        "The load counts sizes rounded up to whole packets; the authors' script uses the mean "
         "before rounding, and so offers 2 % more.",
-        "Processor sharing is drawn twice: the authors' formula, and simulated on the very flows "
-        "that the transports see. Simulated ideals have no handshake; a round trip is added.",
-        "Means are those of the flows that start after the first tenth of the run and before its "
-        "last fifth. A flow that had not finished at the end counts as long as it had waited; its "
-        "bin of sizes is drawn hollow and is a lower bound.",
-        "The scale `quick` has the published rates, but for B2 and B6, and shorter runs than "
-        "five minutes; XCP gathers flows for longer, and is slower in the long run.",
+        "Processor sharing is drawn twice: the authors' formula, and a simulation with the same "
+        "flows as the transports. Simulated ideals have no handshake; one round trip is added.",
+        "Means are over the flows that start after the first tenth of the run and before its last "
+        "fifth. An unfinished flow counts with its age at the end of the run; its bin of sizes is "
+        "drawn hollow, as a lower bound.",
+        "The scale `quick` has the published rates, except in B2 and B6, and runs shorter than "
+        "five minutes; under XCP the number of flows grows for longer, and longer runs have longer "
+        "FCTs.",
     ),
 )
 
 PAYLOAD, PACKET = 960, 1000
 """Bytes of a full packet without and with its headers."""
 
-WIRE = "left->right"
-QUEUE, SENT = f"queue_bytes {WIRE}", f"transmitted_bytes {WIRE}"
+LINK_NAME = "left->right"
+QUEUE, SENT = f"queue_bytes {LINK_NAME}", f"transmitted_bytes {LINK_NAME}"
 
 BY_SIZE, FORMULA, ACTIVE = "completion time by size", "closed form", "flows in progress"
 UTILISATION, WAITING, OFFERED = "utilisation", "queue", "offered load"
-"""What a row of a table tells, in the column `metric`."""
+"""Quantities of the rows of a table: values of the column `metric`."""
 
 LEAST_FLOWS = 30
-"""Bins of sizes with fewer flows a run, on average, are drawn but not judged."""
+"""Minimum mean number of flows per run for a bin of sizes to be judged, not only drawn."""
 
 TCP, XCP, RCP = "TCP", "XCP", "RCP"
 HIGHSPEED, SHARING, SRPT = "HighSpeed TCP", "Processor sharing", "SRPT"
@@ -60,24 +61,24 @@ HIGHSPEED, SHARING, SRPT = "HighSpeed TCP", "Processor sharing", "SRPT"
 
 @dataclass(frozen=True)
 class Setting:
-    """What a caption gives: the link, the load and the sizes, in packets."""
+    """Link, load and flow sizes (in packets) of a caption."""
 
     link: theory.Link
     load: float
     sizes: theory.Pareto
     interval: str = "100 ms"
-    """Time between samples of the queue and of what has been sent."""
+    """Interval of the samples of queue length and transmitted bytes."""
 
     def at(self, scale: Mapping[str, Any]) -> "Setting":
         """Return the setting at a scale, which may change the rate."""
         return replace(self, link=replace(self.link, rate_bps=scale["rate_bps"]))
 
     def scenario(self, length_s: float) -> dict[str, Any]:
-        """Return what the scenarios of all schemes share; arrivals do not stop before the end."""
+        """Return the common part of all schemes' scenarios; arrivals last until the end."""
         length = f"{length_s:g} s"
         return {
             "name": "Poisson arrivals of Pareto sizes on one link",
-            "topology": wire(self.link),
+            "topology": link_topology(self.link),
             "packet": dict(SHAPE),
             "workload": {
                 "kind": "poisson",
@@ -92,33 +93,33 @@ class Setting:
             },
             "warm_up": f"{length_s / 10:g} s",
             "time_limit": length,
-            "samples": {"interval": self.interval, "queues": [WIRE], "links": [WIRE]},
+            "samples": {"interval": self.interval, "queues": [LINK_NAME], "links": [LINK_NAME]},
         }
 
     def counted(
         self, scale: Mapping[str, Any], schemes: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield every scheme again for a shorter time, with accounts, until all flows are over."""
+        """Yield a shorter run of every scheme with FCT breakdown, until all flows have finished."""
         length_s = scale["account_s"]
         shared = self.scenario(length_s) | {"account": True, "samples": "none"}
         for scheme, change in schemes.items():
-            given = {"time_limit": f"{50 * length_s:g} s"}
-            yield {"scheme": f"{scheme}{COUNTED}"}, override(shared, change, given)
+            time_limit = {"time_limit": f"{50 * length_s:g} s"}
+            yield {"scheme": f"{scheme}{COUNTED}"}, override(shared, change, time_limit)
 
     def runs(
         self, scale: Mapping[str, Any], schemes: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Yield every scheme: all of them see the same flows."""
+        """Yield every scheme; all schemes have the same flows."""
         for scheme, change in schemes.items():
             yield {"scheme": scheme}, override(self.scenario(scale["length_s"]), change)
 
 
-COUNTED = ", with accounts"
-"""How the names of schemes end whose runs are shorter, and say where the time of flows went."""
+COUNTED = ", with breakdown"
+"""Suffix of the names of schemes in the shorter runs with FCT breakdown."""
 
 
 def split_by_breakdown(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
-    """Return the runs without accounts, and those with."""
+    """Return the runs without FCT breakdown, and the runs with FCT breakdown."""
     without_and_with: tuple[list[Run], list[Run]] = [], []
     for run in runs:
         without_and_with[accounts.are_kept(run.result)].append(run)
@@ -129,7 +130,7 @@ BACKBONE = Setting(theory.Link(2.4e9, 0.2), 0.84, theory.Pareto(50, 1.2))
 """The setting of figures 2 and 6."""
 
 FEW_FLOWS = Setting(theory.Link(1e9, 0.1), 0.4, theory.Pareto(500, 1.2), interval="10 ms")
-"""The setting of figures 8 to 11: flows so large that few are in progress."""
+"""The setting of figures 8 to 11: few concurrent, large flows."""
 
 FEW_FLOWS_SCALES = {
     "smoke": {"rate_bps": 50e6, "length_s": 200},
@@ -146,8 +147,8 @@ MANY_FLOWS_SCALES = {
 SHAPE = {"payload": f"{PAYLOAD} B", "header": f"{PACKET - PAYLOAD} B", "ack": "40 B"}
 
 
-def wire(link: theory.Link) -> dict[str, Any]:
-    """Return the topology of a link: half a round trip each way."""
+def link_topology(link: theory.Link) -> dict[str, Any]:
+    """Return the topology of a link; each direction has half of the RTT."""
     return {
         "kind": "link",
         "rate": f"{link.rate_bps / 1e6:g} Mbps",
@@ -156,7 +157,7 @@ def wire(link: theory.Link) -> dict[str, Any]:
 
 
 def packets(link: theory.Link, products: float = 1) -> int:
-    """Return so many bandwidth-delay products in packets."""
+    """Return a multiple of the bandwidth-delay product in packets."""
     return round(products * link.bandwidth_delay)
 
 
@@ -172,15 +173,15 @@ RELIABILITY = {
 def tcp(
     link: theory.Link, kind: str = "tcp", recovery: str = "selective_repeat", window: float = 4
 ) -> dict[str, Any]:
-    """Return TCP of a kind, with its buffer; `window` is its limit in bandwidth-delay products."""
-    most = packets(link, window)
+    """Return a TCP variant and its buffer; `window` is its limit in bandwidth-delay products."""
+    max_packets = packets(link, window)
     return {
         "transport": {
             "kind": kind,
             "window": {
                 "initial": 2,
-                "initial_ssthresh": most,
-                "max": most,
+                "initial_ssthresh": max_packets,
+                "max": max_packets,
                 "slow_start_decrease": 0.5,
             },
             "reliability": {**RELIABILITY, "recovery": recovery},
@@ -190,7 +191,7 @@ def tcp(
 
 
 def red(link: theory.Link, kind: str, *, ecn: bool) -> dict[str, Any]:
-    """Return TCP of a kind with adaptive RED, which drops or marks."""
+    """Return a TCP variant with adaptive RED, which drops or marks."""
     return override(
         tcp(link, kind),
         {
@@ -229,7 +230,7 @@ def xcp(link: theory.Link) -> dict[str, Any]:
 
 
 def rcp(preset: str = "flow_sizes") -> dict[str, Any]:
-    """Return RCP with the gains of a preset: those of the authors' study of flow sizes."""
+    """Return RCP with the gains of a preset, by default of the authors' study of flow sizes."""
     return {
         "transport": "rcp",
         "router": {"kind": "rcp", "preset": preset},
@@ -245,10 +246,10 @@ def all_schemes(
 ) -> dict[str, dict[str, Any]]:
     """Return TCP with a recovery, XCP, RCP, and the ideals.
 
-    RCP with the gains of XCP, of which nothing is claimed, is left out at the scale `quick`.
+    The scale `quick` omits RCP with the gains of XCP, which no claim concerns.
     """
-    drawn_too = {} if scale["name"] == "quick" else {RCP_AS_XCP: rcp("as_xcp")}
-    return {TCP: tcp(link, recovery=recovery), XCP: xcp(link), RCP: rcp(), **drawn_too, **ideals}
+    drawn_only = {} if scale["name"] == "quick" else {RCP_AS_XCP: rcp("as_xcp")}
+    return {TCP: tcp(link, recovery=recovery), XCP: xcp(link), RCP: rcp(), **drawn_only, **ideals}
 
 
 ideals: dict[str, dict[str, Any]] = {
@@ -277,7 +278,7 @@ def rate_bps(runs: Sequence[Run]) -> float:
 
 
 def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFrame:
-    """Return completion times along flow size, of flows that had time to finish."""
+    """Return FCTs by flow size, without the flows of the last fifth of the run."""
     end_s = metrics.seconds(runs[0].result.summary["scenario"]["time_limit"])
     early = pl.col("start_s") < 0.8 * end_s
     chosen = early if where is None else early & where
@@ -287,7 +288,7 @@ def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFram
 
 
 def formula_table(setting: Setting, runs: Sequence[Run], largest: float) -> pl.DataFrame:
-    """Return the closed forms along flow size: processor sharing, SRPT and slow start alone."""
+    """Return the closed forms by flow size: processor sharing, SRPT, slow start on an idle link."""
     link = replace(setting.link, rate_bps=rate_bps(runs))
     octaves = 1 + int(largest).bit_length()
     sizes = sorted({round(2 ** (step / 12)) for step in range(12 * octaves)} - {0})
@@ -305,31 +306,33 @@ def formula_table(setting: Setting, runs: Sequence[Run], largest: float) -> pl.D
 
 
 def along_size(setting: Setting, runs: Sequence[Run]) -> pl.DataFrame:
-    """Return completion times along flow size, and the closed forms as far as there are sizes."""
+    """Return FCTs by flow size, and the closed forms up to the largest size."""
     sizes = size_table(runs)
     largest: Any = sizes["size"].max()
     return pl.concat([sizes, formula_table(setting, runs, float(largest or 1))], how="diagonal")
 
 
 def drawn_formulas(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the closed forms of a table, without SRPT's, which few pictures have room for."""
+    """Return the closed forms of a table without SRPT, which few pictures have room for."""
     return table.filter(pl.col("metric") == FORMULA, ~pl.col("scheme").str.starts_with(SRPT))
 
 
 def over_time(runs: Sequence[Run], points: int = 400) -> pl.DataFrame:
     """Return flows in progress, utilisation and the queue in packets over time."""
     simulated = [run for run in runs if not run.result.samples.is_empty()]
-    used = metrics.series(simulated, SENT, points, per_second=True)
+    transmitted = metrics.series(simulated, SENT, points, per_second=True)
     share = 8 / rate_bps(runs)
-    used = used.with_columns(pl.col("value", "high") * share, metric=pl.lit(UTILISATION))
-    queue = metrics.series(simulated, QUEUE, points)
-    queue = queue.with_columns(pl.col("value", "high") / PACKET, metric=pl.lit(WAITING))
+    transmitted = transmitted.with_columns(
+        pl.col("value", "high") * share, metric=pl.lit(UTILISATION)
+    )
+    queued = metrics.series(simulated, QUEUE, points)
+    queued = queued.with_columns(pl.col("value", "high") / PACKET, metric=pl.lit(WAITING))
     active = metrics.in_progress(with_handshake(runs), points).with_columns(metric=pl.lit(ACTIVE))
-    return pl.concat([active, used, queue], how="diagonal")
+    return pl.concat([active, transmitted, queued], how="diagonal")
 
 
 def offered(result: Result) -> metrics.Statistic:
-    """Measure the load that the flows really offered after the warm-up: heavy tails scatter it."""
+    """Measure the load offered after the warm-up, which varies because sizes are heavy-tailed."""
     scenario = result.summary["scenario"]
     span = metrics.seconds(scenario["time_limit"]) - metrics.seconds(scenario["warm_up"])
     sizes = metrics.judged(result)["size_bytes"]
@@ -340,7 +343,7 @@ def offered(result: Result) -> metrics.Statistic:
 def at_sizes(
     table: pl.DataFrame, scheme: str, up_to: float = float("inf"), above: float = 0
 ) -> pl.DataFrame:
-    """Return the bins of a scheme that have enough flows to be judged, within bounds of size."""
+    """Return the bins of a scheme with at least `LEAST_FLOWS` flows, within bounds of size."""
     return table.filter(
         pl.col("metric") == BY_SIZE,
         pl.col("scheme") == scheme,
@@ -351,28 +354,30 @@ def at_sizes(
 
 
 def ratios(
-    table: pl.DataFrame, one: str, other: str, up_to: float = float("inf"), above: float = 0
+    table: pl.DataFrame, scheme: str, baseline: str, up_to: float = float("inf"), above: float = 0
 ) -> pl.DataFrame:
-    """Return how much longer flows take under `one` than under `other`, by size, and its error."""
-    upper, lower = (at_sizes(table, scheme, up_to, above) for scheme in (one, other))
+    """Return the ratio of mean FCTs under two schemes by size, and its standard error."""
+    upper, lower = (at_sizes(table, name, up_to, above) for name in (scheme, baseline))
     joined = upper.join(lower, on="size_lo", suffix="_other", maintain_order="left")
     ratio = pl.col("mean") / pl.col("mean_other")
-    own, others = (pl.col(f"stderr{suffix}") / pl.col(f"mean{suffix}") for suffix in ("", "_other"))
-    return joined.select("size", ratio=ratio, error=ratio * (own**2 + others**2).sqrt())
+    error, baseline_error = (
+        pl.col(f"stderr{suffix}") / pl.col(f"mean{suffix}") for suffix in ("", "_other")
+    )
+    return joined.select("size", ratio=ratio, error=ratio * (error**2 + baseline_error**2).sqrt())
 
 
-def settled(table: pl.DataFrame, scheme: str, metric: str) -> pl.DataFrame:
-    """Return a quantity over time without the first tenth of the run, the warm-up."""
+def after_warm_up(table: pl.DataFrame, scheme: str, metric: str) -> pl.DataFrame:
+    """Return a quantity over time after the warm-up, the first tenth of the run."""
     rows = table.filter(scheme=scheme, metric=metric)
     return rows.filter(pl.col("time_s") >= pl.col("time_s").max() / 10)
 
 
 def first_seed(table: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return a quantity over time in the first of the seeds, to be drawn."""
+    """Return a quantity over time in the first seed, for drawing."""
     return table.filter(pl.col("metric") == metric, pl.col("seed") == table["seed"].min())
 
 
 def mean_of(table: pl.DataFrame, scheme: str, metric: str) -> float:
     """Return the mean over time of a quantity of a scheme; NaN without samples."""
-    mean: Any = settled(table, scheme, metric)["value"].mean()
+    mean: Any = after_warm_up(table, scheme, metric)["value"].mean()
     return float("nan") if mean is None else float(mean)
