@@ -71,12 +71,12 @@ def _all_flows(runs: "Sequence[Run]", out: Path) -> list[str]:
     console.show(parts.breakdown_tables(table, labels, intervals.format_duration))
     if len(runs) == 1:
         console.show([page.slowest(runs[0].result)])
-    console.show(page.calls_shown(calls, labels, intervals.format_duration))
+    console.show(page.call_tables(calls, labels, intervals.format_duration))
     if not differences.is_empty():
         scope = ", on the same flows" if differences["same_flows"].all() else ""
         print(f"difference from {runs[0].labels[labels[0]]}{scope}:")
         console.show(parts.breakdown_tables(differences, labels, intervals.format_duration))
-    for line in (*page.calls_told(calls, labels), *page.sentences(runs, labels)):
+    for line in (*page.call_sentences(calls, labels), *page.sentences(runs, labels)):
         print(line)
     written = page.write(runs, table, labels, out)
     written += rpc_plot.write(calls, labels, intervals.format_duration, out)
@@ -93,6 +93,6 @@ def _one_flow(runs: "Sequence[Run]", flow: int, out: Path) -> list[str]:
 
     chains = of_runs(runs, flow)
     if len(chains) == 1:
-        console.show([page.of_flow(runs[0].result, flow)])
+        console.show([page.flow_table(runs[0].result, flow)])
     console.show(waterfall.table(chain, units.format_time) for chain in chains)
     return waterfall.write(chains, out)

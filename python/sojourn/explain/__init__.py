@@ -1,1 +1,1 @@
-"""Explanations of completion times."""
+"""Explanation of completion times by their FCT breakdown."""

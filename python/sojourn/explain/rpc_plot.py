@@ -1,4 +1,4 @@
-"""The picture of calls: what their mean latency is made of, from request to response."""
+"""Picture of RPC calls: the parts of their mean latency, from request to response."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sojourn.analysis.breakdown import CALL, LEGS, PARTS, SERVER, TOTAL
+from sojourn.analysis.breakdown import CALL, LABELS, LEGS, PARTS, SERVER, TOTAL
 from sojourn.base import files
 from sojourn.base.units import PER_UNIT
 from sojourn.explain import waterfall
@@ -15,17 +15,20 @@ from sojourn.show import plot
 from sojourn.show.style import BLACK
 
 STEP, THICKNESS = 0.28, 0.26
-"""How far a leg is below the one before it, and how thick; 1 is a scheme."""
+"""Distance between the legs of a call, and thickness of a leg, in units of a scheme's height."""
 
-SEEN = 0.001
-"""What is a smaller share of the longest call is thinner than a line, and left out of pictures."""
+MIN_SHARE = 0.001
+"""Least share of the longest call that is drawn; smaller parts are thinner than a line."""
 
-SERVING: Any = {"color": "white", "edgecolor": BLACK, "hatch": "//////", "linewidth": 0.8}
-"""How a server's time is drawn, unlike any part."""
+SERVER_STYLE: Any = {"color": "white", "edgecolor": BLACK, "hatch": "//////", "linewidth": 0.8}
+"""Style of a server's time, unlike that of any part."""
 
 
 def write(table: pl.DataFrame, labels: Sequence[str], show: Any, out: Path) -> list[str]:
-    """Write what `accounts.by_call` says, if anything, and its picture; return the files' names."""
+    """Write a table of `accounts.by_call` and its picture to a directory; return the files' names.
+
+    Nothing is written if the table is empty.
+    """
     if table.is_empty():
         return []
     files.write_text(out / "calls.csv", table.write_csv())
@@ -34,14 +37,14 @@ def write(table: pl.DataFrame, labels: Sequence[str], show: Any, out: Path) -> l
 
 
 def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> None:
-    """Draw what `accounts.by_call` says: a panel a kind of calls, each on its own scale.
+    """Draw a table of `accounts.by_call`: one panel for each kind of calls, each on its own scale.
 
-    A scheme's bar goes down in three steps, each of which begins where the one before it ends: the
-    request in its parts, the server, the response in its parts. `show` writes seconds.
+    Each scheme has three bars, of which each begins at the end of the preceding one: the parts of
+    the request, the server, the parts of the response. `show` formats a row's value in seconds.
     """
     value, is_part = pl.col("value"), pl.col("metric").is_in(list(PARTS))
-    unseen = is_part & (value < SEEN * value.max().over("kind"))
-    table = table.with_columns(pl.when(unseen).then(0.0).otherwise(value).alias("value"))
+    is_invisible = is_part & (value < MIN_SHARE * value.max().over("kind"))
+    table = table.with_columns(pl.when(is_invisible).then(0.0).otherwise(value).alias("value"))
     kinds = [
         kind.partition_by(labels, maintain_order=True) if labels else [kind]
         for kind in table.partition_by("kind", maintain_order=True)
@@ -51,43 +54,44 @@ def draw(table: pl.DataFrame, labels: Sequence[str], show: Any, stem: Path) -> N
     with plot.canvas(len(kinds), 1, size, salt="calls") as (picture, axes):
         panels = np.atleast_1d(axes)
         panels[0].get_gridspec().set_height_ratios(counts)
-        drawn: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for panel, schemes in zip(panels, kinds, strict=True):
             _steps(panel, schemes, labels, show)
             panel.set_title(f"{schemes[0]['kind'][0]} calls: mean latency", fontsize=10, loc="left")
             handles, names = panel.get_legend_handles_labels()
-            drawn |= dict(zip(names, handles, strict=True))
-        names = [name for name in (*PARTS, SERVER) if name in drawn]
+            entries |= dict(zip(names, handles, strict=True))
+        names = [name for name in (*LABELS.values(), SERVER) if name in entries]
+        handles = [entries[name] for name in names]
         style: dict[str, Any] = {"fontsize": 9, "frameon": False}
-        picture.legend([drawn[name] for name in names], names, loc="outside right center", **style)
+        picture.legend(handles, names, loc="outside right center", **style)
         plot.save(picture, stem)
 
 
 def _steps(panel: Any, schemes: Sequence[pl.DataFrame], labels: Sequence[str], show: Any) -> None:
-    """Draw the calls of one kind, a scheme below the other."""
-    calls = [{(row["leg"], row["metric"]): row for row in one.to_dicts()} for one in schemes]
+    """Draw the calls of one kind, one scheme below the other."""
+    calls = [{(row["leg"], row["metric"]): row for row in part.to_dicts()} for part in schemes]
     longest_s = max(call[CALL, TOTAL]["value"] for call in calls)
     unit = plot.unit_of_time(longest_s)
-    by = PER_UNIT[unit]
+    scale = PER_UNIT[unit]
     rows, ends = np.arange(len(calls)), np.zeros(len(calls))
     for step, leg in enumerate(LEGS):
         places, begins = rows + STEP * step, ends
-        ends = begins + by * np.array([call[leg, TOTAL]["value"] for call in calls])
+        ends = begins + scale * np.array([call[leg, TOTAL]["value"] for call in calls])
         if leg == SERVER:
-            panel.barh(places, ends - begins, THICKNESS, begins, label=SERVER, **SERVING)
+            panel.barh(places, ends - begins, THICKNESS, begins, label=SERVER, **SERVER_STYLE)
         else:
-            parts = [{part: by * call[leg, part]["value"] for part in PARTS} for call in calls]
-            waterfall.lay(panel, places, begins, pl.DataFrame(parts), THICKNESS)
-        beside: Any = {"xytext": (4, 0), "textcoords": "offset points", "annotation_clip": False}
-        beside |= {"va": "center", "fontsize": 8}
+            parts = [{part: scale * call[leg, part]["value"] for part in PARTS} for call in calls]
+            waterfall.draw_bars(panel, places, begins, pl.DataFrame(parts), THICKNESS)
+        offset: Any = {"xytext": (4, 0), "textcoords": "offset points", "annotation_clip": False}
+        offset |= {"va": "center", "fontsize": 8}
         for call, end, place in zip(calls, ends, places, strict=True):
-            panel.annotate(f"{leg} {show(call[leg, TOTAL])}", (end, place), **beside)
-    names = [", ".join(str(one[label][0]) for label in labels) for one in schemes]
-    takes = [show(call[CALL, TOTAL]) for call in calls]
-    heads = [f"{name}\n{time}".strip() for name, time in zip(names, takes, strict=True)]
+            panel.annotate(f"{leg} {show(call[leg, TOTAL])}", (end, place), **offset)
+    names = [", ".join(str(part[label][0]) for label in labels) for part in schemes]
+    latencies = [show(call[CALL, TOTAL]) for call in calls]
+    heads = [f"{name}\n{latency}".strip() for name, latency in zip(names, latencies, strict=True)]
     panel.set_yticks(rows + STEP, heads)
     panel.set_ylim(len(calls) - 0.5 + STEP, STEP - 0.5)
     panel.grid(visible=False, axis="y")
-    # What stands beside the longest bar has room beside the panel.
-    panel.set_xlim(0, longest_s * by)
+    # The text beside the longest bar extends beyond the panel.
+    panel.set_xlim(0, longest_s * scale)
     panel.set_xlabel(plot.with_unit("time since the call's start", unit))

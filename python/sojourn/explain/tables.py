@@ -1,4 +1,4 @@
-"""What `sojourn explain` shows: where the time of flows went, in tables, pictures, sentences."""
+"""Tables, sentences and pictures of FCT breakdowns, as `sojourn explain` prints them."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from sojourn.analysis import breakdown, metrics
-from sojourn.analysis.breakdown import ALONE, PARTS, TOTAL
+from sojourn.analysis.breakdown import ALONE, LABELS, PARTS, TOTAL
 from sojourn.base import files
+from sojourn.explain.waterfall import REASONS
 from sojourn.runs.results import Result, Run
 from sojourn.show import plot, style
 from sojourn.show.parts import CALLS, GROUP_COLUMNS, breakdown_tables, stack
@@ -18,115 +19,142 @@ from sojourn.show.table import Table
 BINS_PER_DECADE = 3
 
 
-WHERE = {
-    "host": "in the source host's own port",
-    "there": "in switches on the way there",
-    "back": "on the way back",
+LOCATIONS = {
+    "host": "in the port of the source host",
+    "there": "in switches of the forward path",
+    "back": "on the reverse path",
 }
+"""Locations of waits in printed text, by the last word of breakdown columns."""
+
+
+SHORT_LOCATIONS = {"host": "source host", "there": "forward path", "back": "reverse path"}
+"""Locations of waits in printed tables, by the last word of breakdown columns."""
+
+
+PLACES = {
+    "queue_others": "queueing behind other flows",
+    "queue_own": "queueing behind own packets",
+    "queue_control": "queueing behind control packets",
+    "queue_idle": "idle port",
+    "paused": "PFC pause",
+}
+"""Places of waits in ports in printed tables, by the first words of breakdown columns."""
 
 
 def sentences(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Return for each scheme, size and class what costs most beyond what a flow takes alone."""
+    """Return for each scheme, size and class the slowdown and the largest part of the excess."""
     table = breakdown.by_size(runs, excess=True)
-    of = [name for name in GROUP_COLUMNS if name in table.columns]
-    buckets = metrics.sizes_and_classes(run.result for run in runs)
-    told = []
-    for group in table.partition_by([*labels, *of], maintain_order=True):
+    columns = [name for name in GROUP_COLUMNS if name in table.columns]
+    buckets = {
+        tuple(bucket.where[name] for name in columns): bucket
+        for bucket in metrics.sizes_and_classes(run.result for run in runs)
+    }
+    lines = []
+    for group in table.partition_by([*labels, *columns], maintain_order=True):
         values = dict(zip(group["metric"], group["value"], strict=True))
-        bucket = next(b for b in buckets if all(b.where[name] == group[name][0] for name in of))
-        if bucket is metrics.ALL:
+        bucket = buckets[tuple(group[name][0] for name in columns)]
+        if bucket == metrics.ALL:
             continue
-        given = {label: group[label][0] for label in labels}
-        mine = [run for run in runs if all(str(run.labels[k]) == str(v) for k, v in given.items())]
+        case = {label: str(group[label][0]) for label in labels}
+        same = [run for run in runs if all(str(run.labels[k]) == v for k, v in case.items())]
         largest = max(PARTS, key=lambda name: values[name])
-        scheme = ", ".join(map(str, given.values()))
-        of_class = "of class " if bucket.of_class else ""
-        said = f"{scheme + ': ' if scheme else ''}flows {of_class}{bucket.name} take "
-        said += f"{values[TOTAL] / values[ALONE]:#.3g} times what they would alone"
+        scheme = ", ".join(case.values())
+        prefix = f"{scheme}: " if scheme else ""
+        name = f"of class {bucket.name}" if bucket.of_class else bucket.name
+        line = f"{prefix}flows {name} take {values[TOTAL] / values[ALONE]:#.3g} times the ideal FCT"
         if values[largest] > 0:
             share = values[largest] / (values[TOTAL] - values[ALONE])
-            said += f"; {share:.0%} of the excess is {largest} ({PARTS[largest]})"
-            said += _mostly(mine, largest, bucket)
-        told.append(said)
-    return told
+            line += f"; {share:.0%} of the excess is {LABELS[largest]} ({PARTS[largest]})"
+            line += _main_location(same, largest, bucket)
+        lines.append(line)
+    return lines
 
 
-def _mostly(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
-    """Say where most of a part was, if it is one of queues."""
-    found: dict[str, float] = {}
+def _main_location(runs: Sequence[Run], part: str, bucket: metrics.Bucket) -> str:
+    """Return the location of most of a part, if the part is queueing, else an empty string."""
+    shares: dict[str, float] = {}
     for column, share in breakdown.places(runs, part, bucket).items():
-        leg = column.removesuffix("_ps").rpartition("_")[2]
-        found[leg] = found.get(leg, 0.0) + share
-    leg = max(found, key=lambda one: found[one], default="")
-    return f", {found[leg]:.0%} of it {WHERE[leg]}" if leg in WHERE else ""
+        location = column.removesuffix("_ps").rpartition("_")[2]
+        shares[location] = shares.get(location, 0.0) + share
+    location = max(shares, key=lambda name: shares[name], default="")
+    return f", {shares[location]:.0%} of it {LOCATIONS[location]}" if location in LOCATIONS else ""
 
 
-def calls_shown(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Table]:
-    """Return what `accounts.by_call` says, a table a kind of calls, a row a leg of them."""
+def call_tables(table: pl.DataFrame, labels: Sequence[str], show: Any) -> list[Table]:
+    """Return a table of `accounts.by_call` as one table for each kind of calls, by leg.
+
+    `show` formats a row's value in seconds.
+    """
     if table.is_empty():
         return []
     return breakdown_tables(table.rename({"kind": CALLS}), [*labels, "leg"], show)
 
 
-def calls_told(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return for each scheme and kind of calls how they divide, and what costs most on the way."""
+def call_sentences(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return for each scheme and kind of calls the shares of the legs, and the largest part."""
     if table.is_empty():
         return []
-    told = []
+    lines = []
     for group in table.partition_by([*labels, "kind"], maintain_order=True):
         values = {(row["leg"], row["metric"]): row["value"] for row in group.to_dicts()}
-        whole = values[breakdown.CALL, TOTAL]
-        legs = {leg: values[leg, TOTAL] / whole for leg in breakdown.LEGS}
-        divided = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
-        costs = {key: value for key, value in values.items() if key[1] in PARTS}
-        costs = {key: value for key, value in costs.items() if key[0] in legs}
-        leg, part = max(costs, key=lambda key: costs[key])
+        latency = values[breakdown.CALL, TOTAL]
+        legs = {leg: values[leg, TOTAL] / latency for leg in breakdown.LEGS}
+        leg_shares = ", ".join(f"{share:.0%} the {leg}" for leg, share in legs.items())
+        parts = {key: value for key, value in values.items() if key[1] in PARTS and key[0] in legs}
+        leg, part = max(parts, key=lambda key: parts[key])
         scheme = ", ".join(str(group[label][0]) for label in labels)
-        told.append(
-            f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {divided}; "
-            f"{costs[leg, part] / whole:.0%} of their time is {part} of the {leg} ({PARTS[part]})"
+        largest = f"{LABELS[part]} of the {leg} ({PARTS[part]})"
+        lines.append(
+            f"{scheme + ': ' if scheme else ''}{group['kind'][0]} calls: {leg_shares}; "
+            f"{parts[leg, part] / latency:.0%} of the latency is {largest}"
         )
-    return told
+    return lines
 
 
 def slowest(result: Result, most: int = 5) -> Table:
-    """Return the flows that took longest beyond what they would alone, and their largest parts."""
+    """Return the `most` flows with the largest FCT less ideal FCT, and their largest parts."""
     excess = pl.col("fct_s") - pl.col("ideal_fct_s")
     flows = breakdown.divided(result).sort(excess, descending=True, maintain_order=True).head(most)
     rows = []
     for flow in flows.to_dicts():
         parts = sorted(PARTS, key=lambda name: -flow[name])[:3]
-        told = ", ".join(f"{name} {flow[name] / flow['fct_s']:.0%}" for name in parts)
+        shares = ", ".join(f"{LABELS[name]} {flow[name] / flow['fct_s']:.0%}" for name in parts)
         times = f"{flow['fct_s']:.4g} s", f"{flow['slowdown']:.3g}"
         size = f"{flow['size_bytes']:,} B"
-        rows.append([str(flow["flow"]), size, *times, str(flow["rounds"]), told])
-    columns = ["flow", "size", "FCT", "slowdown", "rounds", "mostly"]
+        rows.append([str(flow["flow"]), size, *times, str(flow["rounds"]), shares])
+    columns = ["flow", "size", "FCT", "slowdown", "rounds", "largest parts"]
     return Table("flows with the largest excess", columns, rows)
 
 
-def of_flow(result: Result, number: int) -> Table:
-    """Return the account of one flow, by reason and place."""
-    account = result.account.filter(flow=number)
-    row = account.row(0, named=True)
+def flow_table(result: Result, number: int) -> Table:
+    """Return the FCT breakdown of one flow, by reason and place."""
+    table = result.account.filter(flow=number)
+    row = table.row(0, named=True)
     rows = []
-    for column in breakdown.columns_of(account):
+    for column in breakdown.columns_of(table):
         if row[column]:
             reason, place = breakdown.split(column)
-            spent, share = row[column] / 1e12, row[column] / row["fct_ps"]
-            rows.append([reason, place, f"{spent:.9f} s", f"{share:.1%}"])
-    told = f"{row['fct_ps'] / 1e12:.12f} s, {row['rounds']} round trips of the window"
-    return Table(f"flow {number}: {told}", ["reason", "place", "time", "share"], rows)
+            time_s, share = row[column] / 1e12, row[column] / row["fct_ps"]
+            rows.append([REASONS[reason], _place(place), f"{time_s:.9f} s", f"{share:.1%}"])
+    title = f"flow {number}: FCT {row['fct_ps'] / 1e12:.12f} s, {row['rounds']} window-limited RTTs"
+    return Table(title, ["reason", "place", "time", "share"], rows)
+
+
+def _place(name: str) -> str:
+    """Return the printed name of a place such as `queue_others_there`."""
+    kind, _, location = name.rpartition("_")
+    return f"{PLACES[kind]}, {SHORT_LOCATIONS[location]}" if kind in PLACES else name
 
 
 def write(runs: Iterable[Run], table: pl.DataFrame, labels: Sequence[str], out: Path) -> list[str]:
-    """Write what `accounts.by_size` says, and its picture; return the files' names."""
+    """Write a table of `accounts.by_size` and its picture; return the files' names."""
     files.write_text(out / "account.csv", table.write_csv())
     draw(runs, labels, out / "account")
     return ["account.csv", "account.svg", "account.png"]
 
 
 def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
-    """Write what `accounts.differences` says, if anything; return the files' names."""
+    """Write a table of `accounts.differences` unless it is empty; return the files' names."""
     if table.is_empty():
         return []
     files.write_text(out / "differences.csv", table.write_csv())
@@ -134,24 +162,25 @@ def write_differences(table: pl.DataFrame, out: Path) -> list[str]:
 
 
 def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
-    """Draw what mean slowdowns are made of, by size: a panel a scheme."""
+    """Draw the parts of mean slowdowns by size, one panel for each scheme."""
     panels: dict[str, list[pl.DataFrame]] = {}
     for run in runs:
         name = ", ".join(str(run.labels[label]) for label in labels)
         panels.setdefault(name, []).append(breakdown.divided(run.result))
     size = (1.5 + 5.0 * len(panels), 4.8)
     with plot.canvas(1, len(panels), size, salt="explain") as (picture, axes):
-        places = np.atleast_1d(axes)
-        for place, (name, flows) in zip(places, panels.items(), strict=True):
-            _stack(place, pl.concat(flows))
-            place.set_title(name, fontsize=10)
-        highest = max(place.get_ylim()[1] for place in places)
-        for place in places:
-            place.set_ylim(0, highest)
-        places[0].set_ylabel("mean slowdown (1 = alone in the network)")
-        known = dict(zip(*reversed(places[0].get_legend_handles_labels()), strict=True))
-        there = pl.concat(part for flows in panels.values() for part in flows)
-        handles = {name: known[name] for name in reversed(PARTS) if there[name].abs().max()}
+        grid = np.atleast_1d(axes)
+        for panel, (name, flows) in zip(grid, panels.items(), strict=True):
+            _stack(panel, pl.concat(flows))
+            panel.set_title(name, fontsize=10)
+        highest = max(panel.get_ylim()[1] for panel in grid)
+        for panel in grid:
+            panel.set_ylim(0, highest)
+        grid[0].set_ylabel("mean slowdown (1: ideal FCT)")
+        entries = dict(zip(*reversed(grid[0].get_legend_handles_labels()), strict=True))
+        all_flows = pl.concat(flows for panel_flows in panels.values() for flows in panel_flows)
+        drawn = [LABELS[part] for part in reversed(PARTS) if all_flows[part].abs().max()]
+        handles = {label: entries[label] for label in drawn}
         picture.legend(
             handles.values(), handles, loc="outside right center", fontsize=9, frameon=False
         )
@@ -159,10 +188,10 @@ def draw(runs: Iterable[Run], labels: Sequence[str], stem: Path) -> None:
 
 
 def _stack(axes: Any, flows: pl.DataFrame) -> None:
-    """Draw stacked bars over size."""
-    octave = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
+    """Draw stacked bars by size."""
+    size_bin = (pl.col("size_bytes").log10() * BINS_PER_DECADE).floor()
     shares = [(pl.col(name) / pl.col("ideal_fct_s")).mean().alias(name) for name in PARTS]
-    bins = flows.group_by(bin=octave).agg(*shares).sort("bin")
+    bins = flows.group_by(bin=size_bin).agg(*shares).sort("bin")
     edges = 10 ** (bins["bin"].to_numpy() / BINS_PER_DECADE)
     widths = edges * (10 ** (1 / BINS_PER_DECADE) - 1)
     stack(axes, edges, bins, widths, align="edge")

@@ -1,6 +1,6 @@
-"""One flow's chain of causes, piece by piece: as a table, and as a waterfall.
+"""Causal chain of one flow as a table and as a waterfall chart.
 
-`result.chain` has it for the flows in `account_flows`.
+`result.chain` contains the chains of the flows in `account_flows`.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sojourn.analysis.breakdown import PARTS
+from sojourn.analysis.breakdown import LABELS, PARTS
 from sojourn.analysis.chains import Chain
 from sojourn.base import files
 from sojourn.base.units import PER_UNIT
@@ -21,112 +21,114 @@ from sojourn.show.style import BLACK
 from sojourn.show.table import Table
 
 REASONS = {
-    "handshake": "opens the flow",
-    "window": "waits for the window",
-    "rate": "waits for its pace",
-    "turn": "waits for its host's port",
-    "recovery_gap": "lost: ACKs tell",
-    "recovery_timeout": "lost: a time-out tells",
-    "flight": "the last packet",
+    "handshake": "handshake",
+    "window": "congestion window",
+    "rate": "pacing",
+    "turn": "NIC wait",
+    "recovery_gap": "loss recovery after duplicate ACKs/SACK",
+    "recovery_timeout": "loss recovery after timeout",
+    "flight": "last packet",
 }
-"""What a flow does meanwhile, by reason."""
+"""Reasons of waits in printed tables, by their names in files."""
 
 
-REPAIRS = ("recovery_gap", "recovery_timeout")
+RECOVERY = ("recovery_gap", "recovery_timeout")
 
 
-LOST, ALONE = "sent, and lost", "alone in the network"
-"""What marks stand for."""
+LOST, IDEAL = "lost packet sent", "ideal FCT"
+"""Legend entries of marks."""
 
 
-MOST_ROWS = 40
-"""Of a longer chain the middle is left out of the table; a file has all of it."""
+MAX_ROWS = 40
+"""Largest number of rows in a table; the middle of a longer chain is only in the file."""
 
 
 def table(chain: Chain, show: Callable[[float], str]) -> Table:
-    """Return a chain as a table: what the flow did when, how long, and on what it spent that.
+    """Return a chain as a table: begin, reason, duration and largest parts of each interval.
 
-    `show` writes seconds.
+    `show` formats seconds.
     """
     rows, rounds = [], 0
-    for piece in chain.pieces.iter_rows(named=True):
-        told = REASONS[piece["reason"]]
-        if piece["reason"] == "window":
+    for interval in chain.pieces.iter_rows(named=True):
+        reason, duration_s = REASONS[interval["reason"]], interval["lasts_s"]
+        if interval["reason"] == "window":
             rounds += 1
-            told += f" ({rounds})"
-        spent = sorted((part for part in PARTS if piece[part] > 0), key=lambda name: -piece[name])
-        divided = ", ".join(f"{name} {piece[name] / piece['lasts_s']:.0%}" for name in spent[:3])
-        rows.append([show(piece["begins_s"]), told, show(piece["lasts_s"]), divided])
-    left = len(rows) - MOST_ROWS
-    if left > 0:
-        half = MOST_ROWS // 2
-        rows[half:-half] = [["…", f"{left} more", "", ""]]
-    took = f"{show(chain.fct_s)}, alone {show(chain.ideal_s)}"
-    return Table(f"{chain.title}: {took}", ["at", "it", "for", "of which"], rows)
+            reason += f" ({rounds})"
+        present = [part for part in PARTS if interval[part] > 0]
+        largest = sorted(present, key=lambda part: -interval[part])[:3]
+        parts = ", ".join(f"{LABELS[part]} {interval[part] / duration_s:.0%}" for part in largest)
+        rows.append([show(interval["begins_s"]), reason, show(duration_s), parts])
+    omitted = len(rows) - MAX_ROWS
+    if omitted > 0:
+        half = MAX_ROWS // 2
+        rows[half:-half] = [["…", f"{omitted} more", "", ""]]
+    times = f"FCT {show(chain.fct_s)}, ideal FCT {show(chain.ideal_s)}"
+    columns = ["begin", "reason", "duration", "largest parts"]
+    return Table(f"{chain.title}: {times}", columns, rows)
 
 
 def write(chains: Sequence[Chain], out: Path) -> list[str]:
-    """Write all pieces of chains and their picture into a folder; return the files' names."""
-    titled = [chain.pieces.select(pl.lit(chain.title).alias("chain"), pl.all()) for chain in chains]
-    files.write_text(out / "chain.csv", pl.concat(titled).write_csv())
+    """Write all intervals of chains and their picture to a directory; return the files' names."""
+    tables = [chain.pieces.select(pl.lit(chain.title).alias("chain"), pl.all()) for chain in chains]
+    files.write_text(out / "chain.csv", pl.concat(tables).write_csv())
     draw(chains, out / "chain")
     return ["chain.csv", "chain.svg", "chain.png"]
 
 
 def draw(chains: Sequence[Chain], stem: Path) -> None:
-    """Draw chains as waterfalls, a panel each: every piece where it is in time, in its parts.
+    """Draw chains as waterfall charts, one panel each: the intervals over time, in their parts.
 
-    A dashed line shows what the flow would take alone, a mark what was lost.
+    A dashed line is the ideal FCT; crosses mark transmissions of lost packets.
     """
     longest_s = max(chain.fct_s for chain in chains)
     unit = plot.unit_of_time(longest_s)
     size = (2.5 + 5.5 * len(chains), 4.8)
     with plot.canvas(1, len(chains), size, salt="waterfall") as (picture, axes):
         panels = np.atleast_1d(axes)
-        shown: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for panel, chain in zip(panels, chains, strict=True):
             _waterfall(panel, chain, PER_UNIT[unit])
             panel.set_xlim(0, 1.02 * longest_s * PER_UNIT[unit])
             panel.set_title(chain.title, fontsize=10)
             panel.set_xlabel(plot.with_unit("time since the flow's start", unit))
             handles, names = panel.get_legend_handles_labels()
-            shown |= dict(zip(names, handles, strict=True))
-        panels[0].set_ylabel("what held it back, one after the other")
-        names = [name for name in (*PARTS, LOST, ALONE) if name in shown]
-        handles = [shown[name] for name in names]
+            entries |= dict(zip(names, handles, strict=True))
+        panels[0].set_ylabel("intervals of the causal chain")
+        names = [name for name in (*LABELS.values(), LOST, IDEAL) if name in entries]
+        handles = [entries[name] for name in names]
         style: dict[str, Any] = {"fontsize": 9, "frameon": False}
         picture.legend(handles, names, loc="outside right center", **style)
         plot.save(picture, stem)
 
 
-def _waterfall(panel: Any, chain: Chain, by: float) -> None:
+def _waterfall(panel: Any, chain: Chain, scale: float) -> None:
     rows = np.arange(chain.pieces.height)
-    begins = chain.pieces["begins_s"].to_numpy() * by
-    lay(panel, rows, begins, chain.pieces.select(pl.col(*PARTS) * by))
-    lost = np.flatnonzero(chain.pieces["reason"].is_in(REPAIRS).to_numpy())
+    begins = chain.pieces["begins_s"].to_numpy() * scale
+    draw_bars(panel, rows, begins, chain.pieces.select(pl.col(*PARTS) * scale))
+    lost = np.flatnonzero(chain.pieces["reason"].is_in(RECOVERY).to_numpy())
     if len(lost):
         mark: dict[str, Any] = {"color": BLACK, "markersize": 6, "label": LOST}
         panel.plot(begins[lost], lost, "x", **mark)
-    alone = chain.ideal_s * by
-    panel.axvline(alone, color=BLACK, linestyle="--", linewidth=1, label=ALONE)
+    panel.axvline(chain.ideal_s * scale, color=BLACK, linestyle="--", linewidth=1, label=IDEAL)
     panel.invert_yaxis()
     panel.set_yticks([])
 
 
-def lay(
+def draw_bars(
     axes: Any,
     places: npt.NDArray[Any],
     begins: npt.NDArray[np.float64],
     widths: pl.DataFrame,
     height: float = 0.9,
 ) -> None:
-    """Draw a lying bar at each of the places from where it begins: `PARTS` one after the other."""
+    """Draw a horizontal bar at each of the places, from `begins`: `PARTS` one after the other."""
     left = begins
     for part in PARTS:
         width = widths[part].to_numpy()
-        there = width > 0
-        if there.any():
-            # With an edge, that the shortest are seen too.
+        drawn = width > 0
+        if drawn.any():
+            # The edge makes the shortest bars visible.
             style: Any = {"color": COLOURS[part], "edgecolor": COLOURS[part], "linewidth": 0.8}
-            axes.barh(places[there], width[there], height, left[there], label=part, **style)
+            style["label"] = LABELS[part]
+            axes.barh(places[drawn], width[drawn], height, left[drawn], **style)
             left = left + width
