@@ -21,7 +21,7 @@ def test_the_ideal_fct_is_one_and_a_half_rtts_and_the_transmission_time(rtt_s: f
     flows = [{"source": i, "target": 100 + i, "start": f"{i} s", "size": "242 KB"} for i in (0, 1)]
     change = {"workload": {"kind": "flows", "flows": flows}, "time_limit": "5 s"}
     result = run(override(network, change, paper.ideals[paper.SHARING]))
-    (shaken,) = paper.shaken([Run({"scheme": paper.SHARING}, result)])
+    (shaken,) = paper.with_handshake([Run({"scheme": paper.SHARING}, result)])
     rtts = (shaken.result.flows["fct_s"] - 0.05) / rtt_s / 1.5
     # RTTs are drawn from 0.6 to 1.4 times the mean, and the two flows differ.
     assert rtts.is_between(0.6, 1.41).all()
@@ -32,7 +32,7 @@ def test_the_drop_rate_is_drops_divided_by_arrivals() -> None:
     paper = module("paper")
     scenario = paper.Setting(load=0.9).scenario({"warm_up": 20, "measured": 40})
     result = run(override(scenario, paper.schemes[paper.TCP]))
-    counters = metrics.link_counters(result, paper.WIRE)
+    counters = metrics.link_counters(result, paper.LINK_NAME)
     drops, sent = counters["drops"], counters["packets"]
     assert paper.dropped(result).value == pytest.approx(drops / (sent + drops))
     assert drops > 0
@@ -70,4 +70,4 @@ def test_the_candidates_of_a_sweep_are_distinct() -> None:
     assert [len(change) for change in sweep.candidates("one")][:3] == [0, 1, 1]
     for kind in ("one", "grid", "back"):
         settings = sweep.candidates(kind)
-        assert len({sweep.named(change) for change in settings}) == len(settings)
+        assert len({sweep.setting_name(change) for change in settings}) == len(settings)

@@ -1,4 +1,4 @@
-"""Figure E1: completion times, queue and losses against load: PCP between TCP and sharing."""
+"""Figure E1: FCT, queue and losses against load under PCP, TCP and processor sharing."""
 
 import math
 from collections.abc import Iterator
@@ -40,14 +40,14 @@ figure = Figure(
     source="Figure 4",
     scales=SCALES,
     deviations=(
-        "Almost nothing counts as 0.1 % of the packets. PCP's losses are few but not none, with "
-        "any setting that the sweep has tried: a flow takes what its probe has found before it can "
-        "know that another has just taken the same, and that lasts until both have seen the queue.",
+        "Almost no losses means at most 0.1 % of the packets. PCP loses a few packets with every "
+        "setting of the sweep: two flows can claim the same free capacity at the same time, and "
+        "the overload lasts until both have detected the queue.",
         "The defaults were chosen to be no slower than TCP and to lose at most 0.1 % up to 0.75. "
-        "At 0.9 nothing that was tried is both: of about 70 settings those with TCP's mean or "
-        "less lose 0.5 % and more, and those that lose least, 0.3 %, have 1.08 to 1.13 times "
-        "TCP's mean (1 to 4 seeds). A mechanism is missing there: the paper's section on rate "
-        "compensation could not be read.",
+        "At 0.9 no setting meets both criteria: of about 70 settings those with TCP's mean or less "
+        "lose at least 0.5 %, and those with the fewest losses, 0.3 %, have 1.08 to 1.13 times "
+        "TCP's mean (1 to 4 seeds). A mechanism is probably missing: the paper's section on rate "
+        "compensation was not available to us.",
     ),
     panels=(2, 2),
     size=(11, 8),
@@ -65,12 +65,12 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 def formula() -> pl.DataFrame:
-    """Return the closed forms of sharing along the load, with round trips that are drawn."""
+    """Return the closed forms of processor sharing by load, with random RTTs."""
     loads = np.linspace(LOADS[0], LOADS[-1], 31).round(3)
-    drawn_s = theory.SHAKEN * BASE.rtt_spread_s
+    rtt_deviation_s = theory.SHAKEN * BASE.rtt_spread_s
     means = [float(theory.processor_sharing(BASE.link, load, BASE.packets)) for load in loads]
     shared = [theory.processor_sharing_deviation(BASE.link, load, BASE.packets) for load in loads]
-    forms = {MEAN: means, DEVIATION: [math.hypot(spread, drawn_s) for spread in shared]}
+    forms = {MEAN: means, DEVIATION: [math.hypot(spread, rtt_deviation_s) for spread in shared]}
     return pl.concat(
         pl.DataFrame({"scheme": FORMULA, "load": loads, "metric": metric, "value": values})
         for metric, values in forms.items()
@@ -83,41 +83,41 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.one_legend(axes)
 
 
-def no_more(table: pl.DataFrame, metric: str, one: str, other: str) -> Verdict:
-    """Judge that a scheme has at most as much of something as another, at every load."""
-    return all_at_most(ratios(table, metric, one, other), 1)
+def judge_at_most(table: pl.DataFrame, metric: str, scheme: str, baseline: str) -> Verdict:
+    """Judge that a metric under `scheme` is at most that under `baseline`, at every load."""
+    return all_at_most(ratios(table, metric, scheme, baseline), 1)
 
 
 for metric in (MEAN, DEVIATION):
-    for one, other in ((PCP, TCP), (ROUTER, PCP)):
-        figure.claim(f"{metric}: that of {one} is at most that of {other}, at every load")(
-            partial(no_more, metric=metric, one=one, other=other)
+    for scheme, baseline in ((PCP, TCP), (ROUTER, PCP)):
+        figure.claim(f"{metric}: that of {scheme} is at most that of {baseline}, at every load")(
+            partial(judge_at_most, metric=metric, one=scheme, other=baseline)
         )
 
 
-def lossless(table: pl.DataFrame, scheme: str, up_to: float) -> Verdict:
-    """Judge that a scheme loses next to nothing to the queue, up to a load."""
+def judge_losses(table: pl.DataFrame, scheme: str, up_to: float) -> Verdict:
+    """Judge that the queue drops almost no packets of a scheme, up to a load."""
     light = table.filter(pl.col("load") <= up_to)
     return all_at_most(losses(light, scheme), ALMOST_NOTHING)
 
 
 for scheme in (ROUTER, PCP):
     figure.claim(f"{scheme} loses almost nothing (0.1 % of its packets) at every load")(
-        partial(lossless, scheme=scheme, up_to=1)
+        partial(judge_losses, scheme=scheme, up_to=1)
     )
 
 
-def about_two(table: pl.DataFrame, below: str) -> Verdict:
-    """Judge that at the lowest load PCP takes 1 to 3 round trips longer than what is below it."""
+def judge_distance(table: pl.DataFrame, below: str) -> Verdict:
+    """Judge that at the lowest load PCP takes 1 to 3 round trips longer than scheme `below`."""
     load = LOADS[0]
     longer = value(table, MEAN, PCP, load=load) - value(table, MEAN, below, load=load)
-    said = f"its distance from {below.lower()} at load {load} in round trips"
+    description = f"distance from {below.lower()} at load {load} in round trips"
     trips = longer / BASE.rtt_s
-    return between(trips, 1, 3, said)
+    return between(trips, 1, 3, description)
 
 
 for below, stated in ((ROUTER, True), (SHARING, False)):
     figure.claim(
         f"at low load PCP takes about 2 (1 to 3) round trips longer than {below.lower()}",
         stated=stated,
-    )(partial(about_two, below=below))
+    )(partial(judge_distance, below=below))

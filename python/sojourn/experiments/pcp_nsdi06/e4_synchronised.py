@@ -1,4 +1,4 @@
-"""Figure E4: flows that start together, each told by history that the whole link is free."""
+"""Figure E4: flows that start together, each with a history of an idle link."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,13 +26,13 @@ from sojourn import (
 from .paper import (
     ALMOST_NOTHING,
     BASE,
+    LINK_NAME,
     LOSS,
     PACKET,
     PAYLOAD,
     PCP,
     ROUTER,
     TCP,
-    WIRE,
     draw_four,
     losses,
     measured,
@@ -47,10 +47,10 @@ FEWER = (1, 2, 3, 4, 6, 8, 13, 20)
 FEWER_HALVES = (2, 4, 6, 8, 10, 12, 16, 24, 32)
 
 MANY = 10
-"""How many flows those that are followed over time are."""
+"""Number of flows in the runs whose losses and queue are shown over time."""
 
 WHOLE, THIRD = f"{PCP} all at once", f"{PCP} a third first"
-"""What PCP does about a history that says all is free: the two readings of the text."""
+"""Two readings of the text on PCP's response to a history of an idle link."""
 
 figure = Figure(
     paper,
@@ -63,37 +63,38 @@ figure = Figure(
         "paper": {"seeds": 40, "counts": COUNTS, "half_round_trips": range(1, 33)},
     },
     deviations=(
-        "Told that all of the link is free, PCP may ask for all of it at once or, as its rule "
-        "has it, for a third first and for two thirds then. Both are drawn.",
-        "The paper's flows start together again and again. Ours do so in runs of their own, with "
-        "round trips drawn anew; queues are means while flows are in progress.",
-        "Sharing is no bound of the mean here: with it all flows end together, at the last moment.",
-        "When packets are lost follows from runs that end sooner: a run is the same as far as it "
-        "goes. The first round trip after the jump is over when every sender has heard of it: "
-        "handshake and probe take two of the longest round trips (35 ms), the round trip itself "
-        "one more and the wait in a full queue (25 ms).",
+        "With a history of an idle link, PCP may probe for the whole link rate at once or, as its "
+        "rule states, first for one third and then for two thirds. Both are drawn.",
+        "The paper's flows start together repeatedly. Here each start is a separate run with new "
+        "random RTTs; queues are means while flows are in progress.",
+        "Processor sharing is not a lower bound of the mean here: all flows end together, at the "
+        "last moment.",
+        "The times of losses come from runs with earlier ends: a shorter run is a prefix of a "
+        "longer run. The first round trip after the jump is over when every sender has received "
+        "its ACKs: handshake and probe take two of the longest round trips (35 ms), the round trip "
+        "itself takes one more and the delay of a full queue (25 ms).",
     ),
     panels=(2, 3),
     size=(15, 8),
 )
 
-CUMULATED, OVER_TIME = "packets dropped by then", "queue over time"
+CUMULATED, OVER_TIME = "cumulative packets dropped", "queue over time"
 
 
-def told(share: float) -> dict[str, Any]:
-    """Return PCP that believes that the whole link is free, and asks for a share of it."""
+def with_idle_history(share: float) -> dict[str, Any]:
+    """Return PCP with a history of an idle link, which probes for a share of the link rate."""
     rate = f"{BASE.rate_bps / 1e6:g} Mbps"
     return {"transport": {"kind": "pcp", "rigged": rate, "share": share}}
 
 
-tried = {name: change for name, change in schemes.items() if name != PCP} | {
-    WHOLE: told(1),
-    THIRD: told(1 / 3),
+compared = {name: change for name, change in schemes.items() if name != PCP} | {
+    WHOLE: with_idle_history(1),
+    THIRD: with_idle_history(1 / 3),
 }
 
 
-def together(flows: int, change: dict[str, Any]) -> dict[str, Any]:
-    """Return the scenario of so many flows that start at once."""
+def synchronised(flows: int, change: dict[str, Any]) -> dict[str, Any]:
+    """Return the scenario of `flows` flows that start together."""
     size = f"{BASE.packets * PAYLOAD} B"
     workload = {"kind": "synchronised", "flows": flows, "size": size}
     limit = {"name": "Flows that start together", "time_limit": "60 s"}
@@ -102,23 +103,23 @@ def together(flows: int, change: dict[str, Any]) -> dict[str, Any]:
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    for scheme, change in tried.items():
+    for scheme, change in compared.items():
         for flows in scale["counts"]:
-            yield {"scheme": scheme, "flows": flows}, together(flows, change)
+            yield {"scheme": scheme, "flows": flows}, synchronised(flows, change)
     for scheme in (TCP, WHOLE, THIRD):
         for half in scale["half_round_trips"]:
             limit_s = half * BASE.rtt_s / 2
             end = {
                 "time_limit": f"{limit_s:g} s",
-                "samples": {"interval": "1 ms", "queues": [WIRE]},
+                "samples": {"interval": "1 ms", "queues": [LINK_NAME]},
             }
             labels = {"scheme": scheme, "until_s": limit_s}
-            yield labels, override(together(MANY, tried[scheme]), end)
+            yield labels, override(synchronised(MANY, compared[scheme]), end)
 
 
 def drops(result: Result) -> metrics.Statistic:
-    """Measure how many packets the link's queue has dropped."""
-    return metrics.Statistic(float(metrics.link_counters(result, WIRE)["drops"]))
+    """Measure the number of packets that the link's queue has dropped."""
+    return metrics.Statistic(float(metrics.link_counters(result, LINK_NAME)["drops"]))
 
 
 @figure.table
@@ -127,18 +128,18 @@ def table(runs: list[Run]) -> pl.DataFrame:
     by_time = metrics.across_seeds(metrics.measure(parts, **{CUMULATED: drops}))
     last = max(run.labels["until_s"] for run in parts)
     longest = [run for run in parts if run.labels["until_s"] == last]
-    queue = metrics.series(longest, f"queue_bytes {WIRE}").group_by(
+    queue = metrics.series(longest, f"queue_bytes {LINK_NAME}").group_by(
         "scheme", "time_s", maintain_order=True
     )
     waiting = queue.agg(pl.col("value").mean() / PACKET).with_columns(metric=pl.lit(OVER_TIME))
-    whole = measured(run for run in runs if "flows" in run.labels)
-    return pl.concat([whole, by_time, waiting], how="diagonal")
+    by_count = measured(run for run in runs if "flows" in run.labels)
+    return pl.concat([by_count, by_time, waiting], how="diagonal")
 
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    counted = table.filter(pl.col("flows").is_not_null())
-    draw_four(axes[:, :2].flat, counted, "flows", "flows that start together", columns=2)
+    by_count = table.filter(pl.col("flows").is_not_null())
+    draw_four(axes[:, :2].flat, by_count, "flows", "flows that start together", columns=2)
     for panel in axes[:, :2].flat:
         panel.set_xticks([count for count in COUNTS if count in {1, 3} or count % 2 == 0])
     by_time, queue = axes[:, 2]
@@ -149,7 +150,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     plot.series(queue, waiting, unit="", time_unit="s", label=f"queue (packets), {MANY} flows")
     queue.set_xlabel(labels[0])
     for panel in (by_time, queue):
-        panel.axvspan(JUMP_S / BASE.rtt_s, HEARD_S / BASE.rtt_s, color=looks.GREY, alpha=0.12, lw=0)
+        panel.axvspan(JUMP_S / BASE.rtt_s, ACKED_S / BASE.rtt_s, color=looks.GREY, alpha=0.12, lw=0)
     note: Any = {"transform": by_time.get_xaxis_transform(), "va": "top", "fontsize": 8}
     by_time.text(JUMP_S / BASE.rtt_s, 0.98, " first round trip\n after the jump", **note)
     plot.one_legend(axes)
@@ -158,39 +159,39 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 LONGEST_S = 1.4 * BASE.rtt_s
 
 JUMP_S = 2 * 0.6 * BASE.rtt_s
-"""The first to jump have the shortest round trip: a handshake, and a probe."""
+"""Earliest jump: handshake and probe of a flow with the shortest RTT."""
 
-HEARD_S = 3 * LONGEST_S + BASE.rtt_s
-"""By now all have heard of the first round trip after the jump, and of the queue in it."""
+ACKED_S = 3 * LONGEST_S + BASE.rtt_s
+"""Time by which all senders have the ACKs of the first round trip after the jump."""
 
 
-@figure.claim("TCP's losses set in at about six flows: 3 lose next to nothing (0.1 %), 8 lose more")
-def sets_in_at_six(table: pl.DataFrame) -> Verdict:
-    said = "what {} flows lose"
+@figure.claim("TCP's losses begin at about six flows: 3 lose almost nothing (0.1 %), 8 lose more")
+def losses_begin_at_six(table: pl.DataFrame) -> Verdict:
+    description = "share lost with {} flows"
     return every(
         [
-            at_most(loss(table, TCP, 3), ALMOST_NOTHING, said.format(3)),
-            at_least(loss(table, TCP, 8), ALMOST_NOTHING, said.format(8)),
+            at_most(loss(table, TCP, 3), ALMOST_NOTHING, description.format(3)),
+            at_least(loss(table, TCP, 8), ALMOST_NOTHING, description.format(8)),
         ]
     )
 
 
 def loss(table: pl.DataFrame, scheme: str, flows: float) -> float:
-    """Return which share of its packets a scheme loses."""
+    """Return the share of its packets that a scheme loses."""
     return value(table, LOSS, scheme, flows=flows)
 
 
-def mostly_at_first(table: pl.DataFrame, scheme: str) -> Verdict:
-    """Judge that most losses come until the first round trip after the jump is over."""
-    lost = table.filter(scheme=scheme, metric=CUMULATED).sort("until_s")
-    early = lost.filter(pl.col("until_s") <= HEARD_S)["value"]
-    share = early[-1] / lost["value"][-1] if lost["value"][-1] else float("nan")
-    return at_least(share, 0.5, f"their share of those until {lost['until_s'][-1]:g} s")
+def judge_early_losses(table: pl.DataFrame, scheme: str) -> Verdict:
+    """Judge that most losses occur before the end of the first round trip after the jump."""
+    drop_rows = table.filter(scheme=scheme, metric=CUMULATED).sort("until_s")
+    early = drop_rows.filter(pl.col("until_s") <= ACKED_S)["value"]
+    share = early[-1] / drop_rows["value"][-1] if drop_rows["value"][-1] else float("nan")
+    return at_least(share, 0.5, f"early losses over losses until {drop_rows['until_s'][-1]:g} s")
 
 
 for scheme in (WHOLE, THIRD):
     figure.claim(f"most losses of {scheme} come in the first round trip after the jump")(
-        partial(mostly_at_first, scheme=scheme)
+        partial(judge_early_losses, scheme=scheme)
     )
 
 

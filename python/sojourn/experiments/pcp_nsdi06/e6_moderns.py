@@ -1,4 +1,4 @@
-"""Figure E6, ours: what came after TCP and PCP, on the paper's network."""
+"""Figure E6 (ours): transports after TCP and PCP, on the paper's network."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,15 +27,15 @@ from .paper import (
 figure = Figure(
     paper,
     id="e6",
-    title="What came later, on PCP's network",
+    title="Later transports on PCP's network",
     source="ours: the paper has no such figure",
     scales=SCALES | {"quick": {**SCALES["quick"], "seeds": 3, "loads": FEWER_LOADS[::3]}},
     deviations=(
-        "Each column shows one kind beside PCP and sharing. All have the paper's delayed ACKs and "
-        "time-outs, and 10 packets at first (RFC 6928) but for the paper's TCP and what chooses "
-        "otherwise: JumpStart sends all, Quick-Start what routers approve. Lines are means over "
-        "the seeds; their spread, which would hide them, is in the table. The scale of "
-        "losses is linear up to 0.1 % and logarithmic above.",
+        "Each column shows one class of transports, with PCP and processor sharing. All have the "
+        "paper's delayed ACKs and timeouts, and an initial window of 10 packets (RFC 6928), except "
+        "the paper's TCP, JumpStart (the whole flow) and Quick-Start (the rate that routers "
+        "approve). Lines are means over the seeds; confidence intervals are in the table only. The "
+        "scale of losses is linear up to 0.1 % and logarithmic above.",
     ),
     panels=(4, 4),
     size=(19, 15),
@@ -48,33 +48,33 @@ VEGAS, COPA, BBR, BBR3 = "Vegas", "Copa", "BBR", "BBRv3"
 JUMP, QUICK = "JumpStart", "Quick-Start"
 
 KINDS: dict[str, dict[str, dict[str, Any]]] = {
-    "window grows until packets are lost": {
+    "loss-based window": {
         TCP: schemes[TCP],
         IW10: reliable("tcp"),
         HYSTART: reliable("tcp", window={"hystart": "plus_plus"}),
         CUBIC: reliable("cubic", window={"hystart": "plus_plus"}),
     },
-    "sender minds delays": {
+    "delay-based": {
         VEGAS: reliable("vegas", variant="linux"),
         COPA: reliable("copa"),
     },
-    "sender measures the path": {
+    "model of the path": {
         BBR: reliable("bbr"),
         BBR3: reliable("bbr3"),
     },
-    "first round trip at a rate": {
+    "paced first round trip": {
         JUMP: reliable("jump_start"),
         QUICK: reliable("quick_start"),
     },
 }
-"""What is drawn in each column, beside PCP and sharing: by what they heed."""
+"""Transports of each column, by congestion signal."""
 
-BESIDE = {name: schemes[name] for name in (PCP, SHARING)}
+REFERENCES = {name: schemes[name] for name in (PCP, SHARING)}
 
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    kinds = (*KINDS.values(), BESIDE)
+    kinds = (*KINDS.values(), REFERENCES)
     yield from over_loads(scale, {name: kind[name] for kind in kinds for name in kind})
 
 
@@ -85,10 +85,10 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    # On the same flows bands would hide the lines.
+    # Bands would hide the lines.
     table = table.with_columns(low=float("nan"), high=float("nan"))
     for column, (title, kind) in zip(axes.T, KINDS.items(), strict=True):
-        part = table.filter(pl.col("scheme").is_in([*kind, *BESIDE]))
+        part = table.filter(pl.col("scheme").is_in([*kind, *REFERENCES]))
         draw_four(column, part, "load", LOAD_LABEL, columns=3)
         plot.one_legend(column)
         column[0].set_title(title, fontsize=11, pad=42)
@@ -101,6 +101,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
             panel.set_ylim(max(min(lows), 0), max(highs))
 
 
-@figure.claim("10 packets at first make TCP faster than 2, at every load", stated=False)
+@figure.claim(
+    "an initial window of 10 packets makes TCP faster than 2, at every load", stated=False
+)
 def ten_packets(table: pl.DataFrame) -> Verdict:
     return all_at_most(ratios(table, MEAN, IW10, TCP), 1)

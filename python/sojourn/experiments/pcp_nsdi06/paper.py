@@ -1,4 +1,4 @@
-"""PCP (NSDI 2006): asking for a rate by a short probe, against TCP and routers that tell."""
+"""Common parts of the figures of PCP (NSDI 2006): PCP, TCP and router-based control."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,32 +23,33 @@ paper = Paper(
         "Flows of 200 packets of 1250 B (40 B of them headers) start at random between random "
         "pairs (Poisson). Load 1 is the link's rate, headers included. A completion time begins "
         "with the SYN and ends with the last byte received. TCP has SACK, 2 packets at first, "
-        "delayed ACKs (every second packet, 200 ms) and time-outs of at least 0.2 s. Judged are "
-        "flows that start once PCP has met almost every pair; queues and losses are those of the "
-        "whole run."
+        "delayed ACKs (every second packet, 200 ms) and a minimum RTO of 0.2 s. Flows are judged "
+        "from the time at which PCP has a history of almost every pair; queues and losses are "
+        "those of the whole run."
     ),
     deviations=(
-        "The authors wrote their own simulator and no longer publish it. Its initial window, first "
-        "time-out and end of a completion time are not stated: ours are 2 packets, 1 s and the "
-        "last byte at the receiver. Its figures show no numbers that we could read.",
-        "What the paper leaves open of PCP, above all how large probes are and how strongly "
-        "queues are answered, was chosen by a sweep with criteria of its own "
-        "(`python -m sojourn.experiments.pcp_nsdi06.sweep`). Two of them are claims of E1, which "
-        "that figure therefore does not test: a mean of at most TCP's, and few losses up to 0.75.",
-        "The paper calls the judgement of probes probabilistic, in a way that we could not read. "
-        "Ours asks that the slope of delays and its standard error together stay below a bound; a "
-        "draw from their distribution (`probes.acceptance` gaussian) loses more at the same mean.",
-        "Router-based control is fair queueing and, once a round trip, the news of a flow's fair "
-        "share and of its own queue, which are the paper's words; how senders follow it is ours.",
-        "Processor sharing is simulated on the very flows that the transports see, with a round "
-        "trip for the handshake: 1.5 round trips and the time on a link that is shared evenly.",
+        "The authors wrote their own simulator and no longer publish it. Its initial window, "
+        "initial RTO and end of a completion time are not stated: here they are 2 packets, 1 s and "
+        "the last byte at the receiver. The numbers of its figures are not readable.",
+        "The parameters of PCP that the paper does not give, above all the size of probes and the "
+        "response to queues, were chosen by a sweep with criteria of its own (`python -m "
+        "sojourn.experiments.pcp_nsdi06.sweep`). Two of them are claims of E1, which that figure "
+        "therefore does not test: a mean of at most TCP's, and few losses up to 0.75.",
+        "The paper calls the acceptance of probes probabilistic; its description was not available "
+        "to us. Here the slope of delays plus its standard error must be below a bound; a draw "
+        "from their distribution (`probes.acceptance` gaussian) loses more at the same mean.",
+        "Router-based control is fair queueing and, once per round trip, a notification of a "
+        "flow's fair share and of its own queue, as in the paper; the senders' response is our "
+        "design.",
+        "Processor sharing is simulated with the same flows as the transports, with one round trip "
+        "for the handshake: 1.5 round trips and the time on an equally shared link.",
     ),
 )
 
 PAYLOAD, PACKET = 1210, 1250
 """Bytes of a full packet without and with its headers."""
 
-WIRE = "left->right"
+LINK_NAME = "left->right"
 
 LOADS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 FEWER_LOADS = (0.15, 0.45, 0.75, 0.9)
@@ -60,21 +61,21 @@ SCALES: dict[str, dict[str, Any]] = {
     "quick": {"seeds": 5, "warm_up": 2000, "measured": 2000, "loads": FEWER_LOADS},
     "paper": {"seeds": 10, "warm_up": 2000, "measured": 10_000, "loads": LOADS},
 }
-"""Spans of time are multiples of a flow's transmission, so that all settings have as many flows."""
+"""Times are multiples of a flow's transmission, so all settings have the same number of flows."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a figure varies: the link, its round trips and losses, the load, and the flows."""
+    """Parameters that figures vary: the link, its RTTs and losses, the load, and the flows."""
 
     load: float = 0.6
     rate_bps: float = 40e6
     rtt_s: float = 0.025
-    """The mean: round trips are drawn between 0.6 and 1.4 times that."""
+    """Mean RTT; RTTs are drawn between 0.6 and 1.4 times the mean."""
     packets: int = 200
     """Packets in a flow."""
     loss: float = 0.0
-    """Probability that the link loses a packet, whatever its queue."""
+    """Probability that the link loses a packet, independent of its queue."""
 
     @property
     def link(self) -> theory.Link:
@@ -83,11 +84,11 @@ class Setting:
 
     @property
     def rtt_spread_s(self) -> float:
-        """The standard deviation of round trips, which are drawn evenly."""
+        """The standard deviation of RTTs, which are uniformly distributed."""
         return 0.8 * self.rtt_s / math.sqrt(12)
 
     def scenario(self, scale: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the scenarios of all schemes share."""
+        """Return the common part of all schemes' scenarios."""
         transmission_s = self.packets / self.link.packets_per_s
         begin, end = (scale[name] * transmission_s for name in ("warm_up", "measured"))
         return {
@@ -101,12 +102,12 @@ class Setting:
                 "stop": f"{begin + end:g} s",
             },
             "warm_up": f"{begin:g} s",
-            # Time to finish for whoever has started: runs end as soon as all have.
+            # All flows can finish: a run ends as soon as all flows have finished.
             "time_limit": f"{begin + 2 * end:g} s",
         }
 
     def network(self) -> dict[str, Any]:
-        """Return the network, whatever its traffic; of round trips four tenths are drawn."""
+        """Return the network without traffic; RTTs are within 40 % of the mean."""
 
         def milliseconds(share: float) -> str:
             return f"{1e3 * share * self.rtt_s:g} ms"
@@ -141,7 +142,7 @@ HEAVY_TAILS = {
         },
     }
 }
-"""Sizes and gaps of E3, in place of flows of one size at random."""
+"""Sizes and interarrival times of E3, in place of equal sizes and Poisson arrivals."""
 
 TCP, PCP, ROUTER, SHARING = "TCP", "PCP", "Router-based control", "Processor sharing"
 
@@ -149,11 +150,11 @@ FORMULA = f"{SHARING}, formula"
 
 
 RELIABILITY = {"delayed_ack": "200 ms", "min_rto": "200 ms"}
-"""Every second packet is acknowledged at once, as the paper has it for TCP."""
+"""Every second packet is acknowledged immediately, as for TCP in the paper."""
 
 
 def reliable(kind: str, **parameters: Any) -> dict[str, Any]:
-    """Return a transport that sends again what is lost as the paper's TCP does."""
+    """Return a transport with the retransmission parameters of the paper's TCP."""
     return {"transport": {"kind": kind, **parameters, "reliability": RELIABILITY}}
 
 
@@ -168,26 +169,26 @@ schemes: dict[str, dict[str, Any]] = {
 
 
 def under(shared: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario under a scheme: its queue has as much room, whatever its kind."""
+    """Return a scenario under a scheme, with the same queue capacity for each kind of queue."""
     return override(shared, change, {"queue.capacity": shared["queue"]["capacity"]})
 
 
 def over_loads(
     scale: Mapping[str, Any], chosen: Mapping[str, Mapping[str, Any]], *changes: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every scheme at every load: all of them see the same flows."""
+    """Yield every scheme at every load; all schemes have the same flows."""
     for scheme, change in chosen.items():
         for load in scale["loads"]:
             shared = override(Setting(load).scenario(scale), *changes)
             yield {"scheme": scheme, "load": load}, under(shared, change)
 
 
-def shaken(runs: Iterable[Run]) -> list[Run]:
+def with_handshake(runs: Iterable[Run]) -> list[Run]:
     """Add the round trip of a handshake to the completion times of simulated ideals."""
 
     def with_round_trip(result: Result) -> Result:
         rate_bps = result.summary["load_reference"]["rate_bps"]
-        # Alone, a flow takes half a round trip besides its transmission.
+        # The ideal FCT is half a round trip plus the transmission.
         packets = (pl.col("size_bytes") / PAYLOAD).ceil()
         sent_s = 8 * (pl.col("size_bytes") + packets * (PACKET - PAYLOAD)) / rate_bps
         round_trip = 2 * (pl.col("ideal_fct_s") - sent_s)
@@ -214,19 +215,19 @@ def deviation(result: Result) -> metrics.Statistic:
 
 def queue(result: Result) -> metrics.Statistic:
     """Measure the mean queue of the link, in full packets; ideals have none."""
-    mean = metrics.link_counters(result, WIRE).get("queue_mean_bytes", float("nan"))
+    mean = metrics.link_counters(result, LINK_NAME).get("queue_mean_bytes", float("nan"))
     return metrics.Statistic(mean / PACKET)
 
 
 def dropped(result: Result) -> metrics.Statistic:
-    """Measure which share of what came to the link's queue was dropped; ideals drop nothing."""
-    counters = metrics.link_counters(result, WIRE)
+    """Measure the share of arriving packets that the link's queue dropped; ideals drop nothing."""
+    counters = metrics.link_counters(result, LINK_NAME)
     drops = counters.get("drops", float("nan"))
     return metrics.Statistic(drops / (drops + counters.get("packets", 0)))
 
 
 ALMOST_NOTHING = 0.001
-"""The share of packets that may be dropped where the paper sees (almost) none."""
+"""Maximum share of dropped packets where the paper reports (almost) no losses."""
 
 measures: dict[str, metrics.Metric] = {
     MEAN: metrics.fct("mean"),
@@ -237,12 +238,12 @@ measures: dict[str, metrics.Metric] = {
 
 
 def measured(runs: Iterable[Run], *, median: bool = False, **more: metrics.Metric) -> pl.DataFrame:
-    """Return the four quantities of all labels, and more, over their seeds."""
-    rows = metrics.measure(shaken(runs), **measures, **more)
+    """Return the four quantities of all labels, and the metrics `more`, over their seeds."""
+    rows = metrics.measure(with_handshake(runs), **measures, **more)
     return metrics.across_seeds(rows.filter(pl.col("value").is_not_nan()), median=median)
 
 
-def draw_four(  # noqa: PLR0913 - each names one thing to be seen
+def draw_four(  # noqa: PLR0913 - each is one property of the picture
     panels: Iterable[Axes],
     table: pl.DataFrame,
     x: str,
@@ -251,16 +252,16 @@ def draw_four(  # noqa: PLR0913 - each names one thing to be seen
     log_x: bool = False,
     columns: int = 4,
 ) -> None:
-    """Draw the four quantities against `x`; sharing, which has no queue, as a thin line."""
+    """Draw the four quantities against `x`; processor sharing, without a queue, as a thin line."""
     units = {MEAN: "ms", DEVIATION: "ms", QUEUE: "", LOSS: "%"}
     labels = {QUEUE: "mean queue (packets)"}
     ideal = pl.col("scheme").str.starts_with(SHARING)
     for panel, (metric, unit) in zip(panels, units.items(), strict=True):
         part = table.filter(metric=metric)
-        said = (label, labels.get(metric, metric))
+        axis_labels = (label, labels.get(metric, metric))
         timed = metric in (MEAN, DEVIATION)
         plot.against(
-            panel, part.filter(~ideal), x=x, unit=unit, labels=said, log=timed, log_x=log_x
+            panel, part.filter(~ideal), x=x, unit=unit, labels=axis_labels, log=timed, log_x=log_x
         )
         lines = part.filter(ideal).with_columns(pl.col("value") * plot.UNITS.get(unit, 1.0))
         plot.curves(panel, lines, x=x)
@@ -271,29 +272,31 @@ def draw_four(  # noqa: PLR0913 - each names one thing to be seen
 
 
 def value(table: pl.DataFrame, metric: str, scheme: str, **labels: Any) -> float:
-    """Return a number of one point over the seeds; NaN where a scheme is not there."""
+    """Return a number of one point over the seeds; NaN if the scheme is missing."""
     return metrics.at(table, metric=metric, scheme=scheme, **labels)
 
 
 def ratios(
-    table: pl.DataFrame, metric: str, one: str, other: str, x: str = "load"
+    table: pl.DataFrame, metric: str, scheme: str, baseline: str, x: str = "load"
 ) -> dict[str, float]:
-    """Return how many times as much `one` has as `other`, at each point."""
+    """Return a metric under `scheme` over the same under `baseline`, at each point."""
     return {
-        f"{metric}, {one} over {other} at {x} {at:g},": value(table, metric, one, **{x: at})
-        / value(table, metric, other, **{x: at})
-        for at in points(table, one, x)
+        f"{metric}, {scheme} over {baseline} at {x} {at:g},": value(
+            table, metric, scheme, **{x: at}
+        )
+        / value(table, metric, baseline, **{x: at})
+        for at in points(table, scheme, x)
     }
 
 
 def points(table: pl.DataFrame, scheme: str, x: str) -> list[float]:
-    """Return where a scheme was measured."""
+    """Return the points at which a scheme was measured."""
     return sorted(set(table.filter(scheme=scheme)[x].drop_nulls()))
 
 
 CLOSE, CLOSE_TRIPS = 1.5, 3
-"""What "close to" router-based control and "following" it mean: at most so many times its mean, and
-so many mean round trips more, since PCP has to ask for what routers tell."""
+"""Bounds of "close to" and "following" router-based control: at most `CLOSE` times its mean plus
+`CLOSE_TRIPS` mean RTTs, because PCP must probe for the rate that routers report."""
 
 
 def closeness(
@@ -303,10 +306,10 @@ def closeness(
     label: str = "load",
     scheme: str = PCP,
 ) -> Verdict:
-    """Judge that PCP is close to router-based control at each point, of a mean round trip each."""
+    """Judge that PCP is close to router-based control at each point; `rtt_s` gives the mean RTT."""
     return all_at_most(
         {
-            f"{scheme} over what is close at {label} {at:g},": value(table, MEAN, scheme, **{x: at})
+            f"{scheme} over the bound at {label} {at:g},": value(table, MEAN, scheme, **{x: at})
             / (CLOSE * value(table, MEAN, ROUTER, **{x: at}) + CLOSE_TRIPS * rtt_s(at))
             for at in points(table, ROUTER, x)
         },
@@ -315,7 +318,7 @@ def closeness(
 
 
 def losses(table: pl.DataFrame, scheme: str, x: str = "load") -> dict[str, float]:
-    """Return which share of its packets a scheme loses to the queue, at each point."""
+    """Return the share of a scheme's packets that the queue drops, at each point."""
     return {
         f"share dropped, {scheme} at {x} {at:g},": value(table, LOSS, scheme, **{x: at})
         for at in points(table, scheme, x)

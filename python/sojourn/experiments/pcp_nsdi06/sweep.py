@@ -1,23 +1,23 @@
-"""How PCP's defaults are chosen: what its paper leaves open, by criteria set beforehand.
+"""Sweep that chooses PCP's defaults, where its paper gives no values, by fixed criteria.
 
     python -m sojourn.experiments.pcp_nsdi06.sweep [one | grid | back] [--seeds N]
 
 A setting of PCP is *feasible* if
 
-* beside one greedy TCP on this link neither gets less than 10 % of it, over 60 s;
+* with one greedy TCP flow on the same link, each gets at least 10 % of the link, over 60 s;
 * it loses at most 0.1 % of its packets, at any load up to 75 %;
-* its mean completion time is at most TCP's, at every load;
+* its mean FCT is at most TCP's, at every load;
 * it loses at most 0.3 % under heavy tails (E3) at 60 %.
 
-The *best* of the feasible ones has the least mean over the loads of the mean completion time over
-that of processor sharing with 1.5 round trips, on the same flows. `one` changes one parameter at a
-time, `grid` those that turned out to matter together; `back` undoes what was changed last, each by
-itself and all of it (`BEFORE`). The table is printed and written to `results/pcp_sweep_one.csv`, or
-as it is called. The checks of `crates/core/tests/pcp.rs` must pass too.
+The *best* feasible setting has the smallest ratio of mean FCT to the mean FCT of processor sharing
+with 1.5 round trips on the same flows, averaged over the loads. `one` changes one parameter at a
+time, `grid` combines the parameters that matter, `back` reverts the last changes (`BEFORE`), one at
+a time and together. The table is printed and written to `results/pcp_sweep_KIND.csv`. The tests of
+PCP in `crates/core` must pass too.
 
-The second and third criterion are what the paper claims of its figure 4: that E1's means are at
-most TCP's, and its losses small up to 75 %, is how the defaults were chosen and no test. All
-other claims are. Before, 0.2 % could be lost and means were not asked for, which gave `BEFORE`.
+The second and third criterion are claims of the paper's figure 4. E1's means of at most TCP's and
+its small losses up to 75 % are therefore criteria of the choice, not tests of it; all other claims
+are tests. Earlier criteria, losses of up to 0.2 % and no bound on means, gave `BEFORE`.
 """
 
 import itertools
@@ -88,7 +88,7 @@ BEFORE: Change = {
     "compensation.tries": 3,
     "remembers_delay": False,
 }
-"""The defaults that weaker criteria gave."""
+"""The earlier defaults, from weaker criteria."""
 
 GRID: Mapping[str, tuple[Any, ...]] = {
     "probes.acceptance": ("gaussian", "careful"),
@@ -98,7 +98,7 @@ GRID: Mapping[str, tuple[Any, ...]] = {
     "compensation.drain": (1.0, 1.25),
     "compensation.tries": (5, 12),
 }
-"""What by itself gave most time, fewest losses or a share beside TCP, at no great cost."""
+"""Values that improved FCT, losses or the share against TCP at little cost when changed alone."""
 
 
 def candidates(kind: str) -> list[Change]:
@@ -111,15 +111,15 @@ def candidates(kind: str) -> list[Change]:
     return [{}, *({name: value} for name, values in ONE_AT_A_TIME.items() for value in values)]
 
 
-def named(change: Change) -> str:
-    """Name a setting by what it changes of the defaults."""
+def setting_name(change: Change) -> str:
+    """Return the name of a setting: its differences from the defaults."""
     if change == BEFORE:
         return "before"
-    said = (
+    differences = (
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in change.items()
     )
-    return ", ".join(said) or "defaults"
+    return ", ".join(differences) or "defaults"
 
 
 def pcp(change: Change) -> dict[str, Any]:
@@ -130,26 +130,26 @@ def pcp(change: Change) -> dict[str, Any]:
 
 
 def on_the_network(changes: list[Change], seeds: int) -> Iterator[Labelled]:
-    """Yield the runs of all settings, of TCP and of sharing, over the loads."""
-    tried = {named(change): pcp(change) for change in changes}
-    for scheme, change in {**tried, TCP: schemes[TCP], **ideals}.items():
+    """Yield the runs of all settings, of TCP and of processor sharing, over the loads."""
+    by_name = {setting_name(change): pcp(change) for change in changes}
+    for scheme, change in {**by_name, TCP: schemes[TCP], **ideals}.items():
         for load in LOADS:
             scenario = override(Setting(load).scenario(SCALE), change)
             yield from over_seeds([({"scheme": scheme, "load": load}, scenario)], seeds)
 
 
 def under_heavy_tails(changes: list[Change], seeds: int) -> Iterator[Labelled]:
-    """Yield the runs of all settings with the sizes and gaps of E3."""
+    """Yield the runs of all settings with the sizes and interarrival times of E3."""
     for change in changes:
         scenario = override(Setting().scenario(SCALE), HEAVY_TAILS, pcp(change))
-        yield from over_seeds([({"scheme": named(change)}, scenario)], seeds)
+        yield from over_seeds([({"scheme": setting_name(change)}, scenario)], seeds)
 
 
 PCP_FROM_S, TCP_FROM_S, END_S = 1, 5, 65
 
 
-def beside_tcp(changes: list[Change], seeds: int) -> Iterator[Labelled]:
-    """Yield the runs of all settings beside a greedy TCP, which comes when PCP has the link."""
+def with_greedy_tcp(changes: list[Change], seeds: int) -> Iterator[Labelled]:
+    """Yield the runs of all settings with a greedy TCP flow that starts after PCP has the link."""
     endless = {"size": "1 GB"}
     flows = [
         {**endless, "source": 0, "target": 2, "start": f"{PCP_FROM_S} s", "class": PCP},
@@ -172,23 +172,25 @@ def beside_tcp(changes: list[Change], seeds: int) -> Iterator[Labelled]:
     )
     for change in changes:
         scenario = override(network, pcp(change))
-        yield from over_seeds([({"scheme": named(change)}, scenario)], seeds)
+        yield from over_seeds([({"scheme": setting_name(change)}, scenario)], seeds)
 
 
 def least_share(run: Run) -> tuple[float, float]:
-    """Return the shares of the link of PCP and TCP while both are there, of payload."""
-    ours, theirs = 8 * metrics.judged(run.result)["delivered_bytes"].to_numpy() / BASE.rate_bps
-    # Before TCP came PCP had the link to itself.
+    """Return the payload shares of the link of PCP and TCP while both are active."""
+    pcp_share, tcp_share = (
+        8 * metrics.judged(run.result)["delivered_bytes"].to_numpy() / BASE.rate_bps
+    )
+    # PCP had the link to itself before TCP started.
     both_s, alone_s = END_S - TCP_FROM_S, TCP_FROM_S - PCP_FROM_S
-    return (ours - alone_s) / both_s, theirs / both_s
+    return (pcp_share - alone_s) / both_s, tcp_share / both_s
 
 
 def shares(runs: list[Run]) -> pl.DataFrame:
-    """Return the least shares over the seeds that PCP and TCP get of the link, by setting."""
+    """Return the minimum over seeds of the link shares of PCP and TCP, by setting."""
     rows = [
-        {"scheme": run.labels["scheme"], "pcp": ours, "tcp": theirs}
+        {"scheme": run.labels["scheme"], "pcp": pcp_share, "tcp": tcp_share}
         for run in runs
-        for ours, theirs in [least_share(run)]
+        for pcp_share, tcp_share in [least_share(run)]
     ]
     return (
         pl.DataFrame(rows).group_by("scheme", maintain_order=True).agg(pl.col("pcp", "tcp").min())
@@ -202,10 +204,10 @@ def lost(runs: list[Run]) -> pl.DataFrame:
 
 
 def score(table: pl.DataFrame, shares: pl.DataFrame, heavy: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a setting: whether it is feasible, and how slow it is; the best first.
+    """Return one row per setting, the best first: feasibility and mean FCT over the ideal.
 
     `over_tcp` is the largest ratio of its mean to TCP's, `loss` the largest share of packets lost
-    that counts, `heavy` that under heavy tails; `pcp` and `tcp` are shares beside one another.
+    up to `LOSS_UP_TO`, `heavy` the same under heavy tails; `pcp` and `tcp` are shares of one link.
     """
     wide = table.select("scheme", "load", "metric", "value").pivot("metric", values="value")
     ideal = wide.filter(scheme=SHARING).select("load", ideal=MEAN)
@@ -225,9 +227,9 @@ def score(table: pl.DataFrame, shares: pl.DataFrame, heavy: pl.DataFrame) -> pl.
         .join(shares, on="scheme", maintain_order="left")
         .join(heavy, on="scheme", maintain_order="left")
     )
-    fair = pl.min_horizontal("pcp", "tcp") >= LEAST_SHARE
-    lossless = (pl.col("loss") <= MOST_LOSS) & (pl.col("heavy") <= MOST_HEAVY)
-    feasible = fair & lossless & (pl.col("over_tcp") <= 1)
+    has_fair_shares = pl.min_horizontal("pcp", "tcp") >= LEAST_SHARE
+    has_few_losses = (pl.col("loss") <= MOST_LOSS) & (pl.col("heavy") <= MOST_HEAVY)
+    feasible = has_fair_shares & has_few_losses & (pl.col("over_tcp") <= 1)
     order = judged.with_columns(feasible=feasible)
     columns = ["scheme", "feasible", "slower", "over_tcp", "loss", "heavy", "pcp", "tcp"]
     return order.select(*columns, pl.exclude(columns)).sort(
@@ -243,7 +245,7 @@ def main(kind: Kind = "one", seeds: int = 2, threads: int = 2) -> None:
     changes = candidates(kind)
     options: Any = {"threads": threads, "cache": default_cache(), "what": "sweep"}
     runs = sweep(list(on_the_network(changes, seeds)), **options)
-    pairs = sweep(list(beside_tcp(changes, seeds)), **options)
+    pairs = sweep(list(with_greedy_tcp(changes, seeds)), **options)
     heavy = sweep(list(under_heavy_tails(changes, 3 * seeds)), **options)
     judged = score(measured(runs), shares(pairs), lost(heavy))
     file = Path("results") / f"pcp_sweep_{kind}.csv"
