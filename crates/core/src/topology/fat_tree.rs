@@ -1,7 +1,7 @@
 //! Fat-tree: three tiers of equal switches with full bisection bandwidth.
 
 use super::{Graph, LoadReference, Topology};
-use crate::base::schema::{Problem, positive};
+use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
@@ -20,13 +20,9 @@ crate::parameters! {
     }
 }
 
-/// Checks that half of the ports can be uplinks and half downlinks.
-pub fn even_ports(k: &u32) -> Result<(), &'static str> {
-    if (2..=64).contains(k) && k.is_multiple_of(2) {
-        Ok(())
-    } else {
-        Err("an even number from 2 to 64")
-    }
+/// A number of ports of which half can be uplinks and half downlinks.
+pub fn even_ports() -> Bounds {
+    Bounds::at_least(2.0).to(64.0).multiple_of(2)
 }
 
 impl Topology for Config {

@@ -142,7 +142,7 @@ fn add_duplex_link(
     }
     let mut id = |name: &str| *ids.entry(name.to_owned()).or_insert_with(|| graph.add_switch(name));
     let (from, to) = (id(from), id(to));
-    let positive_rate = |column, rate: Rate| match positive(&rate) {
+    let positive_rate = |column, rate: Rate| match positive().check(&rate) {
         Ok(()) => Ok(rate),
         Err(must) => Err(row.problem(column, &format!("must be {must}, not {rate}"))),
     };
@@ -166,7 +166,7 @@ fn add_duplex_link(
 fn loss(row: &Row<'_>, prefix: &str) -> Result<Option<Loss>, Problem> {
     let [loss, enter] = ["loss", "enter"].map(|name| format!("{prefix}{name}"));
     let probability = row.value(&loss)?;
-    if let Some(Err(must)) = probability.as_ref().map(fraction) {
+    if let Some(Err(must)) = probability.as_ref().map(|share| fraction().check(share)) {
         return Err(
             row.problem(&loss, &format!("must be {must}, not {}", probability.unwrap_or(0.0)))
         );

@@ -13,7 +13,7 @@ pub use crate::model::graph::{
     Bursts, DelayTrace, Graph, Link, LinkId, LoadReference, Loss, NodeId, Paths, RateTrace,
 };
 
-use crate::base::schema::Problem;
+use crate::base::schema::{Bounds, Problem};
 
 /// Parameters of a topology.
 pub trait Topology {
@@ -29,9 +29,9 @@ crate::family! {
     }
 }
 
-/// Checks a number of nodes: at least one, and few enough for the memory.
-pub fn positive_count(number: &u32) -> Result<(), &'static str> {
-    if (1..=MAX_HOSTS).contains(number) { Ok(()) } else { Err("from 1 to 65536") }
+/// A number of nodes: at least one, and few enough for the memory.
+pub fn positive_count() -> Bounds {
+    Bounds::at_least(1.0).to(f64::from(MAX_HOSTS))
 }
 
 /// Number of hosts in a fat-tree of 64-port switches.

@@ -1,7 +1,7 @@
 //! Star: hosts around one switch.
 
 use super::{Graph, LoadReference, MAX_HOSTS, Topology};
-use crate::base::schema::{Problem, positive};
+use crate::base::schema::{Bounds, Problem, positive};
 use crate::base::units::{Duration, Rate};
 
 crate::parameters! {
@@ -16,9 +16,9 @@ crate::parameters! {
     }
 }
 
-/// Checks a number of hosts: at least two, and few enough for the memory.
-pub fn two_or_more(hosts: &u32) -> Result<(), &'static str> {
-    if (2..=MAX_HOSTS).contains(hosts) { Ok(()) } else { Err("from 2 to 65536") }
+/// A number of hosts: at least two, and few enough for the memory.
+pub fn two_or_more() -> Bounds {
+    Bounds::at_least(2.0).to(f64::from(MAX_HOSTS))
 }
 
 impl Topology for Config {

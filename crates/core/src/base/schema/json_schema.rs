@@ -1,13 +1,13 @@
 //! What may be written, as a JSON schema (draft 7), by which editors complete and check scenarios.
 //!
-//! It says which fields and parts there are, of which form, and what must be given. That a number
-//! is within its range, and fields fit each other, only reading tells.
+//! The schema has the fields and components, their forms, bounds of numbers, and which fields are required.
+//! It cannot express bounds of quantities with units, and rules that compare fields.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Parameter, paragraph};
+use super::{Parameter, Rule, paragraph};
 use crate::base::units::Units;
 
 /// The schemas of families by name: a part may hold parts of its own family, as a mixture does.
@@ -65,6 +65,7 @@ impl Table {
         name: &str,
         about: &str,
         default: Option<&T>,
+        rule: Option<Rule<T>>,
         definitions: &mut Definitions,
     ) {
         let mut schema = json!({ "description": paragraph(about) });
@@ -75,6 +76,9 @@ impl Table {
             &mut schema,
             if form.get("$ref").is_some() { json!({ "allOf": [form] }) } else { form },
         );
+        if let Some(rule) = rule {
+            rule.restrict(&mut schema);
+        }
         match default {
             None => self.required.push(name.into()),
             Some(default) if !is_shown_inside => schema["default"] = default.show(),

@@ -1,8 +1,9 @@
 //! The macros that declare parts: `parameters!`, `family!` and `choices!`.
 
-/// Declares the configuration of a part: a struct whose fields are [`Parameter`]s, each with a doc
-/// comment and, unless it must be given, a default; `where rule` bounds a value, and `check
-/// function` after the struct holds fields against each other.
+/// Declares the configuration of a component: a struct whose fields are [`Parameter`]s, each with a doc
+/// comment and, unless it is required, a default. `where bounds` names a function that returns
+/// [`Bounds`]; `where |value| …` is a check for other rules. `check function` after the struct compares
+/// fields with each other.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -10,7 +11,8 @@ macro_rules! parameters {
         pub struct $name:ident {
             $(
                 $(#[doc = $doc:literal])+
-                pub $field:ident : $type:ty $(= $default:expr)? $(, where $rule:expr)?;
+                pub $field:ident : $type:ty $(= $default:expr)?
+                $(, where $bounds:ident)? $(, where |$value:ident| $predicate:expr)?;
             )*
         }
         $(check $check:expr)?
@@ -38,7 +40,7 @@ macro_rules! parameters {
                         stringify!($field),
                         default.as_ref().map(|default| default.$field.clone())
                             .or_else(|| $crate::parameters!(@default $($default)?)),
-                        $crate::parameters!(@rule $($rule)?),
+                        $crate::parameters!(@rule $($bounds)? $(|$value| $predicate)?),
                     )?, )*
                 };
                 $( let check: fn(&Self) -> Result<(), $crate::base::schema::Problem> = $check;
@@ -78,6 +80,7 @@ macro_rules! parameters {
                     concat!($($doc, "\n"),+),
                     default.map(|default| default.$field.clone())
                         .or_else(|| $crate::parameters!(@default $($default)?)).as_ref(),
+                    $crate::parameters!(@rule $($bounds)? $(|$value| $predicate)?),
                     definitions,
                 ); )*
                 table.finish()
@@ -90,6 +93,7 @@ macro_rules! parameters {
                     stringify!($field),
                     concat!($($doc, "\n"),+),
                     $crate::parameters!(@default $($default)?),
+                    $crate::parameters!(@rule $($bounds)? $(|$value| $predicate)?),
                 )); )*
                 entries
             }
@@ -98,7 +102,10 @@ macro_rules! parameters {
     (@default) => { None };
     (@default $default:expr) => { Some($default) };
     (@rule) => { None };
-    (@rule $rule:expr) => { Some($rule) };
+    (@rule $bounds:ident) => { Some($crate::base::schema::Rule::within($bounds())) };
+    (@rule |$value:ident| $predicate:expr) => {
+        Some($crate::base::schema::Rule::Check(|$value| $predicate))
+    };
 }
 
 /// Declares the list of the parts of one kind: the one place that a new part is added to. Each name

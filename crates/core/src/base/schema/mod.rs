@@ -10,10 +10,16 @@ use serde_json::{Map, Value, json};
 mod file;
 pub mod json_schema;
 mod macros;
+mod rules;
 pub(crate) mod table;
 mod values;
 
 pub use self::file::{File, Text, with_texts};
+pub use self::rules::{
+    Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
+    has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,
+    positive_if_given, proper_fraction,
+};
 use self::json_schema::Definitions;
 
 /// What is wrong with a scenario: the field, by its path, and what is allowed there.
@@ -145,7 +151,9 @@ pub struct ParameterInfo {
     pub name: String,
     /// What may be written.
     pub allowed: String,
-    /// What stands for it if it is not given; `None` if it must be.
+    /// Bounds under the names of JSON schemas, such as `exclusiveMinimum`; quantities are texts with units.
+    pub bounds: Option<Map<String, Value>>,
+    /// Value of a parameter that is not given; `None` if it is required.
     pub default: Option<Value>,
     /// Meaning and source.
     pub about: String,
@@ -157,6 +165,7 @@ impl ParameterInfo {
         json!({
             "name": self.name,
             "allowed": self.allowed,
+            "bounds": self.bounds,
             "default": self.default,
             "about": self.about,
         })
@@ -264,7 +273,7 @@ pub fn field<T: Parameter>(
         (None, None) => Err(Problem::new("", format!("missing; give {}", T::allowed()))),
     };
     let value = value.map_err(|problem| problem.within(name))?;
-    match rule.map(|rule| rule(&value)) {
+    match rule.map(|rule| rule.check(&value)) {
         None | Some(Ok(())) => Ok(value),
         Some(Err(must)) => Err(Problem::new(name, format!("must be {must}, not {}", value.show()))),
     }
@@ -295,76 +304,13 @@ pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, 
     Err(Problem::new(if value.is_object() { "kind" } else { "" }, message))
 }
 
-/// A condition on a parameter's value: what it must be, if it is not.
-pub type Rule<T> = fn(&T) -> Result<(), &'static str>;
-
-/// More than nothing.
-pub fn positive<T: Default + PartialOrd>(value: &T) -> Result<(), &'static str> {
-    if *value > T::default() { Ok(()) } else { Err("above zero") }
-}
-
-/// More than nothing, if given at all.
-pub fn positive_if_given<T: Default + PartialOrd>(value: &Option<T>) -> Result<(), &'static str> {
-    value.as_ref().map_or(Ok(()), positive)
-}
-
-/// A share of one: 0 to 1.
-pub fn fraction(value: &f64) -> Result<(), &'static str> {
-    if (0.0..=1.0).contains(value) { Ok(()) } else { Err("from 0 to 1") }
-}
-
-/// A share of one, if given at all.
-pub fn fraction_if_given(value: &Option<f64>) -> Result<(), &'static str> {
-    value.as_ref().map_or(Ok(()), fraction)
-}
-
-/// A share of one that is not nothing: above 0, up to 1.
-pub fn positive_fraction(value: &f64) -> Result<(), &'static str> {
-    if *value > 0.0 && *value <= 1.0 { Ok(()) } else { Err("above 0 and at most 1") }
-}
-
-/// A rule: 1 or more.
-pub fn at_least_one(value: &f64) -> Result<(), &'static str> {
-    if *value >= 1.0 { Ok(()) } else { Err("1 or more") }
-}
-
-/// The shape of a Pareto distribution that has a mean.
-pub fn has_mean(shape: &f64) -> Result<(), &'static str> {
-    if *shape > 1.0 { Ok(()) } else { Err("above 1: otherwise there is no mean") }
-}
-
-/// The same, if given at all.
-pub fn has_mean_if_given(shape: &Option<f64>) -> Result<(), &'static str> {
-    shape.as_ref().map_or(Ok(()), has_mean)
-}
-
-/// A rule: above 1.
-pub fn above_one(value: &f64) -> Result<(), &'static str> {
-    if *value > 1.0 { Ok(()) } else { Err("above 1") }
-}
-
-/// A share of one that is not all of it: 0 to below 1.
-pub fn below_one(value: &f64) -> Result<(), &'static str> {
-    if (0.0..1.0).contains(value) { Ok(()) } else { Err("from 0 to below 1") }
-}
-
-/// A share of one that is neither nothing nor all of it.
-pub fn proper_fraction(value: &f64) -> Result<(), &'static str> {
-    if *value > 0.0 && *value < 1.0 { Ok(()) } else { Err("above 0 and below 1") }
-}
-
-/// Zero or more.
-pub fn not_negative(value: &f64) -> Result<(), &'static str> {
-    if *value >= 0.0 { Ok(()) } else { Err("zero or more") }
-}
-
-/// Zero or more, if given at all.
-pub fn not_negative_if_given(value: &Option<f64>) -> Result<(), &'static str> {
-    value.as_ref().map_or(Ok(()), not_negative)
-}
-
 /// The catalogue's rows for a field: its own and, if it is a table, those inside.
-pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> Vec<ParameterInfo> {
+pub fn entries_of<T: Parameter>(
+    name: &str,
+    about: &str,
+    default: Option<T>,
+    rule: Option<Rule<T>>,
+) -> Vec<ParameterInfo> {
     let default = default.map(|value| value.show());
     let about = paragraph(about);
     let inner = T::entries();
@@ -380,7 +326,12 @@ pub fn entries_of<T: Parameter>(name: &str, about: &str, default: Option<T>) -> 
     let is_shown_inside = |value: &Value| value.is_object() && !of_inner.is_empty();
     let default =
         default.map(|value| if is_shown_inside(&value) { json!("see below") } else { value });
-    let own = ParameterInfo { name: name.to_owned(), allowed: T::allowed(), default, about };
+    let allowed = match &rule {
+        Some(rule) => rule.allowed(T::allowed()),
+        None => T::allowed(),
+    };
+    let bounds = rule.and_then(|rule| rule.keywords());
+    let own = ParameterInfo { name: name.to_owned(), allowed, bounds, default, about };
     std::iter::once(own).chain(of_inner).collect()
 }
 

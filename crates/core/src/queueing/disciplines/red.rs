@@ -36,9 +36,7 @@ crate::parameters! {
         /// Weight of each arrival in the average (`w_q`). `none`: averages over ten times `rtt`, 1
         /// - exp(-1 / n), where n is the number of packets that the link carries in this time
         /// ([floyd01]).
-        pub weight: Option<f64> = None, where |weight| {
-            weight.as_ref().map_or(Ok(()), positive_fraction)
-        };
+        pub weight: Option<f64> = None, where positive_fraction;
         /// RTT for the automatic weight ([floyd01]: 100 ms). ns-2 uses three times the delay of the
         /// link plus the transmission time of a packet, if that is longer.
         pub rtt: Duration = Duration::from_millis(100), where positive;

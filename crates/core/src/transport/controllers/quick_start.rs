@@ -5,7 +5,7 @@
 
 use super::tcp::Reno;
 use super::{Controller, Mechanism, Path, Reliability, Signalling, Transport};
-use crate::base::schema::{Problem, defaults};
+use crate::base::schema::{Bounds, Problem, defaults};
 use crate::base::units::Rate;
 use crate::model::packet::{Format, Header};
 use crate::router;
@@ -36,12 +36,9 @@ crate::parameters! {
     }
 }
 
-/// Checks that the rate is at least the lowest rate that a SYN can request.
-pub fn codable(request: &Option<Rate>) -> Result<(), &'static str> {
-    match request {
-        Some(rate) if encode_rate(*rate) == 0 => Err("80 Kbps or more"),
-        Some(_) | None => Ok(()),
-    }
+/// The lowest rate that a SYN can request, or more.
+pub fn codable() -> Bounds {
+    Bounds::at_least(80_000.0)
 }
 
 impl Transport for Config {
