@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 MATURIN := PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin
 
-CORE_SOURCES := $(shell find crates/core crates/fluid crates/python crates/quic -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CORE_SOURCES := $(shell find crates/core crates/fluid crates/python crates/quic crates/source_hash -name '*.rs' -o -name '*.csv' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # A workspace of its own, whose output lies beside the other's.
 RELAY := --locked --manifest-path crates/relay/Cargo.toml --target-dir target
 # Stamps say when a step was last done; all lie in the environment, so removing it undoes them.
