@@ -13,7 +13,7 @@ pub mod xcp;
 
 crate::family! {
     /// Router, by its name in scenarios.
-    pub enum Config as dyn RouterKind { d3, fair_share, pdq, quick_start, rcp, xcp }
+    pub enum Config as dyn RouterKind named "router" { d3, fair_share, pdq, quick_start, rcp, xcp }
 }
 
 /// Configuration of a router.

@@ -24,7 +24,7 @@ pub trait Topology {
 
 crate::family! {
     /// Every topology, by the name a scenario gives it.
-    pub enum Config as dyn Topology {
+    pub enum Config as dyn Topology named "topology" {
         link, dumbbell, star, parking_lot, leaf_spine, fat_tree, clos, graph,
     }
 }

@@ -26,7 +26,7 @@ pub use crate::{Law, Layout, Link, Loop, Margin, Past, Variable, View, open_loop
 
 sojourn_core::family! {
     /// Every fluid model, by the name that it is given.
-    pub enum Config as dyn Fluid { dcqcn, timely, patched_timely, dctcp, rcp, xcp }
+    pub enum Config as dyn Fluid named "fluid" { dcqcn, timely, patched_timely, dctcp, rcp, xcp }
 }
 
 /// A kind of fluid model.

@@ -1,4 +1,4 @@
-//! What may be written, as a JSON schema (draft 7), by which editors complete and check scenarios.
+//! JSON schema (draft 7) of scenario files, with which editors complete and check scenarios.
 //!
 //! The schema has the fields and components, their forms, bounds of numbers, and which fields are required.
 //! It cannot express bounds of quantities with units, and rules that compare fields.
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use super::{Parameter, Rule, paragraph};
 use crate::base::units::Units;
 
-/// The schemas of families by name: a part may hold parts of its own family, as a mixture does.
+/// The schemas of families by name. A component may contain components of its family, as a mixture does.
 pub type Definitions = Map<String, Value>;
 
-/// The schema of a file that holds a `T`, with a title and what it is.
+/// Returns the schema of a file that contains a `T`, with a title and a description.
 pub fn document<T: Parameter>(title: &str, about: &str) -> Value {
     let mut definitions = Definitions::new();
     let mut schema = json!({
@@ -26,23 +26,23 @@ pub fn document<T: Parameter>(title: &str, about: &str) -> Value {
     schema
 }
 
-/// A text of this form.
+/// Returns the schema of texts of this form, a regular expression.
 pub fn pattern(form: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^{form}$") })
 }
 
-/// The form of a number with one of these units, as a regular expression for [`pattern`].
+/// Returns the form of a number with one of these units, for [`pattern`].
 pub(crate) fn quantity_form(units: &Units) -> String {
     let units: Vec<_> = units.iter().map(|(name, _)| *name).collect();
     format!(r"\s*[0-9]+(\.[0-9]{{1,18}})?\s*({})\s*", units.join("|"))
 }
 
-/// One of several.
+/// Returns the schema of values of any of several schemas.
 pub fn either(schemas: impl IntoIterator<Item = Value>) -> Value {
     json!({ "anyOf": schemas.into_iter().collect::<Vec<_>>() })
 }
 
-/// One word of a few, each with what it means.
+/// Returns the schema of one of a few words, each with its meaning.
 pub fn word(of: &[(&str, &str)]) -> Value {
     either(words(of))
 }
@@ -51,7 +51,7 @@ fn words(of: &[(&str, &str)]) -> impl Iterator<Item = Value> {
     of.iter().map(|(word, about)| json!({ "const": word, "description": paragraph(about) }))
 }
 
-/// The schema of a table, which grows by a field at a time.
+/// Schema of a table, built field by field.
 #[derive(Default)]
 pub struct Table {
     fields: Map<String, Value>,
@@ -59,7 +59,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds a field: it must be given if it has no default.
+    /// Adds a field. It is required if it has no default.
     pub fn field<T: Parameter>(
         &mut self,
         name: &str,
@@ -71,7 +71,7 @@ impl Table {
         let mut schema = json!({ "description": paragraph(about) });
         let form = T::schema(default, definitions);
         let is_shown_inside = form.get("properties").is_some();
-        // Beside a reference, draft 7 reads nothing.
+        // Draft 7 ignores keywords in the same table as a reference.
         append(
             &mut schema,
             if form.get("$ref").is_some() { json!({ "allOf": [form] }) } else { form },
@@ -87,7 +87,7 @@ impl Table {
         self.fields.insert(name.to_owned(), schema);
     }
 
-    /// The schema of the table with these fields and no others.
+    /// Returns the schema of a table with these fields and no others.
     pub fn finish(self) -> Value {
         json!({
             "type": "object",
@@ -98,20 +98,19 @@ impl Table {
     }
 }
 
-/// A reference to the schema of the family in the module `path`, which `parts` makes when it is
-/// first wanted: of every part the name, what it is, and the table of its parameters.
+/// Returns a reference to the definition of a family. On first use `parts` returns each component's name,
+/// description and table of parameters, for the definition.
 ///
-/// It is one for all fields, so what a field's default would give a part is not taken into account.
+/// All fields share one definition, so defaults of a component that depend on the field are not in it.
 pub fn family<'a>(
-    path: &str,
+    name: &str,
     definitions: &mut Definitions,
     parts: impl FnOnce(&mut Definitions) -> Vec<(&'a str, &'a str, Value)>,
 ) -> Value {
-    let (_, name) = path.rsplit_once("::").unwrap_or(("", path));
     if !definitions.contains_key(name) {
         definitions.insert(name.to_owned(), Value::Null);
         let parts = parts(definitions);
-        // By its name alone can stand what needs no parameters.
+        // The name alone suffices for a component without required parameters.
         let complete = parts.iter().filter(|(_, _, table)| table["required"] == json!([]));
         let names: Vec<_> = complete.map(|(part, about, _)| (*part, *about)).collect();
         let tables = parts.iter().map(|(part, about, table)| of_part(part, about, table));
@@ -120,7 +119,7 @@ pub fn family<'a>(
     json!({ "$ref": format!("#/definitions/{name}") })
 }
 
-/// The table of a part's parameters, with the part's name as its `kind`.
+/// Returns the table of a component's parameters, with its name as `kind`.
 fn of_part(part: &str, about: &str, parameters: &Value) -> Value {
     let mut schema = json!({ "title": part, "description": paragraph(about) });
     append(&mut schema, parameters.clone());
@@ -132,21 +131,21 @@ fn of_part(part: &str, about: &str, parameters: &Value) -> Value {
     schema
 }
 
-/// Appends the entries of `more`.
+/// Appends the fields of `more`.
 fn append(schema: &mut Value, more: Value) {
     if let (Value::Object(schema), Value::Object(more)) = (schema, more) {
         schema.extend(more);
     }
 }
 
-/// How many tables inside each other are looked through for a field: a family may hold itself.
-const DEEPEST: usize = 4;
+/// Depth of tables that are searched for a field. A family may contain itself.
+const MAX_DEPTH: usize = 4;
 
-/// Where in what `document` has made a field is, least deep: paths of tables, such as `workload.load`.
-/// Lists, and tables whose keys anyone chooses, are not looked into.
+/// Returns the paths of a field, such as `workload.load`, in the schema that [`document`] returned: those of
+/// the least depth. Lists, and tables with free keys, are not searched.
 pub fn places(document: &Value, field: &str) -> BTreeSet<String> {
     let mut tables = vec![(String::new(), document)];
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let mut found = BTreeSet::new();
         let mut inside = Vec::new();
         while let Some((path, schema)) = tables.pop() {

@@ -1,4 +1,4 @@
-//! The macros that declare parts: `parameters!`, `family!` and `choices!`.
+//! The macros that declare components: `parameters!`, `family!` and `choices!`.
 
 /// Declares the configuration of a component: a struct whose fields are [`Parameter`]s, each with a doc
 /// comment and, unless it is required, a default. `where bounds` names a function that returns
@@ -24,11 +24,11 @@ macro_rules! parameters {
         }
 
         impl $name {
-            /// What this is and where it comes from.
+            /// Description with sources.
             pub const ABOUT: &'static str = concat!($($about, "\n"),+);
 
             #[doc(hidden)]
-            #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
+            #[expect(clippy::allow_attributes, reason = "some components have no fields")]
             #[allow(unused_variables, unused_mut)]
             fn read_from(default: Option<Self>, value: &serde_json::Value)
                 -> Result<Self, $crate::base::schema::Problem>
@@ -62,14 +62,14 @@ macro_rules! parameters {
                 Self::read_from(Some(default), value)
             }
             fn show(&self) -> serde_json::Value {
-                #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
+                #[expect(clippy::allow_attributes, reason = "some components have no fields")]
                 #[allow(unused_mut)]
                 let mut table = serde_json::Map::new();
                 $( table.insert(stringify!($field).to_owned(),
                     $crate::base::schema::Parameter::show(&self.$field)); )*
                 serde_json::Value::Object(table)
             }
-            #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
+            #[expect(clippy::allow_attributes, reason = "some components have no fields")]
             #[allow(unused_variables, unused_mut)]
             fn schema(
                 default: Option<&Self>, definitions: &mut $crate::base::schema::json_schema::Definitions,
@@ -86,7 +86,7 @@ macro_rules! parameters {
                 table.finish()
             }
             fn entries() -> Vec<$crate::base::schema::ParameterInfo> {
-                #[expect(clippy::allow_attributes, reason = "some parts have no fields")]
+                #[expect(clippy::allow_attributes, reason = "some components have no fields")]
                 #[allow(unused_mut)]
                 let mut entries = Vec::new();
                 $( entries.extend($crate::base::schema::entries_of::<$type>(
@@ -108,32 +108,32 @@ macro_rules! parameters {
     };
 }
 
-/// Declares the list of the parts of one kind: the one place that a new part is added to. Each name
-/// is a module beside it with a `Config` made by [`parameters!`](crate::base::schema) that implements
-/// the family's trait.
+/// Declares the list of a family's components: the only place where a new component is added. Each name is a
+/// module in the same folder with a `Config`, declared by [`parameters!`](crate::base::schema), that implements
+/// the family's trait. `named` is the family's name in the catalogue and in the JSON schema.
 #[macro_export]
 macro_rules! family {
     (
         $(#[doc = $about:literal])+
-        pub enum $name:ident as dyn $trait:ident { $($part:ident),+ $(,)? }
+        pub enum $name:ident as dyn $trait:ident named $family:literal { $($part:ident),+ $(,)? }
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq)]
         #[expect(
-            non_camel_case_types, missing_docs, reason = "a variant is named as scenarios name it"
+            non_camel_case_types, missing_docs, reason = "variants have the names of scenarios"
         )]
         pub enum $name { $( $part($part::Config) ),+ }
 
         impl $name {
-            /// The names of all parts.
+            /// The names of all components.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($part)),+];
 
-            /// The name a scenario gives this part.
+            /// Returns the component's name in scenarios.
             pub fn name(&self) -> &'static str {
                 match self { $( Self::$part(_) => stringify!($part) ),+ }
             }
 
-            /// Every part with its parameters.
+            /// Returns every component with its parameters.
             pub fn catalogue() -> Vec<$crate::base::schema::CatalogueEntry> {
                 vec![$( $crate::base::schema::CatalogueEntry {
                     name: stringify!($part),
@@ -186,7 +186,7 @@ macro_rules! family {
             fn schema(
                 _default: Option<&Self>, definitions: &mut $crate::base::schema::json_schema::Definitions,
             ) -> serde_json::Value {
-                $crate::base::schema::json_schema::family(module_path!(), definitions, |definitions| {
+                $crate::base::schema::json_schema::family($family, definitions, |definitions| {
                     vec![$( (
                         stringify!($part),
                         $part::Config::ABOUT,
@@ -198,7 +198,7 @@ macro_rules! family {
     };
 }
 
-/// Declares a parameter that is one word of a few.
+/// Declares a parameter that is one of a few words.
 #[macro_export]
 macro_rules! choices {
     (

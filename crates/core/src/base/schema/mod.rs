@@ -27,14 +27,44 @@ use self::json_schema::Definitions;
 pub struct Problem {
     /// Path of the field, such as `transport.gain`; empty for the scenario as a whole.
     pub field: String,
-    /// What is wrong, and what is allowed.
+    /// Description of the error and of the allowed values.
     pub message: String,
+    kind: ProblemKind,
+}
+
+/// Kind of a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ProblemKind {
+    /// A field or a value is invalid.
+    Invalid,
+    /// The table does not have this field.
+    UnknownField {
+        /// True if the message suggests a field of the same table.
+        has_suggestion: bool,
+        /// List of the table's fields, for the message.
+        fields: String,
+    },
 }
 
 impl Problem {
     /// A problem with the field `field`.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
+        Self { field: field.into(), message: message.into(), kind: ProblemKind::Invalid }
+    }
+
+    /// A field that is not among the `names` of its table's fields.
+    fn unknown_field(field: &str, names: &[&str]) -> Self {
+        let hint = did_you_mean(field, names.iter().copied());
+        let fields = if names.is_empty() {
+            "there are no fields here".to_owned()
+        } else {
+            format!("the fields here are {}", listed(names))
+        };
+        Self {
+            field: if field.is_empty() { "\"\"" } else { field }.to_owned(),
+            message: format!("unknown field{hint} ({fields})"),
+            kind: ProblemKind::UnknownField { has_suggestion: !hint.is_empty(), fields },
+        }
     }
 
     /// The same problem, with another field.
@@ -55,30 +85,26 @@ impl Problem {
         self
     }
 
-    /// The same problem; of a field that is unknown here, and near none here, it also says where else by the
-    /// schema `document` there is one of its name.
+    /// Adds the places where the schema `document` has a field of this name to an unknown field without a
+    /// suggestion.
     #[must_use]
     pub(crate) fn with_places<'a>(mut self, document: impl FnOnce() -> &'a Value) -> Self {
-        if let Some(known) =
-            self.message.strip_prefix(UNKNOWN).filter(|rest| !rest.starts_with(';'))
-        {
+        if let ProblemKind::UnknownField { has_suggestion: false, fields } = &self.kind {
             let (_, name) = self.field.rsplit_once('.').unwrap_or(("", &self.field));
             let mut places = json_schema::places(document(), name);
             places.remove(&self.field);
-            if (1..=MOST_PLACES).contains(&places.len()) {
+            if (1..=MAX_PLACES).contains(&places.len()) {
                 let places: Vec<_> = places.iter().map(|place| format!("`{place}`")).collect();
-                self.message = format!("{UNKNOWN}; there is {}{known}", places.join(" or "));
+                self.message =
+                    format!("unknown field; there is {} ({fields})", places.join(" or "));
             }
         }
         self
     }
 }
 
-/// What is said of a field that is none.
-const UNKNOWN: &str = "unknown field";
-
-/// Of how many places it is said that a field is there.
-const MOST_PLACES: usize = 3;
+/// Most places that the message of an unknown field lists.
+const MAX_PLACES: usize = 3;
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -246,16 +272,7 @@ pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Val
     };
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         None => Ok(table),
-        Some(key) => {
-            let hint = did_you_mean(key, names.iter().copied());
-            let known = if names.is_empty() {
-                "there are no fields here".to_owned()
-            } else {
-                format!("the fields here are {}", listed(names))
-            };
-            let field = if key.is_empty() { "\"\"" } else { key };
-            Err(Problem::new(field, format!("{UNKNOWN}{hint} ({known})")))
-        }
+        Some(key) => Err(Problem::unknown_field(key, names)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::ideal::Ideal;
 
 crate::family! {
     /// Every ideal, by the name a scenario gives it.
-    pub enum Config as dyn Ideal { alone, processor_sharing, srpt, max_min, omniscient }
+    pub enum Config as dyn Ideal named "model" { alone, processor_sharing, srpt, max_min, omniscient }
 }
 
 #[cfg(test)]

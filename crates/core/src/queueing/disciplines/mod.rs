@@ -21,7 +21,7 @@ pub use crate::queueing::{
 
 crate::family! {
     /// Queue discipline, by its name in scenarios.
-    pub enum Config as dyn QueueKind {
+    pub enum Config as dyn QueueKind named "queue" {
         codel, dcqcn_red, drop_tail, drr, ecn_threshold, fair_queueing, fq_codel, pfabric, red, sfq,
         strict_priority,
     }

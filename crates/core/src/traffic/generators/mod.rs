@@ -15,7 +15,7 @@ use crate::traffic::Workload;
 
 crate::family! {
     /// Every workload, by the name a scenario gives it.
-    pub enum Config as dyn Workload {
+    pub enum Config as dyn Workload named "workload" {
         poisson, incast, permutation, synchronised, long_lived, rpc, storage, flows, trace, mixed,
     }
 }

@@ -34,7 +34,7 @@ pub trait SizeDistribution: Send {
 
 crate::family! {
     /// Every flow size distribution, by the name a scenario gives it.
-    pub enum Config as dyn FlowSizes { fixed, uniform, exponential, pareto, bounded_pareto, empirical }
+    pub enum Config as dyn FlowSizes named "sizes" { fixed, uniform, exponential, pareto, bounded_pareto, empirical }
 }
 
 /// Rounds a positive number of bytes up to a size.

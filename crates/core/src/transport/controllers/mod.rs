@@ -38,7 +38,7 @@ pub use crate::transport::{
 
 crate::family! {
     /// The transports, by their names in scenarios.
-    pub enum Config as dyn Transport {
+    pub enum Config as dyn Transport named "transport" {
         bbr, bbr3, constant_rate, copa, cubic, d2tcp, d3, dcqcn, dctcp, fair_share, fast,
         high_speed_tcp, jump_start, patched_timely, pcp, pdq, pfabric, pias, python, quic, quick_start,
         rcp, scalable_tcp, swift, tcp, timely, vegas, xcp,

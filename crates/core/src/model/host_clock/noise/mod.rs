@@ -14,5 +14,5 @@ pub trait Noise {
 
 crate::family! {
     /// All kinds of noise by their names in scenarios.
-    pub enum Config as dyn Noise { uniform, gaussian, spikes }
+    pub enum Config as dyn Noise named "rtt_noise" { uniform, gaussian, spikes }
 }
