@@ -1,17 +1,18 @@
-//! Named random streams: one seed and a name give one generator, whoever else draws.
+//! Named random streams: a seed and a name determine a generator.
 //!
-//! A part that starts to draw, or stops, disturbs nobody else, so two schemes under the same seed
-//! see the same flows. The generator is PCG-XSL-RR, whose values its authors promise to keep.
+//! Streams are independent, so a component that draws more or fewer numbers does not affect others: two
+//! schemes with the same seed have the same flows. The generator is PCG-XSL-RR, whose values its authors
+//! promise to keep.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// A stream of random numbers of its own.
+/// Stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64);
 
 impl Random {
-    /// The stream called `name` under `seed`.
+    /// Creates the stream with this seed and name.
     pub fn new(seed: u64, name: &str) -> Self {
         let mut state = [0; 32];
         let mut hash = mix(seed);
@@ -25,43 +26,43 @@ impl Random {
         Self(Pcg64::from_seed(state))
     }
 
-    /// A number uniform in `[0, 1)`, a multiple of 2⁻⁵³.
+    /// Returns a number uniform in `[0, 1)`, a multiple of 2⁻⁵³.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// An integer uniform in `0..bound`.
+    /// Returns an integer uniform in `0..bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Multiply-shift; the bias of bound / 2⁶⁴ is far below what any run can see.
+        // Multiply-shift; the bias of bound / 2⁶⁴ is negligible.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Puts items into a random order, all equally likely.
+    /// Shuffles items; all orders are equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
     }
 
-    /// A number from the exponential distribution with the given mean.
+    /// Returns a number from the exponential distribution with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
 
-    /// A number from the Pareto distribution with the given least value and shape.
+    /// Returns a number from the Pareto distribution with the given least value and shape.
     pub fn pareto(&mut self, least: f64, shape: f64) -> f64 {
         least * (1.0 - self.uniform()).powf(-1.0 / shape)
     }
 
-    /// A number from the normal distribution with the given mean and standard deviation.
+    /// Returns a number from the normal distribution with the given mean and standard deviation.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
-        // Box and Muller, of whose two numbers one is used.
+        // The Box-Muller transform; its second number is not used.
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         mean + deviation * radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 
-/// The finaliser of `SplitMix64`: a bijection of 64-bit words that scatters neighbours.
+/// Returns the `SplitMix64` finaliser of a word: a bijection that scatters neighbouring words.
 pub fn mix(word: u64) -> u64 {
     let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,7 @@
-//! Who looks after a run from outside: asks it to stop, or how far it is.
+//! Handle to stop a running simulation and to read its progress from another thread.
 //!
-//! A run looks now and then whether it is asked for something, and tells how far it is only then: so to be
-//! watched costs it nothing.
+//! The run polls for requests at intervals, and reports its progress only on request, so the handle costs the
+//! run nothing.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,52 +9,52 @@ use std::sync::{Mutex, PoisonError};
 use crate::base::schema::Problem;
 use crate::base::units::Time;
 
-/// What a run is asked for.
+/// Requests to a run.
 const NOTHING: u8 = 0;
 const PROGRESS: u8 = 1;
 const STOP: u8 = 2;
 
-/// Watches one run; any thread may ask.
+/// Handle of one run, usable from any thread.
 #[derive(Debug, Default)]
 pub struct RunControl {
-    asked: AtomicU8,
+    request: AtomicU8,
     now: AtomicU64,
     flows: AtomicU64,
     hops: AtomicU64,
     reason: Mutex<String>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Time in the simulation.
+    /// Simulated time.
     pub now: Time,
-    /// Flows that have ended.
+    /// Ended flows.
     pub flows: u64,
-    /// Packets that links have carried; an ideal has none.
+    /// Packets carried by links, counted at every link; 0 for an ideal.
     pub hops: u64,
 }
 
 impl RunControl {
-    /// Asks the run to stop, and says why; the first reason stays.
+    /// Requests the run to stop, for this reason. If there are several requests, the first reason holds.
     pub fn stop(&self, reason: &str) {
-        let mut known = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.is_empty() {
-            reason.clone_into(&mut known);
+        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_empty() {
+            reason.clone_into(&mut first);
         }
-        self.asked.store(STOP, Ordering::Relaxed);
+        self.request.store(STOP, Ordering::Relaxed);
     }
 
-    /// Whether a stop was asked for.
+    /// Returns true if a stop has been requested.
     pub fn is_stopped(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) == STOP
+        self.request.load(Ordering::Relaxed) == STOP
     }
 
-    /// What the run has told last; asks it to tell again, when it next looks.
+    /// Returns the progress reported last, and requests a new report at the next poll.
     pub fn progress(&self) -> Progress {
-        // Whoever has asked for a stop still wants it.
+        // A request to stop must not be overwritten.
         let order = Ordering::Relaxed;
-        let _ = self.asked.compare_exchange(NOTHING, PROGRESS, order, order);
+        let _ = self.request.compare_exchange(NOTHING, PROGRESS, order, order);
         Progress {
             now: Time(self.now.load(order)),
             flows: self.flows.load(order),
@@ -62,23 +62,23 @@ impl RunControl {
         }
     }
 
-    /// The run looks: tells how far it is, if that is asked for, or stops.
-    pub(crate) fn poll(&self, tell: impl FnOnce() -> Progress) -> Result<(), Problem> {
+    /// Handles requests, called by the run: reports its progress, or returns an error if it has to stop.
+    pub(crate) fn poll(&self, progress: impl FnOnce() -> Progress) -> Result<(), Problem> {
         let order = Ordering::Relaxed;
-        match self.asked.load(order) {
+        match self.request.load(order) {
             NOTHING => return Ok(()),
             STOP => return Err(self.problem()),
             _ => {}
         }
-        let Progress { now, flows, hops } = tell();
+        let Progress { now, flows, hops } = progress();
         self.now.store(now.0, order);
         self.flows.store(flows, order);
         self.hops.store(hops, order);
-        let _ = self.asked.compare_exchange(PROGRESS, NOTHING, order, order);
+        let _ = self.request.compare_exchange(PROGRESS, NOTHING, order, order);
         Ok(())
     }
 
-    /// Why the run stops.
+    /// Returns the error that stops the run.
     fn problem(&self) -> Problem {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         Problem::new("", if reason.is_empty() { "interrupted" } else { &reason })
@@ -90,24 +90,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_tells_how_far_it_is_when_it_is_asked() {
-        let watch = RunControl::default();
+    fn progress_is_reported_on_request() {
+        let control = RunControl::default();
         let here = Progress { now: Time(7), flows: 2, hops: 9 };
-        assert!(watch.poll(|| unreachable!("nobody has asked")).is_ok());
-        assert_eq!(watch.progress(), Progress::default());
-        assert!(watch.poll(|| here).is_ok());
-        assert!(watch.poll(|| unreachable!("it has told")).is_ok());
-        assert_eq!(watch.progress(), here);
+        assert!(control.poll(|| unreachable!("there is no request")).is_ok());
+        assert_eq!(control.progress(), Progress::default());
+        assert!(control.poll(|| here).is_ok());
+        assert!(control.poll(|| unreachable!("the request has been served")).is_ok());
+        assert_eq!(control.progress(), here);
     }
 
     #[test]
-    fn a_stop_is_not_forgotten_and_has_the_first_reason() {
-        let watch = RunControl::default();
-        watch.stop("too large");
-        watch.stop("late");
-        let _ = watch.progress();
-        let problem = watch.poll(|| unreachable!("it stops")).unwrap_err();
+    fn a_stop_persists_with_the_first_reason() {
+        let control = RunControl::default();
+        control.stop("too large");
+        control.stop("late");
+        let _ = control.progress();
+        let problem = control.poll(|| unreachable!("it stops")).unwrap_err();
         assert_eq!(problem.to_string(), "too large");
-        assert!(watch.is_stopped());
+        assert!(control.is_stopped());
     }
 }

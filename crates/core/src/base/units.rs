@@ -1,8 +1,7 @@
-//! Time, data and rates as integers with a unit, and the only arithmetic that makes sense between
-//! them.
+//! Time, data and rates as integers with a unit, with the arithmetic that is valid between them.
 //!
-//! Time counts picoseconds: one byte lasts 800 ps at 10 Gb/s and 10 ps at 800 Gb/s, so both are
-//! exact, and 64 bits reach 213 days.
+//! The unit of time is the picosecond: a byte takes 800 ps at 10 Gb/s and 10 ps at 800 Gb/s, both exact, and
+//! 64 bits last 213 days.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -10,69 +9,69 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 /// Picoseconds in a second.
 pub const PICOSECONDS: u64 = 1_000_000_000_000;
 
-/// An instant: picoseconds since the start of the run.
+/// Instant, in picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub u64);
 
-/// A span of time in picoseconds.
+/// Span of time in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Duration(pub u64);
 
-/// An amount of data in bytes.
+/// Amount of data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits a second.
+/// Rate in bits a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
 impl Time {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Instant after every event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Seconds since the start of the run.
+    /// Returns the seconds since the start of the run.
     pub fn seconds(self) -> f64 {
         Duration(self.0).seconds()
     }
 
-    /// The time that has passed since `earlier`, or nothing if that lies ahead.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// A span of whole nanoseconds.
+    /// Returns a span of whole nanoseconds.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds * 1_000)
     }
 
-    /// A span of whole microseconds.
+    /// Returns a span of whole microseconds.
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds * 1_000_000)
     }
 
-    /// A span of whole milliseconds.
+    /// Returns a span of whole milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds * 1_000_000_000)
     }
 
-    /// A span of `seconds`, rounded to the nearest picosecond; negative and NaN become zero.
+    /// Returns a span of `seconds`, rounded to the nearest picosecond; negative and NaN become zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * PICOSECONDS as f64).round() as u64)
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / PICOSECONDS as f64
     }
 
-    /// What is left after taking `other` away, or nothing.
+    /// Returns the difference, or zero if `other` is longer.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -83,28 +82,27 @@ impl Bytes {
     /// No data.
     pub const ZERO: Self = Self(0);
 
-    /// The amount in bits.
+    /// Returns the amount in bits.
     pub fn bits(self) -> f64 {
         self.0 as f64 * 8.0
     }
 }
 
 impl Rate {
-    /// A rate of whole gigabits a second.
+    /// Returns a rate of whole gigabits a second.
     pub const fn from_gbps(gigabits: u64) -> Self {
         Self(gigabits * 1_000_000_000)
     }
 
-    /// A rate of whole megabits a second.
+    /// Returns a rate of whole megabits a second.
     pub const fn from_mbps(megabits: u64) -> Self {
         Self(megabits * 1_000_000)
     }
 
-    /// How long `bytes` take at this rate, rounded to the nearest picosecond.
+    /// Returns the transmission time of `bytes` at this rate, rounded to the nearest picosecond.
     pub fn transmit(self, bytes: Bytes) -> Duration {
         const PER_BYTE: u64 = 8 * PICOSECONDS;
-        // 64 bits hold the product for anything up to 2.3 MB, thus for every packet; 128-bit
-        // division is slow.
+        // 64 bits hold the product up to 2.3 MB, and so for every packet. Division of 128 bits is slow.
         match bytes.0.checked_mul(PER_BYTE) {
             Some(product) if product < u64::MAX - self.0 => {
                 Duration((product + self.0 / 2) / self.0)
@@ -116,25 +114,24 @@ impl Rate {
         }
     }
 
-    /// How much data passes in `duration` at this rate, rounded down to whole bytes.
+    /// Returns the data transmitted in `duration` at this rate, rounded down to whole bytes.
     pub fn carries(self, duration: Duration) -> Bytes {
         let bits = u128::from(self.0) * u128::from(duration.0) / u128::from(PICOSECONDS);
         Bytes((bits / 8) as u64)
     }
 
-    /// Bits a second as a float, for congestion laws.
+    /// Returns the bits a second as a float, for control laws.
     pub fn bps(self) -> f64 {
         self.0 as f64
     }
 
-    /// A rate of `bps` bits a second, rounded; at least one.
+    /// Returns a rate of `bps` bits a second, rounded, and at least 1.
     pub fn from_bps(bps: f64) -> Self {
         Self((bps.round() as u64).max(1))
     }
 }
 
-// Spans may be as long as scenarios say: what lies beyond the last moment, seven months away, is put there
-// instead of coming round to the beginning.
+// Scenarios may contain spans of any length: a sum beyond the last instant, after seven months, saturates.
 impl Add<Duration> for Time {
     type Output = Self;
     fn add(self, span: Duration) -> Self {
@@ -210,7 +207,7 @@ impl SubAssign for Bytes {
     }
 }
 
-/// The units that scenario files may use for one quantity, each with its size in the base unit.
+/// Units of a quantity in scenario files, each with its size in the base unit.
 pub(crate) type Units = [(&'static str, u64)];
 
 /// Units of time, in picoseconds.
@@ -232,9 +229,9 @@ pub(crate) const DATA_UNITS: &Units = &[
 pub(crate) const RATE_UNITS: &Units =
     &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
 
-/// Reads a number with a unit, such as `2.5 us`, into whole base units; `None` if it is not one.
+/// Parses a number with a unit, such as `2.5 us`, into base units. Returns `None` for other texts.
 ///
-/// The number is decimal and read exactly: what is finer than the base unit is not a quantity.
+/// The number is decimal and exact: a fraction of the base unit is not a quantity.
 pub(crate) fn parse_quantity(text: &str, units: &Units) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
@@ -307,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_last_moment_is_put_there() {
+    fn sums_saturate_at_the_last_instant() {
         let long = Duration(u64::MAX - 1);
         assert_eq!(Time(5) + long, Time(u64::MAX));
         assert_eq!(long + Duration(5), Duration(u64::MAX));
@@ -335,7 +332,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(amount in any::<u64>()) {
+        fn printed_quantities_parse_to_the_same_value(amount in any::<u64>()) {
             prop_assert_eq!(parse_quantity(&Duration(amount).to_string(), TIME_UNITS), Some(amount));
             prop_assert_eq!(parse_quantity(&Bytes(amount).to_string(), DATA_UNITS), Some(amount));
             prop_assert_eq!(parse_quantity(&Rate(amount).to_string(), RATE_UNITS), Some(amount));

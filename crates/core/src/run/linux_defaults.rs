@@ -1,37 +1,37 @@
-//! What an operating system's TCP is: parameters for a scenario whose hosts are said to have it.
+//! Defaults of Linux's TCP for scenarios with `host.kernel = "linux"`.
 //!
-//! They are written under what the scenario says, before it is read: so what is given by hand stays as it
-//! is, and what is shown of the scenario names them all.
+//! They are added to the plain data before the scenario is read: explicit values stay, and the complete
+//! scenario contains all of them.
 //!
-//! Source: Linux 6.18, as measured (docs/validation.md), and its sources where they are cited.
+//! Source: Linux 6.18, as measured (docs/validation.md), and its source code where it is cited.
 
 use serde_json::{Value, json};
 
 use crate::base::schema::{Problem, did_you_mean};
 
-/// The transports of Linux's kernel that are there.
+/// Transports of this simulator that the Linux kernel has.
 const LINUX: [&str; 8] =
     ["tcp", "cubic", "bbr", "bbr3", "dctcp", "vegas", "high_speed_tcp", "scalable_tcp"];
 
-/// Writes what the kernel of `host.kernel` means under what a scenario says.
+/// Adds the defaults of `host.kernel` to a scenario.
 pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
     if scenario["host"]["kernel"] != "linux" {
         return Ok(());
     }
-    write_under(scenario, &json!({ "packet": packets() }));
+    add_defaults(scenario, &json!({ "packet": packets() }));
     if let Some(transport) = scenario.get_mut("transport") {
         *transport = with_linux(transport).map_err(|problem| problem.within("transport"))?;
     }
     let transports = scenario.get_mut("transports").and_then(Value::as_object_mut);
     for (class, transport) in transports.into_iter().flatten() {
-        let problem_there = |problem: Problem| problem.within(class).within("transports");
-        *transport = with_linux(transport).map_err(problem_there)?;
+        let locate = |problem: Problem| problem.within(class).within("transports");
+        *transport = with_linux(transport).map_err(locate)?;
     }
     Ok(())
 }
 
-/// A transport with what Linux makes of it under what is given; what names none, or is none, as it is. QUIC
-/// is no business of a kernel.
+/// Returns a transport with Linux's defaults added. Values that do not name a transport stay unchanged, as does
+/// QUIC, which is not part of the kernel.
 fn with_linux(given: &Value) -> Result<Value, Problem> {
     let kind = given.as_str().or(given["kind"].as_str());
     let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {
@@ -45,17 +45,17 @@ fn with_linux(given: &Value) -> Result<Value, Problem> {
         return Err(Problem::new("", message));
     }
     let mut transport = if given.is_string() { json!({ "kind": kind }) } else { given.clone() };
-    write_under(&mut transport, &linux(kind));
+    add_defaults(&mut transport, &linux(kind));
     Ok(transport)
 }
 
-/// Packets of 1500 B with time stamps, and with the options of SYNs and SACKs.
+/// Returns packets of 1500 B with timestamps, and with the options of SYNs and SACKs.
 fn packets() -> Value {
     json!({ "payload": "1448 B", "header": "52 B", "ack": "52 B", "syn": "60 B", "sack": true })
 }
 
-/// What Linux makes of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`, `tcp_cubic.c`
-/// and `tcp_bbr.c`, with the system's settings as they come.
+/// Returns Linux's parameters of a transport: `net/ipv4/tcp_input.c`, `tcp_recovery.c`, `tcp_timer.c`,
+/// `tcp_cubic.c` and `tcp_bbr.c`, with default system settings.
 fn linux(kind: &str) -> Value {
     let mut transport = json!({ "reliability": {
         "recovery": "rack",
@@ -83,21 +83,21 @@ fn linux(kind: &str) -> Value {
         "cubic" => json!({ "window": { "count_limit": ALL, "hystart": "linux" } }),
         _ => json!({ "window": { "count_limit": ALL } }),
     };
-    write_under(&mut transport, &more);
+    add_defaults(&mut transport, &more);
     transport
 }
 
-/// More packets than an ACK ever tells of.
+/// More packets than an ACK ever acknowledges.
 const ALL: u32 = 1_000_000;
 
-/// Adds to a table what it lacks of `defaults`, and so in the tables in it.
-fn write_under(given: &mut Value, defaults: &Value) {
+/// Adds the missing fields of `defaults` to a table, recursively.
+fn add_defaults(given: &mut Value, defaults: &Value) {
     let (Some(given), Some(defaults)) = (given.as_object_mut(), defaults.as_object()) else {
         return;
     };
     for (key, default) in defaults {
         match given.get_mut(key) {
-            Some(value) => write_under(value, default),
+            Some(value) => add_defaults(value, default),
             None => drop(given.insert(key.clone(), default.clone())),
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     const KERNEL: fn() -> Value = || json!({ "kernel": "linux" });
 
     #[test]
-    fn all_that_it_means_is_shown_and_read_again_as_the_same() {
+    fn complete_scenarios_contain_the_defaults_and_read_back() {
         for kind in LINUX {
             let scenario = shown(&json!(kind), &KERNEL());
             assert_eq!(scenario["transport"]["reliability"]["recovery"], "rack", "{kind}");
@@ -136,7 +136,7 @@ mod tests {
         assert_ne!(plain["packet"]["payload"], "1.448 KB");
     }
 
-    /// The keys of all values in a table and in the tables in it.
+    /// Returns the keys of all values in a table, recursively.
     fn keys(table: &Value) -> Vec<String> {
         let of = |(key, value): (&String, &Value)| {
             if value.is_object() { keys(value) } else { vec![key.clone()] }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogue_says_what_it_stands_for() {
+    fn the_catalogue_lists_the_transports_and_parameters() {
         let entries = crate::model::host_clock::Config::entries();
         let kernel = entries.iter().find(|entry| entry.name == "kernel").unwrap();
         for kind in LINUX {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_by_hand_stays() {
+    fn explicit_values_stay() {
         let own = json!({
             "kind": "cubic", "window": { "hystart": "none" }, "reliability": { "tail_probe": "none" },
         });
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transport_that_the_kernel_lacks_is_refused() {
+    fn transports_that_the_kernel_does_not_have_are_rejected() {
         let problem = read(&json!("cubik"), &KERNEL()).unwrap_err();
         assert!(
             problem

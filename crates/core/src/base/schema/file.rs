@@ -1,7 +1,7 @@
-//! Files that a scenario names. The core does no input: whoever reads the scenario reads them too.
+//! Files that a scenario names. The core does no input: the caller reads the files.
 //!
-//! A file is `{name, text}`. Large ones are handed over beside the scenario, where `text` is then only a
-//! number: whoever holds a text of a gigabyte does not copy it from one form into the next.
+//! A file is `{name, text}`. Texts of large files are passed separately, and `text` is then an index, so that
+//! a text of a gigabyte is not copied.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::json_schema::Definitions;
 use super::{Parameter, Problem, wrong};
 
-/// The contents of a file, held once by all who read it.
+/// Contents of a file, shared by all its readers.
 #[derive(Clone)]
 pub struct Text(Arc<dyn AsRef<str> + Send + Sync>);
 
 impl Text {
-    /// Takes what holds a text.
+    /// Wraps the owner of a text.
     pub fn new(holder: impl AsRef<str> + Send + Sync + 'static) -> Self {
         Self(Arc::new(holder))
     }
@@ -49,33 +49,33 @@ impl PartialEq for Text {
 }
 
 thread_local! {
-    /// The texts beside the scenario that is read now.
-    static BESIDE: RefCell<Vec<Text>> = const { RefCell::new(Vec::new()) };
+    /// The separate texts of the scenario that is being read.
+    static TEXTS: RefCell<Vec<Text>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lets `read` read a scenario that has these texts beside it.
+/// Calls `read`, which reads a scenario that has these separate texts.
 pub fn with_texts<T>(texts: Vec<Text>, read: impl FnOnce() -> T) -> T {
-    BESIDE.set(texts);
+    TEXTS.set(texts);
     let read = read();
-    BESIDE.take();
+    TEXTS.take();
     read
 }
 
-/// A file that the scenario names.
+/// File that a scenario names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
-    /// Name as the scenario gives it, for error messages.
+    /// Name in the scenario, for error messages.
     pub name: String,
     /// Contents.
     pub text: Text,
-    /// Its number among the texts beside the scenario, if it is one of them.
-    beside: Option<usize>,
+    /// Index of a separate text.
+    index: Option<usize>,
 }
 
 impl File {
-    /// A file of this name and contents.
+    /// Creates a file with this name and these contents.
     pub fn of(name: &str, text: String) -> Self {
-        Self { name: name.to_owned(), text: Text::new(text), beside: None }
+        Self { name: name.to_owned(), text: Text::new(text), index: None }
     }
 }
 
@@ -87,14 +87,14 @@ impl Parameter for File {
         let Value::String(name) = &value["name"] else { return Err(wrong::<Self>(value)) };
         let name = name.clone();
         if let Value::String(text) = &value["text"] {
-            return Ok(Self { name, text: Text::new(text.clone()), beside: None });
+            return Ok(Self { name, text: Text::new(text.clone()), index: None });
         }
-        let beside = value["text"].as_u64().and_then(|number| usize::try_from(number).ok());
-        let text = beside.and_then(|number| BESIDE.with_borrow(|texts| texts.get(number).cloned()));
-        text.map(|text| Self { name, text, beside }).ok_or_else(|| wrong::<Self>(value))
+        let index = value["text"].as_u64().and_then(|number| usize::try_from(number).ok());
+        let text = index.and_then(|number| TEXTS.with_borrow(|texts| texts.get(number).cloned()));
+        text.map(|text| Self { name, text, index }).ok_or_else(|| wrong::<Self>(value))
     }
     fn show(&self) -> Value {
-        let text = self.beside.map_or_else(|| json!(*self.text), |number| json!(number));
+        let text = self.index.map_or_else(|| json!(*self.text), |number| json!(number));
         json!({ "name": self.name, "text": text })
     }
     fn schema(_default: Option<&Self>, _definitions: &mut Definitions) -> Value {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_beside_the_scenario_is_shared_and_shown_as_its_number() {
+    fn separate_texts_are_shared_and_shown_as_indices() {
         let beside = json!({ "name": "flows.csv", "text": 1 });
         let texts = || ["a", "b"].map(Text::new).to_vec();
         let file = with_texts(texts(), || File::read(&beside)).unwrap();
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(file.show(), beside);
         let inside = json!({ "name": "flows.csv", "text": "b" });
         assert_eq!(File::read(&inside).unwrap().show(), inside);
-        // The texts are those of one scenario, and are gone with it.
+        // The texts are available only while their scenario is read.
         assert!(File::read(&beside).is_err());
         assert!(with_texts(texts(), || File::read(&json!({ "name": "a", "text": 2 }))).is_err());
     }

@@ -1,9 +1,9 @@
-//! How a scenario's plain data becomes typed configuration, with errors a person can act on.
+//! Reads a scenario's plain data into typed configuration, with errors that name the field and what is allowed.
 //!
-//! [`parameters!`](crate::base::schema) declares a part's configuration once: from its doc comments,
-//! types, defaults and rules come the reader, the error messages and the catalogue of parts.
-//! [`family!`](crate::family) is the list of the parts of one kind. `docs/design.md` says why this
-//! is not a derive of serde's.
+//! [`parameters!`](crate::base::schema) declares a component's configuration once: the reader, the error
+//! messages, the catalogue and the JSON schema derive from its doc comments, types, defaults and rules.
+//! [`family!`](crate::family) declares the list of a family's components. The design documents explain why
+//! this is not a serde derive.
 
 use serde_json::{Map, Value, json};
 
@@ -15,14 +15,14 @@ pub(crate) mod table;
 mod values;
 
 pub use self::file::{File, Text, with_texts};
+use self::json_schema::Definitions;
 pub use self::rules::{
     Bounds, Measure, Rule, Within, above_one, at_least_one, below_one, fraction, fraction_if_given,
     has_mean, has_mean_if_given, not_negative, not_negative_if_given, positive, positive_fraction,
     positive_if_given, proper_fraction,
 };
-use self::json_schema::Definitions;
 
-/// What is wrong with a scenario: the field, by its path, and what is allowed there.
+/// Error in a scenario: the path of the field, what is wrong, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Path of the field, such as `transport.gain`; empty for the scenario as a whole.
@@ -47,7 +47,7 @@ enum ProblemKind {
 }
 
 impl Problem {
-    /// A problem with the field `field`.
+    /// Creates a problem with a field.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into(), kind: ProblemKind::Invalid }
     }
@@ -67,13 +67,13 @@ impl Problem {
         }
     }
 
-    /// The same problem, with another field.
+    /// Replaces the field.
     #[must_use]
     pub(crate) fn of(self, field: &str) -> Self {
         Self { field: field.to_owned(), ..self }
     }
 
-    /// The same problem seen from the table that holds the field at `parent`.
+    /// Prepends the path of the enclosing table.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
         self.field = match (parent, self.field.as_str()) {
@@ -115,8 +115,8 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A text, or the beginning and the end of one that has more characters than that, in one line: names that
-/// people give may hold anything.
+/// Text in one line, of which a long one shows only its beginning and its end: names in scenarios may contain
+/// any characters.
 struct Shortened<'a>(&'a str, usize);
 
 impl std::fmt::Display for Shortened<'_> {
@@ -133,7 +133,7 @@ impl std::fmt::Display for Shortened<'_> {
     }
 }
 
-/// Writes a text with escapes for what would move a terminal's cursor, or hide.
+/// Writes a text with escapes for characters that move a terminal's cursor or are invisible.
 fn in_one_line(text: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
     text.chars().try_for_each(|sign| match sign {
         '"' | '\'' | '\\' => write!(f, "{sign}"),
@@ -143,39 +143,39 @@ fn in_one_line(text: &str, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result 
 
 impl std::error::Error for Problem {}
 
-/// A value that a scenario can give.
+/// Value in a scenario.
 pub trait Parameter: Sized {
-    /// What may be written, as a noun phrase with its unit.
+    /// Returns a noun phrase for the allowed values, with their unit.
     fn allowed() -> String;
 
-    /// Reads the value, or says what is wrong with it.
+    /// Reads the value.
     fn read(value: &Value) -> Result<Self, Problem>;
 
-    /// Reads a value of which parts may be missing; those are taken from `default`.
+    /// Reads a value; missing fields are taken from `default`.
     fn read_over(default: Self, value: &Value) -> Result<Self, Problem> {
         drop(default);
         Self::read(value)
     }
 
-    /// The value as a scenario would give it.
+    /// Returns the value as a scenario contains it.
     fn show(&self) -> Value;
 
-    /// What may be written, as a JSON schema, where what is missing is taken from `default`;
-    /// families are added to `definitions`.
+    /// Returns a JSON schema of the allowed values, in which missing fields are taken from `default`.
+    /// Families are added to `definitions`.
     fn schema(default: Option<&Self>, definitions: &mut Definitions) -> Value;
 
-    /// The parameters inside, if this is a table.
+    /// Returns the parameters of a table.
     fn entries() -> Vec<ParameterInfo> {
         Vec::new()
     }
 }
 
-/// One parameter in the catalogue.
+/// Parameter in the catalogue.
 #[derive(Clone, Debug)]
 pub struct ParameterInfo {
-    /// Name, with the names of the tables around it: `reliability.min_rto`.
+    /// Name, with the names of the enclosing tables: `reliability.min_rto`.
     pub name: String,
-    /// What may be written.
+    /// Allowed values, with their bounds.
     pub allowed: String,
     /// Bounds under the names of JSON schemas, such as `exclusiveMinimum`; quantities are texts with units.
     pub bounds: Option<Map<String, Value>>,
@@ -198,14 +198,14 @@ impl ParameterInfo {
     }
 }
 
-/// One part in the catalogue.
+/// Component in the catalogue.
 #[derive(Clone, Debug)]
 pub struct CatalogueEntry {
-    /// The name a scenario gives it.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// What it is and where it comes from.
+    /// Description with sources.
     pub about: String,
-    /// Its parameters, in order.
+    /// Parameters, in order.
     pub entries: Vec<ParameterInfo>,
 }
 
@@ -217,10 +217,10 @@ impl CatalogueEntry {
     }
 }
 
-/// The value in which every parameter has its default.
+/// Returns the table in which every parameter has its default.
 ///
 /// # Panics
-/// If one has none: that is for whoever declared the parameters.
+/// If a parameter is required. This is an error in the declaration.
 pub fn defaults<T: Parameter>() -> T {
     match T::read(&Value::Object(Map::new())) {
         Ok(value) => value,
@@ -228,12 +228,12 @@ pub fn defaults<T: Parameter>() -> T {
     }
 }
 
-/// The error for a value of the wrong form.
+/// Returns the error for a value of the wrong form.
 pub fn wrong<T: Parameter>(value: &Value) -> Problem {
     Problem::new("", format!("expected {}, not {value}", T::allowed()))
 }
 
-/// Reads JSON.
+/// Parses JSON.
 pub fn parse(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
@@ -245,10 +245,10 @@ pub fn parse(text: &str) -> Result<Value, Problem> {
     })
 }
 
-/// The name among `names` that `given` probably meant, as the end of a sentence; empty if none is
-/// near.
+/// Returns the suggestion of the name nearest to `given`, as the end of a sentence; empty if every name is
+/// far.
 pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    // To compare takes as long as both are long, multiplied; and names are not that long.
+    // The comparison takes time proportional to the product of both lengths.
     if given.len() > 200 {
         return String::new();
     }
@@ -260,12 +260,12 @@ pub fn did_you_mean<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -
         .map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"))
 }
 
-/// Joins names for an error message.
+/// Returns a list of names for an error message.
 fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The table in `value`, having only keys among `names`.
+/// Returns the table in `value`, whose keys must be among `names`.
 pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Value>, Problem> {
     let Value::Object(table) = value else {
         return Err(Problem::new("", format!("expected a table, not {value}")));
@@ -276,7 +276,7 @@ pub fn table<'a>(value: &'a Value, names: &[&str]) -> Result<&'a Map<String, Val
     }
 }
 
-/// Reads one field of a table: given, or by default, or an error.
+/// Reads one field of a table. A field that is missing takes its default, or is an error.
 pub fn field<T: Parameter>(
     table: &Map<String, Value>,
     name: &str,
@@ -296,7 +296,7 @@ pub fn field<T: Parameter>(
     }
 }
 
-/// The part that `value` names, and its own parameters: `"name"` or `{kind = "name", …}`.
+/// Returns the component that `value` names, and its parameters: `"name"` or `{kind = "name", …}`.
 pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, Value), Problem> {
     let (kind, rest) = match value {
         Value::String(kind) => (kind.as_str(), Value::Object(Map::new())),
@@ -321,7 +321,7 @@ pub fn choose<'a>(value: &'a Value, names: &[&'static str]) -> Result<(&'a str, 
     Err(Problem::new(if value.is_object() { "kind" } else { "" }, message))
 }
 
-/// The catalogue's rows for a field: its own and, if it is a table, those inside.
+/// Returns the catalogue's rows for a field: its own row and, for a table, those of its fields.
 pub fn entries_of<T: Parameter>(
     name: &str,
     about: &str,
@@ -362,12 +362,12 @@ pub fn own_fields(entries: Vec<ParameterInfo>) -> Vec<ParameterInfo> {
     entries.into_iter().filter(|entry| !entry.name.contains('.')).collect()
 }
 
-/// The JSON pointer of a dotted name.
+/// Returns the JSON pointer of a dotted name.
 fn pointer(name: &str) -> String {
     format!("/{}", name.replace('.', "/"))
 }
 
-/// A doc comment as one paragraph of text.
+/// Returns a doc comment as one paragraph of text.
 pub fn paragraph(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -422,14 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_inside_a_table_comes_from_the_outer_default() {
+    fn missing_fields_of_a_table_come_from_the_outer_default() {
         let read = Outer::read(&json!({"rate": "1 Gbps", "inner": {"share": 1.0}})).unwrap();
         assert_eq!(read.inner, Inner { delay: Duration::from_micros(7), share: 1.0 });
         assert_eq!(Outer::read(&read.show()).unwrap(), read);
     }
 
     #[test]
-    fn whatever_a_name_holds_an_error_is_one_line_with_a_field() {
+    fn errors_are_one_line_with_a_field_for_any_name() {
         let line = error(&json!({"rate\n": "1 Gbps"}));
         assert!(line.starts_with("rate\\n: unknown field; did you mean `rate`?"), "{line}");
         let line = error(&json!({"shape": "\u{1b}[31m\u{202e}'é'", "rate": "1 Gbps"}));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_field_at_the_wrong_place_an_error_says_where_it_belongs() {
+    fn errors_list_the_places_of_a_field_in_the_wrong_table() {
         let document = json_schema::document::<Outer>("outer", "");
         let error =
             |value: &Value| Outer::read(value).unwrap_err().with_places(|| &document).to_string();

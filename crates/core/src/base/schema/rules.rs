@@ -69,8 +69,10 @@ impl Bounds {
     }
 
     fn contains(&self, value: f64) -> bool {
-        let is_above = |lower: Bound| value > lower.value || (!lower.is_open && value == lower.value);
-        let is_below = |upper: Bound| value < upper.value || (!upper.is_open && value == upper.value);
+        let is_above =
+            |lower: Bound| value > lower.value || (!lower.is_open && value == lower.value);
+        let is_below =
+            |upper: Bound| value < upper.value || (!upper.is_open && value == upper.value);
         self.lower.is_none_or(is_above)
             && self.upper.is_none_or(is_below)
             && self.multiple_of.is_none_or(|number| value % f64::from(number) == 0.0)
@@ -78,8 +80,10 @@ impl Bounds {
 
     /// Describes the allowed values for an error message, in words.
     fn words(&self, write: impl Fn(f64) -> String) -> String {
-        let number = |bound: Bound| if bound.value == 0.0 { "0".into() } else { write(bound.value) };
-        let single = |bound: Bound| if bound.value == 0.0 { "zero".into() } else { write(bound.value) };
+        let number =
+            |bound: Bound| if bound.value == 0.0 { "0".into() } else { write(bound.value) };
+        let single =
+            |bound: Bound| if bound.value == 0.0 { "zero".into() } else { write(bound.value) };
         let range = match (self.lower, self.upper) {
             (None, None) => String::new(),
             (Some(lower), None) if lower.is_open => format!("above {}", single(lower)),
@@ -110,8 +114,10 @@ impl Bounds {
         let (Some(lower), Some(upper), None) = (self.lower, self.upper, self.multiple_of) else {
             return Self { reason: None, ..*self }.words(write);
         };
-        let [left, right] = [if lower.is_open { '(' } else { '[' }, if upper.is_open { ')' } else { ']' }];
-        let number = |bound: Bound| if bound.value == 0.0 { "0".into() } else { write(bound.value) };
+        let [left, right] =
+            [if lower.is_open { '(' } else { '[' }, if upper.is_open { ')' } else { ']' }];
+        let number =
+            |bound: Bound| if bound.value == 0.0 { "0".into() } else { write(bound.value) };
         format!("in {left}{}, {}{right}", number(lower), number(upper))
     }
 
@@ -120,9 +126,12 @@ impl Bounds {
         let name = |bound: Bound, open: &'static str, closed: &'static str| {
             if bound.is_open { open } else { closed }
         };
-        let lower = self.lower.map(|bound| (name(bound, "exclusiveMinimum", "minimum"), bound.value));
-        let upper = self.upper.map(|bound| (name(bound, "exclusiveMaximum", "maximum"), bound.value));
-        let ends = lower.into_iter().chain(upper).map(|(name, value)| (name.to_owned(), write(value)));
+        let lower =
+            self.lower.map(|bound| (name(bound, "exclusiveMinimum", "minimum"), bound.value));
+        let upper =
+            self.upper.map(|bound| (name(bound, "exclusiveMaximum", "maximum"), bound.value));
+        let ends =
+            lower.into_iter().chain(upper).map(|(name, value)| (name.to_owned(), write(value)));
         let multiple = self.multiple_of.map(|number| ("multipleOf".to_owned(), json!(number)));
         ends.chain(multiple).collect()
     }
@@ -273,8 +282,7 @@ impl<T> Rule<T> {
     pub(super) fn restrict(&self, schema: &mut Value) {
         let Self::Within(within) = self else { return };
         if within.is_number {
-            let number =
-                if within.is_optional { &mut schema["anyOf"][0] } else { &mut *schema };
+            let number = if within.is_optional { &mut schema["anyOf"][0] } else { &mut *schema };
             if let (Value::Object(number), Some(keywords)) = (number, self.keywords()) {
                 number.extend(keywords);
             }
@@ -392,7 +400,8 @@ mod tests {
         assert_eq!(json!(rule.keywords()), json!({ "minimum": "0 ps", "maximum": "1 s" }));
         let mut schema = json!({ "description": "A span.", "type": "string" });
         rule.restrict(&mut schema);
-        let described = json!({ "description": "A span. Allowed: from 0 to 1 s.", "type": "string" });
+        let described =
+            json!({ "description": "A span. Allowed: from 0 to 1 s.", "type": "string" });
         assert_eq!(schema, described);
     }
 }

@@ -64,7 +64,7 @@ plain!(u32, "a whole number", { "type": "integer", "minimum": 0, "maximum": u32:
 plain!(bool, "true or false", { "type": "boolean" }, Value::as_bool);
 plain!(String, "a text", { "type": "string" }, |value| value.as_str().map(str::to_owned));
 
-/// An optional value; `"none"` says that there is none.
+/// Optional value; `"none"` for an absent one.
 impl<T: Parameter> Parameter for Option<T> {
     fn allowed() -> String {
         format!("{}, or \"none\"", T::allowed())
@@ -114,7 +114,7 @@ impl<T: Parameter> Parameter for Vec<T> {
     }
 }
 
-/// What is large, and seldom there.
+/// Large values that are seldom present.
 impl<T: Parameter> Parameter for Box<T> {
     fn allowed() -> String {
         T::allowed()
@@ -136,7 +136,7 @@ impl<T: Parameter> Parameter for Box<T> {
     }
 }
 
-/// Values by names that the scenario chooses.
+/// Values by names that the scenario defines.
 impl<T: Parameter> Parameter for BTreeMap<String, T> {
     fn allowed() -> String {
         format!("a table, each {}", T::allowed())
