@@ -90,7 +90,10 @@ impl Tokens {
 /// Returns the position after the attribute that begins at `at`, if there is one.
 fn attribute(trees: &[TokenTree], at: usize) -> Option<usize> {
     let is = |at: usize, sign| matches!(trees.get(at), Some(TokenTree::Punct(it)) if it.as_char() == sign);
-    let is_list = |at: usize| matches!(trees.get(at), Some(TokenTree::Group(it)) if it.delimiter() == Delimiter::Bracket);
+    let is_list = |at: usize| match trees.get(at) {
+        Some(TokenTree::Group(group)) => group.delimiter() == Delimiter::Bracket,
+        _ => false,
+    };
     if !is(at, '#') {
         None
     } else if is_list(at + 1) {
@@ -165,7 +168,8 @@ mod tests {
     #[test]
     fn layout_and_documentation_are_not_part_of_the_text() {
         let one = "fn f(x: Option<u8>) -> Option<u8> { Some(x?.min(1)) }";
-        let other = "/// Doc.\n#[doc(hidden)]\nfn f(\n x: Option<u8>) -> Option<u8>\n{ // why\nSome(x?\n.min(1)) }";
+        let other = "/// Doc.\n#[doc(hidden)]\nfn f(\n x: Option<u8>)
+            -> Option<u8>\n{ // why\nSome(x?\n.min(1)) }";
         assert_eq!(text(one), text(other));
         let parameters = "p! { /// A.\n pub struct C { /// B.\n pub x: u8 = 1; } }";
         assert_eq!(text(parameters), text("p! { pub struct C { pub x: u8 = 1; } }"));

@@ -30,8 +30,8 @@ pub fn apply(scenario: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns a transport with Linux's defaults added. Values that do not name a transport stay unchanged, as does
-/// QUIC, which is not part of the kernel.
+/// Returns a transport with Linux's defaults added. Values that do not name a transport stay unchanged, as
+/// does QUIC, which is not part of the kernel.
 fn with_linux(given: &Value) -> Result<Value, Problem> {
     let kind = given.as_str().or(given["kind"].as_str());
     let Some(kind) = kind.filter(|kind| !["none", "quic"].contains(kind)) else {

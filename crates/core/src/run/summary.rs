@@ -56,7 +56,10 @@ impl Scenario {
         summary["warnings"] = self.warnings(graph, simulation);
         let queues = self.queues_by_traffic_class(transport, network.traffic(), classes);
         let numbers = &network.traffic().numbers;
-        let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| json!({ "class": class, "switch": switch.show(), "host": host.show() });
+        let queue = |(class, [switch, host]): (&Number, &[disciplines::Config; 2])| {
+            let (switch, host) = (switch.show(), host.show());
+            json!({ "class": class, "switch": switch, "host": host })
+        };
         summary["queues"] = numbers.iter().zip(&queues).map(queue).collect();
         merge(
             &mut summary["counts"],

@@ -109,8 +109,8 @@ macro_rules! parameters {
 }
 
 /// Declares the list of a family's components: the only place where a new component is added. Each name is a
-/// module in the same folder with a `Config`, declared by [`parameters!`](crate::base::schema), that implements
-/// the family's trait. `named` is the family's name in the catalogue and in the JSON schema.
+/// module in the same folder with a `Config`, declared by [`parameters!`](crate::base::schema), that
+/// implements the family's trait. `named` is the family's name in the catalogue and in the JSON schema.
 #[macro_export]
 macro_rules! family {
     (

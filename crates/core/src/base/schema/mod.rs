@@ -1,4 +1,4 @@
-//! Reads a scenario's plain data into typed configuration, with errors that name the field and what is allowed.
+//! Conversion of a scenario's plain data into typed configuration. Errors name the field and what is allowed.
 //!
 //! [`parameters!`](crate::base::schema) declares a component's configuration once: the reader, the error
 //! messages, the catalogue and the JSON schema derive from its doc comments, types, defaults and rules.
