@@ -1,4 +1,4 @@
-"""Accounts in words, and what `sojourn explain` shows of them."""
+"""Tests of FCT breakdowns, their comparison, and the output of `sojourn explain`."""
 
 import itertools
 from pathlib import Path
@@ -54,28 +54,30 @@ def runs() -> list[sojourn.Run]:
     return sweep(over_seeds(labelled, 2))
 
 
-def test_every_column_of_accounts_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
+def test_every_breakdown_column_belongs_to_one_part(runs: list[sojourn.Run]) -> None:
     columns = accounts.columns_of(runs[0].result.account)
-    found = {accounts.part_of(column) for column in columns}
-    assert found == set(PARTS) - {accounts.SHARED}, "what only ideals have"
+    parts = {accounts.part_of(column) for column in columns}
+    assert parts == set(PARTS) - {accounts.SHARED}, "only ideals have `shared`"
     assert accounts.split("recovery_timeout_sender_ps") == ("recovery_timeout", "sender")
     assert accounts.part_of("window_queue_others_there_ps") == accounts.OTHERS
     assert accounts.part_of("window_receiver_ps") == accounts.ROUND_TRIPS
-    with pytest.raises(ValueError, match="no part"):
+    with pytest.raises(ValueError, match=r"fct_ps.*not a column"):
         accounts.part_of("fct_ps")
 
 
-def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
+def test_parts_add_up_to_the_fct_and_excess_parts_to_fct_less_ideal(
+    runs: list[sojourn.Run],
+) -> None:
     for run in runs:
         flows = accounts.divided(run.result)
-        apart = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
-        assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
-        beyond = accounts.divided(run.result, excess=True)
-        apart = beyond.select(
+        error = flows.select(pl.sum_horizontal(*PARTS) - pl.col("fct_s")).to_series()
+        assert float(error.abs().max()) < 1e-12  # type: ignore[arg-type]
+        excess = accounts.divided(run.result, excess=True)
+        error = excess.select(
             pl.sum_horizontal(*PARTS) - pl.col("fct_s") + pl.col("ideal_fct_s")
         ).to_series()
-        assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
-        least = beyond.select(pl.min_horizontal(*PARTS)).to_series()
+        assert float(error.abs().max()) < 1e-12  # type: ignore[arg-type]
+        least = excess.select(pl.min_horizontal(*PARTS)).to_series()
         assert float(least.min()) > -1e-12  # type: ignore[arg-type]
     table = accounts.by_size(runs)
     for part in table.partition_by("transport", "size"):
@@ -83,28 +85,28 @@ def test_parts_add_up_to_completion_times(runs: list[sojourn.Run]) -> None:
         assert sum(values[name] for name in PARTS) == pytest.approx(values[TOTAL])
 
 
-def test_what_sending_takes_anyway_is_no_excess_wherever_it_was_spent() -> None:
+def test_transmission_time_is_not_excess_even_during_nic_waits_or_pacing() -> None:
     flow = {"source": 0, "target": 3, "size": "1 MB"}
-    lone = BASE | {"workload": {"kind": "flows", "flows": [flow]}}
+    single_flow = BASE | {"workload": {"kind": "flows", "flows": [flow]}}
 
     def excess(transport: object) -> dict[str, float]:
-        flows = accounts.divided(sojourn.run(lone | {"transport": transport}), excess=True)
+        flows = accounts.divided(sojourn.run(single_flow | {"transport": transport}), excess=True)
         (parts,) = flows.select("fct_s", "ideal_fct_s", *PARTS).to_dicts()
-        costs = sum(parts[name] for name in PARTS)
-        assert costs == pytest.approx(parts["fct_s"] - parts["ideal_fct_s"], abs=1e-12)
+        total = sum(parts[name] for name in PARTS)
+        assert total == pytest.approx(parts["fct_s"] - parts["ideal_fct_s"], abs=1e-12)
         return {name: parts[name] for name in PARTS if abs(parts[name]) > 1e-12}
 
-    # At line rate nothing is left of what waited for the port; at half of it, half of the time.
+    # At line rate no excess remains; at half the line rate, half of the time is pacing.
     assert excess("constant_rate") == {}
     slow = excess({"kind": "constant_rate", "rate": "500 Mbps"})
     assert slow == {accounts.PACE: pytest.approx(1e6 * 8 * 1500 / 1460 / 1e9, rel=0.02)}
-    # Windows that fill the path cost nothing, and smaller ones the round trips alone.
+    # Windows of a bandwidth-delay product cause no excess, smaller windows only window waits.
     assert set(excess("tcp")) == {accounts.HANDSHAKE}
     small = excess({"kind": "tcp", "window": {"max": 1}})
     assert set(small) == {accounts.HANDSHAKE, accounts.ROUND_TRIPS}
 
 
-def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) -> None:
+def test_differences_by_part_equal_the_differences_of_mean_parts(runs: list[sojourn.Run]) -> None:
     table = accounts.differences(runs, "transport")
     assert table["transport"].unique().to_list() == ["timely"]
     means = accounts.by_size(runs)
@@ -113,8 +115,8 @@ def test_the_difference_of_two_schemes_divides_by_part(runs: list[sojourn.Run]) 
         return metrics.at(means, transport=scheme, size="all", metric=part)
 
     for name in (TOTAL, accounts.PACE, accounts.OTHERS):
-        found = metrics.at(table, size="all", metric=name)
-        assert found == pytest.approx(mean("timely", name) - mean("dctcp", name), abs=1e-12)
+        difference = metrics.at(table, size="all", metric=name)
+        assert difference == pytest.approx(mean("timely", name) - mean("dctcp", name), abs=1e-12)
     assert metrics.at(table, size="all", metric=accounts.PACE) > 0
     with pytest.raises(ScenarioError, match="dctpc"):
         accounts.differences(runs, "transport", "dctpc")
@@ -131,7 +133,7 @@ def test_differences_of_one_seed_have_intervals_by_batches(runs: list[sojourn.Ru
         assert (row["value"], row["low"], row["high"]) == pytest.approx(expected)
 
 
-def test_flows_that_are_not_the_same_are_held_to_each_other_by_their_means() -> None:
+def test_different_flows_are_compared_by_means_without_intervals() -> None:
     sizes = BASE | {"workload": {**BASE["workload"], "flows": 60}}  # type: ignore[dict-item]
     labelled = [
         ({"load": load}, sojourn.override(sizes, {"workload.load": load})) for load in (0.3, 0.7)
@@ -146,26 +148,27 @@ def test_flows_that_are_not_the_same_are_held_to_each_other_by_their_means() -> 
         assert not row["same_flows"]
 
 
-def test_a_comparison_divides_times_and_differences_by_part(runs: list[sojourn.Run]) -> None:
+def test_a_comparison_contains_parts_of_times_and_of_differences(runs: list[sojourn.Run]) -> None:
     varied = {"transport": ["dctcp", "timely"]}
     base = {name: value for name, value in BASE.items() if name != "account"}
-    table, made = comparison.compare(base, varied, seeds=2, account=True)
-    usual, parts = comparison.divided(table)
+    table, compared = comparison.compare(base, varied, seeds=2, account=True)
+    usual, parts = comparison.split_parts(table)
     assert usual.equals(comparison.compare(base, varied, seeds=2)[0])
     means = accounts.by_size(runs)
     assert parts.select(means.columns).equals(means)
-    paired = pairs.ratios(made, by="transport")
-    differences = accounts.differences(made, "transport")
-    said = paired_tables.sentences(paired, "transport", differences)
-    assert len(said) == 1
+    paired = pairs.ratios(compared, by="transport")
+    differences = accounts.differences(compared, "transport")
+    lines = paired_tables.sentences(paired, "transport", differences)
+    assert len(lines) == 1
     shares = {name: metrics.at(differences, size="100 KB to 10 MB", metric=name) for name in PARTS}
     most = max(shares, key=lambda name: shares[name])
-    whole = metrics.at(differences, size="100 KB to 10 MB", metric=TOTAL)
-    assert whole > 0
-    assert f"and {100 * shares[most] / whole:.0f} % of what they lose is {most}" in said[0]
+    total = metrics.at(differences, size="100 KB to 10 MB", metric=TOTAL)
+    assert total > 0
+    share = 100 * shares[most] / total
+    assert f"and {share:.0f} % of the increase is {accounts.LABELS[most]}" in lines[0]
 
 
-def of_class(name: str, source: int, size: str) -> dict[str, object]:
+def flow_of_class(name: str, source: int, size: str) -> dict[str, object]:
     return {"source": source, "target": 3 + source, "size": size, "class": name}
 
 
@@ -173,8 +176,8 @@ TWO_CLASSES = BASE | {
     "workload": {
         "kind": "flows",
         "flows": [
-            *(of_class("backup", source, "1 MB") for source in range(3)),
-            *(of_class("query", source, "10 KB") for source in range(3)),
+            *(flow_of_class("backup", source, "1 MB") for source in range(3)),
+            *(flow_of_class("query", source, "10 KB") for source in range(3)),
         ],
     }
 }
@@ -182,7 +185,7 @@ TWO_CLASSES = BASE | {
 
 @pytest.fixture(scope="module")
 def classes() -> list[sojourn.Run]:
-    """DCTCP and TIMELY on the same flows of two classes, which sizes tell apart too."""
+    """DCTCP and TIMELY on the same flows of two classes, each class with one size."""
     kinds = ("dctcp", "timely")
     labelled = [({"transport": kind}, TWO_CLASSES | {"transport": kind}) for kind in kinds]
     return sweep(over_seeds(labelled, 1))
@@ -192,7 +195,7 @@ def rows_of(table: pl.DataFrame, **labels: str) -> pl.DataFrame:
     return table.filter(**labels).drop("size", "class")
 
 
-def test_what_is_told_of_sizes_is_told_of_classes(
+def test_rows_of_a_class_equal_rows_of_the_size_of_its_flows(
     runs: list[sojourn.Run], classes: list[sojourn.Run]
 ) -> None:
     by_size = accounts.by_size(classes, metrics.BUCKETS)
@@ -205,13 +208,13 @@ def test_what_is_told_of_sizes_is_told_of_classes(
     ):
         assert table.filter(pl.col("class") == "all").drop("class").equals(of_sizes)
         for name, size in (("backup", "100 KB to 10 MB"), ("query", "≤ 100 KB")):
-            of_one = rows_of(table, **{"class": name})
-            assert of_one.height > len(PARTS)
-            assert of_one.equals(rows_of(table, size=size))
+            class_rows = rows_of(table, **{"class": name})
+            assert class_rows.height > len(PARTS)
+            assert class_rows.equals(rows_of(table, size=size))
     for run in classes:
         flows = accounts.divided(run.result).filter(pl.col("class") == "query")
-        given = {"transport": run.labels["transport"], "class": "query", "metric": accounts.OTHERS}
-        assert metrics.at(accounts.by_size(classes), **given) == pytest.approx(
+        labels = {"transport": run.labels["transport"], "class": "query", "metric": accounts.OTHERS}
+        assert metrics.at(accounts.by_size(classes), **labels) == pytest.approx(
             flows[accounts.OTHERS].mean()
         )
     assert "class" not in by_size.columns, "no bucket is of a class"
@@ -219,29 +222,29 @@ def test_what_is_told_of_sizes_is_told_of_classes(
     assert "class" not in accounts.differences(runs, "transport").columns
 
 
-def test_the_words_of_classes_are_those_of_sizes(classes: list[sojourn.Run]) -> None:
-    said = tables.sentences(classes, ["transport"])
-    assert len(said) == 8, "two schemes, two sizes, two classes"
-    assert said[2] == said[1].replace("100 KB to 10 MB", "of class backup")
-    assert said[3] == said[0].replace("≤ 100 KB", "of class query")
-    # What a comparison says of all flows is not changed by classes.
+def test_sentences_about_classes_equal_sentences_about_sizes(classes: list[sojourn.Run]) -> None:
+    lines = tables.sentences(classes, ["transport"])
+    assert len(lines) == 8, "two schemes, two sizes, two classes"
+    assert lines[2] == lines[1].replace("100 KB to 10 MB", "of class backup")
+    assert lines[3] == lines[0].replace("≤ 100 KB", "of class query")
+    # Classes do not change the sentence of a comparison about all flows.
     paired = pairs.ratios(classes, by="transport", buckets=[metrics.ALL])
     paired = paired.with_columns(low=2.0, high=3.0)
     with_classes, without = (
         paired_tables.sentences(
-            paired, "transport", accounts.differences(classes, "transport", **of)
+            paired, "transport", accounts.differences(classes, "transport", **options)
         )
-        for of in ({}, {"buckets": metrics.BUCKETS})
+        for options in ({}, {"buckets": metrics.BUCKETS})
     )
     assert with_classes == without
-    assert "% of what they lose is pace" in without[0]
+    assert "% of the increase is pacing" in without[0]
 
 
-def test_a_comparison_with_accounts_tells_classes_apart(
+def test_a_comparison_with_breakdowns_has_tables_and_bars_for_classes(
     classes: list[sojourn.Run], tmp_path: Path
 ) -> None:
     table, _ = comparison.compare(TWO_CLASSES, {"transport": ["dctcp", "timely"]}, account=True)
-    _, parts = comparison.divided(table)
+    _, parts = comparison.split_parts(table)
     means = accounts.by_size(classes)
     assert parts.select(means.columns).equals(means)
     titles = [
@@ -260,21 +263,21 @@ def test_a_comparison_with_accounts_tells_classes_apart(
     assert all(f"<!-- {name} -->" in drawn for name in ("100 KB to 10 MB", "backup", "query"))
 
 
-def told(parts: dict[str, float], **ratio: float) -> str:
-    """Return what a comparison says of a difference that has these parts."""
+def largest_part(parts: dict[str, float], **ratio: float) -> str:
+    """Return the words of a comparison about a difference with these parts."""
     labels = {"transport": "swift", "size": "≤ 100 KB"}
     rows = [{**labels, "metric": name, "value": value} for name, value in parts.items()]
     row = {**labels, "class": "all", "value": 0.7, "low": 0.6, "high": 0.8} | ratio
-    return paired_tables.Parts(["transport"], pl.DataFrame(rows)).told(row)
+    return paired_tables.Parts(["transport"], pl.DataFrame(rows)).largest(row)
 
 
-def test_the_sentence_of_a_difference_names_the_part_that_most_of_it_is() -> None:
+def test_the_sentence_of_a_difference_names_its_largest_part() -> None:
     saved = {TOTAL: -10.0, accounts.OTHERS: -8.0, accounts.PACE: -2.0}
-    assert told(saved) == ", and 80 % of what they save is queues: others"
+    assert largest_part(saved) == ", and 80 % of the reduction is cross-traffic queueing"
     lost = {TOTAL: 10.0, accounts.OTHERS: -2.0, accounts.PACE: 12.0}
-    expected = ", and 120 % of what they lose is pace (less 20 % for queues: others)"
-    assert told(lost) == expected
-    assert not told(saved, low=0.6, high=1.1), "what is not told apart has no parts"
+    expected = ", and 120 % of the increase is pacing (offset by 20 % cross-traffic queueing)"
+    assert largest_part(lost) == expected
+    assert not largest_part(saved, low=0.6, high=1.1), "not a significant difference"
 
 
 RPC = BASE | {
@@ -293,14 +296,14 @@ def test_parts_of_a_call_add_up_to_its_latency() -> None:
     answered = accounts.of_calls(result)
     assert answered.height == 60
     legs = [f"{leg}: {part}" for leg in ("request", "response") for part in PARTS]
-    apart = answered.select(pl.sum_horizontal(*legs, "server") - pl.col("latency_s")).to_series()
-    assert float(apart.abs().max()) < 1e-12  # type: ignore[arg-type]
+    error = answered.select(pl.sum_horizontal(*legs, "server") - pl.col("latency_s")).to_series()
+    assert float(error.abs().max()) < 1e-12  # type: ignore[arg-type]
     assert answered["server"].to_list() == pytest.approx([20e-6] * 60, abs=1e-12)
     requests = result.flows.join(answered, left_on="flow", right_on="request", how="semi")
     assert answered["request_s"].equals(requests["fct_s"], check_names=False)
 
 
-def test_the_time_of_a_server_with_a_device_is_that_of_the_device() -> None:
+def test_server_time_of_a_storage_server_is_the_device_time() -> None:
     workload = {
         "kind": "storage",
         "blocks": {"kind": "fixed", "size": "1 KB"},
@@ -311,13 +314,13 @@ def test_the_time_of_a_server_with_a_device_is_that_of_the_device() -> None:
     result = sojourn.run(BASE | one_client | {"workload": workload})
     answered = accounts.of_calls(result)
     assert set(answered["kind"]) == {"read", "write"}
-    # A client that waits for each answer never finds the device busy.
+    # With one outstanding request the device is never busy at an arrival.
     assert answered["server"].mean() == pytest.approx(100e-6, rel=0.15)
     assert answered["server"].std() == pytest.approx(100e-6, rel=0.2)
     assert set(accounts.of_calls(result, "read")["kind"]) == {"read"}
 
 
-def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
+def test_calls_of_mixed_workloads_have_parts_and_unanswered_calls_are_excluded() -> None:
     poisson = {**BASE["workload"], "load": 0.1, "flows": 20}  # type: ignore[dict-item]
     parts = [RPC["workload"], poisson, {**RPC["workload"], "class": "other"}]  # type: ignore[dict-item]
     mixed = {"workload": {"kind": "mixed", "parts": parts}, "time_limit": "10 ms"}
@@ -330,38 +333,38 @@ def test_calls_among_others_are_divided_and_unanswered_ones_left_out() -> None:
     assert answered.height < unanswered
 
 
-def test_a_server_that_answers_at_once_takes_no_time() -> None:
+def test_a_server_without_service_time_takes_no_time() -> None:
     workload = {**RPC["workload"], "service": "0 s"}  # type: ignore[dict-item]
     assert set(accounts.of_calls(sojourn.run(RPC | {"workload": workload}))["server"]) == {0.0}
 
 
-def test_means_of_calls_are_those_of_their_legs(runs: list[sojourn.Run]) -> None:
+def test_means_of_calls_are_the_sums_of_means_of_their_legs(runs: list[sojourn.Run]) -> None:
     assert accounts.by_call(runs).is_empty(), "no calls"
-    made = sweep(over_seeds([({}, RPC)], 2))
-    table = accounts.by_call(made)
+    rpc_runs = sweep(over_seeds([({}, RPC)], 2))
+    table = accounts.by_call(rpc_runs)
 
     def mean(leg: str, metric: str) -> float:
         return metrics.at(table, kind="rpc", leg=leg, metric=metric)
 
-    latency = [run.result.flows["latency_s"].mean() for run in made]
+    latency = [run.result.flows["latency_s"].mean() for run in rpc_runs]
     assert mean("call", TOTAL) == pytest.approx(sum(latency) / 2)  # type: ignore[arg-type]
     assert sum(mean(leg, TOTAL) for leg in accounts.LEGS) == pytest.approx(mean("call", TOTAL))
     assert mean("server", TOTAL) == pytest.approx(20e-6)
     parts = sum(mean("call", part) for part in PARTS)
     assert parts == pytest.approx(mean("call", TOTAL) - mean("server", TOTAL))
-    said = tables.calls_told(table, [])
+    lines = tables.call_sentences(table, [])
     share = mean("request", TOTAL) / mean("call", TOTAL)
-    assert said[0].startswith(f"rpc calls: {share:.0%} the request, ")
+    assert lines[0].startswith(f"rpc calls: {share:.0%} the request, ")
 
 
-def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
+def test_bars_of_a_call_extend_from_the_request_to_the_end_of_the_response(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = ("dctcp", "timely")
-    made = sweep(
+    rpc_runs = sweep(
         over_seeds([({"transport": kind}, RPC | {"transport": kind}) for kind in kinds], 1)
     )
-    table = accounts.by_call(made)
+    table = accounts.by_call(rpc_runs)
     pictures: list[Any] = []
     monkeypatch.setattr(plot, "save", lambda picture, _: pictures.append(picture))
     rpc_plot.draw(table, ["transport"], intervals.format_duration, tmp_path / "calls")
@@ -372,15 +375,15 @@ def test_a_picture_of_calls_goes_from_the_request_to_the_end_of_the_response(
         ends = bar.get_x(), bar.get_x() + bar.get_width()
         spans.setdefault(round(bar.get_y(), 6), []).extend(ends)
     legs = [(min(ends), max(ends)) for _, ends in sorted(spans.items())]
-    said = {text.get_text() for text in panel.texts}
+    texts = {text.get_text() for text in panel.texts}
     for kind, (request, server, response) in zip(kinds, (legs[:3], legs[3:]), strict=True):
-        of = table.filter(transport=kind, metric=TOTAL)
-        latency = 1e3 * metrics.at(of, leg="call")
+        totals = table.filter(transport=kind, metric=TOTAL)
+        latency = 1e3 * metrics.at(totals, leg="call")
         assert request[0] == 0
         assert (request[1], response[0]) == pytest.approx(server, abs=0.01 * latency)
         assert response[1] == pytest.approx(latency, rel=0.01)
-        takes = {row["leg"]: intervals.format_duration(row) for row in of.to_dicts()}
-        assert {f"{leg} {takes[leg]}" for leg in accounts.LEGS} <= said
+        times = {row["leg"]: intervals.format_duration(row) for row in totals.to_dicts()}
+        assert {f"{leg} {times[leg]}" for leg in accounts.LEGS} <= texts
     colours = {bar.get_facecolor() for bar in panel.patches}
     (legend,) = pictures[0].legends
     assert {bar.get_facecolor() for bar in legend.get_patches()} == colours
@@ -396,7 +399,7 @@ def ideals() -> list[sojourn.Run]:
     return sweep(over_seeds([({"model": kind}, BASE | {"model": kind}) for kind in models], 1))
 
 
-def test_an_ideals_time_is_that_alone_and_what_others_take(ideals: list[sojourn.Run]) -> None:
+def test_the_fct_of_an_ideal_is_ideal_fct_and_sharing(ideals: list[sojourn.Run]) -> None:
     for run in ideals[1:]:
         flows = accounts.divided(run.result)
         assert flows[accounts.FLIGHT].equals(flows["ideal_fct_s"], check_names=False)
@@ -405,15 +408,15 @@ def test_an_ideals_time_is_that_alone_and_what_others_take(ideals: list[sojourn.
         assert (shared.max() > 0) == (run.labels["model"] != "alone")  # type: ignore[operator]
         rest = flows.select(pl.sum_horizontal(set(PARTS) - {accounts.FLIGHT, accounts.SHARED}))
         assert rest.to_series().abs().max() == 0
-        beyond = accounts.divided(run.result, excess=True)
-        apart = beyond.select(pl.sum_horizontal(*PARTS) - pl.col(accounts.SHARED)).to_series()
-        assert apart.abs().max() == 0
+        excess = accounts.divided(run.result, excess=True)
+        error = excess.select(pl.sum_horizontal(*PARTS) - pl.col(accounts.SHARED)).to_series()
+        assert error.abs().max() == 0
     assert accounts.divided(ideals[0].result)[accounts.SHARED].max() == 0
     shortest = min(ideals[1:-1], key=lambda run: accounts.divided(run.result)["shared"].sum())
     assert shortest.labels["model"] in {"srpt", "omniscient"}
 
 
-def test_flows_that_an_ideal_has_not_finished_are_left_out() -> None:
+def test_unfinished_flows_of_an_ideal_are_excluded() -> None:
     short = {"model": "processor_sharing", "time_limit": "20 ms"}
     result = sojourn.run(BASE | short)
     flows = accounts.divided(result)
@@ -423,67 +426,66 @@ def test_flows_that_an_ideal_has_not_finished_are_left_out() -> None:
         accounts.divided(sojourn.run(BASE | short | {"account": False}))
 
 
-def test_a_transport_beside_an_ideal_differs_in_what_is_beyond_the_time_alone(
+def test_differences_of_a_transport_from_an_ideal_are_parts_of_the_excess(
     ideals: list[sojourn.Run],
 ) -> None:
     table = accounts.differences(ideals, "model", "processor_sharing")
-    beyond = accounts.divided(ideals[0].result, excess=True)
+    excess = accounts.divided(ideals[0].result, excess=True)
     ideal = accounts.divided(ideals[1].result)
 
-    def apart(model: str, part: str) -> float:
+    def difference(model: str, part: str) -> float:
         return metrics.at(table, model=model, size="all", metric=part)
 
     for part in (accounts.OTHERS, accounts.OWN, accounts.ROUND_TRIPS):
-        assert apart("packet", part) == pytest.approx(beyond[part].mean())
+        assert difference("packet", part) == pytest.approx(excess[part].mean())
     shared: float = ideal[accounts.SHARED].mean()  # type: ignore[assignment]
-    assert apart("packet", accounts.SHARED) == pytest.approx(-shared)
-    parts = sum(apart("packet", part) for part in PARTS)
-    assert parts == pytest.approx(apart("packet", TOTAL))
-    assert apart("srpt", accounts.SHARED) == pytest.approx(apart("srpt", TOTAL))
+    assert difference("packet", accounts.SHARED) == pytest.approx(-shared)
+    parts = sum(difference("packet", part) for part in PARTS)
+    assert parts == pytest.approx(difference("packet", TOTAL))
+    assert difference("srpt", accounts.SHARED) == pytest.approx(difference("srpt", TOTAL))
 
 
-def test_shares_of_places_are_all_of_a_part(runs: list[sojourn.Run]) -> None:
-    found = accounts.places(runs[:2], accounts.OTHERS)
-    assert sum(found.values()) == pytest.approx(1)
-    assert list(found.values()) == sorted(found.values(), reverse=True)
-    assert all("queue_others" in column for column in found)
+def test_shares_of_places_add_up_to_one(runs: list[sojourn.Run]) -> None:
+    shares = accounts.places(runs[:2], accounts.OTHERS)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    assert all("queue_others" in column for column in shares)
 
 
-def test_stacked_bars_are_as_high_as_the_parts_together_and_hang_if_less_than_nothing() -> None:
+def test_stacked_bars_add_up_to_the_parts_and_negative_parts_are_below_zero() -> None:
     heights = pl.DataFrame({part: [0.0, 0.0] for part in PARTS}).with_columns(
         pl.Series(accounts.PACE, [2.0, 1.0]), pl.Series(accounts.OWN, [1.0, -3.0])
     )
     with plot.canvas() as (_, axes):
         accounts.stack(axes, [0, 1], heights)
         ends = [(bar.get_y(), bar.get_y() + bar.get_height(), bar.get_x()) for bar in axes.patches]
-        named = axes.get_legend_handles_labels()[1]
+        entries = axes.get_legend_handles_labels()[1]
     for left, bottom, top in ((-0.4, 0, 3), (0.6, -3, 1)):
-        spans = [(min(one, two), max(one, two)) for one, two, x in ends if x == left]
+        spans = [(min(start, end), max(start, end)) for start, end, x in ends if x == left]
         assert min(low for low, _ in spans) == bottom
         assert max(high for _, high in spans) == top
-    assert named == list(PARTS)
+    assert entries == [accounts.LABELS[part] for part in PARTS]
 
 
-def test_results_without_accounts_are_refused() -> None:
+def test_results_without_breakdowns_are_an_error() -> None:
     with pytest.raises(ScenarioError, match="account: must be true"):
         accounts.divided(sojourn.run(BASE | {"account": False}))
 
 
-def test_the_sentence_names_what_costs_most(runs: list[sojourn.Run]) -> None:
-    said = tables.sentences(runs, ["transport"])
-    assert len(said) == 4, "two schemes, two sizes"
-    assert said[0].startswith("dctcp: flows ≤ 100 KB take ")
-    most = "queues: others (in ports that send packets of other flows)"
-    assert f"of the excess is {most}, " in said[0]
-    assert said[0].endswith("% of it in switches on the way there")
+def test_the_sentence_names_the_largest_part_of_the_excess(runs: list[sojourn.Run]) -> None:
+    lines = tables.sentences(runs, ["transport"])
+    assert len(lines) == 4, "two schemes, two sizes"
+    assert lines[0].startswith("dctcp: flows ≤ 100 KB take ")
+    assert "of the excess is cross-traffic queueing (" in lines[0]
+    assert lines[0].endswith("% of it in switches of the forward path")
 
 
-def test_one_flows_account_has_every_part_of_its_time(runs: list[sojourn.Run]) -> None:
+def test_the_breakdown_of_one_flow_adds_up_to_its_fct(runs: list[sojourn.Run]) -> None:
     result = runs[0].result
-    rows = tables.of_flow(result, 7)
-    took = sum(float(row[2].removesuffix(" s")) for row in rows.rows)
+    rows = tables.flow_table(result, 7)
+    total = sum(float(row[2].removesuffix(" s")) for row in rows.rows)
     fct = result.flows.filter(flow=7)["fct_s"][0]
-    assert took == pytest.approx(fct, abs=1e-9 * len(rows.rows))
+    assert total == pytest.approx(fct, abs=1e-9 * len(rows.rows))
 
 
 LOSSY = BASE | {
@@ -493,25 +495,23 @@ LOSSY = BASE | {
 }
 
 
-def test_a_chain_says_one_after_the_other_what_held_the_flow_back() -> None:
+def test_a_chain_contains_the_reasons_of_waits_in_order_of_time() -> None:
     result = sojourn.run(LOSSY)
     flows = accounts.divided(result)
-    repaired = flows.filter(pl.col(accounts.TIME_OUTS) > 0, pl.col("rounds") > 1).row(0, named=True)
-    (chain,) = of_runs([sojourn.Run({"seed": 1}, result)], repaired["flow"])
-    assert (chain.fct_s, chain.ideal_s) == pytest.approx(
-        (repaired["fct_s"], repaired["ideal_fct_s"])
-    )
+    flow = flows.filter(pl.col(accounts.TIME_OUTS) > 0, pl.col("rounds") > 1).row(0, named=True)
+    (chain,) = of_runs([sojourn.Run({"seed": 1}, result)], flow["flow"])
+    assert (chain.fct_s, chain.ideal_s) == pytest.approx((flow["fct_s"], flow["ideal_fct_s"]))
     sums = chain.pieces.select(pl.col(*PARTS).sum()).row(0, named=True)
-    assert sums == pytest.approx({part: repaired[part] for part in PARTS})
+    assert sums == pytest.approx({part: flow[part] for part in PARTS})
     rows = waterfall.table(chain, units.format_time).rows
-    did = [row[1] for row in rows]
-    assert did[0] == "opens the flow"
-    assert did[-1] == "the last packet"
-    assert did.count("lost: a time-out tells") >= 1
-    assert f"waits for the window ({repaired['rounds']})" in did
+    reasons = [row[1] for row in rows]
+    assert reasons[0] == "handshake"
+    assert reasons[-1] == "last packet"
+    assert reasons.count("loss recovery after timeout") >= 1
+    assert f"congestion window ({flow['rounds']})" in reasons
 
 
-def test_a_long_chain_is_shown_by_its_ends_and_neighbours_of_one_reason_are_one_piece() -> None:
+def test_a_table_omits_the_middle_of_a_long_chain_and_adjacent_equal_reasons_merge() -> None:
     flow = {"source": 0, "target": 3, "size": "4 MB"}
     workload = {"kind": "flows", "flows": [flow]}
     window = {"kind": "tcp", "window": {"max": 4}}
@@ -521,16 +521,16 @@ def test_a_long_chain_is_shown_by_its_ends_and_neighbours_of_one_reason_are_one_
     )
     (chain,) = of_runs([sojourn.Run({"seed": 1}, result)], 0)
     rows = waterfall.table(chain, units.format_time).rows
-    assert len(rows) == waterfall.MOST_ROWS + 1
-    assert rows[waterfall.MOST_ROWS // 2][1] == f"{chain.pieces.height - waterfall.MOST_ROWS} more"
+    assert len(rows) == waterfall.MAX_ROWS + 1
+    assert rows[waterfall.MAX_ROWS // 2][1] == f"{chain.pieces.height - waterfall.MAX_ROWS} more"
     paced = sojourn.run(
         BASE | {"workload": workload, "account_flows": [0], "transport": "constant_rate"}
     )
     reasons = pieces(paced, 0)["reason"].to_list()
-    assert all(one != other for one, other in itertools.pairwise(reasons))
+    assert all(first != second for first, second in itertools.pairwise(reasons))
 
 
-def test_times_are_told_with_their_reach() -> None:
+def test_durations_are_printed_with_half_widths() -> None:
     row = {"value": 1.5e-3, "high": 1.75e-3}
     assert intervals.format_duration(row) == "1.5 ms ± 250 µs"
     assert intervals.format_duration(row | {"high": float("nan")}) == "1.5 ms"
@@ -541,7 +541,7 @@ def test_times_are_told_with_their_reach() -> None:
     )
 
 
-def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
+def test_parts_below_one_per_cent_in_all_rows_are_omitted() -> None:
     def row(size: str, metric: str, value: float) -> dict[str, object]:
         return {"size": size, "metric": metric, "value": value, "low": 0.0, "high": 0.0}
 
@@ -553,20 +553,20 @@ def test_parts_are_left_out_that_are_nowhere_a_hundredth_of_the_time() -> None:
     ]
 
 
-def test_a_comparison_with_accounts_is_printed_written_and_drawn(
+def test_a_comparison_with_breakdowns_is_printed_written_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("one.toml").write_text(explain_example(), encoding="utf-8")
     given = ["compare", "one.toml", "--vary", "transport=dctcp,timely", "--out", "out"]
     assert cli.invoke([*given, "--account", "--against", "timely"]) == 0
-    said = capsys.readouterr().out
-    assert "FCT breakdown, size: all" in said
-    assert "difference from timely, size: all" in said
+    printed = capsys.readouterr().out
+    assert "FCT breakdown, size: all" in printed
+    assert "difference from timely, size: all" in printed
     table = pl.read_csv("out/comparison.csv")
     assert {f"FCT: {name}" for name in PARTS} < set(table["metric"])
     assert set(pl.read_csv("out/differences.csv")["transport"]) == {"dctcp"}
-    assert "queues: others" in Path("out/comparison.svg").read_text(encoding="utf-8")
+    assert "cross-traffic queueing" in Path("out/comparison.svg").read_text(encoding="utf-8")
     assert cli.invoke(given) == 0
     assert "FCT breakdown" not in capsys.readouterr().out
 
@@ -587,30 +587,30 @@ def test_explain_writes_tables_and_a_picture(
     assert "difference from" not in capsys.readouterr().out
     assert not Path("alone/differences.csv").exists()
     assert cli.invoke(["explain", "one.toml", "--flow", "3"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "round trips of the window" in said
-    assert "the last packet" in said
-    assert "written to results/explain/one: chain.csv, chain.svg, chain.png" in said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "window-limited RTTs" in printed
+    assert "last packet" in printed
+    assert "written to results/explain/one: chain.csv, chain.svg, chain.png" in printed
     several = ["explain", "one.toml", "--flow", "3", "--vary", "transport=dctcp,tcp"]
     assert cli.invoke([*several, "--seeds", "2", "--out", "each"]) == 0
     chains = pl.read_csv(Path("each") / "chain.csv")
     assert set(chains["chain"]) == {"dctcp: flow 3", "tcp: flow 3"}
     assert cli.invoke(["explain", "one.toml", "--flow", "999"]) == 2
-    assert "--flow 999: is not among the flows" in capsys.readouterr().err
+    assert "--flow 999: no such flow" in capsys.readouterr().err
 
 
-def test_explain_shows_ideals_beside_transports(
+def test_explain_compares_ideals_and_transports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("one.toml").write_text(explain_example(), encoding="utf-8")
     vary = ["--vary", "model=packet,processor_sharing,alone", "--out", "out"]
     assert cli.invoke(["explain", "one.toml", *vary]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "100% of the excess is shared (for others that the ideal serves meanwhile)" in said
-    assert "alone: flows ≤ 100 KB take 1.00 times what they would alone" in said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "100% of the excess is sharing (waits while the ideal serves other flows)" in printed
+    assert "alone: flows ≤ 100 KB take 1.00 times the ideal FCT" in printed
     assert cli.invoke(["compare", "one.toml", *vary, "--account"]) == 0
-    assert "is shared" in capsys.readouterr().out
+    assert "is sharing" in capsys.readouterr().out
     text = explain_example().replace('transport = "dctcp"', 'model = "srpt"')
     Path("ideal.toml").write_text(text, encoding="utf-8")
     assert cli.invoke(["explain", "ideal.toml"]) == 0
@@ -619,7 +619,7 @@ def test_explain_shows_ideals_beside_transports(
     assert "--flow 3: an ideal" in capsys.readouterr().err
 
 
-def test_without_a_flow_that_has_finished_nothing_is_divided(
+def test_explain_without_finished_flows_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -627,17 +627,17 @@ def test_without_a_flow_that_has_finished_nothing_is_divided(
     flows = '[workload]\nkind = "permutation"\nsize = "10 MB"\n'
     Path("short.toml").write_text(f'time_limit = "1 ms"{network}{flows}', encoding="utf-8")
     assert cli.invoke(["explain", "short.toml"]) == 2
-    expected = "sojourn: short.toml: no flow has finished: there is no time to divide\n"
+    expected = "sojourn: short.toml: no flow has finished: there is no completion time to divide\n"
     assert capsys.readouterr().err == expected
     compared = ["compare", "short.toml", "--vary", "transport=dctcp,timely", "--account"]
     assert cli.invoke(compared) == 0
     assert "FCT breakdown" not in capsys.readouterr().out
-    # Nor if none has even started.
+    # The same holds before any flow has started.
     Path("none.toml").write_text(f'time_limit = "1 ps"{explain_example()}', encoding="utf-8")
     assert cli.invoke(["compare", "none.toml", "--vary", "transport=dctcp,tcp"]) == 0
 
 
-def test_explain_divides_calls(
+def test_explain_prints_and_draws_parts_of_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -651,10 +651,10 @@ pattern = { outstanding = 1, calls = 20 }
 """
     Path("calls.toml").write_text(network + calls, encoding="utf-8")
     assert cli.invoke(["explain", "calls.toml", "--out", "out"]) == 0
-    said = capsys.readouterr().out
-    assert "calls: rpc" in said
-    assert "% the server" in said
-    assert "calls.csv, calls.svg, calls.png" in said
+    printed = capsys.readouterr().out
+    assert "calls: rpc" in printed
+    assert "% the server" in printed
+    assert "calls.csv, calls.svg, calls.png" in printed
     assert "server 2 ms" in Path("out/calls.svg").read_text(encoding="utf-8")
     assert Path("out/calls.png").exists()
     server = pl.read_csv("out/calls.csv").filter(leg="server", metric=TOTAL)

@@ -1,4 +1,4 @@
-"""Claims, the intervals that sections give them, and what a section is."""
+"""Tests of claims, of their confidence intervals, and of sections of runs."""
 
 import math
 
@@ -20,7 +20,7 @@ from sojourn import (
     metrics,
     not_judged,
 )
-from sojourn.analysis.claims import Comparison, said, with_intervals
+from sojourn.analysis.claims import Comparison, finding, with_intervals
 from sojourn.analysis.convergence import BATCHES
 from sojourn.analysis.metrics import NotInABatch
 from sojourn.analysis.sectioning import sections
@@ -28,131 +28,129 @@ from sojourn.analysis.sectioning import sections
 UNKNOWN = float("nan")
 
 
-def test_verdicts_together_are_the_worst_of_them() -> None:
-    good, bad = said(True, "good"), said(False, "bad")
+def test_the_verdict_of_several_claims_is_the_worst() -> None:
+    good, bad = finding(True, "good"), finding(False, "bad")
     assert every([good, bad, not_judged("?")]).word == "not held"
     assert every([good, bad, not_judged("?")]).sentence == "bad"
     assert every([good, not_judged("?")]).word == "not judged"
     assert every([good, good]).sentence == "good; good"
     assert every([]).word == at_least(UNKNOWN, 1, "ratio").word == "not judged"
     assert equals(3, 3, "nodes").held
-    assert equals(3, 4, "nodes").sentence == "nodes: 3, 4 wanted"
+    assert equals(3, 4, "nodes").sentence == "nodes: 3, expected 4"
 
 
-def test_of_many_that_hold_the_nearest_is_told_and_of_others_the_farthest_off() -> None:
+def test_a_sentence_contains_the_comparisons_with_least_margin() -> None:
     values = {name: float(name) for name in "1234"}
-    assert all_at_most(values, 4).sentence == "the nearest of 4: 4 is 4, at most 4 wanted"
+    assert all_at_most(values, 4).sentence == "the nearest of 4: 4 is 4, expected at most 4"
     broken = all_at_least(values, 5)
-    assert broken.sentence.startswith("1 is 1, at least 5 wanted; 2 is 2")
+    assert broken.sentence.startswith("1 is 1, expected at least 5; 2 is 2")
     assert broken.sentence.endswith("; and 1 more")
-    assert all_at_least(values | {"?": UNKNOWN}, 1).sentence == "? is nan, at least 1 wanted"
+    assert all_at_least(values | {"?": UNKNOWN}, 1).sentence == "? is nan, expected at least 1"
 
 
-def judged(values: list[float], wanted: float = 1.0) -> Comparison:
-    """Judge that a mean is at least so much, with every value a section."""
-    whole = at_least(float(np.mean(values)), wanted, "the mean")
-    (part,) = with_intervals(whole, [at_least(value, wanted, "") for value in values]).parts
+def judged(values: list[float], bound: float = 1.0) -> Comparison:
+    """Judge that a mean is at least `bound`, with every value as a section."""
+    whole = at_least(float(np.mean(values)), bound, "the mean")
+    (part,) = with_intervals(whole, [at_least(value, bound, "") for value in values]).parts
     assert isinstance(part, Comparison)
     return part
 
 
-def test_what_is_not_judged_says_how_much_more_would_tell() -> None:
+def test_an_undecided_comparison_recommends_a_number_of_seeds() -> None:
     values = [0.5, 3.0, 2.0, 1.5, 2.5, 1.0, 2.0, 2.5]
-    few = judged(values, wanted=1.5)
+    few = judged(values, bound=1.5)
     assert few.held is None
-    assert few.sentence.endswith(f"; {few.more:.2g} times as many seeds or flows would tell")
-    assert judged(values * math.ceil(few.more), wanted=1.5).held
-    assert judged(values * int(few.more / 2), wanted=1.5).held is None
-    on_the_bound = judged(values, wanted=float(np.mean(values)))
-    assert on_the_bound.sentence.endswith(
-        "; no number of seeds or flows that is worth it would tell"
-    )
-    assert "would tell" not in judged(values, wanted=0.1).sentence
+    assert few.sentence.endswith(f"; {few.more:.2g} times as many seeds or flows would decide")
+    assert judged(values * math.ceil(few.more), bound=1.5).held
+    assert judged(values * int(few.more / 2), bound=1.5).held is None
+    on_the_bound = judged(values, bound=float(np.mean(values)))
+    assert on_the_bound.sentence.endswith("; undecided even with 100 times as many seeds or flows")
+    assert "times as many" not in judged(values, bound=0.1).sentence
 
 
-def test_the_interval_of_a_mean_is_students() -> None:
+def test_the_interval_of_a_mean_equals_students_interval() -> None:
     values = [-1.0, 2.0, 3.5]
     part = judged(values)
     assert (part.value, part.low, part.high) == pytest.approx(metrics.t_interval(values))
 
 
-def test_a_claim_is_judged_only_where_its_interval_is_on_one_side() -> None:
+def test_a_claim_is_judged_only_if_its_interval_is_on_one_side_of_the_bound() -> None:
     assert judged([1.2, 1.3, 1.25]).held is True
     assert judged([0.7, 0.8, 0.75]).held is False
-    unsure = judged([0.5, 2.0, 1.1])
-    assert unsure.held is None
-    assert "the mean is 1.2 (" in unsure.sentence
-    assert judged([2.0, 2.0]).interval == (2.0, 2.0), "the same whatever the seed"
+    undecided = judged([0.5, 2.0, 1.1])
+    assert undecided.held is None
+    assert "the mean is 1.2 (" in undecided.sentence
+    assert judged([2.0, 2.0]).interval == (2.0, 2.0), "equal for all seeds"
     assert between(2, 1, 3, "it").held
-    assert between(2, 1, 1.5, "it").sentence == "it is 2, 1 to 1.5 wanted"
+    assert between(2, 1, 1.5, "it").sentence == "it is 2, expected 1 to 1.5"
     assert between(2, 1, 1.5, "it").held is False
 
 
-def test_a_ratio_is_as_sure_as_its_inverse() -> None:
+def test_the_interval_of_a_ratio_is_the_inverse_of_that_of_the_inverse_ratio() -> None:
     pairs = [(3.0, 1.0), (2.0, 1.5), (9.0, 2.0)]
 
-    def ratio(ours: float, theirs: float) -> Verdict:
-        return at_least(ours / theirs, 2, "")
+    def ratio(first: float, second: float) -> Verdict:
+        return at_least(first / second, 2, "")
 
     sums = [sum(side) for side in zip(*pairs, strict=True)]
-    (one,) = with_intervals(ratio(*sums), [ratio(*pair) for pair in pairs]).parts
-    inverse = [at_most(theirs / ours, 1 / 2, "") for ours, theirs in pairs]
-    (other,) = with_intervals(at_most(sums[1] / sums[0], 1 / 2, ""), inverse).parts
-    assert isinstance(one, Comparison)
-    assert isinstance(other, Comparison)
-    assert (one.low, one.high) == pytest.approx((1 / other.high, 1 / other.low))
-    assert one.held == other.held
+    (direct,) = with_intervals(ratio(*sums), [ratio(*pair) for pair in pairs]).parts
+    inverses = [at_most(second / first, 1 / 2, "") for first, second in pairs]
+    (inverse,) = with_intervals(at_most(sums[1] / sums[0], 1 / 2, ""), inverses).parts
+    assert isinstance(direct, Comparison)
+    assert isinstance(inverse, Comparison)
+    assert (direct.low, direct.high) == pytest.approx((1 / inverse.high, 1 / inverse.low))
+    assert direct.held == inverse.held
 
 
 @pytest.mark.parametrize("seeds", [3, 10])
-def test_intervals_cover_as_often_as_they_say(seeds: int) -> None:
-    """The ratio of two means of skewed values, in 400 trials."""
+def test_intervals_have_their_nominal_coverage(seeds: int) -> None:
+    """Test the interval of a ratio of means of skewed values in 400 trials."""
     random = np.random.default_rng(1)
-    covered = 0
+    coverage = 0
     for _ in range(400):
-        # A seed slows both alike: only within pairs is the ratio of 2 seen at all.
-        slow = random.lognormal(0, 0.5, seeds)
-        ours, theirs = (mean * slow * random.lognormal(0, 0.2, seeds) for mean in (2.0, 1.0))
-        whole = at_least(ours.mean() / theirs.mean(), 1, "")
-        each = [at_least(a / b, 1, "") for a, b in zip(ours, theirs, strict=True)]
+        # A seed scales both means alike, so that only pairs reveal the ratio of 2.
+        scale = random.lognormal(0, 0.5, seeds)
+        first, second = (mean * scale * random.lognormal(0, 0.2, seeds) for mean in (2.0, 1.0))
+        whole = at_least(first.mean() / second.mean(), 1, "")
+        each = [at_least(a / b, 1, "") for a, b in zip(first, second, strict=True)]
         (part,) = with_intervals(whole, each).parts
         assert isinstance(part, Comparison)
-        covered += part.low <= 2 <= part.high
-    assert 0.92 <= covered / 400 <= 0.98
+        coverage += part.low <= 2 <= part.high
+    assert 0.92 <= coverage / 400 <= 0.98
 
 
-def test_without_sections_that_compare_alike_nothing_is_judged() -> None:
+def test_a_comparison_without_comparable_unusableis_not_judged() -> None:
     whole = at_least(2, 1, "it")
-    for none in ([], [whole], [every([whole, whole])] * 3, [at_least(UNKNOWN, 1, "it")] * 3):
-        alone = with_intervals(whole, none)
-        assert alone.word == "not judged"
-        assert "one run does not tell" in alone.sentence
-    assert with_intervals(said(True, "exact"), []).held
+    for unusable in ([], [whole], [every([whole, whole])] * 3, [at_least(UNKNOWN, 1, "it")] * 3):
+        verdict = with_intervals(whole, unusable)
+        assert verdict.word == "not judged"
+        assert "one run gives no confidence interval" in verdict.sentence
+    assert with_intervals(finding(True, "exact"), []).held
 
 
 def run(seed: int, flows: int) -> Run:
     numbers = np.arange(flows)
-    # By start the other way around.
+    # Flows start in descending order of their numbers.
     table = pl.DataFrame({"flow": numbers, "start_s": 1.0 - numbers / flows})
     summary = {"seed": seed, "scenario": {}, "simulated_s": 1.0, "counts": {"drops": 3}}
     return Run({"scheme": "one", "seed": seed}, Result(table, table, summary))
 
 
-def test_a_section_is_a_seed() -> None:
-    found = sections([run(1, 3), run(2, 3), run(1, 3)])
-    assert [[one.labels["seed"] for one in section] for section in found] == [[1, 1], [2]]
+def test_a_section_contains_all_runs_of_one_seed() -> None:
+    by_seed = sections([run(1, 3), run(2, 3), run(1, 3)])
+    assert [[run.labels["seed"] for run in section] for section in by_seed] == [[1, 1], [2]]
 
 
-def test_a_single_seed_is_cut_into_batches_of_flows_that_started_together() -> None:
+def test_a_single_seed_is_divided_into_batches_of_consecutive_flows() -> None:
     batches = sections([run(1, 205), run(1, 205)])
     assert len(batches) == BATCHES
-    found = [batch[1].result for batch in batches]
-    assert [part.flows["flow"].max() for part in found[:2]] == [204, 184]
-    assert sum(part.flows.height for part in found) == 205
-    assert found[0].summary["simulated_s"] == 1
-    for asked in (lambda: found[0].samples, lambda: found[0].summary["counts"]):
+    results = [batch[1].result for batch in batches]
+    assert [part.flows["flow"].max() for part in results[:2]] == [204, 184]
+    assert sum(part.flows.height for part in results) == 205
+    assert results[0].summary["simulated_s"] == 1
+    for read in (lambda: results[0].samples, lambda: results[0].summary["counts"]):
         with pytest.raises(NotInABatch):
-            asked()
+            read()
     measured = metrics.measure(batches[0], drops=metrics.count("drops"))
     assert all(math.isnan(value) for value in measured["value"])
     assert sections([run(1, 99)]) == sections([]) == []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal
 
-from conftest import made_result
+from conftest import make_result
 from sojourn import convergence, metrics
 from sojourn.runs.results import Result
 
@@ -18,7 +18,7 @@ VALUES = st.lists(st.floats(0.1, 100), min_size=20, max_size=60)
 
 def unsure_means(fcts: metrics.Floats) -> list[str]:
     """Return which means of a run with these completion times are unsure."""
-    table = convergence.within_run(made_result(fcts.tolist(), simulated_s=1e9))
+    table = convergence.within_run(make_result(fcts.tolist(), simulated_s=1e9))
     return convergence.unsure(table)["metric"].to_list()
 
 
@@ -84,13 +84,13 @@ def test_a_heavy_tail_is_unsure_where_an_exponential_one_is_not() -> None:
 
 def test_flows_are_batched_by_their_starts_and_unfinished_ones_count_as_bounds() -> None:
     fcts = np.random.default_rng(4).exponential(1e-3, 200).tolist()
-    result = made_result(fcts)
+    result = make_result(fcts)
     shuffled = Result(
         result.flows.sample(fraction=1, shuffle=True, seed=1), result.samples, result.summary
     )
     assert convergence.within_run(shuffled).equals(convergence.within_run(result))
     assert not convergence.within_run(result)["at_least"].any()
-    unfinished = convergence.within_run(made_result([*fcts, None]))
+    unfinished = convergence.within_run(make_result([*fcts, None]))
     assert unfinished["at_least"].all()
     # It started after 0.2 s of 1 s.
     assert metrics.at(unfinished, metric="FCT mean") == pytest.approx((sum(fcts) + 0.8) / 201)

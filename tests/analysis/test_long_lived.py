@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import SCENARIO, made_result
+from conftest import SCENARIO, make_result
 from sojourn import Run, metrics, override, run, steady
 from sojourn.runs.results import Result
 
@@ -20,13 +20,13 @@ def delivering(flows: Mapping[int, Sequence[float]], warm_up: str = "0 s") -> Ru
         for flow, values in flows.items()
         for time, value in enumerate(values)
     ]
-    result = made_result([1.0], warm_up=warm_up)
+    result = make_result([1.0], warm_up=warm_up)
     return Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(rows), result.summary))
 
 
 def counted(*classes: tuple[Sequence[float], Sequence[int]]) -> Result:
     """Make a result by hand: round-trip times in bins that are 0.2 s wide around these values."""
-    result = made_result([1.0])
+    result = make_result([1.0])
     rtts = [
         {
             "class": "",

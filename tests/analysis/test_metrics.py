@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import made_result
+from conftest import make_result
 from sojourn import Run, metrics
 from sojourn.runs.results import Result
 
@@ -60,7 +60,7 @@ def test_the_mean_is_a_lower_bound_once_a_flow_is_unfinished(
 
 
 def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
-    result = made_result([*[2e-6] * 9, None])
+    result = make_result([*[2e-6] * 9, None])
     assert metrics.fct("p50")(result) == (2e-6, False)
     p99 = metrics.fct("p99")(result)
     assert p99.at_least
@@ -70,24 +70,24 @@ def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
 
 
 def test_an_unfinished_flow_takes_at_least_as_long_as_alone() -> None:
-    result = made_result([None], simulated_s=0.0)
+    result = make_result([None], simulated_s=0.0)
     assert metrics.fct("mean")(result) == (1e-6, True)
     assert metrics.slowdown("mean")(result) == (1.0, True)
 
 
 def test_flows_of_the_warm_up_are_left_out() -> None:
-    result = made_result([1.0, 2e-6, 2e-6], warm_up="500 us")
+    result = make_result([1.0, 2e-6, 2e-6], warm_up="500 us")
     assert metrics.fct("max")(result) == (2e-6, False)
 
 
 def test_terminated_flows_are_counted_apart_and_have_no_completion_time() -> None:
-    result = made_result([2e-6, None, None, 4e-6], terminated=[1])
+    result = make_result([2e-6, None, None, 4e-6], terminated=[1])
     assert metrics.flows()(result).value == 3
     assert metrics.terminated()(result).value == 1
     assert metrics.fct("p50")(result) == (4e-6, False)
     row = metrics.by_size(result, "slowdown").row(0, named=True)
     assert (row["flows"], row["unfinished"], row["terminated"]) == (3, 1, 1)
-    given_up = made_result([2e-6, None, 4e-6], terminated=[1])
+    given_up = make_result([2e-6, None, 4e-6], terminated=[1])
     assert metrics.fct("mean")(given_up) == (3e-6, False)
     assert metrics.cdf([Run({}, given_up)])["fraction"].to_list() == [0.5, 1.0]
     assert metrics.in_progress([Run({}, given_up)])["value"].to_list()[-1] == 0
@@ -97,20 +97,20 @@ def test_terminated_flows_are_counted_apart_and_have_no_completion_time() -> Non
 
 def test_a_deadline_is_met_by_a_flow_that_finishes_by_it() -> None:
     fcts, deadlines = [1e-6, 3e-6, 2e-6, 5e-6, None], [2e-6, 2e-6, 2e-6, None, 1e-3]
-    result = made_result(fcts, deadlines=deadlines, terminated=[4])
+    result = make_result(fcts, deadlines=deadlines, terminated=[4])
     assert metrics.deadlines_met()(result) == (0.5, False)
-    assert math.isnan(metrics.deadlines_met()(made_result([1e-6])).value)
+    assert math.isnan(metrics.deadlines_met()(make_result([1e-6])).value)
 
 
 def test_deadlines_that_have_not_passed_yet_may_still_be_met() -> None:
     fcts, deadlines = [1e-6, None], [2e-6, 0.5]
-    assert metrics.deadlines_met()(made_result(fcts, deadlines=deadlines)) == (0.5, False)
-    early = made_result(fcts, deadlines=deadlines, simulated_s=0.1)
+    assert metrics.deadlines_met()(make_result(fcts, deadlines=deadlines)) == (0.5, False)
+    early = make_result(fcts, deadlines=deadlines, simulated_s=0.1)
     assert metrics.deadlines_met()(early) == (0.5, True)
 
 
 def test_large_flows_weigh_more_in_the_ratio_of_means() -> None:
-    result = made_result([1e-6, 6e-6])
+    result = make_result([1e-6, 6e-6])
     alone = pl.Series("ideal_fct_s", [1e-6, 2e-6])
     flows = result.flows.with_columns(alone, slowdown=pl.col("fct_s") / alone)
     uneven = Result(flows, result.samples, result.summary)
@@ -120,7 +120,7 @@ def test_large_flows_weigh_more_in_the_ratio_of_means() -> None:
 
 def test_without_flows_there_is_no_number() -> None:
     huge = metrics.Bucket("huge", above=1e9)
-    assert math.isnan(metrics.fct("mean", huge)(made_result([1.0])).value)
+    assert math.isnan(metrics.fct("mean", huge)(make_result([1.0])).value)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1), st.lists(st.integers(1, 10**9), unique=True))
@@ -132,7 +132,7 @@ def test_every_size_is_in_exactly_one_bucket(sizes: list[int], edges: list[int])
 
 
 def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
-    result = made_result([1e-6, 3e-6, 5e-6, None], classes=["a", "b", "b", "a"])
+    result = make_result([1e-6, 3e-6, 5e-6, None], classes=["a", "b", "b", "a"])
     small_b = metrics.Bucket("small b", up_to=1000, of_class="b")
     assert metrics.fct("mean", small_b)(result).value == pytest.approx(4e-6)
     assert metrics.flows(metrics.Bucket("large b", above=1000, of_class="b"))(result).value == 0
@@ -145,18 +145,18 @@ def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
 
 
 def test_one_class_is_no_news_and_calls_are_told_elsewhere() -> None:
-    assert metrics.class_buckets([made_result([1.0, 2.0])]) == ()
-    assert metrics.by_class(made_result([1.0, 2.0]), "fct_s").is_empty()
-    asked = made_result([1.0, 2.0], classes=["rpc request", "rpc response"])
+    assert metrics.class_buckets([make_result([1.0, 2.0])]) == ()
+    assert metrics.by_class(make_result([1.0, 2.0]), "fct_s").is_empty()
+    asked = make_result([1.0, 2.0], classes=["rpc request", "rpc response"])
     assert metrics.class_buckets([asked]) == ()
-    among = made_result([1.0, 2.0, 3.0], classes=["rpc request", "rpc response", "backup"])
+    among = make_result([1.0, 2.0, 3.0], classes=["rpc request", "rpc response", "backup"])
     assert [bucket.name for bucket in metrics.class_buckets([among])] == ["backup"]
-    runs = [made_result([1.0], classes=[name]) for name in ("b", "a")]
+    runs = [make_result([1.0], classes=[name]) for name in ("b", "a")]
     assert [bucket.of_class for bucket in metrics.class_buckets(runs)] == ["a", "b"]
 
 
 def test_the_realised_load_is_that_of_the_summary() -> None:
-    result = made_result([1.0])
+    result = make_result([1.0])
     assert math.isnan(metrics.realised_load()(result).value)
     result.summary["realised_load"] = 0.25
     table = metrics.measure([Run({"seed": 1}, result)], load=metrics.realised_load())
@@ -195,7 +195,7 @@ def test_the_interval_of_the_median_holds_it_and_repeats(values: list[float]) ->
 
 def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
     runs = [
-        Run({"scheme": scheme, "seed": seed}, made_result([1e-6 * (seed + offset)]))
+        Run({"scheme": scheme, "seed": seed}, make_result([1e-6 * (seed + offset)]))
         for scheme, offset in (("a", 0), ("b", 10))
         for seed in (1, 2, 3)
     ]
@@ -211,8 +211,8 @@ def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
 
 def test_a_distribution_ends_below_one_where_flows_are_unfinished() -> None:
     runs = [
-        Run({"scheme": "a", "seed": 1}, made_result([3e-6, 1e-6])),
-        Run({"scheme": "a", "seed": 2}, made_result([2e-6, None])),
+        Run({"scheme": "a", "seed": 1}, make_result([3e-6, 1e-6])),
+        Run({"scheme": "a", "seed": 2}, make_result([2e-6, None])),
     ]
     curve = metrics.cdf(runs)
     assert curve["value"].to_list() == [1e-6, 2e-6, 3e-6]
@@ -220,7 +220,7 @@ def test_a_distribution_ends_below_one_where_flows_are_unfinished() -> None:
 
 
 def test_a_thinned_series_keeps_its_peaks() -> None:
-    result = made_result([1.0])
+    result = make_result([1.0])
     values = [0.0] * 999 + [7.0]
     columns = {"time_s": [i * 1e-6 for i in range(1000)], "probe": ["q"] * 1000, "value": values}
     run = Run({"scheme": "a"}, type(result)(result.flows, pl.DataFrame(columns), result.summary))
@@ -231,14 +231,14 @@ def test_a_thinned_series_keeps_its_peaks() -> None:
 
 def test_an_unknown_statistic_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown statistic"):
-        metrics.fct("p101")(made_result([1.0]))
+        metrics.fct("p101")(make_result([1.0]))
 
 
 def sized(
     flows: Sequence[tuple[int, float | None]], *, simulated_s: float = 1.0, warm_up: str = "0 s"
 ) -> Result:
     """Make a result by hand: flows of these sizes in packets of 100 bytes, with these FCTs."""
-    result = made_result([fct for _, fct in flows], simulated_s=simulated_s, warm_up=warm_up)
+    result = make_result([fct for _, fct in flows], simulated_s=simulated_s, warm_up=warm_up)
     sizes = pl.Series("size_bytes", [100 * packets for packets, _ in flows])
     return Result(result.flows.with_columns(sizes), result.samples, result.summary)
 
@@ -297,14 +297,14 @@ def test_a_size_curve_may_be_that_of_some_flows() -> None:
 
 def test_flows_in_progress_are_counted_from_the_records() -> None:
     # Starts at 0, 1 and 2 ms; the second never ends.
-    result = made_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
+    result = make_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
     counted = metrics.in_progress([Run({"scheme": "a"}, result)], points=8)
     assert counted["time_s"].to_list() == pytest.approx([k * 5e-4 for k in range(1, 9)])
     assert counted["value"].to_list() == [1, 2, 2, 3, 2, 1, 1, 1]
 
 
 def test_a_count_becomes_a_rate() -> None:
-    result = made_result([1.0])
+    result = make_result([1.0])
     columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}
     run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))
     grown = metrics.series([run], "sent", per_second=True)

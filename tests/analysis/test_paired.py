@@ -11,7 +11,7 @@ import pytest
 from scipy import signal
 
 import sojourn
-from conftest import SCENARIO, made_result
+from conftest import SCENARIO, make_result
 from sojourn import Run, ScenarioError, cli, metrics, pairs
 from sojourn.compare import paired_tables
 
@@ -23,7 +23,7 @@ def runs_of(**schemes: Sequence[Sequence[float | None]]) -> list[Run]:
     made = []
     for scheme, seeds in schemes.items():
         for seed, fcts in enumerate(seeds):
-            result = made_result(fcts, simulated_s=10.0)
+            result = make_result(fcts, simulated_s=10.0)
             ends = pl.lit(0).alias("source"), pl.lit(1).alias("target")
             flows = result.flows.with_columns(*ends)
             same = sojourn.Result(flows, result.samples, result.summary)

@@ -91,7 +91,7 @@ def judge_at_most(table: pl.DataFrame, metric: str, scheme: str, baseline: str) 
 for metric in (MEAN, DEVIATION):
     for scheme, baseline in ((PCP, TCP), (ROUTER, PCP)):
         figure.claim(f"{metric}: that of {scheme} is at most that of {baseline}, at every load")(
-            partial(judge_at_most, metric=metric, one=scheme, other=baseline)
+            partial(judge_at_most, metric=metric, scheme=scheme, baseline=baseline)
         )
 
 
