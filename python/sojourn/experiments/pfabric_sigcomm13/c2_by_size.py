@@ -20,8 +20,8 @@ from .paper import (
     measured,
     over_loads,
     paper,
+    ratio,
     schemes,
-    times,
 )
 
 figure = Figure(
@@ -57,13 +57,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 def near_ideal(table: pl.DataFrame, workload: str) -> Verdict:
-    over = {
-        f"{PFABRIC} over {IDEAL} at load {load:g}": times(
+    ratios = {
+        f"{PFABRIC} over {IDEAL} at load {load:g}": ratio(
             table, PFABRIC, IDEAL, metric=SMALL_MEAN, workload=workload, load=load
         )
         for load in loads(table)
     }
-    return all_at_most(over, 1.15)
+    return all_at_most(ratios, 1.15)
 
 
 for workload in WORKLOADS:

@@ -1,4 +1,4 @@
-"""Figure C3: the share of deadlines that are met against how long they are."""
+"""Figure C3: share of deadlines met against the mean deadline."""
 
 import itertools
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ figure = Figure(
         "paper": SCALES["paper"] | {"deadlines_s": DEADLINES_S},
     },
     deviations=(
-        "Schemes that know no deadlines are run once: what they would have met is worked out from "
-        "the deadlines that were drawn for the same flows.",
-        "What PDQ can meet at best, with a round trip before its first packet on an idle network, "
-        "is calculated: with completion times that end at the sender, which gives the numbers of "
-        "the text for data mining, and at the receiver, as in our runs.",
-        "PDQ at best is drawn as calculated, with the numbers of the text (hollow).",
+        "Schemes without deadlines are run once, and judged by the random deadlines of the same "
+        "flows.",
+        "The upper bound of PDQ, with an RTT before its first packet on an idle network, is "
+        "calculated: with FCTs that end at the sender, which gives the numbers of the text for "
+        "data mining, and at the receiver, as in our runs.",
+        "The curve `PDQ at best` is the calculation, with the numbers of the text (hollow).",
     ),
     panels=(2, 2),
     size=(11, 8),
@@ -64,25 +64,29 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
-    for (above, below), workload in zip(axes.T, WORKLOADS, strict=True):
-        told = None if published is None or workload != DATA_MINING else in_ms(published)
+    for (met_panel, missed_panel), workload in zip(axes.T, WORKLOADS, strict=True):
+        published_points = (
+            None if published is None or workload != DATA_MINING else in_ms(published)
+        )
         part = in_ms(table.filter(workload=workload))
         x = f"mean deadline ({workload}, ms)"
-        shown: Any = {"x": "ms", "unit": "%", "log_x": True}
-        plot.against(above, part, published=told, labels=(x, "deadlines met"), **shown)
+        options: Any = {"x": "ms", "unit": "%", "log_x": True}
+        plot.against(
+            met_panel, part, published=published_points, labels=(x, "deadlines met"), **options
+        )
         missed = part.with_columns(value=1 - pl.col("value")).drop("low", "high")
         missed = missed.filter(pl.col("value") > 0)
-        plot.against(below, missed, labels=(x, "deadlines missed"), log=True, **shown)
-        below.get_legend().remove()
+        plot.against(missed_panel, missed, labels=(x, "deadlines missed"), log=True, **options)
+        missed_panel.get_legend().remove()
 
 
 def in_ms(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the mean deadline in milliseconds, as it is drawn."""
+    """Add the mean deadline in milliseconds, the unit of the axis."""
     return table.with_columns(ms=1e3 * pl.col("deadline_s"))
 
 
 def met(table: pl.DataFrame, scheme: str, workload: str, mean_s: float) -> float:
-    """Return the share of deadlines that a scheme met, or could."""
+    """Return the share of deadlines that a scheme met, or could meet."""
     return metrics.at(table, scheme=scheme, workload=workload, deadline_s=mean_s)
 
 
@@ -96,24 +100,24 @@ def start_up_misses(table: pl.DataFrame) -> Verdict:
     distances = {}
     for mean_s, expected in zip(DEADLINES_S, (22.7, 5.0, 2.5), strict=False):
         missed = 100 * (1 - met(table, AT_SENDER, DATA_MINING, mean_s))
-        said = f"the points from {missed:.2f} to {expected} % at {mean_s * 1e6:g} µs"
-        distances[said] = abs(missed - expected)
+        description = f"percentage points from {missed:.2f} to {expected} % at {mean_s * 1e6:g} µs"
+        distances[description] = abs(missed - expected)
     return all_at_most(distances, 0.5)
 
 
 def in_order(table: pl.DataFrame, workload: str) -> Verdict:
     pairs = itertools.pairwise((EDF, PFABRIC, PDQ, DCTCP, TCP))
-    ahead = {
-        f"the points that {better} is ahead of {worse} at {mean_s * 1e6:g} µs": 100
+    leads = {
+        f"percentage points of {better} above {worse} at {mean_s * 1e6:g} µs": 100
         * (met(table, better, workload, mean_s) - met(table, worse, workload, mean_s))
         for better, worse in pairs
         for mean_s in DEADLINES_S
         if mean_s <= 1e-3
     }
-    return all_at_least(ahead, 0)
+    return all_at_least(leads, 0)
 
 
-def generous(table: pl.DataFrame, workload: str) -> Verdict:
+def judge_long_deadlines(table: pl.DataFrame, workload: str) -> Verdict:
     return all_at_least(
         {f"{scheme}'s share": met(table, scheme, workload, 100e-3) for scheme in (PFABRIC, EDF)},
         0.95,
@@ -128,4 +132,4 @@ for workload in WORKLOADS:
     )(partial(in_order, workload=workload))
     figure.claim(
         f"{workload}: with a mean of 100 ms pFabric meets 95 % of the deadlines", stated=False
-    )(partial(generous, workload=workload))
+    )(partial(judge_long_deadlines, workload=workload))

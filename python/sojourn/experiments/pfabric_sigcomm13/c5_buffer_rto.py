@@ -1,4 +1,4 @@
-"""Figure C5: what pFabric's buffers and time-outs have to be."""
+"""Figure C5: FCT against pFabric's buffer size and RTO."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,14 +35,14 @@ PRODUCTS = (0.5, 1, 2, 3, 4, 5)
 """Queues, in bandwidth-delay products."""
 
 RTOS = (2, 3, 6, 10, 20)
-"""Time-outs, in round trips."""
+"""Timeouts, in RTTs."""
 
 LOAD = 0.8
 
 figure = Figure(
     paper,
     id="c5",
-    title="pFabric's buffers and time-outs, web search at load 0.8",
+    title="pFabric's buffers and timeouts, web search at load 0.8",
     source="Figure 12",
     scales={
         "smoke": SCALES["smoke"] | {"products": (0.5, 2), "rtos": (3,)},
@@ -52,7 +52,7 @@ figure = Figure(
     deviations=(
         "The window's limit is one packet short of the queue, and the initial window at most that, "
         "as in the authors' scripts: with half a bandwidth-delay product no flow can fill a link.",
-        "A time-out of 3 round trips is 45 µs, as everywhere else.",
+        "An RTO of 3 RTTs is 45 µs, as in all other figures.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -93,25 +93,25 @@ def at(table: pl.DataFrame, products: float, rto: float = 3, metric: str = MEAN)
 
 @figure.claim("below one bandwidth-delay product performance is lost (5 % at 3 RTT)")
 def worse_below_one(table: pl.DataFrame) -> Verdict:
-    lost = {
+    ratios = {
         f"half a product over two, {metric},": at(table, 0.5, metric=metric)
         / at(table, 2, metric=metric)
         for metric in (MEAN, SMALL_P99)
     }
-    return all_at_least(lost, 1.05)
+    return all_at_least(ratios, 1.05)
 
 
 @figure.claim("beyond two products there is at most 5 % to gain (at 3 RTT)")
 def enough_with_two(table: pl.DataFrame) -> Verdict:
-    beyond = sorted(table.filter(pl.col("products") > 2)["products"].unique().to_list())
-    gained = {f"two products over {more:g}": at(table, 2) / at(table, more) for more in beyond}
-    return all_at_most(gained, 1.05)
+    larger = sorted(table.filter(pl.col("products") > 2)["products"].unique().to_list())
+    ratios = {f"two products over {more:g}": at(table, 2) / at(table, more) for more in larger}
+    return all_at_most(ratios, 1.05)
 
 
-@figure.claim("with two products a time-out of 20 RTT is within 10 % of one of 3 RTT")
-def slow_timeouts_do(table: pl.DataFrame) -> Verdict:
-    lost = {
+@figure.claim("with two products an RTO of 20 RTT is within 10 % of one of 3 RTT")
+def long_rto_suffices(table: pl.DataFrame) -> Verdict:
+    ratios = {
         f"20 RTT over 3 RTT, {metric},": at(table, 2, 20, metric) / at(table, 2, 3, metric)
         for metric in (MEAN, SMALL_P99)
     }
-    return all_at_most(lost, 1.1)
+    return all_at_most(ratios, 1.1)

@@ -1,4 +1,4 @@
-"""Figure C8: how well a few priority queues do, and where their thresholds should be."""
+"""Figure C8: FCT with a few priority queues, by their thresholds."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -30,13 +30,13 @@ LOADS = (0.6, 0.8)
 QUEUES = range(1, 9)
 
 PACKET = 8
-"""Packets of the tables that one packet on the simulated link carries."""
+"""Number of packets of the size tables in one packet of the simulated link."""
 
 SIMULATED = (50, 167, 416)
 """Thresholds that are simulated, in packets of that link, besides the best one."""
 
-# Worked out apart from us, from the same distributions: the mean with the best threshold between
-# two queues at loads 0.1 to 0.9, and with the best thresholds between more.
+# Independent calculation from the same distributions: the mean with the best threshold between two
+# queues at loads 0.1 to 0.9, and with the best thresholds between more queues.
 TWO = {
     WEB_SEARCH: (1.105, 1.230, 1.383, 1.574, 1.822, 2.165, 2.680, 3.574, 5.663),
     DATA_MINING: (1.414, 1.883, 2.423, 3.051, 3.790, 4.663, 5.655, 6.815, 9.091),
@@ -49,10 +49,10 @@ MORE = {
 }
 
 BOUND = 0.02
-"""How far the simulated link may be from the closed form."""
+"""Maximum relative difference between the simulated link and the closed form."""
 
 CURVE, BEST = "closed form", "best thresholds"
-MEASURED, AGREED = "simulated", "simulated over closed form"
+MEASURED, RATIO = "simulated", "simulated over closed form"
 
 figure = Figure(
     paper,
@@ -65,17 +65,18 @@ figure = Figure(
         "paper": {"flows": 500_000, "seeds": 20},
     },
     deviations=(
-        "The appendix is known from fragments: the formulas follow from its model, and the numbers "
-        "they are held against were worked out apart from us, not published. The appendix has two "
-        "queues; more are the same model.",
+        "The appendix is known to us from fragments: the formulas follow from its model, and the "
+        "reference numbers come from an independent calculation, not from the paper. The appendix "
+        "has two queues; more queues follow from the same model.",
         "The link carries flows of the web-search distribution, not rounded to packets, in packets "
-        f"{PACKET} times as large as those of the tables and without headers. A packet that is "
-        "being sent is not interrupted: a flow of the first queue waits for half of one on the "
-        "average when the link sends of the second, which the closed form beside it includes.",
-        "Means of heavy-tailed flows scatter: the simulated mean over seeds is shown with its 95 % "
-        "interval, and is held against the closed form of the sizes and the load that each run "
-        "really had. That takes away the part of the scatter that the draw of the flows explains, "
-        "not that of their order; a mean beyond 2 % of which the interval reaches within is not "
+        f"{PACKET} times as large as those of the tables and without headers. Packets in "
+        "transmission are not preempted: a flow of the first queue waits for half a packet on "
+        "average while the link transmits a packet of the second queue; the closed form includes "
+        "this wait.",
+        "Means of heavy-tailed flows have a high variance: the simulated mean over seeds is shown "
+        "with its 95 % interval, and is compared with the closed form for the sizes and the load "
+        "that each run had. The comparison removes the variance from the sizes of the flows, not "
+        "from their order; a mean beyond 2 % with an interval that extends to less than 2 % is not "
         "judged.",
     ),
     panels=(2, 2),
@@ -100,7 +101,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def link(load: float, threshold: int, flows: int) -> dict[str, Any]:
-    """Return two strict priorities on one link, into which flows are sent at once."""
+    """Return the scenario of a link with two strict priorities; flows are sent without a window."""
     return {
         "name": "Two priority queues",
         "topology": {"kind": "link", "rate": "10 Gbps", "delay": "0 ns"},
@@ -131,7 +132,7 @@ def link(load: float, threshold: int, flows: int) -> dict[str, Any]:
 
 
 def own_closed_form(result: Result, threshold: float) -> metrics.Statistic:
-    """Work out the closed form of the sizes and the load that a run had."""
+    """Calculate the closed form for the sizes and the load of a run."""
     packets = result.flows["size_bytes"].to_numpy() / 1460
     last: Any = result.flows["start_s"].max()
     load = float(packets.sum()) * 1460 * 8 / 10e9 / last
@@ -145,15 +146,15 @@ def table(runs: list[Run]) -> pl.DataFrame:
 
 
 def simulated(runs: list[Run]) -> pl.DataFrame:
-    """Return what the link did, and that over what the closed form says of the same flows."""
+    """Return the simulated mean, and the ratio to the closed form for the same flows."""
     rows = []
     for run in runs:
         labels = {"workload": WEB_SEARCH, **run.labels, "at_least": False}
         value = metrics.slowdown("mean")(run.result).value
-        form = own_closed_form(run.result, run.labels["threshold"]).value
+        closed_form = own_closed_form(run.result, run.labels["threshold"]).value
         rows += [
             {**labels, "metric": MEASURED, "value": value},
-            {**labels, "metric": AGREED, "value": value / form},
+            {**labels, "metric": RATIO, "value": value / closed_form},
         ]
     return metrics.across_seeds(pl.DataFrame(rows))
 
@@ -172,16 +173,16 @@ def curves() -> pl.DataFrame:
 
 @cache
 def queue_table() -> pl.DataFrame:
-    """Return what the best thresholds give: two queues at every load, and up to eight."""
+    """Return the mean with the best thresholds: two queues at every load, and up to eight."""
     rows = []
     for name in WORKLOADS:
         for load in np.arange(1, 10) / 10:
             for queues in QUEUES if load in LOADS else (2,):
                 chosen = best(name, load, queues)
-                told = ", ".join(f"{at:.0f}" for at in chosen)
+                threshold_list = ", ".join(f"{at:.0f}" for at in chosen)
                 value = mean_of(name, load, chosen)
                 labels = {"workload": name, "load": float(load), "queues": queues}
-                rows.append({**labels, "thresholds": told, "value": value})
+                rows.append({**labels, "thresholds": threshold_list, "value": value})
     return pl.DataFrame(rows).with_columns(metric=pl.lit(BEST))
 
 
@@ -198,8 +199,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         plot.against(panel, part, x="threshold", labels=labels, log=True, log_x=True)
     axes[0][1].get_legend().remove()
     agreement, queues = axes[1]
-    labels = (f"threshold between two queues ({WEB_SEARCH}, packets)", AGREED)
-    compared = points.filter(metric=AGREED)
+    labels = (f"threshold between two queues ({WEB_SEARCH}, packets)", RATIO)
+    compared = points.filter(metric=RATIO)
     plot.against(agreement, compared, x="threshold", labels=labels, log_x=True)
     agreement.axhspan(0.98, 1.02, color=looks.GREY, alpha=0.15, lw=0)
     agreement.set_ylim(0.9, 1.1)
@@ -209,27 +210,30 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 @figure.claim(
-    "the closed form gives the values worked out apart, with two queues and with more (0.5 %)",
+    "the closed form gives the independently calculated values, with two queues and with more (0.5 "
+    "%)",
     stated=False,
     scales=EVERYWHERE,
     exact=True,
 )
-def known_values(table: pl.DataFrame) -> Verdict:
+def reference_values(table: pl.DataFrame) -> Verdict:
     two = (
-        (workload, (number + 1) / 10, 2, known)
+        (workload, (number + 1) / 10, 2, reference)
         for workload, values in TWO.items()
-        for number, known in enumerate(values)
+        for number, reference in enumerate(values)
     )
     more = (
-        (workload, load, queues, known)
+        (workload, load, queues, reference)
         for (workload, load), values in MORE.items()
-        for queues, known in values.items()
+        for queues, reference in values.items()
     )
     distances = {}
-    for workload, load, queues, known in (*two, *more):
-        found = metrics.at(table, metric=BEST, workload=workload, load=load, queues=queues)
-        said = f"the distance of {found:.4g} from {known} ({workload}, {load}, {queues} queues)"
-        distances[said] = abs(found / known - 1)
+    for workload, load, queues, reference in (*two, *more):
+        value = metrics.at(table, metric=BEST, workload=workload, load=load, queues=queues)
+        description = (
+            f"distance of {value:.4g} from {reference} ({workload}, {load}, {queues} queues)"
+        )
+        distances[description] = abs(value / reference - 1)
     return all_at_most(distances, 0.005)
 
 
@@ -242,5 +246,5 @@ def simulation_agrees(table: pl.DataFrame) -> Verdict:
             1 + BOUND,
             f"simulated over calculated at load {row['load']}, threshold {row['threshold']:.0f}",
         )
-        for row in table.filter(metric=AGREED).to_dicts()
+        for row in table.filter(metric=RATIO).to_dicts()
     )

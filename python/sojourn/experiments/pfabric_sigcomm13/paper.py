@@ -1,4 +1,4 @@
-"""pFabric (SIGCOMM 2013): priorities in the fabric, against rates and windows at its edge."""
+"""Common parts of the figures of pFabric (SIGCOMM 2013)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -14,30 +14,30 @@ paper = Paper(
         "Minimal Near-Optimal Datacenter Transport. SIGCOMM 2013"
     ),
     setup=(
-        "144 hosts at 10 Gb/s on 9 leaves, 4 spines at 40 Gb/s; a round trip between racks takes "
-        "14.7 µs, of which 10 µs are the hosts', and 12 packets of 1460 B fill it. Poisson "
-        "arrivals between random hosts, web-search or data-mining sizes in whole packets; the load "
-        "is that of the hosts' links and counts headers. Packets are sprayed, but PDQ's, whose "
-        "state is per link, take one path a flow. pFabric: queues of 36 KB, time-outs of 45 µs, "
-        "windows from 12 to 23 packets. TCP and DCTCP: queues of 225 KB, windows from 12 to 149 "
-        "packets, time-outs of at least 200 µs and no fast retransmit, which sprayed packets would "
-        "confuse; DCTCP marks from 15 packets on. Ideal gives ports at full rate to one flow "
-        "each, the smallest remaining one first. A normalised completion time is that over the "
-        "time of the same flow alone."
+        "144 hosts at 10 Gb/s on 9 leaves, 4 spines at 40 Gb/s; the RTT between racks is 14.7 µs, "
+        "of which 10 µs are delays of hosts, and the bandwidth-delay product is 12 packets of 1460 "
+        "B. Poisson arrivals between random hosts, web-search or data-mining sizes in whole "
+        "packets; the load is relative to the hosts' links and includes headers. Packets are "
+        "sprayed, except under PDQ, which has state per link and one path per flow. pFabric: "
+        "queues of 36 KB, an RTO of 45 µs, windows from 12 to 23 packets. TCP and DCTCP: queues of "
+        "225 KB, windows from 12 to 149 packets, a minimum RTO of 200 µs and no fast retransmit, "
+        "which sprayed packets would trigger; DCTCP marks from 15 packets on. Ideal serves one "
+        "flow per port at full rate, the smallest remaining size first. A normalised FCT is the "
+        "FCT divided by the ideal FCT of the same flow."
     ),
     deviations=(
-        "Completion times end when the sender has the last ACK, as the authors' do, and the times "
-        "alone include an ACK; whether a deadline is met is decided at the receiver.",
-        "Parameters that the text leaves open are those of the authors' scripts for ns-2. Flows "
-        "have no handshake, but for PDQ's, as there. An ACK for every packet.",
-        "Whether the figures plot the mean of normalised completion times or the ratio of the mean "
-        "completion time to the mean alone is not said. The first is ours, and what claims are "
-        "judged on; the second, in which large flows weigh most, is drawn where it matters.",
-        "The text of the figures is not published as numbers: curves are not drawn beside ours.",
+        "FCTs end when the sender has the last ACK, as in the authors' simulator, and ideal FCTs "
+        "include an ACK; deadlines are judged at the receiver.",
+        "Parameters that the text does not give are those of the authors' scripts for ns-2. Flows "
+        "have no handshake, except under PDQ, as in those scripts. Every packet is acknowledged.",
+        "The paper does not state if the figures plot the mean of normalised FCTs or the ratio of "
+        "the mean FCT to the mean ideal FCT. Claims here use the first; the second, in which large "
+        "flows weigh most, is drawn where the difference is relevant.",
+        "The published figures give no numbers, so their curves are not drawn.",
         "A run lasts until all of its flows have finished. The published runs have 100 000 flows, "
-        "as ours at the scale `paper`. Shorter runs understate what load does to large flows: with "
-        "10 000 web-search flows at load 0.8 the ideal's flows above 10 MB take half as long as "
-        "with 100 000. All schemes see the same flows, and are compared on these.",
+        "as ours at the scale `paper`. Shorter runs understate the effect of load on large flows: "
+        "with 10 000 web-search flows at load 0.8 the ideal's flows above 10 MB take half as long "
+        "as with 100 000. All schemes have the same flows.",
     ),
 )
 
@@ -47,7 +47,7 @@ WEB_SEARCH, DATA_MINING = "web search", "data mining"
 
 
 class Workload(NamedTuple):
-    """Flow sizes: the simulator's name for them, and the same for closed forms."""
+    """Flow sizes: the table of the simulator, and the same distribution for closed forms."""
 
     table: str
     sizes: theory.Sizes
@@ -104,10 +104,10 @@ PAYLOAD, PACKET = 1460, 1500
 """Bytes of a full packet without and with its headers."""
 
 BANDWIDTH_DELAY, ROUND_TRIP_US = 18_000, 14.6
-"""Bytes and time by which the authors measure queues and time-outs."""
+"""The authors' units of queues (bytes) and timeouts (us)."""
 
 BUCKETS = (10, 100, 1000, 3000, 5000, 10_000, 20_000)
-"""Bounds of priorities, in packets, between which losses are told apart."""
+"""Bounds of priority classes, in packets, for counts of losses."""
 
 base: dict[str, Any] = {
     "name": "pFabric's fabric",
@@ -119,14 +119,20 @@ base: dict[str, Any] = {
 
 
 def scenario(workload: str, load: float, flows: int) -> dict[str, Any]:
-    """Return what the scenarios of all schemes share: the fabric and the flows."""
+    """Return the common part of all schemes' scenarios: the fabric and the flows."""
     sizes = {"kind": "empirical", "table": WORKLOADS[workload].table}
-    given = {"kind": "poisson", "load": load, "sizes": sizes, "flows": flows, "class": workload}
-    return override(base, {"workload": given})
+    workload_table = {
+        "kind": "poisson",
+        "load": load,
+        "sizes": sizes,
+        "flows": flows,
+        "class": workload,
+    }
+    return override(base, {"workload": workload_table})
 
 
 def queues(kind: str, capacity: int, **others: Any) -> dict[str, Any]:
-    """Return the same queue, of a capacity in bytes, at switches and at hosts."""
+    """Return the same queue at switches and hosts; `capacity` is in bytes."""
     queue = {"kind": kind, "capacity": f"{capacity} B", **others}
     return {"queue": queue, "host_queue": queue}
 
@@ -149,13 +155,13 @@ def pfabric(
 ) -> dict[str, Any]:
     """Return pFabric with queues of `capacity` bytes, which count losses by priority."""
     # The authors' scripts allow a window one packet short of a queue.
-    most = capacity // PACKET - 1
+    max_packets = capacity // PACKET - 1
     bounds = [f"{bound * PAYLOAD} B" for bound in BUCKETS]
     return {
         "transport": {
             "kind": "pfabric",
-            "initial_window": min(12, most),
-            "max_window": most,
+            "initial_window": min(12, max_packets),
+            "max_window": max_packets,
             "reliability": {"fixed_rto": f"{rto_us:g} us"},
             **others,
         },
@@ -176,7 +182,7 @@ schemes: dict[str, dict[str, Any]] = {
             "max_window": WINDOWS["max"],
             "reliability": RELIABILITY,
         },
-        # Marked is what finds 15 packets or more.
+        # Packets that arrive at a queue of at least 15 packets are marked.
         **queues("ecn_threshold", DEEP, threshold=f"{15 * PACKET - 1} B"),
     },
     PDQ: {"transport": "pdq", "routing": "flow_hash", **queues("drop_tail", DEEP)},
@@ -201,7 +207,7 @@ MEASURES = {
 
 
 def over_loads(scale: Scale, chosen: Mapping[str, Mapping[str, Any]]) -> Iterator[Labelled]:
-    """Yield every scheme under both workloads at every load: all of them see the same flows."""
+    """Yield every scheme under both workloads at every load; all schemes have the same flows."""
     for scheme, change in chosen.items():
         for workload in WORKLOADS:
             for load in scale["loads"]:
@@ -219,18 +225,18 @@ def measured(runs: list[Run], *names: str) -> pl.DataFrame:
 HOSTS_PER_RACK = 16
 
 ACK_BETWEEN_RACKS_S, ACK_WITHIN_RACK_S = 5.88e-6, 5.464e-6
-"""What an ACK takes on an idle network, or any packet without payload."""
+"""Delay of an ACK, or of any packet without payload, on an idle network."""
 
 
 def at_sender(run: Run) -> Run:
-    """Return a run with completion times as the authors count them: until the last ACK is back.
+    """Return a run with FCTs at the sender, as the authors define them: until the last ACK arrives.
 
-    Ideals have no ACKs: theirs take what they do on an idle network.
+    Ideals have no ACKs; their FCTs include the delay of an ACK on an idle network.
     """
-    within = pl.col("source") // HOSTS_PER_RACK == pl.col("target") // HOSTS_PER_RACK
-    back = pl.when(within).then(ACK_WITHIN_RACK_S).otherwise(ACK_BETWEEN_RACKS_S)
-    until_acked = pl.coalesce("acked_s", pl.col("fct_s") + back).alias("acked_s")
-    flows = run.result.flows.with_columns(until_acked, pl.col("ideal_fct_s") + back)
+    is_within_rack = pl.col("source") // HOSTS_PER_RACK == pl.col("target") // HOSTS_PER_RACK
+    ack_delay = pl.when(is_within_rack).then(ACK_WITHIN_RACK_S).otherwise(ACK_BETWEEN_RACKS_S)
+    acked_s = pl.coalesce("acked_s", pl.col("fct_s") + ack_delay).alias("acked_s")
+    flows = run.result.flows.with_columns(acked_s, pl.col("ideal_fct_s") + ack_delay)
     flows = flows.with_columns(fct_s=pl.col("acked_s"))
     flows = flows.with_columns(slowdown=pl.col("fct_s") / pl.col("ideal_fct_s"))
     return Run(run.labels, run.result.with_flows(flows))
@@ -241,7 +247,9 @@ def loads(table: pl.DataFrame) -> list[float]:
     return table["load"].unique().sort().to_list()
 
 
-def times(table: pl.DataFrame, upper: str, lower: str, **labels: Any) -> float:
-    """Return how many times as long flows take under one scheme as under another."""
-    slow, fast = (metrics.at(table, scheme=scheme, **labels) for scheme in (upper, lower))
-    return slow / fast
+def ratio(table: pl.DataFrame, upper: str, lower: str, **labels: Any) -> float:
+    """Return a metric under scheme `upper` over the same under scheme `lower`."""
+    upper_value, lower_value = (
+        metrics.at(table, scheme=scheme, **labels) for scheme in (upper, lower)
+    )
+    return upper_value / lower_value
