@@ -50,8 +50,8 @@ def test_a_sentence_contains_the_comparisons_with_least_margin() -> None:
 
 def judged(values: list[float], bound: float = 1.0) -> Comparison:
     """Judge that a mean is at least `bound`, with every value as a section."""
-    whole = at_least(float(np.mean(values)), bound, "the mean")
-    (part,) = with_intervals(whole, [at_least(value, bound, "") for value in values]).parts
+    overall = at_least(float(np.mean(values)), bound, "the mean")
+    (part,) = with_intervals(overall, [at_least(value, bound, "") for value in values]).parts
     assert isinstance(part, Comparison)
     return part
 
@@ -111,18 +111,19 @@ def test_intervals_have_their_nominal_coverage(seeds: int) -> None:
         # A seed scales both means alike, so that only pairs reveal the ratio of 2.
         scale = random.lognormal(0, 0.5, seeds)
         first, second = (mean * scale * random.lognormal(0, 0.2, seeds) for mean in (2.0, 1.0))
-        whole = at_least(first.mean() / second.mean(), 1, "")
+        overall = at_least(first.mean() / second.mean(), 1, "")
         each = [at_least(a / b, 1, "") for a, b in zip(first, second, strict=True)]
-        (part,) = with_intervals(whole, each).parts
+        (part,) = with_intervals(overall, each).parts
         assert isinstance(part, Comparison)
         coverage += part.low <= 2 <= part.high
     assert 0.92 <= coverage / 400 <= 0.98
 
 
-def test_a_comparison_without_comparable_unusableis_not_judged() -> None:
-    whole = at_least(2, 1, "it")
-    for unusable in ([], [whole], [every([whole, whole])] * 3, [at_least(UNKNOWN, 1, "it")] * 3):
-        verdict = with_intervals(whole, unusable)
+def test_a_comparison_without_comparable_sections_is_not_judged() -> None:
+    overall = at_least(2, 1, "it")
+    double, unknown = every([overall, overall]), at_least(UNKNOWN, 1, "it")
+    for unusable in ([], [overall], [double] * 3, [unknown] * 3):
+        verdict = with_intervals(overall, unusable)
         assert verdict.word == "not judged"
         assert "one run gives no confidence interval" in verdict.sentence
     assert with_intervals(finding(True, "exact"), []).held

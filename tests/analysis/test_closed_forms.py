@@ -1,4 +1,4 @@
-"""Closed forms, held against numbers worked out apart from them."""
+"""Tests of closed forms against independently computed reference values."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ BACKBONE = Link(2.4e9, 0.1)
 
 
 def table(name: str) -> Sizes:
-    """Return a distribution that comes with the simulator, in packets."""
+    """Return a size distribution of the simulator, in packets."""
     return Sizes.linear(pl.read_csv(TABLES / f"{name}.csv", comment_prefix="#").rows())
 
 
@@ -31,7 +31,7 @@ SIZES = st.integers(1, 10**7)
     ("initial_window", "rounds"),
     [(1, [4.5, 7.5, 10.5, 11.5, 14.5]), (2, [3.5, 6.5, 9.5, 10.5, 13.5])],
 )
-def test_slow_start_takes_the_rounds_that_doubling_needs(
+def test_slow_start_takes_one_round_for_each_doubling(
     initial_window: int, rounds: list[float]
 ) -> None:
     sizes = np.array([10, 100, 1000, 2000, 10_000])
@@ -40,17 +40,17 @@ def test_slow_start_takes_the_rounds_that_doubling_needs(
 
 
 @given(st.integers(1, 40), st.integers(1, 10))
-def test_slow_start_needs_one_round_more_for_one_packet_more_than_it_sends(
+def test_one_packet_more_than_n_rounds_send_needs_another_round(
     rounds: int, initial_window: int
 ) -> None:
     endless = Link(1e30, 1.0)
     most = initial_window * (2**rounds - 1)
     for size, expected in ((most, rounds), (most + 1, rounds + 1)):
-        told = theory.slow_start(endless, size, initial_window)
-        assert told == pytest.approx(expected + 0.5)
+        duration = theory.slow_start(endless, size, initial_window)
+        assert duration == pytest.approx(expected + 0.5)
 
 
-def test_processor_sharing_stretches_the_transmission_alone() -> None:
+def test_processor_sharing_lengthens_only_the_transmission_time() -> None:
     times = theory.processor_sharing(BACKBONE, 0.9, [10, 100, 1000, 2000, 10_000, 100_000])
     expected = [0.1503, 0.1533, 0.1833, 0.2167, 0.483, 3.483]
     assert times == pytest.approx(np.array(expected), rel=1e-3)
@@ -58,12 +58,12 @@ def test_processor_sharing_stretches_the_transmission_alone() -> None:
 
 PCP_LINK = Link(40e6, 0.0, 1250)
 
-# Milliseconds, from a simulation of [pcp06]'s flows apart from this one.
+# Milliseconds, from an independent simulation of the flows of [pcp06].
 SHARED = [(0.15, 58.8, 19), (0.3, 71.4, 34), (0.45, 90.9, 55), (0.6, 125, 89), (0.75, 200, 162)]
 
 
 @pytest.mark.parametrize(("load", "mean_ms", "deviation_ms"), [*SHARED, (0.9, 500, 458)])
-def test_flows_alike_share_with_the_mean_and_deviation_of_their_closed_forms(
+def test_equal_flows_have_the_mean_and_deviation_of_the_closed_forms(
     load: float, mean_ms: float, deviation_ms: float
 ) -> None:
     mean = float(theory.processor_sharing(PCP_LINK, load, 200))
@@ -72,7 +72,7 @@ def test_flows_alike_share_with_the_mean_and_deviation_of_their_closed_forms(
     assert deviation == pytest.approx(deviation_ms * 1e-3, rel=0.03)
 
     def times(flows: int, **model: object) -> tuple[float, float]:
-        # All of a flow waits at once, as on a link a thousand times as fast.
+        # A flow arrives at once, as over a link of a thousand times the rate.
         scenario = {
             "topology": {
                 "kind": "dumbbell",
@@ -92,7 +92,7 @@ def test_flows_alike_share_with_the_mean_and_deviation_of_their_closed_forms(
         fct = sojourn.run(scenario | model).flows["fct_s"].to_numpy()
         return float(fct.mean()), float(fct.std())
 
-    # The busier the link, the longer it takes until a run is like any other.
+    # The variance between runs grows with the load.
     many = 1_500_000 if load > 0.8 else 150_000
     assert times(many, model="processor_sharing") == pytest.approx((mean, deviation), rel=0.03)
     patient = {"kind": "constant_rate", "reliability": {"fixed_rto": "1000 s"}}
@@ -109,7 +109,7 @@ def test_flows_alike_share_with_the_mean_and_deviation_of_their_closed_forms(
         (BACKBONE, 0.9, Pareto(25, 1.2), 1629, (4760, 3830)),
     ],
 )
-def test_flows_in_progress_are_those_worked_out_apart(
+def test_flows_in_progress_equal_reference_values(
     link: Link, load: float, sizes: Pareto, shared: float, doubling: tuple[float, float]
 ) -> None:
     per_s = theory.arrivals_per_s(link, sizes.mean, load)
@@ -121,7 +121,7 @@ def test_flows_in_progress_are_those_worked_out_apart(
 
 
 @pytest.mark.parametrize("model", ["processor_sharing", "srpt"])
-def test_simulated_ideals_are_as_fast_as_their_closed_forms(model: str) -> None:
+def test_simulated_ideals_have_the_fcts_of_their_closed_forms(model: str) -> None:
     link, sizes, load = Link(100e6, 0.0), Pareto(30, 2.5), 0.8
     simulated = sojourn.run(
         {
@@ -156,7 +156,7 @@ def test_simulated_ideals_are_as_fast_as_their_closed_forms(model: str) -> None:
 
 
 @given(LOADS, SIZES, SIZES)
-def test_under_srpt_a_smaller_flow_is_never_later(load: float, one: int, other: int) -> None:
+def test_under_srpt_a_smaller_flow_has_no_longer_fct(load: float, one: int, other: int) -> None:
     sizes = Pareto(30, 1.4)
     small, large = theory.srpt(BACKBONE, load, sizes, sorted((one, other)))
     assert small <= large * (1 + 1e-9)
@@ -164,7 +164,9 @@ def test_under_srpt_a_smaller_flow_is_never_later(load: float, one: int, other: 
 
 
 @given(st.floats(1.1, 3), st.floats(1, 1e4))
-def test_the_moments_of_a_pareto_are_its_integrals(shape: float, mean: float) -> None:
+def test_the_moments_of_a_pareto_distribution_equal_its_integrals(
+    shape: float, mean: float
+) -> None:
     sizes = Pareto(mean, shape)
     size = 7 * sizes.least
     grid = np.geomspace(sizes.least, size, 20_001)
@@ -177,17 +179,17 @@ def test_the_moments_of_a_pareto_are_its_integrals(shape: float, mean: float) ->
 
 
 def near(value: float, within: float = 0.005) -> object:
-    """Accept what was worked out apart, of which the last digit is rounded."""
+    """Accept a reference value with a rounded last digit."""
     return pytest.approx(value, rel=within)
 
 
-def test_the_moments_of_tables_are_those_worked_out_apart() -> None:
+def test_the_moments_of_tables_equal_reference_values() -> None:
     for sizes, expected in (
         (WEB_SEARCH, (1140.98, 8.293e6, 0.04514)),
         (DATA_MINING, (5116.6, 1.706e9, 0.6325)),
     ):
-        found = [float(sizes.moments(power)) for power in (1, 2, -1)]
-        assert found == [near(value, 1e-3) for value in expected]
+        moments = [float(sizes.moments(power)) for power in (1, 2, -1)]
+        assert moments == [near(value, 1e-3) for value in expected]
 
 
 # Load; one queue; the best threshold between two, the share of flows and of work below, the mean.
@@ -218,7 +220,7 @@ TWO_QUEUES = {
 
 
 @pytest.mark.parametrize("name", TWO_QUEUES)
-def test_one_and_two_priority_queues_are_as_worked_out_apart(name: str) -> None:
+def test_one_and_two_priority_queues_equal_reference_values(name: str) -> None:
     sizes = WEB_SEARCH if name == "web search" else DATA_MINING
     for load, one_queue, threshold, flows, work, two_queues in TWO_QUEUES[name]:
         assert theory.priority_queues(load, sizes) == near(one_queue)
@@ -258,11 +260,11 @@ def test_one_and_two_priority_queues_are_as_worked_out_apart(name: str) -> None:
         ),
     ],
 )
-def test_any_threshold_between_two_queues_is_as_worked_out_apart(
+def test_any_threshold_between_two_queues_equals_reference_values(
     sizes: Sizes, load: float, curve: dict[float, float]
 ) -> None:
-    found = {at: theory.priority_queues(load, sizes, [at]) for at in curve}
-    assert found == pytest.approx(curve, rel=0.005)
+    means = {at: theory.priority_queues(load, sizes, [at]) for at in curve}
+    assert means == pytest.approx(curve, rel=0.005)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ def test_any_threshold_between_two_queues_is_as_worked_out_apart(
         (DATA_MINING, 0.8, {2: 6.815, 3: 1.417, 4: 1.045, 8: 1.019}, 1.015),
     ],
 )
-def test_more_queues_are_as_good_as_worked_out_apart(
+def test_more_queues_equal_reference_values(
     sizes: Sizes, load: float, means: dict[int, float], endless: float
 ) -> None:
     for queues, expected in means.items():
@@ -297,7 +299,7 @@ def test_more_queues_are_as_good_as_worked_out_apart(
         (DATA_MINING, 0.8, [4, 68, 657, 7366, 39_736, 147_647, 486_903], 1.019),
     ],
 )
-def test_given_thresholds_are_as_good_as_worked_out_apart(
+def test_given_thresholds_equal_reference_values(
     sizes: Sizes, load: float, thresholds: list[float], expected: float
 ) -> None:
     assert theory.priority_queues(load, sizes, thresholds) == near(expected)
@@ -306,7 +308,7 @@ def test_given_thresholds_are_as_good_as_worked_out_apart(
 
 
 @given(st.lists(st.floats(1, 1e4), min_size=1, max_size=30), LOADS)
-def test_for_flows_as_they_are_one_queue_is_the_formula_of_pollaczek_and_khinchine(
+def test_one_queue_of_sampled_sizes_is_the_pollaczek_khinchine_formula(
     flows: list[float], load: float
 ) -> None:
     data = np.array(flows)
@@ -328,12 +330,12 @@ def test_two_queues_agree_with_a_simulation_of_flows(threshold: float) -> None:
 
 
 def two_priorities(starts: theory.Floats, sizes: theory.Floats, threshold: float) -> theory.Floats:
-    """Simulate a link that interrupts flows above the threshold: return completion times."""
+    """Simulate a link that preempts flows above the threshold; return completion times."""
     high = sizes <= threshold
     ended = in_order(starts[high], sizes[high])
     begun = ended - sizes[high]
     served = np.concatenate([[0.0], np.cumsum(sizes[high])])
-    # How long the link has been free of high flows until a time: the clock of the low ones.
+    # The time without high-priority flows is the clock of the low-priority flows.
     count = np.searchsorted(begun, starts[~high])
     last = np.where(count > 0, ended[count - 1], 0.0)
     free = starts[~high] - served[count] + np.maximum(last - starts[~high], 0.0)
@@ -345,13 +347,13 @@ def two_priorities(starts: theory.Floats, sizes: theory.Floats, threshold: float
 
 
 def in_order(starts: theory.Floats, sizes: theory.Floats) -> theory.Floats:
-    """Return when flows end that one server takes in order."""
+    """Return the completion times of flows that one server serves in order."""
     work = np.cumsum(sizes)
     ends: theory.Floats = work + np.maximum.accumulate(starts - (work - sizes))
     return ends
 
 
-def test_a_packet_that_is_being_sent_delays_the_first_queue_by_half_of_it() -> None:
+def test_a_packet_in_transmission_delays_the_first_queue_by_half_a_packet() -> None:
     sizes = Sizes.linear([(10, 0.5), (1000, 0.5), (1000, 1.0)])
     smooth, coarse = (theory.priority_queues(0.5, sizes, [100], packet) for packet in (0, 1))
     used = 0.5 * 5 / sizes.mean
@@ -363,7 +365,7 @@ def test_a_packet_that_is_being_sent_delays_the_first_queue_by_half_of_it() -> N
     ("sizes", "late"),
     [(DATA_MINING, (22.9, 5.1, 2.6)), (WEB_SEARCH, (19.3, 4.5, 2.3))],
 )
-def test_a_round_trip_of_start_up_makes_as_many_late_as_worked_out_apart(
+def test_late_flows_by_one_rtt_of_start_up_equal_reference_values(
     sizes: Sizes, late: tuple[float, ...]
 ) -> None:
     packets = np.arange(137)
@@ -378,9 +380,9 @@ def test_a_round_trip_of_start_up_makes_as_many_late_as_worked_out_apart(
 
 
 @given(st.floats(1e-6, 1e-2), st.floats(1e-6, 1e-2), st.floats(1e-5, 1e-1))
-def test_a_start_up_makes_fewer_flows_late_the_longer_deadlines_are(
-    alone: float, start_up: float, mean: float
+def test_longer_deadlines_make_fewer_flows_late(
+    ideal_fct: float, start_up: float, mean: float
 ) -> None:
-    soon, later = (theory.late_by_start_up(alone, start_up, m, 1.25) for m in (mean, 2 * mean))
+    soon, later = (theory.late_by_start_up(ideal_fct, start_up, m, 1.25) for m in (mean, 2 * mean))
     assert 0 <= later <= soon <= 1
-    assert theory.late_by_start_up(alone, alone / 5, mean, 1.25) == 0
+    assert theory.late_by_start_up(ideal_fct, ideal_fct / 5, mean, 1.25) == 0

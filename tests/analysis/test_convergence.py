@@ -1,4 +1,4 @@
-"""Convergence: intervals of one run's means, and when they are too wide."""
+"""Tests of convergence: intervals of one run's means, and warnings about wide intervals."""
 
 import math
 
@@ -17,24 +17,24 @@ VALUES = st.lists(st.floats(0.1, 100), min_size=20, max_size=60)
 
 
 def unsure_means(fcts: metrics.Floats) -> list[str]:
-    """Return which means of a run with these completion times are unsure."""
+    """Return the means that are not converged in a run with these completion times."""
     table = convergence.within_run(make_result(fcts.tolist(), simulated_s=1e9))
     return convergence.unsure(table)["metric"].to_list()
 
 
 def covered(samples: metrics.Floats, truth: float) -> float:
-    """Return how often the intervals of the rows hold the truth."""
+    """Return the share of rows whose interval contains the true mean."""
     intervals = [convergence.batch_means(row) for row in samples]
     return float(np.mean([low <= truth <= high for _, low, high in intervals]))
 
 
-def test_intervals_of_independent_values_cover_as_often_as_they_say() -> None:
+def test_intervals_of_independent_values_have_their_nominal_coverage() -> None:
     samples = np.random.default_rng(1).exponential(2.0, (1000, 500))
     # The standard error of a share of 0.95 of 1000 is 0.007.
     assert covered(samples, 2.0) == pytest.approx(0.95, abs=0.02)
 
 
-def test_intervals_of_correlated_values_cover_where_those_of_independent_ones_do_not() -> None:
+def test_batch_means_have_their_coverage_with_correlated_values() -> None:
     # x[n] = 0.9 x[n - 1] + e[n]: the variance of the mean is 19 times that of independent values.
     noise = np.random.default_rng(2).normal(size=(400, 5000))
     samples = 10 + signal.lfilter([1.0], [1.0, -0.9], noise)
@@ -43,7 +43,7 @@ def test_intervals_of_correlated_values_cover_where_those_of_independent_ones_do
     assert np.mean([low <= 10 <= high for _, low, high in naive]) < 0.5
 
 
-def test_the_interval_is_students_of_the_batches() -> None:
+def test_the_interval_equals_students_interval_of_batch_means() -> None:
     # Batches of two around 1, 2, ..., 10: a standard deviation of 3.028; t(0.975, 9) = 2.262.
     values = np.array([mean + step for mean in range(1, 11) for step in (-0.5, 0.5)])
     reach = 2.262 * 3.028 / math.sqrt(10)
@@ -52,7 +52,7 @@ def test_the_interval_is_students_of_the_batches() -> None:
 
 
 @given(VALUES, st.floats(0.5, 2))
-def test_an_interval_lies_around_the_mean_and_knows_no_unit(
+def test_an_interval_contains_the_mean_and_scales_with_the_unit(
     given_values: list[float], unit: float
 ) -> None:
     values = np.array(given_values)
@@ -74,15 +74,15 @@ def test_too_few_values_have_no_bounds(count: int) -> None:
     assert unsure_means(np.full(count, 3.0)) == []
 
 
-def test_a_heavy_tail_is_unsure_where_an_exponential_one_is_not() -> None:
+def test_means_of_a_heavy_tail_are_not_converged_unlike_exponential_ones() -> None:
     random = np.random.default_rng(3)
     assert unsure_means(1 + random.pareto(1.25, 3000)) == list(convergence.MEANS)
     assert unsure_means(random.exponential(5.0, 3000)) == []
-    # A tenth of the mean needs some 23^2 exponential values.
+    # A half-width of 10 % of the mean needs about 23^2 exponential values.
     assert unsure_means(random.exponential(5.0, 100)) == list(convergence.MEANS)
 
 
-def test_flows_are_batched_by_their_starts_and_unfinished_ones_count_as_bounds() -> None:
+def test_batches_are_by_start_and_unfinished_flows_count_with_their_bounds() -> None:
     fcts = np.random.default_rng(4).exponential(1e-3, 200).tolist()
     result = make_result(fcts)
     shuffled = Result(
@@ -92,12 +92,12 @@ def test_flows_are_batched_by_their_starts_and_unfinished_ones_count_as_bounds()
     assert not convergence.within_run(result)["at_least"].any()
     unfinished = convergence.within_run(make_result([*fcts, None]))
     assert unfinished["at_least"].all()
-    # It started after 0.2 s of 1 s.
+    # The unfinished flow started at 0.2 s of 1 s.
     assert metrics.at(unfinished, metric="FCT mean") == pytest.approx((sum(fcts) + 0.8) / 201)
 
 
 def over_seeds(*rows: tuple[str, float, float, int]) -> pl.DataFrame:
-    """Make a table by hand: schemes, values, and how far their intervals reach over the seeds."""
+    """Create a table from schemes, values, half-widths of intervals, and numbers of seeds."""
     return pl.DataFrame(
         [
             {"scheme": name, "value": value, "low": value - reach, "high": value + reach}
@@ -107,7 +107,7 @@ def over_seeds(*rows: tuple[str, float, float, int]) -> pl.DataFrame:
     )
 
 
-def test_what_is_unsure_over_seeds_may_reach_further_than_in_one_run() -> None:
+def test_intervals_over_seeds_may_be_wider_than_those_of_one_run() -> None:
     table = over_seeds(
         ("one run", 10, 1.1, 1),
         ("sure run", 10, 0.9, 1),
@@ -121,11 +121,11 @@ def test_what_is_unsure_over_seeds_may_reach_further_than_in_one_run() -> None:
     assert rows["reach"].to_list() == pytest.approx([0.26, 0.11])
 
 
-def test_a_figure_notes_its_worst_value() -> None:
+def test_the_note_of_a_figure_names_its_widest_interval() -> None:
     sure, worse, worst = ("a", 10, 1, 3), ("b", 10, 3, 3), ("c", 10, 7.2, 3)
     assert convergence.note(over_seeds(sure, worse, worst)) == (
-        "not converged: 2 of 3 values are known to no better than ± 25 %; "
-        "the worst to ± 72 % over 3 seeds (c)"
+        "not converged: 2 of 3 values have a confidence interval wider than ± 25 %; "
+        "the widest is ± 72 % over 3 seeds (c)"
     )
     assert convergence.note(over_seeds(sure)) is None
     assert convergence.note(pl.DataFrame({"time_s": [1.0], "value": [2.0]})) is None

@@ -1,4 +1,4 @@
-"""Fluid models: what comes back, what is refused, and how far packets stray from them."""
+"""Tests of fluid models: results, errors, and agreement with packet simulations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,25 +12,31 @@ from sojourn import Fluid, Result, ScenarioError, fluid, override
 MIDDLE = "left->right"
 
 
-def test_a_fluid_comes_with_its_samples_fixed_point_and_margins() -> None:
-    found = fluid({"model": "dcqcn", "capacity": "40 Gbps", "duration": "50 ms"})
-    assert found.samples.schema == {"time_s": pl.Float64, "probe": pl.String, "value": pl.Float64}
-    probes = set(found.samples["probe"])
+def test_a_fluid_model_returns_samples_fixed_point_and_margins() -> None:
+    solution = fluid({"model": "dcqcn", "capacity": "40 Gbps", "duration": "50 ms"})
+    assert solution.samples.schema == {
+        "time_s": pl.Float64,
+        "probe": pl.String,
+        "value": pl.Float64,
+    }
+    probes = set(solution.samples["probe"])
     assert probes >= {"queue_bytes", "rate_bps flow 0", "target_bps flow 1", "alpha flow 1"}
-    assert found.fixed_point is not None
-    assert found.fixed_point["rate_bps"] == pytest.approx(20e9)
-    assert found.mean("queue_bytes", 0.04) == pytest.approx(found.fixed_point["queue_bytes"], 0.05)
-    assert found.phase_margin is not None
-    assert found.phase_margin_published is not None
-    assert 0 < found.phase_margin.degrees < found.phase_margin_published.degrees
-    assert found.summary["setup"]["model"]["packet"] == "1 KB"
+    assert solution.fixed_point is not None
+    assert solution.fixed_point["rate_bps"] == pytest.approx(20e9)
+    assert solution.mean("queue_bytes", 0.04) == pytest.approx(
+        solution.fixed_point["queue_bytes"], 0.05
+    )
+    assert solution.phase_margin is not None
+    assert solution.phase_margin_published is not None
+    assert 0 < solution.phase_margin.degrees < solution.phase_margin_published.degrees
+    assert solution.summary["setup"]["model"]["packet"] == "1 KB"
 
 
-def test_a_law_without_a_fixed_point_says_why() -> None:
-    found = fluid({"model": "timely", "duration": "1 ms"})
-    assert found.fixed_point is None
-    assert found.phase_margin is None
-    assert "gradient" in found.summary["no_fixed_point"]
+def test_a_law_without_a_fixed_point_returns_the_reason() -> None:
+    solution = fluid({"model": "timely", "duration": "1 ms"})
+    assert solution.fixed_point is None
+    assert solution.phase_margin is None
+    assert "gradient" in solution.summary["no_fixed_point"]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +55,7 @@ def test_a_law_without_a_fixed_point_says_why() -> None:
         ({"model": "rcp", "initial_rates": ["1 Gbps"] * 2}, "`rcp` gives all flows one rate"),
     ],
 )
-def test_what_is_wrong_with_a_model_is_told_like_with_a_scenario(
+def test_errors_of_fluid_models_name_the_field_as_those_of_scenarios(
     change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ScenarioError, match=message.replace("`", ".").replace("?", ".")):
@@ -57,7 +63,7 @@ def test_what_is_wrong_with_a_model_is_told_like_with_a_scenario(
 
 
 def packets(initial_rates: list[str], change: Mapping[str, Any]) -> Result:
-    """Run flows that share the middle of a dumbbell, each from a host of its own."""
+    """Run flows that share the middle link of a dumbbell, each with its own host."""
     count = len(initial_rates)
     flows = [
         {"source": number, "target": count + number, "initial_rate": rate}
@@ -73,18 +79,18 @@ def packets(initial_rates: list[str], change: Mapping[str, Any]) -> Result:
 
 
 def late(result: Result, probe: str, since_s: float) -> float:
-    """Return the mean of a probe from an instant on."""
+    """Return the mean of a probe from an instant to the end."""
     samples = result.samples.filter(pl.col("probe") == probe, pl.col("time_s") >= since_s)
     return float(samples["value"].to_numpy().mean())
 
 
 def queues(result: Result, model: Fluid, since_s: float) -> tuple[float, float]:
-    """Return the late mean queue of packets, and that of the fluid, in bytes."""
+    """Return the mean queue of packets and of the fluid model at the end of a run, in bytes."""
     return late(result, f"queue_bytes {MIDDLE}", since_s), model.mean("queue_bytes", since_s)
 
 
 @pytest.mark.parametrize("rates", [["7 Gbps", "3 Gbps"], ["1 Gbps"] * 10])
-def test_patched_timely_rests_at_the_fluids_queue_less_what_its_links_take(
+def test_patched_timely_settles_at_the_fluid_queue_less_the_packets_on_links(
     rates: list[str],
 ) -> None:
     floor = {"segments": {"min_rate": "100 Mbps"}}
@@ -94,13 +100,13 @@ def test_patched_timely_rests_at_the_fluids_queue_less_what_its_links_take(
     model = fluid({**setup, "initial_rates": rates, "duration": "150 ms"})
     queue, expected = queues(result, model, 0.1)
     # A packet's RTT has six links, and the serialisation of a packet on two and an ACK on three.
-    wire_s = 6e-6 + (2 * 1030 + 3 * 60) * 8 / 10e9
-    assert queue == pytest.approx(expected - wire_s * 10e9 / 8, rel=0.02)
+    on_links_s = 6e-6 + (2 * 1030 + 3 * 60) * 8 / 10e9
+    assert queue == pytest.approx(expected - on_links_s * 10e9 / 8, rel=0.02)
     assert late(result, "rate_bps flow 0", 0.1) == pytest.approx(10e9 / len(rates), rel=0.03)
     assert model.mean("rate_bps flow 0", 0.1) == pytest.approx(10e9 / len(rates), rel=0.03)
 
 
-def test_dctcp_cycles_around_the_same_queue_as_its_fluid() -> None:
+def test_dctcp_oscillates_around_the_mean_queue_of_its_fluid_model() -> None:
     change = {
         "packet": {"payload": "1460 B", "header": "40 B", "ack": "40 B"},
         "topology.delay": "16 us",
@@ -116,11 +122,11 @@ def test_dctcp_cycles_around_the_same_queue_as_its_fluid() -> None:
     )
 
 
-# The fluid cuts rates once in every 50 us in which a packet was marked, which is what a receiver
-# with a clock does. One that answers a mark at once waits 50 us from then on: it tells less often,
-# so more marks are needed.
+# The fluid model cuts rates once in every 50 us in which a packet was marked, as a receiver with a
+# periodic timer does. A receiver that notifies on a mark starts the 50 us with the mark: it sends
+# fewer notifications, so that more marks are needed.
 @pytest.mark.parametrize(("notify_at", "least", "most"), [("tick", 0.9, 1.1), ("mark", 1.1, 1.4)])
-def test_dcqcns_packets_queue_as_its_fluid_if_notifications_come_by_the_clock(
+def test_dcqcn_has_the_queue_of_its_fluid_model_if_notifications_are_periodic(
     notify_at: str, least: float, most: float
 ) -> None:
     profile = {"kmax": "2000 KB", "pmax": 0.1}
@@ -137,7 +143,7 @@ def test_dcqcns_packets_queue_as_its_fluid_if_notifications_come_by_the_clock(
     queue, expected = queues(result, model, 0.05)
     assert least * expected < queue < most * expected
     for flow in range(2):
-        # Over seeds a flow's mean rate in a quarter of a second deviates by 2.5 %.
+        # The standard deviation over seeds of a flow's mean rate in 250 ms is 2.5 %.
         assert late(result, f"rate_bps flow {flow}", 0.05) == pytest.approx(20e9, rel=0.1)
 
 
@@ -151,7 +157,7 @@ SLOW = {
 
 
 def slow_fluid(kind: str, flows: int) -> Fluid:
-    """Integrate flows over a round trip of 10 ms, of which the last starts after 1.5 s."""
+    """Integrate flows with an RTT of 10 ms, of which the last starts after 1.5 s."""
     starts = ["0 s"] * (flows - 1) + ["1.5 s"]
     link = {"capacity": "1 Gbps", "delay": "10 ms", "step": "50 us"}
     times = {"starts": starts, "duration": "3 s", "interval": "5 ms"}
@@ -159,13 +165,13 @@ def slow_fluid(kind: str, flows: int) -> Fluid:
 
 
 def at(samples: pl.DataFrame, probe: str, instant_s: float) -> float:
-    """Return the mean of a probe in the 50 ms from an instant on."""
+    """Return the mean of a probe in the 50 ms after an instant."""
     near = pl.col("time_s").is_between(instant_s, instant_s + 0.05)
     return float(samples.filter(pl.col("probe") == probe, near)["value"].to_numpy().mean())
 
 
 @pytest.mark.parametrize("kind", ["rcp", "xcp"])
-def test_explicit_rates_are_the_fluids_before_and_after_a_flow_joins(kind: str) -> None:
+def test_explicit_rates_equal_the_fluid_rates_before_and_after_a_flow_starts(kind: str) -> None:
     flows = 5
     change: dict[str, Any] = {**SLOW, "transport": kind}
     if kind == "rcp":
@@ -183,11 +189,11 @@ def test_explicit_rates_are_the_fluids_before_and_after_a_flow_joins(kind: str) 
             if kind == "rcp":
                 rate = at(result.samples, f"rate_bps flow {flow}", instant)
             else:
-                # A window of payload a round trip.
+                # One window of payload per RTT.
                 rate = at(result.samples, f"window_bytes flow {flow}", instant) * 8 / 0.96 / 0.010
             expected = at(model.samples, f"rate_bps flow {flow}", instant)
             assert rate == pytest.approx(expected, rel=band), (instant, flow)
     queue, expected_queue = queues(result, model, 2.0)
-    # One or two packets wait where the fluid has none.
+    # One or two packets are queued where the fluid queue is empty.
     assert expected_queue < 1
     assert queue < 2000

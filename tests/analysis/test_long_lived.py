@@ -1,4 +1,4 @@
-"""Numbers of flows in full swing: round-trip times, rates, fairness over time."""
+"""Tests of metrics of long-lived flows: RTTs, rates, fairness over time."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from sojourn.runs.results import Result
 
 
 def delivering(flows: Mapping[int, Sequence[float]], warm_up: str = "0 s") -> Run:
-    """Make a run by hand: what flows have been delivered, in bytes, at 0, 1, 2 ... seconds."""
+    """Create a run from the bytes delivered to flows at 0, 1, 2 ... seconds."""
     rows = [
         {"time_s": float(time), "probe": f"delivered_bytes flow {flow}", "value": float(value)}
         for flow, values in flows.items()
@@ -25,7 +25,7 @@ def delivering(flows: Mapping[int, Sequence[float]], warm_up: str = "0 s") -> Ru
 
 
 def counted(*classes: tuple[Sequence[float], Sequence[int]]) -> Result:
-    """Make a result by hand: round-trip times in bins that are 0.2 s wide around these values."""
+    """Create a result with RTTs in bins of 0.2 s around these values."""
     result = make_result([1.0])
     rtts = [
         {
@@ -39,7 +39,7 @@ def counted(*classes: tuple[Sequence[float], Sequence[int]]) -> Result:
     return Result(result.flows, result.samples, result.summary | {"rtts": rtts})
 
 
-def test_round_trip_times_of_all_classes_count_by_how_many_there_are() -> None:
+def test_rtts_of_classes_are_weighted_by_their_counts() -> None:
     result = counted(([1.0, 3.0], [90, 9]), ([11.0], [1]), ([], []))
     assert steady.rtt("mean")(result).value == pytest.approx((90 + 27 + 11) / 100)
     assert steady.rtt("p90")(result).value == pytest.approx(1.0)
@@ -47,29 +47,29 @@ def test_round_trip_times_of_all_classes_count_by_how_many_there_are() -> None:
     assert steady.rtt("max", less_s=0.5)(result).value == pytest.approx(10.5)
 
 
-def test_without_round_trip_times_there_is_no_number() -> None:
+def test_metrics_without_rtts_are_nan() -> None:
     assert math.isnan(steady.rtt("mean")(counted()).value)
 
 
 @given(
     st.lists(st.tuples(st.integers(1, 99), st.integers(1, 9)), min_size=1, unique_by=lambda p: p[0])
 )
-def test_the_percentile_of_counts_is_that_of_the_values(bins: list[tuple[int, int]]) -> None:
+def test_the_percentile_of_counts_equals_that_of_the_values(bins: list[tuple[int, int]]) -> None:
     values, counts = zip(*sorted(bins), strict=True)
-    apart = [float(value) for value, count in bins for _ in range(count)]
+    expanded = [float(value) for value, count in bins for _ in range(count)]
     result = counted(([float(value) for value in values], counts))
-    one_by_one = metrics.percentile(pl.Series(apart).to_numpy(), pl.Series([]).to_numpy(), 0.9)
+    one_by_one = metrics.percentile(pl.Series(expanded).to_numpy(), pl.Series([]).to_numpy(), 0.9)
     assert steady.rtt("p90")(result).value == pytest.approx(one_by_one.value)
 
 
-def test_a_distribution_of_round_trip_times_pools_seeds() -> None:
+def test_the_rtt_distribution_pools_seeds() -> None:
     one, other = counted(([1.0], [1])), counted(([1.0, 2.0], [1, 2]))
     curve = steady.rtt_cdf([Run({"scheme": "a", "seed": n}, r) for n, r in enumerate((one, other))])
     assert curve["value"].to_list() == pytest.approx([1.0, 2.0])
     assert curve["fraction"].to_list() == [0.5, 1.0]
 
 
-def test_rates_are_those_of_windows_after_the_warm_up() -> None:
+def test_rates_are_measured_in_intervals_after_the_warm_up() -> None:
     flows = delivering({0: [0, 9, 10, 11, 13, 15], 1: [0, 0, 1, 2, 2, 2]}, warm_up="1 s")
     rates = steady.flow_rates([flows], 2.0)
     assert rates["flow"].to_list() == [0, 0, 1, 1]
@@ -77,32 +77,32 @@ def test_rates_are_those_of_windows_after_the_warm_up() -> None:
     assert rates["value"].to_list() == [8.0, 16.0, 8.0, 0.0]
 
 
-def test_goodput_and_fairness_are_those_of_mean_rates() -> None:
+def test_goodput_and_fairness_are_computed_from_mean_rates() -> None:
     result = delivering({0: [5, 8, 11], 1: [0, 1, 2]}, warm_up="0 s").result
     assert steady.goodput()(result).value == 8 * 4
     assert steady.fairness()(result).value == pytest.approx(metrics.jain([3, 1]))
 
 
-def test_fairness_over_time_is_that_of_each_window() -> None:
+def test_fairness_over_time_is_computed_for_each_interval() -> None:
     index = steady.jain_over_time([delivering({0: [0, 1, 2], 1: [0, 1, 1]})], 1.0)
     assert index["time_s"].to_list() == [1.0, 2.0]
     assert index["value"].to_list() == pytest.approx([1.0, 0.5])
 
 
-def test_steady_flows_do_not_vary_and_idle_ones_do_not_count() -> None:
+def test_constant_rates_have_no_variation_and_idle_flows_are_excluded() -> None:
     flows = {0: [0, 1, 2, 3], 1: [0, 1, 1, 3], 2: [0, 0, 0, 0]}
     even = pl.Series([1.0, 0.0, 2.0])
     expected = (0.0 + even.std() / even.mean()) / 2  # type: ignore[operator]
     assert steady.variation(1.0)(delivering(flows).result).value == pytest.approx(expected)
 
 
-def test_the_time_to_reach_a_level_counts_from_a_moment() -> None:
+def test_the_time_to_reach_a_level_is_relative_to_a_start() -> None:
     table = pl.DataFrame({"time_s": [1.0, 2.0, 3.0], "value": [9.0, 1.0, 5.0]})
     assert steady.time_to_reach(table, 5.0, from_s=1.5) == 1.5
     assert steady.time_to_reach(table, 10.0) == math.inf
 
 
-def test_long_flows_share_a_link_and_their_round_trips_are_counted_after_the_warm_up() -> None:
+def test_long_lived_flows_share_a_link_and_rtts_count_after_the_warm_up() -> None:
     change = {
         "topology": {"kind": "dumbbell", "senders": 2, "receivers": 2},
         "workload": {"kind": "long_lived", "jitter": "100 us"},
@@ -110,9 +110,9 @@ def test_long_flows_share_a_link_and_their_round_trips_are_counted_after_the_war
         "time_limit": "4 ms",
         "warm_up": "2 ms",
     }
-    whole = run(override(SCENARIO, change))
-    assert steady.goodput()(whole).value == pytest.approx(10e9 / 1.04, rel=0.02)
-    assert steady.fairness()(whole).value > 0.9
-    late = sum(sum(counts["count"]) for counts in whole.summary["rtts"])
+    result = run(override(SCENARIO, change))
+    assert steady.goodput()(result).value == pytest.approx(10e9 / 1.04, rel=0.02)
+    assert steady.fairness()(result).value > 0.9
+    late = sum(sum(counts["count"]) for counts in result.summary["rtts"])
     early = run(override(SCENARIO, change, {"warm_up": "0 s"}))
     assert 0 < late < sum(sum(counts["count"]) for counts in early.summary["rtts"])

@@ -1,4 +1,4 @@
-"""Metrics: percentiles, censoring, intervals."""
+"""Tests of metrics: percentiles, censoring, intervals."""
 
 import math
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def test_a_percentile_is_a_value_that_the_share_does_not_exceed(
 
 
 @given(st.lists(TIMES), st.lists(st.tuples(TIMES, TIMES), min_size=1), SHARES)
-def test_a_percentile_bounds_whatever_unfinished_flows_turn_out_to_take(
+def test_a_percentile_is_a_bound_for_all_later_fcts_of_unfinished_flows(
     finished: list[float], unfinished: list[tuple[float, float]], share: float
 ) -> None:
     least = [bound for bound, _ in unfinished]
@@ -51,7 +51,7 @@ def test_a_percentile_bounds_whatever_unfinished_flows_turn_out_to_take(
 
 
 @given(st.lists(TIMES, min_size=1), st.lists(st.tuples(TIMES, TIMES), min_size=1))
-def test_the_mean_is_a_lower_bound_once_a_flow_is_unfinished(
+def test_the_mean_is_a_lower_bound_if_a_flow_is_unfinished(
     finished: list[float], unfinished: list[tuple[float, float]]
 ) -> None:
     value, at_least = metrics.mean(array(finished), array([bound for bound, _ in unfinished]))
@@ -69,18 +69,18 @@ def test_one_unfinished_flow_of_ten_marks_the_p99_but_not_the_median() -> None:
     assert (row["flows"], row["unfinished"], row["at_least"]) == (10, 1, "mean,p95,p99")
 
 
-def test_an_unfinished_flow_takes_at_least_as_long_as_alone() -> None:
+def test_the_bound_of_an_unfinished_flow_is_at_least_its_ideal_fct() -> None:
     result = make_result([None], simulated_s=0.0)
     assert metrics.fct("mean")(result) == (1e-6, True)
     assert metrics.slowdown("mean")(result) == (1.0, True)
 
 
-def test_flows_of_the_warm_up_are_left_out() -> None:
+def test_flows_of_the_warm_up_are_excluded() -> None:
     result = make_result([1.0, 2e-6, 2e-6], warm_up="500 us")
     assert metrics.fct("max")(result) == (2e-6, False)
 
 
-def test_terminated_flows_are_counted_apart_and_have_no_completion_time() -> None:
+def test_terminated_flows_have_a_count_and_no_completion_time() -> None:
     result = make_result([2e-6, None, None, 4e-6], terminated=[1])
     assert metrics.flows()(result).value == 3
     assert metrics.terminated()(result).value == 1
@@ -109,16 +109,16 @@ def test_deadlines_that_have_not_passed_yet_may_still_be_met() -> None:
     assert metrics.deadlines_met()(early) == (0.5, True)
 
 
-def test_large_flows_weigh_more_in_the_ratio_of_means() -> None:
+def test_large_flows_have_more_weight_in_the_ratio_of_means() -> None:
     result = make_result([1e-6, 6e-6])
-    alone = pl.Series("ideal_fct_s", [1e-6, 2e-6])
-    flows = result.flows.with_columns(alone, slowdown=pl.col("fct_s") / alone)
+    ideal = pl.Series("ideal_fct_s", [1e-6, 2e-6])
+    flows = result.flows.with_columns(ideal, slowdown=pl.col("fct_s") / ideal)
     uneven = Result(flows, result.samples, result.summary)
     assert metrics.slowdown("mean")(uneven).value == pytest.approx(2.0)
     assert metrics.ratio_of_means()(uneven).value == pytest.approx(7 / 3)
 
 
-def test_without_flows_there_is_no_number() -> None:
+def test_metrics_without_flows_are_nan() -> None:
     huge = metrics.Bucket("huge", above=1e9)
     assert math.isnan(metrics.fct("mean", huge)(make_result([1.0])).value)
 
@@ -131,7 +131,7 @@ def test_every_size_is_in_exactly_one_bucket(sizes: list[int], edges: list[int])
         assert sum(bucket.above < size <= bucket.up_to for bucket in buckets) == 1
 
 
-def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
+def test_a_bucket_may_select_the_flows_of_one_class() -> None:
     result = make_result([1e-6, 3e-6, 5e-6, None], classes=["a", "b", "b", "a"])
     small_b = metrics.Bucket("small b", up_to=1000, of_class="b")
     assert metrics.fct("mean", small_b)(result).value == pytest.approx(4e-6)
@@ -144,7 +144,7 @@ def test_a_bucket_may_keep_the_flows_of_one_class() -> None:
     assert rows["mean"][1] == pytest.approx(4.0)
 
 
-def test_one_class_is_no_news_and_calls_are_told_elsewhere() -> None:
+def test_a_single_class_and_calls_have_no_class_buckets() -> None:
     assert metrics.class_buckets([make_result([1.0, 2.0])]) == ()
     assert metrics.by_class(make_result([1.0, 2.0]), "fct_s").is_empty()
     asked = make_result([1.0, 2.0], classes=["rpc request", "rpc response"])
@@ -155,7 +155,7 @@ def test_one_class_is_no_news_and_calls_are_told_elsewhere() -> None:
     assert [bucket.of_class for bucket in metrics.class_buckets(runs)] == ["a", "b"]
 
 
-def test_the_realised_load_is_that_of_the_summary() -> None:
+def test_the_realised_load_equals_that_of_the_summary() -> None:
     result = make_result([1.0])
     assert math.isnan(metrics.realised_load()(result).value)
     result.summary["realised_load"] = 0.25
@@ -171,7 +171,7 @@ def test_buckets_are_named_by_their_edges() -> None:
 
 
 @given(st.lists(st.floats(0.1, 100), min_size=1), st.floats(0.1, 10))
-def test_fairness_lies_between_one_share_and_one_and_knows_no_unit(
+def test_fairness_is_from_one_share_to_one_and_independent_of_the_unit(
     rates: list[float], scale: float
 ) -> None:
     index = metrics.jain(rates)
@@ -179,7 +179,7 @@ def test_fairness_lies_between_one_share_and_one_and_knows_no_unit(
     assert metrics.jain([rate * scale for rate in rates]) == pytest.approx(index)
 
 
-def test_the_interval_of_the_mean_is_students() -> None:
+def test_the_interval_of_the_mean_equals_students_interval() -> None:
     # t(0.975, 4) = 2.776; the standard error of 1..5 is sqrt(2.5 / 5).
     assert metrics.t_interval([1, 2, 3, 4, 5]) == pytest.approx(
         (3.0, 3 - 2.776 * math.sqrt(0.5), 3 + 2.776 * math.sqrt(0.5)), abs=1e-3
@@ -187,7 +187,7 @@ def test_the_interval_of_the_mean_is_students() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=20))
-def test_the_interval_of_the_median_holds_it_and_repeats(values: list[float]) -> None:
+def test_the_interval_of_the_median_contains_it_and_is_reproducible(values: list[float]) -> None:
     median, low, high = metrics.bootstrap_median(values, resamples=200)
     assert min(values) <= low <= median <= high <= max(values)
     assert metrics.bootstrap_median(values, resamples=200) == (median, low, high)
@@ -209,7 +209,7 @@ def test_seeds_are_reduced_to_a_mean_with_bounds() -> None:
         metrics.at(table, metric="mean")
 
 
-def test_a_distribution_ends_below_one_where_flows_are_unfinished() -> None:
+def test_a_distribution_ends_below_one_if_flows_are_unfinished() -> None:
     runs = [
         Run({"scheme": "a", "seed": 1}, make_result([3e-6, 1e-6])),
         Run({"scheme": "a", "seed": 2}, make_result([2e-6, None])),
@@ -230,20 +230,20 @@ def test_a_thinned_series_keeps_its_peaks() -> None:
 
 
 def test_an_unknown_statistic_is_an_error() -> None:
-    with pytest.raises(ValueError, match="unknown statistic"):
+    with pytest.raises(ValueError, match=r"statistic .*expected mean, max, or a percentile"):
         metrics.fct("p101")(make_result([1.0]))
 
 
 def sized(
     flows: Sequence[tuple[int, float | None]], *, simulated_s: float = 1.0, warm_up: str = "0 s"
 ) -> Result:
-    """Make a result by hand: flows of these sizes in packets of 100 bytes, with these FCTs."""
+    """Create a result with flows of these sizes, in packets of 100 bytes, and these FCTs."""
     result = make_result([fct for _, fct in flows], simulated_s=simulated_s, warm_up=warm_up)
     sizes = pl.Series("size_bytes", [100 * packets for packets, _ in flows])
     return Result(result.flows.with_columns(sizes), result.samples, result.summary)
 
 
-def test_a_size_curve_pools_seeds_and_parts_sizes_at_powers_of_two() -> None:
+def test_a_size_curve_pools_seeds_in_bins_between_powers_of_two() -> None:
     runs = [
         Run({"scheme": "a", "seed": 1}, sized([(1, 1.0), (2, 2.0), (3, 4.0)])),
         Run({"scheme": "a", "seed": 2}, sized([(2, 3.0), (4, 5.0)])),
@@ -264,7 +264,7 @@ def test_a_size_curve_pools_seeds_and_parts_sizes_at_powers_of_two() -> None:
 @given(
     st.lists(st.tuples(st.integers(1, 10**6), TIMES), min_size=1, max_size=50), st.integers(1, 8)
 )
-def test_a_size_curve_loses_no_flow_and_no_time(
+def test_a_size_curve_preserves_the_number_and_the_sum_of_fcts(
     flows: list[tuple[int, float]], bins_per_octave: int
 ) -> None:
     result = sized(flows)
@@ -278,7 +278,7 @@ def test_a_size_curve_loses_no_flow_and_no_time(
     assert curve["size_lo"].is_sorted()
 
 
-def test_an_unfinished_flow_makes_its_bin_of_sizes_a_lower_bound() -> None:
+def test_an_unfinished_flow_makes_its_size_bin_a_lower_bound() -> None:
     result = sized([(1, 0.5), (1, None), (64, 0.5)], simulated_s=10.0)
     curve = metrics.size_curve([Run({"scheme": "a"}, result)], payload=100)
     assert curve["unfinished"].to_list() == [1, 0]
@@ -287,7 +287,7 @@ def test_an_unfinished_flow_makes_its_bin_of_sizes_a_lower_bound() -> None:
     assert curve["mean"][0] == pytest.approx((0.5 + 10.0 - 1e-3) / 2)
 
 
-def test_a_size_curve_may_be_that_of_some_flows() -> None:
+def test_a_size_curve_accepts_a_filter_of_flows() -> None:
     result = sized([(1, 0.5), (1, 0.7), (1, 0.9)], warm_up="500 us")
     early = metrics.size_curve(
         [Run({"scheme": "a"}, result)], payload=100, where=pl.col("start_s") < 2e-3
@@ -296,14 +296,14 @@ def test_a_size_curve_may_be_that_of_some_flows() -> None:
 
 
 def test_flows_in_progress_are_counted_from_the_records() -> None:
-    # Starts at 0, 1 and 2 ms; the second never ends.
+    # The flows start at 0, 1 and 2 ms; the second does not finish.
     result = make_result([2.5e-3, None, 1e-3], simulated_s=4e-3)
     counted = metrics.in_progress([Run({"scheme": "a"}, result)], points=8)
     assert counted["time_s"].to_list() == pytest.approx([k * 5e-4 for k in range(1, 9)])
     assert counted["value"].to_list() == [1, 2, 2, 3, 2, 1, 1, 1]
 
 
-def test_a_count_becomes_a_rate() -> None:
+def test_a_series_per_second_is_the_rate_of_a_counter() -> None:
     result = make_result([1.0])
     columns = {"time_s": [1.0, 2.0, 4.0], "probe": ["sent"] * 3, "value": [0.0, 10.0, 10.0]}
     run = Run({"scheme": "a"}, Result(result.flows, pl.DataFrame(columns), result.summary))

@@ -1,4 +1,4 @@
-"""Pairs: ratios of schemes on the same flows, their intervals, and what did not finish."""
+"""Tests of paired ratios on the same flows, their intervals, and unfinished flows."""
 
 import math
 import re
@@ -19,7 +19,7 @@ WHOLE = (metrics.ALL,)
 
 
 def runs_of(**schemes: Sequence[Sequence[float | None]]) -> list[Run]:
-    """Make runs by hand: of each scheme, the completion times of each seed."""
+    """Create runs from the completion times of each scheme and seed."""
     made = []
     for scheme, seeds in schemes.items():
         for seed, fcts in enumerate(seeds):
@@ -39,16 +39,16 @@ def test_identical_schemes_have_a_ratio_of_exactly_one_without_an_interval() -> 
     values = np.random.default_rng(1).exponential(1.0, (4, 30)).tolist()
     for seeds in (values, values[:1]):
         table = pairs.ratios(runs_of(one=seeds, other=seeds), buckets=WHOLE)
-        known = table.filter(pl.col("low").is_not_nan())
+        rows = table.filter(pl.col("low").is_not_nan())
         # A percentile has no interval from one seed.
-        assert known.height == (4 if len(seeds) > 1 else 3)
-        assert known["value"].to_list() == [1.0] * known.height
-        assert (known["low"] == known["high"]).all()
-        assert (known["high"] == 1.0).all()
+        assert rows.height == (4 if len(seeds) > 1 else 3)
+        assert rows["value"].to_list() == [1.0] * rows.height
+        assert (rows["low"] == rows["high"]).all()
+        assert (rows["high"] == 1.0).all()
 
 
-def test_a_link_of_twice_the_rate_halves_the_time_of_lone_flows() -> None:
-    # Alone, the time is bytes over rate: with no delay its ratio is that of the rates.
+def test_twice_the_link_rate_halves_ideal_fcts() -> None:
+    # Without delay the ideal FCT is bytes over rate, so its ratio is that of the rates.
     trace = "start_s,source,target,size_bytes\n" + "".join(
         f"{number * 0.1},0,1,{1000 * (number + 1)}\n" for number in range(40)
     )
@@ -72,7 +72,7 @@ def test_a_link_of_twice_the_rate_halves_the_time_of_lone_flows() -> None:
     assert row["low"] == pytest.approx(row["high"], rel=1e-2)
 
 
-def test_schemes_swapped_have_the_inverse_ratio_and_interval() -> None:
+def test_swapped_schemes_have_the_inverse_ratio_and_interval() -> None:
     values = np.random.default_rng(2).exponential(1.0, (2, 5, 40)).tolist()
     made = runs_of(one=values[0], other=values[1])
     table = pairs.ratios(made, buckets=WHOLE)
@@ -81,62 +81,62 @@ def test_schemes_swapped_have_the_inverse_ratio_and_interval() -> None:
     assert (1 / swapped["high"]).to_list() == pytest.approx(table["low"].to_list())
 
 
-def test_pairing_sees_what_intervals_of_each_scheme_do_not() -> None:
-    # Seeds change both by a factor of e or so; one takes nine tenths of the other's time.
+def test_paired_intervals_are_narrower_than_intervals_of_each_scheme() -> None:
+    # Seeds scale both schemes by about e; the ratio is 0.9.
     random = np.random.default_rng(3)
-    theirs = random.exponential(1.0, (6, 50)) * random.lognormal(0, 1, (6, 1))
-    ours = 0.9 * theirs * random.lognormal(0, 0.02, (6, 50))
-    row = mean_row(pairs.ratios(runs_of(b=theirs.tolist(), a=ours.tolist()), buckets=WHOLE))
+    baseline = random.exponential(1.0, (6, 50)) * random.lognormal(0, 1, (6, 1))
+    scheme = 0.9 * baseline * random.lognormal(0, 0.02, (6, 50))
+    row = mean_row(pairs.ratios(runs_of(b=baseline.tolist(), a=scheme.tolist()), buckets=WHOLE))
     assert row["low"] < 0.9 < row["high"] < 1
-    _, low, high = metrics.t_interval(theirs.mean(axis=1))
-    assert low < ours.mean() < high
+    _, low, high = metrics.t_interval(baseline.mean(axis=1))
+    assert low < scheme.mean() < high
 
 
-def test_intervals_over_seeds_cover_as_often_as_they_say() -> None:
+def test_intervals_over_seeds_have_their_nominal_coverage() -> None:
     random = np.random.default_rng(4)
-    ours, theirs = random.lognormal(0, 0.5, (2, 2000, 5, 1)) * random.exponential(
+    scheme, baseline = random.lognormal(0, 0.5, (2, 2000, 5, 1)) * random.exponential(
         1.0, (2, 2000, 5, 40)
     )
-    logs = np.log(ours.mean(axis=2) / theirs.mean(axis=2))
+    logs = np.log(scheme.mean(axis=2) / baseline.mean(axis=2))
     bounds = [pairs.interval(row)[1:] for row in logs]
     assert np.mean([low <= 1 <= high for low, high in bounds]) == pytest.approx(0.95, abs=0.015)
 
 
-def test_intervals_within_a_run_cover_where_flows_are_correlated() -> None:
-    # Times are congestion, which lasts some twenty flows, times what is the flow's own.
+def test_intervals_within_a_run_have_their_coverage_with_correlated_flows() -> None:
+    # Times are products of congestion, correlated over twenty flows, and a term of each flow.
     random, covered = np.random.default_rng(5), []
     truth = 0.8
     for _ in range(300):
         steps = random.normal(0, 0.2, (3, 3000))
         waves = signal.lfilter([1.0], [1.0, -0.9], steps)
         common = np.exp(waves[0]) * random.pareto(2.5, 3000)
-        ours, theirs = truth * common * np.exp(waves[1]), common * np.exp(waves[2])
-        _, low, high = pairs.interval_within(ours, theirs)
+        scheme, baseline = truth * common * np.exp(waves[1]), common * np.exp(waves[2])
+        _, low, high = pairs.interval_within(scheme, baseline)
         covered.append(low <= truth <= high)
     assert np.mean(covered) > 0.9
 
 
-def test_flows_that_finish_under_one_scheme_only_are_counted_and_warned_of() -> None:
-    theirs = [[1.0] * 20 + [None, None, 1.0]] * 3
-    ours = [[0.5] * 20 + [None, 0.5, None]] * 3
-    table = pairs.ratios(runs_of(dctcp=theirs, swift=ours), buckets=WHOLE)
+def test_flows_that_finish_under_one_scheme_only_are_counted_with_a_warning() -> None:
+    baseline = [[1.0] * 20 + [None, None, 1.0]] * 3
+    scheme = [[0.5] * 20 + [None, 0.5, None]] * 3
+    table = pairs.ratios(runs_of(dctcp=baseline, swift=scheme), buckets=WHOLE)
     row = mean_row(table)
     assert row["pairs"] == 60
     counts = [row[name] for name in ("unfinished", "unfinished_against", "unfinished_both")]
     assert counts == [3, 3, 3]
     assert row["value"] == pytest.approx(0.5)
-    # Those that did not finish have waited some ten seconds of the run.
-    waited = [10 - 0.001 * number for number in (20, 21, 22)]
-    expected = (10 + 0.5 + waited[0] + waited[2]) / (21 + waited[0] + waited[1])
+    # Unfinished flows have waited for almost the ten seconds of the run.
+    waiting = [10 - 0.001 * number for number in (20, 21, 22)]
+    expected = (10 + 0.5 + waiting[0] + waiting[2]) / (21 + waiting[0] + waiting[1])
     assert row["with_unfinished"] == pytest.approx(expected)
-    told = paired_tables.notes(table, "scheme")
-    assert told[1].startswith("warning: 6 of 69 flows finished under one of swift and dctcp only")
+    notes = paired_tables.notes(table, "scheme")
+    assert notes[1].startswith("warning: 6 of 69 flows finished under only one of swift and dctcp")
 
 
-def test_a_ratio_that_lacks_flows_of_one_scheme_is_warned_of_as_a_bound() -> None:
+def test_the_warning_about_flows_missing_under_one_scheme_gives_a_bound() -> None:
     done, waiting = [[1.0] * 200] * 2, [[1.0] * 199 + [None]] * 2
-    for ours, theirs, bound in ((waiting, done, "at least"), (done, waiting, "at most")):
-        table = pairs.ratios(runs_of(one=theirs, other=ours), buckets=WHOLE)
+    for scheme, baseline, bound in ((waiting, done, "at least"), (done, waiting, "at most")):
+        table = pairs.ratios(runs_of(one=baseline, other=scheme), buckets=WHOLE)
         assert mean_row(table)["value"] == 1.0
         assert f"the ratio is {bound}" in paired_tables.notes(table, "scheme")[1]
     both = pairs.ratios(runs_of(one=waiting, other=waiting), buckets=WHOLE)
@@ -144,7 +144,7 @@ def test_a_ratio_that_lacks_flows_of_one_scheme_is_warned_of_as_a_bound() -> Non
     assert len(paired_tables.notes(both, "scheme")) == 1
 
 
-def test_every_transport_sees_the_same_flows() -> None:
+def test_every_transport_has_the_same_flows() -> None:
     changes = {"workload.flows": 30, "time_limit": "20 ms"}
     runs = [
         Run({"transport": kind, "seed": 1}, sojourn.run(sojourn.override(SCENARIO, changes, part)))
@@ -156,62 +156,62 @@ def test_every_transport_sees_the_same_flows() -> None:
     assert table["same_flows"].all()
 
 
-def test_calls_are_paired_by_seed_only_and_that_is_told() -> None:
+def test_calls_are_paired_by_seed_only_with_a_note() -> None:
     base = sojourn.read(Path(__file__).parents[2] / "examples" / "rpc_closed_loop.toml")
-    given = [
+    labelled = [
         ({"transport": kind}, sojourn.override(base, {"transport": kind}))
         for kind in ("dctcp", "timely")
     ]
-    runs = sojourn.sweep(sojourn.over_seeds(given, 2))
+    runs = sojourn.sweep(sojourn.over_seeds(labelled, 2))
     table = pairs.ratios(runs, by="transport", buckets=WHOLE)
     assert not table["same_flows"].any()
     assert math.isnan(mean_row(table, "flow by flow")["value"])
     means = [metrics.fct("mean")(run.result).value for run in runs]
     expected = math.sqrt(means[2] / means[0] * means[3] / means[1])
     assert mean_row(table)["value"] == pytest.approx(expected)
-    assert "paired by seed only" in paired_tables.notes(table, "transport")[1]
-    alone = pairs.ratios(
+    assert "paired by seed, not flow by flow" in paired_tables.notes(table, "transport")[1]
+    one_seed = pairs.ratios(
         [run for run in runs if run.labels["seed"] == runs[0].labels["seed"]],
         by="transport",
         buckets=WHOLE,
     )
-    assert alone["low"].is_nan().all()
+    assert one_seed["low"].is_nan().all()
 
 
 @pytest.mark.parametrize(
-    ("vary", "told"),
+    ("vary", "message"),
     [
         ("transport=dctcp,timely", "expected one of dctcp, timely; did you mean `dctcp`?"),
-        ("transport=dctpc", "there is nothing else to hold to it"),
+        ("transport=dctpc", "no other scheme to compare; vary more values"),
     ],
 )
-def test_a_wrong_reference_is_told_before_anything_runs(
-    scenario_file: Path, cache: Path, vary: str, told: str, capsys: pytest.CaptureFixture[str]
+def test_an_unknown_baseline_is_an_error_before_any_run(
+    scenario_file: Path, cache: Path, vary: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["compare", str(scenario_file), "--vary", vary, "--against", "dctpc"]
-    assert cli.invoke(given) == 2
-    assert capsys.readouterr().err == f"sojourn: {scenario_file}: --against dctpc: {told}\n"
+    arguments = ["compare", str(scenario_file), "--vary", vary, "--against", "dctpc"]
+    assert cli.invoke(arguments) == 2
+    assert capsys.readouterr().err == f"sojourn: {scenario_file}: --against dctpc: {message}\n"
     assert not cache.exists()
     with pytest.raises(ScenarioError, match="--against nonesuch"):
         pairs.ratios(runs_of(a=[[1.0]], b=[[1.0]]), against="nonesuch")
 
 
-def test_a_comparison_shows_pairs(
+def test_a_comparison_prints_and_writes_ratios(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     parts = 'transport=dctcp,timely,{kind="dctcp",gain=0.5}'
-    given = ["compare", str(scenario_file), "--vary", parts, "--vary", "load=0.2,0.5"]
-    assert cli.invoke([*given, "--seeds", "3", "--against", "timely", "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    # All flows are small: a table of small ones would say it twice.
-    assert re.findall(r"against timely, .*\b", shown) == ["against timely, size: all"]
+    arguments = ["compare", str(scenario_file), "--vary", parts, "--vary", "load=0.2,0.5"]
+    assert cli.invoke([*arguments, "--seeds", "3", "--against", "timely", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    # All flows are small, so the table of small flows is omitted.
+    assert re.findall(r"ratio to timely, .*\b", printed) == ["ratio to timely, size: all"]
     table = pl.read_csv(out / "pairs.csv")
     assert tuple(table.columns) == ("transport", "load", *pairs.COLUMNS)
     row = mean_row(table.filter(size="≤ 100 KB", load=0.2))
     numbers = "{value:.{0}f} of timely's time ({low:.{0}f} to {high:.{0}f}"
     sentences = [numbers.format(digits, **row) for digits in range(1, 7)]
     starts = "load=0.2: dctcp's flows up to 100 KB take "
-    assert any(starts + sentence in shown for sentence in sentences)
+    assert any(starts + sentence in printed for sentence in sentences)
     for name in ("pairs.svg", "pairs.png"):
         assert (out / name).stat().st_size > 1000

@@ -1,4 +1,4 @@
-"""Numbers of calls: latency of answered and unanswered ones, what is delivered, pauses."""
+"""Tests of RPC metrics: latency of answered and unanswered calls, payload, pauses."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from sojourn.runs.results import Result
 
 
 def made(rows: list[dict[str, Any]], **summary: Any) -> Result:
-    """Make a result by hand: a run of a second, flows of 1000 bytes that take 0.1 s."""
+    """Create the result of a run of 1 s with flows of 1000 bytes that take 0.1 s."""
     usual = {"fct_s": 0.1, "latency_s": None, "size_bytes": 1000, "delivered_bytes": 1000}
     schema = {name: pl.Float64 for name in ("start_s", "fct_s", "latency_s")}
     flows = pl.DataFrame([usual | row for row in rows], schema_overrides=schema)
@@ -35,7 +35,7 @@ READ_AND_WRITE = [
 ]
 
 
-def test_a_call_is_its_request_and_its_response() -> None:
+def test_a_call_consists_of_its_request_and_its_response() -> None:
     table = calls.calls(made(READ_AND_WRITE))
     assert table.sort("start_s").to_dicts() == [
         {"start_s": 0.1, "latency_s": 0.2, "kind": "read", "size_bytes": 1200},
@@ -43,7 +43,7 @@ def test_a_call_is_its_request_and_its_response() -> None:
     ]
 
 
-def test_latency_is_that_of_the_kind_of_call_that_is_asked_for() -> None:
+def test_latency_is_measured_for_the_given_kind_of_calls() -> None:
     result = made(READ_AND_WRITE)
     value, at_least = calls.latency("mean")(result)
     assert value == pytest.approx(0.3)
@@ -52,7 +52,7 @@ def test_latency_is_that_of_the_kind_of_call_that_is_asked_for() -> None:
     assert np.isnan(calls.latency("p99", "open")(result).value)
 
 
-def test_a_call_without_an_answer_has_waited_since_its_request_began() -> None:
+def test_an_unanswered_call_counts_with_its_waiting_time() -> None:
     waiting = request(4, 0.3)
     being_answered = [request(6, 0.4), response(7, 0.5, fct_s=None)]
     answered = [request(0, 0.1), response(1, 0.2, latency_s=0.2)]
@@ -67,19 +67,19 @@ def test_a_call_without_an_answer_has_waited_since_its_request_began() -> None:
     assert table.rows() == [("a", 0.2, pytest.approx(1 / 3))]
 
 
-def test_calls_that_began_during_the_warm_up_are_left_out() -> None:
+def test_calls_that_began_during_the_warm_up_are_excluded() -> None:
     scenario = {"warm_up": "300 ms", "workload": {"kind": "storage"}}
     assert calls.latency("mean")(made(READ_AND_WRITE, scenario=scenario)) == (0.4, False)
 
 
-def test_calls_among_other_workloads_are_numbered_apart() -> None:
+def test_calls_of_mixed_workloads_keep_their_flow_numbers() -> None:
     rows = [request(0, 0.1), {"flow": 1, "start_s": 0.1, "class": "incast"}]
     rows.append(response(2, 0.2, latency_s=0.2))
     scenario = {"warm_up": "0 s", "workload": {"kind": "mixed", "parts": [{}, {}]}}
     assert calls.latency("max")(made(rows, scenario=scenario)) == (0.2, False)
 
 
-def test_what_is_delivered_counts_within_the_time_that_is_measured() -> None:
+def test_delivered_payload_counts_within_the_measured_interval() -> None:
     before_half = {"flow": 0, "start_s": 0.15, "class": "a"}
     within = {"flow": 1, "start_s": 0.5, "class": "a"}
     to_the_end = {"flow": 2, "start_s": 0.5, "class": "b", "fct_s": None}
@@ -91,16 +91,16 @@ def test_what_is_delivered_counts_within_the_time_that_is_measured() -> None:
     assert calls.delivered("b", until_s=0.6)(result).value == pytest.approx(8 * 200 / 0.4)
 
 
-def test_pauses_are_a_share_of_the_run_over_the_links_that_are_meant() -> None:
+def test_pauses_are_a_share_of_the_run_over_the_named_links() -> None:
     names = {"host0->edge0_0": 0.2, "host1->edge0_0": 0.0, "edge0_0->host0": 1.0}
     links = [{"name": name, "paused_s": paused} for name, paused in names.items()]
     result = made([request(0, 0.1)], links=links, simulated_s=2.0)
     assert calls.paused("host")(result).value == pytest.approx(0.05)
-    with pytest.raises(ValueError, match="no link's name begins with 'core'"):
+    with pytest.raises(ValueError, match="links 'core': no link"):
         calls.paused("core")(result)
 
 
-def test_round_trip_times_are_those_of_the_class_that_is_asked_for() -> None:
+def test_rtts_are_measured_for_the_given_class() -> None:
     def of_class(name: str, rtt: float) -> dict[str, Any]:
         return {"class": name, "lower_s": [rtt], "upper_s": [rtt], "count": [2]}
 

@@ -1,4 +1,4 @@
-"""What notebooks show; and the one among the examples runs."""
+"""Tests of HTML for notebooks, and of the example notebook."""
 
 import ast
 import json
@@ -21,28 +21,28 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
-def test_the_notebook_runs_and_shows_what_it_promises(
+def test_the_example_notebook_runs_and_returns_tables_and_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     names: dict[str, Any] = {}
-    shown = [
+    pages = [
         run_cell("".join(cell["source"]), names)._repr_html_()
         for cell in cells
         if cell["cell_type"] == "code"
     ]
-    run, transports, _, own = shown
+    run, transports, _, own_controller = pages
     assert "flow completion time" in run
     assert "queue" in run
-    # The tables, the sentences, and two pictures.
+    # The page has tables, sentences, and two pictures.
     assert transports.count("<svg") == 2
     assert "of dctcp&#x27;s time" in transports
-    assert "Gentle&#x27;s flows up to 100 KB" in own
+    assert "Gentle&#x27;s flows up to 100 KB" in own_controller
 
 
 @pytest.mark.parametrize("changes", [{}, {"samples": {"interval": "1 us"}}, {"model": "srpt"}])
-def test_every_result_has_a_page(changes: dict[str, Any]) -> None:
+def test_every_result_has_html_for_notebooks(changes: dict[str, Any]) -> None:
     base = {
         "topology": "link",
         "transport": "tcp",

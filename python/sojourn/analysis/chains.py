@@ -71,6 +71,7 @@ def of_runs(runs: Sequence[Run], flow: int) -> list[Chain]:
         scheme = ", ".join(str(value) for name, value in run.labels.items() if name != "seed")
         title = f"{scheme}: flow {flow}" if scheme else f"flow {flow}"
         if title not in chains:
+            intervals = pieces(run.result, flow)
             ideal_s = float(run.result.flows.filter(flow=flow)["ideal_fct_s"].item())
-            chains[title] = Chain(title, pieces(run.result, flow), ideal_s)
+            chains[title] = Chain(title, intervals, ideal_s)
     return list(chains.values())

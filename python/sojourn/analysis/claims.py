@@ -188,25 +188,25 @@ def every(verdicts: Iterable[Verdict]) -> Verdict:
     return Verdict(tuple(part for verdict in verdicts for part in verdict.parts))
 
 
-def with_intervals(whole: Verdict, sections: Iterable[Verdict]) -> Verdict:
+def with_intervals(overall: Verdict, sections: Iterable[Verdict]) -> Verdict:
     """Return the verdict on all runs with intervals from the verdicts on sections of the runs.
 
     A comparison becomes a finding that is not judged if there are no sections, or if the sections
     compare other numbers.
     """
-    alike = [section.parts for section in sections if len(section.parts) == len(whole.parts)]
+    alike = [section.parts for section in sections if len(section.parts) == len(overall.parts)]
     return Verdict(
         tuple(
             _with_interval(part, [parts[index] for parts in alike])
             if isinstance(part, Comparison)
             else part
-            for index, part in enumerate(whole.parts)
+            for index, part in enumerate(overall.parts)
         )
     )
 
 
 def _with_interval(
-    whole: Comparison, sections: Sequence[Comparison | Finding]
+    overall: Comparison, sections: Sequence[Comparison | Finding]
 ) -> Comparison | Finding:
     """Return a comparison with its interval by sectioning.
 
@@ -216,20 +216,20 @@ def _with_interval(
     values = [part.value for part in sections if isinstance(part, Comparison)]
     numbers = np.array([value for value in values if not math.isnan(value)])
     if len(numbers) < 2:
-        return Finding(None, f"{whole.sentence}: one run gives no confidence interval")
-    if min(whole.value, *numbers) > 0:
-        low, high = np.exp(_interval(math.log(whole.value), np.log(numbers)))
+        return Finding(None, f"{overall.sentence}: one run gives no confidence interval")
+    if min(overall.value, *numbers) > 0:
+        low, high = np.exp(_interval(math.log(overall.value), np.log(numbers)))
     else:
-        low, high = _interval(whole.value, numbers)
-    return replace(whole, low=float(low), high=float(high))
+        low, high = _interval(overall.value, numbers)
+    return replace(overall, low=float(low), high=float(high))
 
 
 def _interval(centre: float, values: Floats) -> tuple[float, float]:
     """Return Student's interval about `centre`, the number of all runs."""
     degrees = len(values) - 1
     error = math.sqrt(float(((values - centre) ** 2).sum()) / (len(values) * degrees))
-    reach = t_quantile((1 + CONFIDENCE) / 2, degrees) * error
-    return centre - reach, centre + reach
+    half_width = t_quantile((1 + CONFIDENCE) / 2, degrees) * error
+    return centre - half_width, centre + half_width
 
 
 ClaimFunction = Callable[[pl.DataFrame], Verdict]

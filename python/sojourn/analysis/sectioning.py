@@ -44,9 +44,9 @@ class _Batch(FlowSelection):
     COMMON = ("scenario", "seed", "simulated_s", "load", "load_reference")
     """Fields of a run's summary that are valid for each batch of its flows."""
 
-    def __init__(self, flows: pl.DataFrame, whole: Result) -> None:
-        super().__init__(flows, whole)
-        fields = {name: whole.summary[name] for name in self.COMMON if name in whole.summary}
+    def __init__(self, flows: pl.DataFrame, result: Result) -> None:
+        super().__init__(flows, result)
+        fields = {name: result.summary[name] for name in self.COMMON if name in result.summary}
         self.summary = _Summary(fields)
 
     @property

@@ -40,10 +40,10 @@ def draw(table: pl.DataFrame, by: str, stem: Path) -> None:
     ratios that may change with the flows that finished under one scheme only.
     """
     means = table.filter(pl.col("metric") == "FCT mean", pl.col("value").is_not_nan())
-    others = [name for name in label_columns(table) if name != by]
-    case = [pl.format(f"{name}={{}}", pl.col(name).cast(pl.String)) for name in others]
+    other_labels = [name for name in label_columns(table) if name != by]
+    case = [pl.format(f"{name}={{}}", pl.col(name).cast(pl.String)) for name in other_labels]
     means = means.with_columns(
-        case=pl.concat_str(case, separator=", ") if others else pl.lit(""),
+        case=pl.concat_str(case, separator=", ") if other_labels else pl.lit(""),
         scheme=pl.col(by).cast(pl.String),
     )
     cases = means["case"].unique(maintain_order=True).to_list()[:MAX_CASES]

@@ -38,11 +38,11 @@ def draw(table: pl.DataFrame, stem: Path) -> None:
     table, parts = split_parts(table)
     names = labels(table)
     x = next((name for name in names if table[name].dtype.is_numeric()), None)
-    others = [name for name in names if name != x]
-    series = pl.concat_str([pl.col(name).cast(pl.String) for name in others], separator=", ")
+    other_labels = [name for name in names if name != x]
+    series = pl.concat_str([pl.col(name).cast(pl.String) for name in other_labels], separator=", ")
     every = metrics.ALL.name
     rows = table.filter(pl.col("size") == every, pl.col("class") == every)
-    rows = rows.with_columns((series if others else pl.lit("all flows")).alias("series"))
+    rows = rows.with_columns((series if other_labels else pl.lit("all flows")).alias("series"))
     size = None
     if not parts.is_empty():
         parts = _stacks(parts, names)
