@@ -1,4 +1,4 @@
-"""Figure D10: how soon a connection takes what others leave, with and without hyper increase."""
+"""Figure D10: time to use freed capacity, with and without hyper increase."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -30,11 +30,11 @@ WINDOW_S = 1e-3
 
 PACED, BURSTS = "packets paced, T_low 0", "bursts, T_low 50 µs"
 
-WAYS: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     PACED: {"t_low": "0 us", "segments": {"size": "16 KB", "pacing": "per_packet"}},
     BURSTS: {"t_low": "50 us", "segments": {"size": "16 KB"}},
 }
-"""TIMELY as the authors' fragment has it where packets are paced, and where messages are."""
+"""TIMELY with the parameters of the authors' code for paced packets, and for paced messages."""
 
 RATE, REACHED = "rate", "time to 90 %"
 
@@ -49,12 +49,12 @@ figure = Figure(
         "paper": {"seeds": 10, "warm_up": 100, "measured": 200},
     },
     deviations=(
-        "Ten connections a client run until the warm-up ends, when nine of them stop. Drawn is "
-        "the mean of the ten that stay, and the range of the seeds.",
+        "Ten connections per client run until the end of the warm-up, when nine of them stop. The "
+        "curve is the mean of the ten that remain, the band the range of the seeds.",
         "In Algorithm 1 rates below T_low rise by delta, without hyper increase. When nine of ten "
-        "connections stop, the queue is soon empty and RTTs are 13.9 µs. The authors' fragment "
-        "has a T_low of 0 where packets are paced and of 50 µs where messages leave in bursts. "
-        "With the first hyper increase acts; with the second it never does, and N makes no "
+        "connections stop, the queue is soon empty and RTTs are 13.9 µs. The authors' fragment has "
+        "a T_low of 0 where packets are paced and of 50 µs where messages leave in bursts. With "
+        "the first, hyper increase is active; with the second it never is, and N makes no "
         "difference.",
         "Segments have 16 KB: packets paced at 700 Mb/s would not reach 2 Gb/s.",
     ),
@@ -64,23 +64,23 @@ figure = Figure(
 
 
 def scheme(factor: int) -> str:
-    """Name a factor of the hyper increase."""
+    """Return the name of a factor of the hyper increase."""
     return f"N = {factor}"
 
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    for (way, transport), factor in product(WAYS.items(), (1, 5)):
+    for (variant, transport), factor in product(VARIANTS.items(), (1, 5)):
         change = {
             "transport": transport | {"hyper_factor": factor},
             "transport.segments.spacing": "none",
             "workload": {"kind": "mixed", "parts": parts(scale)},
         }
-        yield {"scheme": scheme(factor), "way": way}, override(rack(scale, 10), change)
+        yield {"scheme": scheme(factor), "way": variant}, override(rack(scale, 10), change)
 
 
 def parts(scale: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the connections that stay, and those that stop."""
+    """Return the workloads of the connections that remain, and of those that stop."""
     shared = {"kind": "long_lived", "jitter": "2 ms", "initial_rate": "200 Mbps"}
     stays = shared | {"flows": CLIENTS, "class": "stays"}
     stops = shared | {"flows": 9 * CLIENTS, "class": "stops", "stop": f"{scale['warm_up']} ms"}
@@ -90,17 +90,17 @@ def parts(scale: Mapping[str, Any]) -> list[dict[str, Any]]:
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     means = [rates(run) for run in runs]
-    reached = [
+    times_to_reach = [
         {**run.labels, "metric": REACHED, "value": steady.time_to_reach(mean, 0.9 * SHARE_BPS)}
         for run, mean in zip(runs, means, strict=True)
     ]
-    times = pl.DataFrame(reached).with_columns(at_least=pl.lit(value=False))
+    times = pl.DataFrame(times_to_reach).with_columns(at_least=pl.lit(value=False))
     over_time = pl.concat(means).with_columns(metric=pl.lit(RATE))
     return pl.concat([over_time, metrics.across_seeds(times)], how="diagonal")
 
 
 def rates(run: Run) -> pl.DataFrame:
-    """Return the mean rate of those that stay, over the time since the others stopped."""
+    """Return the mean rate of the remaining connections by time since the others stopped."""
     stays = run.result.flows.filter(pl.col("class") == "stays")["flow"].to_list()
     of_each = steady.flow_rates([run], WINDOW_S).filter(pl.col("flow").is_in(stays))
     mean = of_each.group_by(*run.labels, "time_s", maintain_order=True).agg(pl.col("value").mean())
@@ -115,8 +115,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         .group_by("scheme", "way", "time_s", maintain_order=True)
         .agg(value.mean(), least=value.min(), most=value.max())
     )
-    for panel, way in zip(axes, WAYS, strict=True):
-        part = seeds.filter(way=way)
+    for panel, variant in zip(axes, VARIANTS, strict=True):
+        part = seeds.filter(way=variant)
         plot.series(panel, part, unit="Gb/s", label="rate of a connection, payload")
         for of_scheme in part.partition_by("scheme"):
             times, least, most = (of_scheme[name] for name in ("time_s", "least", "most"))
@@ -125,22 +125,22 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         panel.axhline(SHARE_BPS / 1e9, color="#222222", ls=":", lw=1, label="fair share")
         panel.set_xlabel("time since nine of ten stopped (ms)")
         panel.set_ylim(0, 2.2)
-        panel.set_title(way, fontsize=10, pad=22)
+        panel.set_title(variant, fontsize=10, pad=22)
         plot.legend(panel)
 
 
-def halves(table: pl.DataFrame, way: str) -> Verdict:
+def judge_halved_time(table: pl.DataFrame, variant: str) -> Verdict:
     """Judge that hyper increase at least halves the time to 90 % of the fair share."""
     plain, hyper = (
-        metrics.at(table, scheme=scheme(factor), way=way, metric=REACHED) for factor in (1, 5)
+        metrics.at(table, scheme=scheme(factor), way=variant, metric=REACHED) for factor in (1, 5)
     )
-    what = f"{hyper * 1e3:.0f} ms with N = 5 over {plain * 1e3:.0f} ms with N = 1"
-    return at_most(hyper / plain, 0.5, what)
+    description = f"{hyper * 1e3:.0f} ms with N = 5 over {plain * 1e3:.0f} ms with N = 1"
+    return at_most(hyper / plain, 0.5, description)
 
 
 figure.claim("hyper increase at least halves the time to 90 % of 2 Gb/s")(
-    partial(halves, way=PACED)
+    partial(judge_halved_time, variant=PACED)
 )
-figure.claim("it does so with bursts and a T_low of 50 µs, too", stated=False)(
-    partial(halves, way=BURSTS)
+figure.claim("hyper increase does so with bursts and a T_low of 50 µs, too", stated=False)(
+    partial(judge_halved_time, variant=BURSTS)
 )

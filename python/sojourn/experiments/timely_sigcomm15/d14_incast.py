@@ -1,4 +1,4 @@
-"""Figure D14: what an incast does to calls between other hosts."""
+"""Figure D14: effect of an incast on calls between other hosts."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -27,7 +27,7 @@ from .paper import paper
 
 LOADS = (0.167, 0.3, 0.5)
 
-ALONE, ADDED = "background alone", "with incast"
+BACKGROUND, ADDED = "background alone", "with incast"
 
 CLIENTS = 20
 
@@ -43,18 +43,17 @@ figure = Figure(
     },
     deviations=(
         *cluster.deviations,
-        "The paper's incast is not described. Ours is 20 clients spread over the other pods that "
-        "send to one server without end, over connections that have found their rates: the "
-        "background begins 100 ms after them. The bursts that they start with pause hosts for "
-        "more than 10 ms with TIMELY too. Once settled, TIMELY's incast takes half of the "
-        "server's link: the weight of its moving average, which suits calls, does not suit "
-        "connections.",
-        "Ours is far harsher than the paper's: with pause frames alone RTTs are 6 to 30 times as "
-        "long, not twice (hollow), and the background is left a quarter of its throughput; with "
-        "the 64 hosts of the scale `quick` 4 to 17 times, and half of it.",
-        "Round-trip times are those of packets that were acknowledged. Their mean is drawn: with "
-        "pause frames alone the median even falls when the incast is added, as most calls come to "
-        "a standstill and few packets get through to tell.",
+        "The paper's incast is not described. Ours is 20 clients in the other pods that send "
+        "endless flows to one server, over connections with converged rates: the background starts "
+        "100 ms after them. Their initial bursts pause hosts for more than 10 ms with TIMELY too. "
+        "After convergence, TIMELY's incast uses half of the server's link: the weight of its "
+        "moving average suits calls, not connections.",
+        "Our incast is far heavier than the paper's: with pause frames alone RTTs are 6 to 30 "
+        "times as long, not twice (hollow), and the background keeps a quarter of its throughput; "
+        "with the 64 hosts of the scale `quick` 4 to 17 times, and half of it.",
+        "RTTs are those of acknowledged packets. Their mean is drawn: with pause frames alone the "
+        "median even falls when the incast is added, as most calls stop and few packets contribute "
+        "samples.",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -67,7 +66,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     for scheme, change in cluster.schemes.items():
         for load in scale["loads"]:
             calls = {**cluster.remote_calls(load, stop, start=begin), "class": "background"}
-            for traffic, parts in ((ALONE, [calls]), (ADDED, [calls, incast(scale)])):
+            for traffic, parts in ((BACKGROUND, [calls]), (ADDED, [calls, incast(scale)])):
                 workload = {"kind": "mixed", "parts": parts}
                 shared = cluster.cluster(scale, workload, warm_up=warm_up, time_limit=stop)
                 labels = {"scheme": scheme, "load": load, "traffic": traffic}
@@ -75,14 +74,14 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 
 def incast(scale: Scale) -> dict[str, Any]:
-    """Return clients all over the other pods that send to host 0 without end."""
+    """Return endless flows to host 0 from clients in all other pods."""
     fabric = cluster.FABRICS[scale["name"]]
     pod = fabric["edges_per_pod"] * fabric["hosts_per_edge"]
-    others = pod * (fabric["pods"] - 1)
-    clients = min(CLIENTS, others)
+    other_hosts = pod * (fabric["pods"] - 1)
+    clients = min(CLIENTS, other_hosts)
     flows = [
         {
-            "source": pod + number * others // clients,
+            "source": pod + number * other_hosts // clients,
             "target": 0,
             "start": f"{50 * number} us",
             "class": "incast",
@@ -107,13 +106,13 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         group="case",
         by="traffic",
         unit="%",
-        label="delivered of what hosts can send",
+        label="delivered share of the hosts' capacity",
     )
     times = cases.filter(metric=MEAN)
-    alone, timely = pl.col("traffic") == ALONE, pl.col("scheme") == GRADIENT
+    is_background, is_timely = pl.col("traffic") == BACKGROUND, pl.col("scheme") == GRADIENT
     # The source: "the RTT increased about 100 %" with pauses alone, no noticeable change else.
-    published = times.filter(alone).with_columns(
-        value=pl.when(timely).then("value").otherwise(2 * pl.col("value")), traffic=pl.lit(ADDED)
+    published = times.filter(is_background).with_columns(
+        value=pl.when(is_timely).then("value").otherwise(2 * pl.col("value")), traffic=pl.lit(ADDED)
     )
     plot.levels(
         axes[1],
@@ -130,11 +129,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     axes[0].get_legend().remove()
 
 
-def change(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
-    """Return how many times as much it is with the incast, at each load."""
+def ratios_to_background(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
+    """Return a metric with the incast over the same without, at each load."""
     return {
-        f"with over without, at load {load},": metrics.at(table, traffic=ADDED, **row)
-        / metrics.at(table, traffic=ALONE, **row)
+        f"with incast over without, at load {load},": metrics.at(table, traffic=ADDED, **row)
+        / metrics.at(table, traffic=BACKGROUND, **row)
         for load in sorted(set(table["load"]))
         for row in [{"scheme": scheme, "metric": metric, "load": load}]
     }
@@ -142,21 +141,21 @@ def change(table: pl.DataFrame, scheme: str, metric: str) -> dict[str, float]:
 
 @figure.claim("with pauses alone an incast cuts the background's throughput by 15 % or more")
 def throughput_falls(table: pl.DataFrame) -> Verdict:
-    return all_at_most(change(table, PAUSE, DELIVERED), 0.85)
+    return all_at_most(ratios_to_background(table, PAUSE, DELIVERED), 0.85)
 
 
 @figure.claim("with pauses alone an incast lengthens the mean RTT by more than 50 %")
 def round_trips_grow(table: pl.DataFrame) -> Verdict:
-    return all_at_least(change(table, PAUSE, MEAN), 1.5)
+    return all_at_least(ratios_to_background(table, PAUSE, MEAN), 1.5)
 
 
-def unchanged(table: pl.DataFrame, metric: str) -> Verdict:
+def judge_unchanged(table: pl.DataFrame, metric: str) -> Verdict:
     """Judge that with TIMELY an incast changes a metric by less than 15 %."""
-    ratios = change(table, GRADIENT, metric)
+    ratios = ratios_to_background(table, GRADIENT, metric)
     return every(between(ratio, 0.85, 1.15, name) for name, ratio in ratios.items())
 
 
 for metric, name in ((DELIVERED, "throughput"), (MEAN, "mean RTT")):
     figure.claim(f"with TIMELY an incast changes the background's {name} by less than 15 %")(
-        partial(unchanged, metric=metric)
+        partial(judge_unchanged, metric=metric)
     )

@@ -1,4 +1,4 @@
-"""Figure D2: congestion on the way back, with and without priority for ACKs."""
+"""Figure D2: congestion of the reverse path, with and without priority for ACKs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ from sojourn import (
 )
 
 from .paper import paper
-from .testbed import AT_ONCE, SOON, rack
+from .testbed import SOON, UNPACED, rack
 
 REVERSE_FLOWS = 20
 
@@ -38,18 +38,19 @@ ERROR, GOODPUT = "error", "throughput"
 figure = Figure(
     paper,
     id="d2",
-    title="Congestion on the way back, with and without priority for ACKs",
+    title="Congestion of the reverse path, with and without priority for ACKs",
     source="Figure: reverse path congestion",
     scales=SOON,
     deviations=(
-        "What congests the way back in the paper is not known. Here two peers join the testbed "
-        "and send to the first client over 20 connections: ACKs to this client meet their queue. "
-        "Switches do not pause, for with pause frames ACKs always have priority; nothing is "
-        "dropped.",
-        "How large the error is without priority is how long the peers' queue is: 75 µs with "
-        "segments of 16 KB that leave at once, as here, and 35 µs with 64 KB paced at 700 Mb/s.",
-        "The error is what an RTT shows as queueing, beyond what its packet waited on the way "
-        "there. Only connections of the first client are looked at. RTTs are measured to 0.1 µs.",
+        "The cause of congestion of the paper's reverse path is unknown. Here two peers join the "
+        "testbed and send to the first client over 20 connections: ACKs to this client share their "
+        "queue. Switches do not pause, because with pause frames ACKs always have priority; no "
+        "packets are dropped.",
+        "The error without priority is the delay of the peers' queue: 75 µs with unpaced segments "
+        "of 16 KB, as here, and 35 µs with 64 KB paced at 700 Mb/s.",
+        "The error is the difference between the queueing that an RTT shows and the queueing of "
+        "its packet on the forward path. Only connections of the first client are sampled. RTTs "
+        "have noise of 0.1 µs.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -76,7 +77,7 @@ def runs(scale: Scale) -> Iterator[Labelled]:
         change = {
             "topology": {"file": "reverse.csv", "hosts": HOSTS, "senders": "none"},
             "workload": {"kind": "flows", "flows": [*forward, *reverse]},
-            "transport": {"segments": AT_ONCE},
+            "transport": {"segments": UNPACED},
             "switch": {"control_priority": scheme == PRIORITY, "pause": "none"},
             "host": {"rtt_noise": {"kind": "gaussian", "deviation": "100 ns"}},
             "samples": {"rtt_flows": list(CONNECTIONS)},
@@ -86,15 +87,15 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
-    errors = [told(run, flow) for run in runs for flow in CONNECTIONS]
+    errors = [rtt_errors(run, flow) for run in runs for flow in CONNECTIONS]
     rates = steady.flow_rates(runs, 10e-3).filter(pl.col("flow").is_in(CONNECTIONS))
     client = rates.group_by("scheme", "seed", "time_s").agg(pl.col("value").sum())
     goodput = client.group_by("scheme", "seed", maintain_order=True).agg(pl.col("value").mean())
     return pl.concat([*errors, goodput.with_columns(metric=pl.lit(GOODPUT))], how="diagonal")
 
 
-def told(run: Run, flow: int) -> pl.DataFrame:
-    """Return how far each RTT of a flow misjudges what its packet waited on the way there."""
+def rtt_errors(run: Run, flow: int) -> pl.DataFrame:
+    """Return the error of each RTT of a flow as a measure of queueing on the forward path."""
     warm_up = metrics.warm_up_s(run.result)
     samples = run.result.samples.filter(pl.col("time_s") >= warm_up)
 
@@ -112,7 +113,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     left, right = axes
     rank = (pl.col("value").rank("ordinal") / pl.len()).over("scheme")
     errors = table.filter(metric=ERROR).sort("value").with_columns(fraction=rank)
-    plot.cdf(left, errors, label="error of the forward queueing that RTTs show")
+    plot.cdf(left, errors, label="error of RTTs as a measure of forward queueing")
     left.set_ylabel("fraction of RTTs")
     left.set_xlim(left=0.01)
     goodput = metrics.across_seeds(
@@ -133,10 +134,10 @@ def mean_error_us(table: pl.DataFrame, scheme: str) -> float:
 
 
 @figure.claim("with priority the mean error is below 5 µs")
-def small_with(table: pl.DataFrame) -> Verdict:
+def error_with_priority(table: pl.DataFrame) -> Verdict:
     return at_most(mean_error_us(table, PRIORITY), 5, "the mean error in µs")
 
 
 @figure.claim("without priority it is above 50 µs")
-def large_without(table: pl.DataFrame) -> Verdict:
+def error_without_priority(table: pl.DataFrame) -> Verdict:
     return at_least(mean_error_us(table, PLAIN), 50, "the mean error in µs")

@@ -1,4 +1,4 @@
-"""Figure D3: steering by the gradient, and by whether the RTT is above one target."""
+"""Figure D3: control by the RTT gradient, and by one RTT target."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,18 +35,18 @@ VARIATION = "variation of rates"
 figure = Figure(
     paper,
     id="d3",
-    title="The gradient of the RTT, or one target for it",
+    title="The gradient of the RTT, or one target of the RTT",
     source="Figure: gradient approach against queue-size approach",
     scales=SCALES,
     deviations=(
-        "Which targets the paper had is not known, nor how much smoother its rates were: ours are "
-        "50 to 500 µs, and a rate's deviation is that over windows of 5 ms.",
+        "The paper's targets, and the difference in smoothness of its rates, are unknown: here "
+        "targets are 50 to 500 µs, and the deviation of a rate is over windows of 5 ms.",
         "With weight 0.02 the gradient has the throughput of a target of 150 µs at a fifth less "
-        "RTT, and rates a tenth smoother than its. With 0.05 it is where a target of 70 µs is, "
-        "and smoother. Only targets with RTTs at least 1.6 times as long as the gradient's, 200 "
-        "µs, have smoother rates: where the queue never drains nobody has to react. Whether the "
-        "paper had such a target is not said, and it is left as it is: not held by any target, "
-        "held by those of up to its RTT (50 to 150 µs: 0.57 to 0.92 of their deviation).",
+        "RTT, and rates a tenth smoother. With 0.05 it is equal to a target of 70 µs, and "
+        "smoother. Only targets with RTTs at least 1.6 times the gradient's, from 200 µs on, have "
+        "smoother rates: if the queue never drains, no sender has to react. The paper does not "
+        "state such a target, and the claim is unchanged: not held over all targets, held over "
+        "targets up to its RTT (50 to 150 µs: 0.57 to 0.92 of their deviation).",
     ),
     panels=(1, 2),
     size=(12, 4.6),
@@ -58,8 +58,8 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     yield {"scheme": GRADIENT}, rack(scale)
     yield {"scheme": HEAVIER}, override(rack(scale), {"transport.ewma_weight": 0.05})
     for target in TARGETS_US if scale["name"] != "smoke" else TARGETS_US[:1]:
-        one = {"transport.t_low": f"{target} us", "transport.t_high": f"{target} us"}
-        yield {"scheme": f"{target} µs"}, override(rack(scale), one)
+        target_change = {"transport.t_low": f"{target} us", "transport.t_high": f"{target} us"}
+        yield {"scheme": f"{target} µs"}, override(rack(scale), target_change)
 
 
 @figure.table
@@ -87,7 +87,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 def value(table: pl.DataFrame, scheme: str, metric: str) -> float:
-    """Return what a scheme has, on average over the seeds."""
+    """Return the mean of a metric of a scheme over the seeds."""
     return metrics.at(table, scheme=scheme, metric=metric)
 
 
@@ -101,10 +101,10 @@ def targets(table: pl.DataFrame) -> list[str]:
     "no more than its mean RTT"
 )
 def has_both(table: pl.DataFrame) -> Verdict:
-    return every(short_of_one(table, name) for name in targets(table))
+    return every(judge_target(table, name) for name in targets(table))
 
 
-def short_of_one(table: pl.DataFrame, target: str) -> Verdict:
+def judge_target(table: pl.DataFrame, target: str) -> Verdict:
     """Judge that a target has less throughput than the gradient, by 1 %, or a longer RTT."""
     share = value(table, target, THROUGHPUT) / value(table, GRADIENT, THROUGHPUT)
     rtt = value(table, target, MEAN) / value(table, GRADIENT, MEAN)
@@ -120,9 +120,9 @@ def short_of_one(table: pl.DataFrame, target: str) -> Verdict:
 )
 def smoother(table: pl.DataFrame) -> Verdict:
     least = 0.95 * value(table, GRADIENT, THROUGHPUT)
-    own = value(table, GRADIENT, VARIATION)
+    gradient_deviation = value(table, GRADIENT, VARIATION)
     ratios = {
-        f"deviation over that at {target}": own / value(table, target, VARIATION)
+        f"deviation over that at {target}": gradient_deviation / value(table, target, VARIATION)
         for target in targets(table)
         if value(table, target, THROUGHPUT) >= least
     }

@@ -1,4 +1,4 @@
-"""Figure D4: what noise in measured RTTs costs."""
+"""Figure D4: throughput and RTT against noise in measured RTTs."""
 
 import math
 from collections.abc import Iterator
@@ -33,16 +33,15 @@ figure = Figure(
     source="Figure: uniformly distributed noise from 0 to n",
     scales=SCALES | {"smoke": {"seeds": 1, "warm_up": 100, "measured": 20}},
     deviations=(
-        "How much noise costs depends on the weight of the moving average, which the paper does "
-        "not give. As recalled the paper lost 12 % at 50 µs and 25 % at 100 µs. With 0.02 noise "
-        "up to 75 µs is averaged away and costs nothing: over ten seeds throughput is 18.7 Gb/s "
-        "without noise, 18.9 and 19.0 with 25 and 50 µs, within the seeds' bounds, and 18.7 with "
-        "75 µs. From 100 µs on noise alone lifts half of the RTTs above T_low, below which rates "
-        "only rise, and the queue is often empty: 7 % are lost at 100 µs and 46 % at 200 µs.",
-        "RTTs are drawn without what the noise adds to their mean, half of the largest: what is "
-        "left is the queue and the cables. With segments of 16 KB that leave at once the queue of "
-        "one port swings slowly, and less with more noise: there the step from 75 to 100 µs was "
-        "up by 2 %.",
+        "The cost of noise depends on the weight of the moving average, which the paper does not "
+        "give. As we recall, the paper lost 12 % at 50 µs and 25 % at 100 µs. With a weight of "
+        "0.02, noise up to 75 µs is averaged out at no cost: over ten seeds throughput is 18.7 "
+        "Gb/s without noise, 18.9 and 19.0 with 25 and 50 µs, within the seeds' bounds, and 18.7 "
+        "with 75 µs. From 100 µs on noise alone lifts half of the RTTs above T_low, below which "
+        "rates only rise, and the queue is often empty: 7 % are lost at 100 µs and 46 % at 200 µs.",
+        "RTTs are drawn less the mean of the noise, half of its maximum; the rest is queueing and "
+        "propagation. With unpaced segments of 16 KB the queue of one port oscillates slowly, and "
+        "less with more noise: there the step from 75 to 100 µs was up by 2 %.",
     ),
     panels=(1, 2),
     size=(11, 4.4),
@@ -64,10 +63,10 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     added = pl.col("noise") * 0.5e-6
-    true = table.with_columns(pl.col("value", "low", "high") - added).filter(metric=MEAN)
+    noise_free = table.with_columns(pl.col("value", "low", "high") - added).filter(metric=MEAN)
     for panel, part, unit, label in (
         (axes[0], table.filter(metric=THROUGHPUT), "Gb/s", "throughput, payload"),
-        (axes[1], true, "us", "mean RTT less the mean noise"),
+        (axes[1], noise_free, "us", "mean RTT less the mean noise"),
     ):
         labels = ("largest noise (µs)", label)
         plot.against(panel, part, x="noise", unit=unit, labels=labels)
@@ -82,14 +81,16 @@ def falls(table: pl.DataFrame) -> Verdict:
     def at(noise: int, column: str = "value") -> float:
         return metrics.at(table, column, noise=noise, metric=THROUGHPUT)
 
-    # The bounds are those of the seeds already: these ratios have none of their own.
+    # The bounds already contain the intervals over seeds, so these ratios have no intervals.
     steps = {(less, more): at(more, "low") / at(less, "high") for less, more in pairwise(NOISES_US)}
     less, more = max(steps, key=lambda step: steps[step])
     largest = steps[less, more]
-    told = f"lower bound at {more} µs over upper bound at {less} µs, the largest, is {largest:.4g}"
+    sentence = (
+        f"lower bound at {more} µs over upper bound at {less} µs, the largest, is {largest:.4g}"
+    )
     return every(
         [
-            finding(None if math.isnan(sum(steps.values())) else largest <= 1, told),
+            finding(None if math.isnan(sum(steps.values())) else largest <= 1, sentence),
             at_most(at(NOISES_US[-1]) / at(0), 0.9, f"{NOISES_US[-1]} µs over none"),
         ]
     )

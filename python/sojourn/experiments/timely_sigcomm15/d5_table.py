@@ -26,12 +26,12 @@ from .testbed import MEAN, SCALES, TAIL, THROUGHPUT, measured, rack
 DCTCP, OFFLOAD, PAUSE, TIMELY = "DCTCP", "DCTCP, bursts", "Pause alone", "TIMELY"
 
 ALPHAS = (0.02, 8, 12, 24)
-ALPHAS_AT_ONCE = (12, 16, 24)
+ALPHAS_UNPACED = (12, 16, 24)
 
-FAST, FAST_AT_ONCE = "FAST*", "FAST*, at once"
+FAST, FAST_UNPACED = "FAST*", "FAST*, at once"
 
 SLOW, COMPARABLE = 0.02, 0.97
-"""The alpha of the bars; and what of TIMELY's throughput is comparable to it."""
+"""Alpha of the bars, and minimum share of TIMELY's throughput for a comparison of RTTs."""
 
 SCHEMES: dict[str, dict[str, Any]] = {
     DCTCP: {"transport": "dctcp"},
@@ -56,29 +56,29 @@ figure = Figure(
             "warm_up": 600,
             "measured": 100,
             "alphas": ALPHAS[:-1],
-            "at_once": ALPHAS_AT_ONCE[:-1],
+            "at_once": ALPHAS_UNPACED[:-1],
         },
-        "paper": {**SCALES["paper"], "seeds": 120, "alphas": ALPHAS, "at_once": ALPHAS_AT_ONCE},
+        "paper": {**SCALES["paper"], "seeds": 120, "alphas": ALPHAS, "at_once": ALPHAS_UNPACED},
     },
     deviations=(
-        "The published Table 1 is recalled, not read: its outlines and hollow marks are for "
-        "orientation, and no claim rests on them.",
+        "The published Table 1 is from memory: its outlines and hollow marks are for orientation, "
+        "and no claim uses them.",
         "The paper's DCTCP is that of a kernel, with segmentation offload and delays of software. "
-        "Ours sends packet by packet, clocked by ACKs, and marks above 98 KB a port (65 packets "
-        "of 1500 B at 10 Gb/s): its queue stays there, and its RTT is 89 µs where the paper's is "
-        "recalled as 598. A simulator does not have what the paper measured. With packets of 32 "
-        "KB, which stand for offload, 40 windows of one packet alone are a queue of half a "
-        "millisecond; TIMELY's mean is then 87 % shorter, its p99 71 %, as nothing in a simulated "
-        "host spreads DCTCP's RTTs.",
-        "How long the queue gets under pause frames alone follows from the switch's memory, which "
-        "is not known: 3 MB give a mean of 691 µs and a p99 of 1.02 ms, recalled are 658 µs and "
-        "1.04 ms; with the 12 MB of the other figures it would be four times as long.",
+        "Ours sends packet by packet, clocked by ACKs, and marks above 98 KB a port (65 packets of "
+        "1500 B at 10 Gb/s): its queue stays there, and its RTT is 89 µs, while we recall 598 µs "
+        "of the paper. A simulator lacks the causes of the measured RTT. With packets of 32 KB, "
+        "which represent offload, 40 windows of one packet are a queue of half a millisecond; "
+        "TIMELY's mean is then 87 % shorter, its p99 71 %, as a simulated host does not spread "
+        "DCTCP's RTTs.",
+        "The queue under pause frames alone depends on the switch's memory, which is unknown: 3 MB "
+        "give a mean of 691 µs and a p99 of 1.02 ms (as recalled, 658 µs and 1.04 ms); with the 12 "
+        "MB of the other figures it would be four times as long.",
         "FAST* is read as FAST's window over TIMELY's segments, never doubled. The bars show an "
         "alpha of 20 B, which has a low throughput and an RTT as short as recalled. Neither its "
-        "alpha nor how its segments leave is published, and both matter: with segments that are "
-        "paced as TIMELY's an alpha of 8 KB has 95.6 % of TIMELY's throughput at 2.6 times its "
-        "RTT, 12 KB 98 % at 3.6 and 24 KB 102 % at 6.7 times; with segments that leave at once 16 "
-        "KB has 98 % at 5.3 times.",
+        "alpha nor the pacing of its segments is published, and both matter: with segments paced "
+        "as TIMELY's an alpha of 8 KB has 95.6 % of TIMELY's throughput at 2.6 times its RTT, 12 "
+        "KB 98 % at 3.6 and 24 KB 102 % at 6.7 times; with unpaced segments 16 KB has 98 % at 5.3 "
+        "times.",
     ),
     panels=(1, 3),
     size=(13.5, 4.6),
@@ -86,7 +86,7 @@ figure = Figure(
 
 
 def fast(alpha: float, name: str = FAST) -> str:
-    """Name FAST* with an alpha."""
+    """Return the name of FAST* with an alpha."""
     return f"{name}, alpha {alpha:g}"
 
 
@@ -98,11 +98,11 @@ def runs(scale: Scale) -> Iterator[Labelled]:
     at_once = override(paced, {"spacing": "none"})
     for name, segments, alphas in (
         (FAST, paced, scale["alphas"]),
-        (FAST_AT_ONCE, at_once, scale["at_once"]),
+        (FAST_UNPACED, at_once, scale["at_once"]),
     ):
         for alpha in alphas:
-            never = {"multiplicative_below": "none"}
-            transport = {"kind": "fast", "alpha": alpha, "segments": segments, **never}
+            without_doubling = {"multiplicative_below": "none"}
+            transport = {"kind": "fast", "alpha": alpha, "segments": segments, **without_doubling}
             yield {"scheme": fast(alpha, name)}, override(rack(scale), {"transport": transport})
 
 
@@ -114,13 +114,13 @@ def table(runs: list[Run]) -> pl.DataFrame:
 @figure.draw
 def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None:
     throughputs, rtts, trade = axes
-    shown = table.filter(pl.col("scheme").is_in([*SCHEMES, fast(SLOW)]))
-    shown = shown.with_columns(pl.col("scheme").replace(fast(SLOW), FAST))
-    recalled = published if published is not None else shown.clear()
+    bar_rows = table.filter(pl.col("scheme").is_in([*SCHEMES, fast(SLOW)]))
+    bar_rows = bar_rows.with_columns(pl.col("scheme").replace(fast(SLOW), FAST))
+    recalled = published if published is not None else bar_rows.clear()
     source = "as recalled"
     plot.bars(
         throughputs,
-        shown.filter(metric=THROUGHPUT),
+        bar_rows.filter(metric=THROUGHPUT),
         unit="Gb/s",
         label=THROUGHPUT,
         published=recalled.filter(metric=THROUGHPUT),
@@ -129,7 +129,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     times = pl.col("metric").is_in([MEAN, TAIL])
     plot.levels(
         rtts,
-        shown.filter(times),
+        bar_rows.filter(times),
         group="scheme",
         by="metric",
         unit="us",
@@ -146,7 +146,7 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 
 def value(table: pl.DataFrame, scheme: str, metric: str) -> float:
-    """Return what a scheme has, on average over the seeds."""
+    """Return the mean of a metric of a scheme over the seeds."""
     return metrics.at(table, scheme=scheme, metric=metric)
 
 
@@ -173,22 +173,28 @@ for name, statement in (
 @figure.claim("TIMELY's throughput is within 3 % of that of DCTCP and of pause frames alone")
 def same_throughput(table: pl.DataFrame) -> Verdict:
     most = max(value(table, name, THROUGHPUT) for name in (DCTCP, PAUSE))
-    return at_least(value(table, TIMELY, THROUGHPUT) / most, 0.97, "TIMELY's over the greater")
+    return at_least(
+        value(table, TIMELY, THROUGHPUT) / most,
+        0.97,
+        "TIMELY's throughput over the larger of the two",
+    )
 
 
 def fast_is_slow(table: pl.DataFrame, name: str) -> Verdict:
-    """Judge the RTT of FAST* at the least alpha that uses as much of the link as TIMELY."""
+    """Judge the RTT of FAST* at the smallest alpha with a throughput comparable to TIMELY's."""
     prefix = f"{name}, alpha "
     alphas = [
         float(scheme.removeprefix(prefix))
         for scheme in table["scheme"].unique(maintain_order=True)
         if scheme.startswith(prefix)
     ]
-    wanted = COMPARABLE * value(table, TIMELY, THROUGHPUT)
-    enough = [a for a in alphas if value(table, fast(a, name), THROUGHPUT) >= wanted]
-    if not enough:
-        return not_judged(f"{name} has {COMPARABLE:.0%} of TIMELY's throughput with no alpha")
-    alpha = min(enough)
+    min_throughput = COMPARABLE * value(table, TIMELY, THROUGHPUT)
+    sufficient_alphas = [
+        a for a in alphas if value(table, fast(a, name), THROUGHPUT) >= min_throughput
+    ]
+    if not sufficient_alphas:
+        return not_judged(f"no alpha gives {name} {COMPARABLE:.0%} of TIMELY's throughput")
+    alpha = min(sufficient_alphas)
     ratio = value(table, fast(alpha, name), MEAN) / value(table, TIMELY, MEAN)
     return at_least(ratio, 5, f"with alpha {alpha:g}, its mean RTT over TIMELY's")
 
@@ -197,6 +203,6 @@ figure.claim("FAST* with at least 97 % of TIMELY's throughput has more than 5 ti
     partial(fast_is_slow, name=FAST)
 )
 figure.claim(
-    "FAST* with segments that leave at once too has more than 5 times TIMELY's mean RTT",
+    "FAST* with unpaced segments has more than 5 times TIMELY's mean RTT, too",
     stated=False,
-)(partial(fast_is_slow, name=FAST_AT_ONCE))
+)(partial(fast_is_slow, name=FAST_UNPACED))

@@ -1,4 +1,4 @@
-"""TIMELY (SIGCOMM 2015): round-trip times steer rates, on a testbed and on a cluster."""
+"""Common parts of the figures of TIMELY (SIGCOMM 2015)."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ TIMELY: dict[str, Any] = {
     "t_high": "1 ms",
     "segments": {"size": "64 KB", "pacing": "per_burst"},
 }
-"""TIMELY as the authors' fragment of code has it for messages of 64 KB, which leave in bursts."""
+"""TIMELY with the parameters of the authors' code for messages of 64 KB, sent in bursts."""
 
 LOSSLESS: dict[str, Any] = {"shared_buffer": "12 MB", "control_priority": True, "pause": {}}
-"""A switch that pauses its neighbours, with priority for ACKs."""
+"""Switch with PFC and priority for ACKs."""
 
 STAMPS: dict[str, Any] = {"stamps": "wire"}
-"""Hosts whose network cards stamp packets as they leave."""
+"""Hosts whose NICs timestamp departing packets."""
 
 paper = Paper(
     key="timely15",
@@ -26,33 +26,31 @@ paper = Paper(
         "SIGCOMM 2015"
     ),
     setup=(
-        "The testbed (D1 to D10) is one rack: ten clients with 10 Gb/s send over long-lived "
+        "The testbed (D1 to D10) is one rack: ten clients at 10 Gb/s send over long-lived "
         "connections to a server with two ports of 10 Gb/s. The cluster (D11 to D15) is a Clos "
-        "network of hundreds of hosts. Switches pause their neighbours instead of dropping, ACKs "
-        "have priority, and network cards stamp packets. TIMELY is that of the authors' published "
-        "fragment of code for messages of 64 KB: the weight of its moving average is 0.02, T_low "
-        "50 µs, T_high 1 ms; delta is 10 Mb/s and beta 0.8, and the packets of a message follow "
-        "one another at 700 Mb/s (D9), unless a figure says otherwise. Of a round-trip time the "
-        "serialisation of the sender's own packet is taken off: RTTs as drawn are what TIMELY "
-        "acts on."
+        "network of hundreds of hosts. Switches use PFC instead of dropping, ACKs have priority, "
+        "and NICs timestamp packets. TIMELY has the parameters of the authors' published code "
+        "fragment for messages of 64 KB: the weight of its moving average is 0.02, T_low 50 µs, "
+        "T_high 1 ms; delta is 10 Mb/s and beta 0.8, and the packets of a message are paced at 700 "
+        "Mb/s (D9), unless a figure states otherwise. RTTs exclude the serialisation of the "
+        "sender's own packet: the drawn RTTs are TIMELY's input."
     ),
     deviations=(
         "The number of clients, their connections and the server's 20 Gb/s follow from the fair "
         "shares that the paper names: 500 Mb/s with 4 connections a client, 200 Mb/s with 10, and "
-        "2 Gb/s with one. Network cards had 10 Gb/s then, so 20 Gb/s are two ports, and a hash "
-        "tells which one a connection takes. With one port of 20 Gb/s bursts from two clients "
-        "pass without a queue: the mean RTT of paced segments is then 0.10 ms rather than 0.06, "
-        "and higher than that of bursts that leave at once (D9). The delays of cables are not "
-        "known; ours give a round trip of 13.9 µs over empty queues.",
+        "2 Gb/s with one. NICs had 10 Gb/s at the time, so 20 Gb/s are two ports, and a hash "
+        "selects the port of a connection. With one port of 20 Gb/s bursts from two clients pass "
+        "without a queue: the mean RTT of paced segments is then 0.10 ms instead of 0.06 ms, and "
+        "higher than that of unpaced bursts (D9). The delays of cables are unknown; here the RTT "
+        "over empty queues is 13.9 µs.",
         "The paper does not give the weight of the moving average of round-trip differences. Ours "
         "is 0.02, as in the authors' published fragment of code, with one sample a segment: with "
-        "40 connections it remembers 50 ms, and the testbed settles in a second. On the way there "
-        "TIMELY's mean RTT is shorter, 51 µs from 150 to 250 ms, and Jain's index lower, 0.87. "
-        "From 1 to 1.5 s, over ten seeds, it is 64 µs at 18.7 Gb/s, and 31 µs at 17.4 Gb/s with a "
-        "weight of 0.05; recalled of the paper are 61 µs at 19.4 Gb/s. With 0.875, the value of "
-        "[ecndelay16], every burst that meets another is taken for a trend: connections cut their "
-        "rates to no purpose and use half of the link.",
-        "Hosts are as fast as their cables: neither software nor network cards add delays of "
-        "their own.",
+        "40 connections its memory is 50 ms, and the testbed converges in a second. Before "
+        "convergence TIMELY's mean RTT is shorter, 51 µs from 150 to 250 ms, and Jain's index "
+        "lower, 0.87. From 1 to 1.5 s, over ten seeds, it is 64 µs at 18.7 Gb/s, and 31 µs at 17.4 "
+        "Gb/s with a weight of 0.05; recalled of the paper are 61 µs at 19.4 Gb/s. With 0.875, the "
+        "value of [ecndelay16], every collision of bursts counts as a trend: connections reduce "
+        "their rates needlessly and use half of the link.",
+        "Hosts send at the rate of their cables: neither software nor NICs add delay.",
     ),
 )

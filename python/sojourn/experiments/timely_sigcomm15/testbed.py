@@ -11,19 +11,19 @@ from .paper import LOSSLESS, STAMPS, TIMELY
 
 CLIENTS = 10
 
-AT_ONCE: dict[str, Any] = {"size": "16 KB", "spacing": "none"}
-"""Short segments that leave at once, where 700 Mb/s would bound a connection."""
+UNPACED: dict[str, Any] = {"size": "16 KB", "spacing": "none"}
+"""Short unpaced segments, where 700 Mb/s would limit a connection."""
 
 CONNECTIONS = 4
-"""A client's connections, unless a figure says otherwise: each has a fair share of 500 Mb/s."""
+"""Default number of connections per client: each has a fair share of 500 Mb/s."""
 
 CAPACITY_BPS = 20e9
 
 GOODPUT_BPS = CAPACITY_BPS * 1000 / 1040
-"""What of the capacity is payload."""
+"""Payload part of the capacity."""
 
 PACKET_S = 1040 * 8 / 10e9
-"""What a packet takes on a client's cable: taken off a measured RTT."""
+"""Transmission time of a packet at a client, which is subtracted from measured RTTs."""
 
 SCALES: dict[str, dict[str, Any]] = {
     "smoke": {"seeds": 1, "warm_up": 10, "measured": 10},
@@ -32,16 +32,16 @@ SCALES: dict[str, dict[str, Any]] = {
 }
 """Warm-up and measurement in milliseconds.
 
-A connection at its fair share has an RTT a millisecond, and its moving average remembers fifty:
-rates and queues settle in about a second. `quick` has less, but for figures that tell shares or
-tails to a few per cent.
+A connection at its fair share has one RTT sample per millisecond, and the moving average has a
+memory of 50 samples: rates and queues converge in about a second. `quick` has a shorter warm-up,
+except in figures whose claims need shares or tails with an error of a few per cent.
 """
 
 SOON: dict[str, dict[str, Any]] = SCALES | {
     "quick": {"seeds": 3, "warm_up": 150, "measured": 100},
     "paper": {"seeds": 10, "warm_up": 300, "measured": 500},
 }
-"""Where segments of 16 KB, or something else than TIMELY, settle sooner."""
+"""Scales of figures with segments of 16 KB or other transports, which converge sooner."""
 
 base: dict[str, Any] = {
     "name": "TIMELY's testbed: ten clients and a server",
@@ -68,7 +68,7 @@ measures: dict[str, metrics.Metric] = {
 
 
 def rack(scale: Mapping[str, Any], connections: int = CONNECTIONS) -> dict[str, Any]:
-    """Return the scenario of so many connections a client, which start at their fair share."""
+    """Return the scenario of `connections` per client, which start at their fair share."""
     flows = CLIENTS * connections
     return override(
         base,
