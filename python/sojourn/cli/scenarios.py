@@ -1,6 +1,5 @@
 """Commands for writing scenarios: `parts`, `schema`, `examples`, `new`, `check`, `trace`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +44,8 @@ def schema(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write.")] = None,
 ) -> None:
     """Print the JSON schema of scenarios, for editors."""
+    import json
+
     from sojourn.scenario import encoding
 
     _write_or_print(json.dumps(encoding.schema(), indent=1, ensure_ascii=False) + "\n", out)
@@ -90,6 +91,8 @@ def new(
 
 def check(path: ScenarioFile) -> None:
     """Check a scenario, and print it as JSON with all defaults."""
+    import json
+
     from sojourn.scenario import encoding, reading
 
     with prefix_errors(path):

@@ -273,11 +273,12 @@ def _collect(
 ) -> None:
     """Store results as they finish; on an error stop all runs, but store finished ones."""
     pending = set(futures)
+    order = {name: number for number, name in enumerate(futures.values())}
     try:
         with progress_display(list(runs.values()), title) as update:
             while pending:
                 done, pending = wait(pending, timeout=POLL_INTERVAL_S, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in sorted(done, key=lambda future: order[futures[future]]):
                     # No reference may remain: the tables of a sweep may not fit in memory.
                     name = futures.pop(future)
                     store(name, future.result())
