@@ -63,9 +63,9 @@ impl Tokens {
                     Delimiter::Bracket => ("[", "]"),
                     Delimiter::None => ("", ""),
                 };
-                self.text += &format!("{open}\n");
+                self.append_line(open);
                 self.append(group.stream());
-                self.text += &format!("{close}\n");
+                self.append_line(close);
             }
             TokenTree::Punct(punct) => {
                 self.text.push(punct.as_char());
@@ -82,8 +82,13 @@ impl Tokens {
                     self.text.push('\n');
                 }
             }
-            other => self.text += &format!("{other}\n"),
+            other => self.append_line(&other.to_string()),
         }
+    }
+
+    fn append_line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
     }
 }
 

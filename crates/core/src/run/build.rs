@@ -107,13 +107,6 @@ impl Scenario {
         }
     }
 
-    /// Checks everything that can be checked without a run, and that a run needs no more than `memory` bytes.
-    pub fn check(&self, memory: Option<u64>) -> Result<(), Problem> {
-        let graph = self.graph()?;
-        self.estimate_on(&graph)?.check(memory)?;
-        self.check_on(&graph)
-    }
-
     /// Finds every problem that does not need a run. A port is built for each kind of link, not for each
     /// link.
     pub(super) fn check_on(&self, graph: &Graph) -> Result<(), Problem> {
@@ -132,7 +125,7 @@ impl Scenario {
         Ok(())
     }
 
-    fn recorder<'a>(&self, graph: &'a Graph) -> Result<Recorder, Problem> {
+    fn recorder(&self, graph: &Graph) -> Result<Recorder, Problem> {
         Recorder::new(self.samples.as_ref(), self.warm_up, graph)
             .map_err(|problem| problem.within("samples"))
     }

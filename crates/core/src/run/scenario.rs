@@ -24,8 +24,6 @@ use crate::transport::controllers;
 use crate::transport::controllers::{python, quic};
 use crate::{record, router, topology};
 
-pub use crate::run::catalogue::catalogue;
-
 crate::choices! {
     /// How the packet simulator advances time.
     pub enum Engine {

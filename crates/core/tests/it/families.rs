@@ -14,7 +14,7 @@ use sojourn_core::queueing::Fifo;
 use sojourn_core::queueing::disciplines::{
     self, Backlog, Capacity, Context, PortQueue, Queue, QueueState, Verdict,
 };
-use sojourn_core::run::scenario;
+use sojourn_core::run::catalogue::catalogue;
 use sojourn_core::traffic::generators;
 use sojourn_core::transport::controllers::{self, Ack, CongestionSignal, Controller, Loss, Path};
 use sojourn_core::{router, topology, traffic};
@@ -407,7 +407,7 @@ fn check_family<T: Parameter + PartialEq + std::fmt::Debug>(parts: &Value) {
 
 #[test]
 fn every_component_and_parameter_is_documented_and_defaults_round_trip() {
-    let catalogue = scenario::catalogue();
+    let catalogue = catalogue();
     for (family, parts) in catalogue.as_object().unwrap() {
         for part in parts.as_array().unwrap() {
             let is_sentence = |about: &Value| about.as_str().is_some_and(|text| text.contains('.'));

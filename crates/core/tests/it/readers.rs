@@ -14,6 +14,7 @@ use crate::common::campaign::{self, Plan};
 use serde_json::{Value, json};
 use sojourn_core::base::random::Random;
 use sojourn_core::base::schema::{Parameter, Problem};
+use sojourn_core::run::Prepared;
 use sojourn_core::run::scenario::Scenario;
 
 /// Memory limit of a run, as with `--memory`.
@@ -283,7 +284,7 @@ fn input(number: u64) -> String {
 /// Parses an input and checks it as `sojourn check` does.
 fn read(text: &str) -> Result<Scenario, Problem> {
     let scenario = Scenario::parse(text)?;
-    scenario.check(Some(MEMORY))?;
+    Prepared::new(scenario.clone()).check(Some(MEMORY))?;
     Ok(scenario)
 }
 

@@ -69,10 +69,12 @@ impl Bounds {
     }
 
     fn contains(&self, value: f64) -> bool {
-        let is_above =
-            |lower: Bound| value > lower.value || (!lower.is_open && value == lower.value);
-        let is_below =
-            |upper: Bound| value < upper.value || (!upper.is_open && value == upper.value);
+        let is_above = |lower: Bound| {
+            if lower.is_open { value > lower.value } else { value >= lower.value }
+        };
+        let is_below = |upper: Bound| {
+            if upper.is_open { value < upper.value } else { value <= upper.value }
+        };
         self.lower.is_none_or(is_above)
             && self.upper.is_none_or(is_below)
             && self.multiple_of.is_none_or(|number| value % f64::from(number) == 0.0)
@@ -287,7 +289,8 @@ impl<T> Rule<T> {
                 number.extend(keywords);
             }
         } else if let Value::String(description) = &mut schema["description"] {
-            *description += &format!(" Allowed: {}.", within.bounds.words(within.text()));
+            let allowed = within.bounds.words(within.text());
+            *description = format!("{description} Allowed: {allowed}.");
         }
     }
 }

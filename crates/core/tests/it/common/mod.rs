@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::Parameter;
-use sojourn_core::run::Results;
+use sojourn_core::run::{Prepared, Results};
 use sojourn_core::run::scenario::Scenario;
 use sojourn_core::transport::controllers;
 
@@ -102,7 +102,7 @@ pub fn with_just_enough_buffer(scenario: &Value) -> Value {
     let mut scenarios =
         sizes.map(|size| with(scenario, json!({ "switch": { "shared_buffer": size } })));
     let fits = |scenario: &Value| {
-        Scenario::parse(&scenario.to_string()).is_ok_and(|scenario| scenario.check(None).is_ok())
+        Prepared::parse(&scenario.to_string(), Vec::new()).and_then(|it| it.check(None)).is_ok()
     };
     scenarios.find(fits).unwrap()
 }
