@@ -1,4 +1,4 @@
-"""Folders of cases: read whole, and refused in one line before anything runs."""
+"""Tests of reading folders of cases, and of the errors of invalid folders."""
 
 import contextlib
 import importlib
@@ -50,7 +50,7 @@ like = "dctcp"
 scenario = { model = "processor_sharing", transport = "none" }
 
 [cases.listed]
-title = "one by one"
+title = "single flows"
 by = "flow"
 measured_s = [0, 0.001]
 end_s = 0.004
@@ -65,7 +65,7 @@ label = "processor sharing"
 scenario = { model = "processor_sharing", transport = "none" }
 
 [cases.long]
-title = "two that do not end"
+title = "two long flows"
 measured_s = [0.0005, 0.003]
 end_s = 0.005
 share_within = 0.4
@@ -111,7 +111,7 @@ FLOWS = pl.DataFrame(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder in which nothing is wrong."""
+    """Return a valid folder of cases."""
     folder = tmp_path / "validation" / "other"
     folder.mkdir(parents=True)
     write(folder)
@@ -127,42 +127,44 @@ def write(folder: Path, cases: str = CASES, bins: str = BINS, shares: str = SHAR
     FLOWS.write_parquet(folder / "one.parquet")
 
 
-def test_a_good_folder_is_read_and_replayed(folder: Path) -> None:
+def test_a_valid_folder_is_read_and_replayed(folder: Path) -> None:
     names = ["one.dctcp", "one.sharing", "listed.sharing", "long.both"]
     assert [replay.full_name for replay in read_cases(folder)] == names
     assert [replay.full_name for replay in read_cases(folder, quick=True)] == ["one.dctcp"]
     assert cli.invoke(["validate", "other", "--out", "out"]) == 0
 
 
-def refused(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the one line that a command is refused with."""
-    assert cli.invoke(given) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert "Traceback" not in told.err
-    return told.err
+def error_of(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the one-line error of a command."""
+    assert cli.invoke(command) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert "Traceback" not in printed.err
+    return printed.err
 
 
 @pytest.fixture(autouse=True)
-def nothing_runs_that_is_refused(
+def fail_if_an_invalid_folder_runs(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "good" not in request.node.name:
+    if "a_valid_folder" not in request.node.name:
         module = importlib.import_module("sojourn.validate.replay")
-        monkeypatch.setattr(module, "run_many", lambda *_, **__: pytest.fail("something ran"))
+        monkeypatch.setattr(
+            module, "run_many", lambda *_, **__: pytest.fail("an invalid folder ran")
+        )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        # What is a table is one.
+        # Tables.
         (CASES, "", "cases.toml: missing key `simulator`"),
         (CASES, 'simulator = "other"\ncases = 3', "cases: must be a table, not 3"),
         (CASES, 'simulator = "other"\n[cases]', "cases: must have a length of at least 1"),
         (CASES, 'simulator = "other"\ncases.one = "x"', "cases.one: must be a table, not"),
         (CASES, 'simulator = "other"\n[cases.one]', "missing key `cases.one.runs`"),
-        (CASES, 'simulator = "other"\n[cases.one.runs]', "cases.one.runs: must have at least 1"),
+        (CASES, 'simulator = "other"\n[cases.one.runs]', "cases.one.runs: must have a length"),
         (CASES, 'simulator = "other"\ncases.one.runs.a = 1', "cases.one.runs.a: must be a table"),
         (CASES, "[" * 500, "cases.toml:1: not TOML"),
         (CASES, "a = " + 500 * "[" + 500 * "]", "cases.toml: nested too deeply"),
@@ -192,19 +194,19 @@ def nothing_runs_that_is_refused(
         ("end_s = 0.002 }", "end_s = 0.0012 }", "one.dctcp (quick): `measured_s` must end no"),
         ("[0.001, 0.002]", "3", "measured_s: must be a list, not 3"),
         ("[0.001, 0.002]", "[0.001]", "missing key `measured_s.1`"),
-        ("[0.001, 0.002]", "[0, 1, 2]", "measured_s: must have at most 2"),
+        ("[0.001, 0.002]", "[0, 1, 2]", "measured_s: must have a length of at most 2"),
         ("[0.001, 0.002]", '["a", 1]', "measured_s.0: must be a valid number, not 'a'"),
         ("[0.001, 0.002]", "[0.002, 0.001]", "measured_s: the first must be less than the second"),
         ("[0.001, 0.002]", "[-1, 0.001]", "measured_s.0: must be greater than or equal to 0"),
         ("[0.001, 0.002]", "[0.003, 0.004]", "one.dctcp: measured_s: no flow arrives from 0.003"),
         ("[0.001, 0.0015]", "[0.00191, 0.00192]", "one.dctcp (quick): measured_s: no flow arrives"),
         ("[0, 0.001]", "[0.001, 0.002]", "listed.sharing: measured_s: no flow arrives from 0.001"),
-        ("small = 0.1", "smal = 0.1", "within.mean: there is no bin `smal`; did you mean `small`?"),
+        ("small = 0.1", "smal = 0.1", "within.mean: unknown bin `smal`; did you mean `small`?"),
         ("within.mean", "within.median", "must be 'mean', 'p95' or 'p99'"),
         ("within.mean", "factor.drops = 2\nwithin.mean", "must be 'timeouts' or 'retransmits'"),
         ("within.mean", "factor.timeouts = 0.5\nwithin.mean", "must be greater than or equal to 1"),
         ("within.mean", "repeats = []\nwithin.mean", "`repeats` must be one or more tables"),
-        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: must be one, for the other's"),
+        ("within.mean", "repeats = [{}, {}]\nwithin.mean", "repeats: only one is allowed"),
         ("within.mean", "repeats = [{ sed = 1 }]\nwithin.mean", "one.dctcp: sed: unknown field"),
         ("within = 0.1", 'within = "x"', "within.everywhere: must be a valid number"),
         ("within = 0.1", "within = -1", "must be greater than 0"),
@@ -219,23 +221,27 @@ def nothing_runs_that_is_refused(
             "[cases.one.scenario]\nscenario = 3\n[scenario]",
             "one.dctcp: scenario: unknown field",
         ),
-        ("share_within = 0.4", "", "long.both: share_within: is wanted for the rows of `long.both"),
+        ("share_within = 0.4", "", "long.both: share_within: is required for the rows of `long.bo"),
         ("share_within = 0.4", "share_within = 0", "share_within: must be greater than 0, not 0"),
         ("share_within = 0.4", 'share_within = "x"', "share_within: must be a valid number"),
         ("share_within", "shares_within", "unknown key; did you mean `share_within`?"),
-        ("within = 0.1", "share_within = 0.1", "is there without rows of `listed.sharing` in shar"),
+        (
+            "within = 0.1",
+            "share_within = 0.1",
+            "share_within: has no rows of `listed.sharing` in shar",
+        ),
         (
             'label = "both"',
             'label = "b"\nscenario.model = "srpt"',
-            "shares are sampled, which wants",
+            "share_within: needs the packet model",
         ),
         # Other runs.
-        ('like = "dctcp"', 'like = "sharing"', "goes round in a circle: one.sharing like one.shar"),
-        ('like = "dctcp"', 'like = "dctpc"', "no run `one.dctpc`; did you mean `one.dctcp`?"),
+        ('like = "dctcp"', 'like = "sharing"', "like: cycle one.sharing like one.shar"),
+        ('like = "dctcp"', 'like = "dctpc"', "unknown run `one.dctpc`; did you mean `one.dctcp`?"),
         ('like = "dctcp"', "like = 3", "cases.one.runs.sharing.like: must be a valid string"),
-        ('label = "DCTCP"', 'like = "sharing"', "one.dctcp: like: goes round in a circle"),
-        ("runs.dctcp]", "runs.packets]", "no run can be called `packets`"),
-        # What the core refuses is told with the run's name.
+        ('label = "DCTCP"', 'like = "sharing"', "one.dctcp: like: cycle"),
+        ("runs.dctcp]", "runs.packets]", "invalid name of a run: `packets`"),
+        # Errors of the core have the run's name.
         ('transport = "dctcp"', 'transport = "dctpc"', "one.dctcp: transport: "),
         ('"10 us"', '"10 parsecs"', "one.dctcp: samples.interval"),
         ('"left->right"', '"left->rigth"', "one.dctcp: samples"),
@@ -249,13 +255,13 @@ def nothing_runs_that_is_refused(
         ('"one.parquet"', f'"{300 * "x"}"', "cannot be read: File name too long"),
     ],
 )
-def test_a_broken_cases_file_is_told_with_its_run_and_key(
+def test_an_invalid_cases_file_gives_an_error_with_run_and_key(
     old: str, new: str, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in CASES
     write(folder, cases=CASES.replace(old, new))
-    told = refused(["validate", "other"], capsys)
-    assert expected in told
+    error = error_of(["validate", "other"], capsys)
+    assert expected in error
 
 
 @pytest.mark.parametrize(
@@ -279,21 +285,21 @@ def test_a_broken_cases_file_is_told_with_its_run_and_key(
             "flows, row 2: must be a whole number from 0 to 1e+15, ",
         ),
         ("dctcp,10,99,20", "dctcp,10,99.5,20", "high, row 2: must be a whole number from 0"),
-        ("dctcp,10,99,20", "dctcp,99,10,20", "bin 99 to 10 of `one.dctcp` ends before it begins"),
-        ("dctcp,10,99,20", "dctcp,1,9,20", "the bin 1 to 9 of `one.dctcp` is there twice"),
+        ("dctcp,10,99,20", "dctcp,99,10,20", "bin 99 to 10 of `one.dctcp` ends before it starts"),
+        ("dctcp,10,99,20", "dctcp,1,9,20", "the bin 1 to 9 of `one.dctcp` is duplicate"),
         ("one,dctcp,10", "one,,10", "run, row 2: must be a text, not nothing"),
-        ("one,sharing", "one,sharin", "bins.csv: has no rows of the run `one.sharing`"),
-        ("one,dctcp,10", "one,dctpc,10", "no run `one.dctpc`; did you mean `one.dctcp`?"),
+        ("one,sharing", "one,sharin", "bins.csv: missing rows of the run `one.sharing`"),
+        ("one,dctcp,10", "one,dctpc,10", "unknown run `one.dctpc`; did you mean `one.dctcp`?"),
     ],
 )
-def test_a_broken_table_is_told_with_its_column_and_row(
+def test_an_invalid_table_gives_an_error_with_column_and_row(
     old: str, new: str, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in BINS
     write(folder, bins=BINS.replace(old, new))
-    told = refused(["validate", "other"], capsys)
-    assert "/validation/other/bins.csv: " in told
-    assert expected in told
+    error = error_of(["validate", "other"], capsys)
+    assert "/validation/other/bins.csv: " in error
+    assert expected in error
 
 
 @pytest.mark.parametrize(
@@ -310,53 +316,57 @@ def test_a_broken_table_is_told_with_its_column_and_row(
         (
             "0.001,0.002,1,400",
             "0.001,0.002,0,400",
-            "`long.both`: the period 0.001 to 0.002 s has a flow twice",
+            "`long.both`: the period 0.001 to 0.002 s contains a flow twice",
         ),
-        ("0.001,0.002,1,400\n", "0.001,0.003,1,400\n", "0.001 to 0.002 s has one flow only"),
-        ("0.001,0.002", "0.002,0.001", "the period 0.002 to 0.001 s ends before it begins"),
-        ("0.002,0.005", "0.002,0.006", "0.006 s ends after the run, at `end_s` = 0.005"),
-        (",500", ",0", "the period 0.002 to 0.005 s has nothing that arrived"),
-        ("long,both", "long,boht", "bins.csv: has no rows of the run `long.both`"),
-        ("long,both,0.001", "long,boht,0.001", "no run `long.boht`; did you mean `long.both`?"),
-        ("long,both,0.001", "one,dctcp,0.001", "one.dctcp: share_within: is wanted for the rows"),
-        ("0.002,0.005,1", "0.002,0.005,7", "long.both: shares.csv: there is no flow 7, but 0 to 1"),
+        ("0.001,0.002,1,400\n", "0.001,0.003,1,400\n", "0.001 to 0.002 s contains only one flow"),
+        ("0.001,0.002", "0.002,0.001", "the period 0.002 to 0.001 s ends before it starts"),
+        ("0.002,0.005", "0.002,0.006", "0.006 s ends after the end of the run, `end_s` = 0.005"),
+        (",500", ",0", "the period 0.002 to 0.005 s contains no bytes"),
+        ("long,both", "long,boht", "bins.csv: missing rows of the run `long.both`"),
+        (
+            "long,both,0.001",
+            "long,boht,0.001",
+            "unknown run `long.boht`; did you mean `long.both`?",
+        ),
+        ("long,both,0.001", "one,dctcp,0.001", "one.dctcp: share_within: is required for the rows"),
+        ("0.002,0.005,1", "0.002,0.005,7", "long.both: shares.csv: unknown flow 7 (flows: 0 to 1)"),
     ],
 )
-def test_a_broken_table_of_shares_is_told_with_its_row_or_period(
+def test_invalid_shares_give_an_error_with_row_or_period(
     old: str, new: str, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in SHARES
     write(folder, shares=SHARES.replace(old, new))
-    assert expected in refused(["validate", "other"], capsys)
+    assert expected in error_of(["validate", "other"], capsys)
 
 
 def make_pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
-Break = Callable[[Path], Any]
+Damage = Callable[[Path], Any]
 
 
-def replaced(changes: dict[str, Any]) -> Break:
+def replaced(changes: dict[str, Any]) -> Damage:
     return lambda folder: FLOWS.with_columns(**changes).write_parquet(folder / "one.parquet")
 
 
-def cut(name: str, length: int) -> Break:
-    def cut_it(folder: Path) -> None:
+def truncated(name: str, length: int) -> Damage:
+    def truncate(folder: Path) -> None:
         (folder / name).write_bytes((folder / name).read_bytes()[:length])
 
-    return cut_it
+    return truncate
 
 
 @pytest.mark.parametrize(
-    ("broken", "expected"),
+    ("damage", "expected"),
     [
         (lambda folder: (folder / "bins.csv").unlink(), "bins.csv: cannot be read: No such file"),
         (lambda folder: (folder / "totals.csv").unlink(), "totals.csv: cannot be read: No such"),
-        (lambda folder: (folder / "shares.csv").unlink(), "has no rows of the run `long.both`"),
+        (lambda folder: (folder / "shares.csv").unlink(), "missing rows of the run `long.both`"),
         (
             lambda folder: (folder / "totals.csv").write_text(TOTALS + TOTALS.splitlines()[1]),
-            "totals.csv: has two rows of the run `one.dctcp`",
+            "totals.csv: duplicate rows of the run `one.dctcp`",
         ),
         (
             lambda folder: (folder / "totals.csv").write_text(TOTALS.replace("mean", "maen")),
@@ -376,9 +386,9 @@ def cut(name: str, length: int) -> Break:
             ),
             "bins.csv: cannot be read: a pipe, not a file",
         ),
-        (cut("one.parquet", 0), "one.parquet: is not a valid table"),
-        (cut("one.parquet", 100), "one.parquet: is not a valid table"),
-        (cut("one.parquet", -5), "one.parquet: is not a valid table"),
+        (truncated("one.parquet", 0), "one.parquet: is not a valid table"),
+        (truncated("one.parquet", 100), "one.parquet: is not a valid table"),
+        (truncated("one.parquet", -5), "one.parquet: is not a valid table"),
         (
             replaced({"start_us": pl.lit("x")}),
             "start_us, row 1: must be a number from 0 to 1e+15, not `x`",
@@ -386,7 +396,10 @@ def cut(name: str, length: int) -> Break:
         (replaced({"start_us": pl.lit(None, pl.Float64)}), "start_us, row 1: must be a number"),
         (replaced({"start_us": pl.lit(float("nan"))}), "start_us, row 1: must be a number"),
         (replaced({"start_us": -pl.col("start_us")}), "start_us, row 2: must be a number from 0"),
-        (replaced({"start_us": 99 - pl.int_range(60)}), "start_us: must ascend from row to row"),
+        (
+            replaced({"start_us": 99 - pl.int_range(60)}),
+            "start_us: rows must be in ascending order",
+        ),
         (replaced({"packets": 0}), "packets, row 1: must be a whole number from 1 to 1e+09"),
         (replaced({"packets": 1.5}), "packets, row 1: must be a whole number"),
         (replaced({"packets": True}), "packets: must be a whole number from 1 to 1e+09, not Bool"),
@@ -397,7 +410,7 @@ def cut(name: str, length: int) -> Break:
         (replaced({"dctpc": 1}), "dctpc: unknown column; did you mean `dctcp`?"),
         (
             lambda folder: FLOWS.drop("packets").write_parquet(folder / "one.parquet"),
-            "one.parquet: must have one of the columns `packets` and `bytes`",
+            "must have either the column `packets` or the column `bytes`",
         ),
         (
             lambda folder: FLOWS.clear().write_parquet(folder / "one.parquet"),
@@ -405,26 +418,25 @@ def cut(name: str, length: int) -> Break:
         ),
     ],
 )
-def test_a_broken_file_is_told_with_its_name(
-    broken: Break, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
+def test_an_unreadable_file_gives_an_error_with_its_name(
+    damage: Damage, expected: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken(folder)
-    assert expected in refused(["validate", "other"], capsys)
+    damage(folder)
+    assert expected in error_of(["validate", "other"], capsys)
 
 
-def test_a_folder_without_short_runs_says_so(
+def test_quick_without_short_runs_is_an_error(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for given_names in (["other", "--only", "listed"], ["other", "--only", "one.sharing"]):
-        told = refused(["validate", *given_names, "--quick"], capsys)
-        assert "nothing can be run short" in told
+    for names in (["other", "--only", "listed"], ["other", "--only", "one.sharing"]):
+        assert "no short runs" in error_of(["validate", *names, "--quick"], capsys)
 
 
-def test_a_page_without_a_place_for_the_results_is_told_first(
+def test_a_missing_page_of_results_is_an_error_before_the_runs(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = refused(["validate", "other", "--record"], capsys)
-    assert "docs/validation.md: cannot be read: No such file" in told
+    error = error_of(["validate", "other", "--record"], capsys)
+    assert "docs/validation.md: cannot be read: No such file" in error
 
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -441,7 +453,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 def as_toml(value: Any) -> str:
     if isinstance(value, dict):
-        inner = (f"{as_toml(str(key))} = {as_toml(one)}" for key, one in value.items())
+        inner = (f"{as_toml(str(key))} = {as_toml(item)}" for key, item in value.items())
         return "{" + ", ".join(inner) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(as_toml, value)) + "]"
@@ -450,34 +462,34 @@ def as_toml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def places(table: Any) -> list[list[Any]]:
-    """Return the path of everything in a table."""
+def paths_of(table: Any) -> list[list[Any]]:
+    """Return the paths of all values in a table."""
     items = table.items() if isinstance(table, dict) else enumerate(table)
-    found: list[list[Any]] = []
+    paths: list[list[Any]] = []
     for key, value in items:
-        inner = places(value) if isinstance(value, dict | list) else []
-        found += [[key], *([key, *path] for path in inner)]
-    return found
+        inner = paths_of(value) if isinstance(value, dict | list) else []
+        paths += [[key], *([key, *path] for path in inner)]
+    return paths
 
 
 @given(data=st.data())
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_value_of_cases_replaced_by_anything_is_accepted_or_refused(
+def test_any_value_in_a_cases_file_is_accepted_or_gives_an_error(
     data: st.DataObject, folder: Path
 ) -> None:
     table = tomllib.loads(CASES)
-    path = data.draw(st.sampled_from(places(table)))
-    at = table
+    path = data.draw(st.sampled_from(paths_of(table)))
+    parent = table
     for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = data.draw(VALUES)
+        parent = parent[key]
+    parent[path[-1]] = data.draw(VALUES)
     text = "\n".join(f"{key} = {as_toml(value)}" for key, value in table.items())
     write(folder, cases=text)
     for quick in (False, True):
-        accepted_or_refused(folder, quick=quick)
+        read_or_fail(folder, quick=quick)
 
 
-def accepted_or_refused(folder: Path, *, quick: bool = False) -> None:
+def read_or_fail(folder: Path, *, quick: bool = False) -> None:
     with contextlib.suppress(ScenarioError):
         assert read_cases(folder, quick=quick)
 
@@ -485,13 +497,15 @@ def accepted_or_refused(folder: Path, *, quick: bool = False) -> None:
 @pytest.mark.parametrize(
     "name", ["cases.toml", "bins.csv", "totals.csv", "shares.csv", "one.parquet"]
 )
-def test_a_file_with_any_bytes_changed_is_accepted_or_refused(name: str, folder: Path) -> None:
-    good = (folder / name).read_bytes()
-    chance = random.Random(name)
+def test_a_file_with_changed_bytes_is_accepted_or_gives_an_error(name: str, folder: Path) -> None:
+    original = (folder / name).read_bytes()
+    generator = random.Random(name)
     for _ in range(60):
-        content = bytearray(good)
-        for _ in range(chance.choice([1, 1, 2, 8])):
-            place = chance.randrange(len(content))
-            content[place : place + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        content = bytearray(original)
+        for _ in range(generator.choice([1, 1, 2, 8])):
+            start = generator.randrange(len(content))
+            content[start : start + generator.randrange(3)] = generator.randbytes(
+                generator.randrange(3)
+            )
         (folder / name).write_bytes(content)
-        accepted_or_refused(folder)
+        read_or_fail(folder)

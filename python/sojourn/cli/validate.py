@@ -57,15 +57,15 @@ def validate(
         without = ablations.run(ablations.read(folder), what=f"ablate {cases}", **options)
         table = ablations.rows(without, other)
         console.show([table])
-        print(f"ours / {other} - 1; timeouts")
+        print(f"Sojourn / {other} - 1; timeouts")
         print(f"written to {out}: {ablations.write(without, out)}")
         if record:
             print(f"written to {ablations.record(table, folder)}")
         return
     replays = read_cases(folder, quick=quick, only=only or ())
     outcomes = validation.validate(replays, what=f"validate {cases}", **options)
-    console.show(tables.every_table(outcomes, abreast=console.console.width // 42))
-    print(f"ours / {other} (difference ± two standard errors)")
+    console.show(tables.all_tables(outcomes, columns=console.console.width // 42))
+    print(f"Sojourn / {other} (difference ± two standard errors)")
     print(f"written to {out}: {', '.join(record_module.write(outcomes, other, out))}")
     if record:
         print(f"written to {record_module.record(outcomes, other, folder)}")

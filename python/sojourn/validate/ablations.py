@@ -1,4 +1,4 @@
-"""Ablations: runs of a folder of cases once more, each time without a part of what they have."""
+"""Ablations: replays of a folder of cases without one mechanism at a time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,75 +18,76 @@ from sojourn.validate.replay import Outcome, totals_table, validate
 from sojourn.validate.schema import Ablation
 
 Outcomes = Mapping[str, Sequence[Outcome]]
-"""The runs without each part, by its name; under "" as they are."""
+"""Outcomes by name of the removed mechanism; the key "" contains the unchanged runs."""
 
 
 def read(folder: Path) -> dict[str, list[Replay]]:
-    """Return the runs from which something is taken out: whole under "", then without each part.
+    """Return the replays by name of the removed mechanism; the key "" contains the unchanged ones.
 
-    Raises `FileError` as `read_cases` does, and `ScenarioError` if there is nothing to take out.
+    Raises `FileError` as `read_cases` does, and `ScenarioError` if the folder has no ablations.
     """
     file, ablations = folder / "cases.toml", read_file(folder).ablations
     if not ablations:
-        raise ScenarioError(f"{file}: has no `ablations`, which say what to take out")
-    whole = read_cases(folder)
-    without = {
-        name: _without(ablation, whole, f"{file}: ablations.{name}")
+        raise ScenarioError(f"{file}: missing table `ablations`")
+    replays = read_cases(folder)
+    ablated = {
+        name: _ablate(ablation, replays, f"{file}: ablations.{name}")
         for name, ablation in ablations.items()
     }
-    touched = {one.full_name for replays in without.values() for one in replays}
-    return {"": [one for one in whole if one.full_name in touched], **without}
+    names = {replay.full_name for members in ablated.values() for replay in members}
+    return {"": [replay for replay in replays if replay.full_name in names], **ablated}
 
 
-def _without(ablation: Ablation, whole: Sequence[Replay], place: str) -> list[Replay]:
-    _check_names(ablation.cases, {one.case for one in whole}, f"{place}: cases")
-    _check_names(ablation.runs, {one.name for one in whole}, f"{place}: runs")
+def _ablate(ablation: Ablation, replays: Sequence[Replay], location: str) -> list[Replay]:
+    _check_names(ablation.cases, {replay.case for replay in replays}, f"{location}: cases")
+    _check_names(ablation.runs, {replay.name for replay in replays}, f"{location}: runs")
     changed = [
-        one.changed(ablation.scenario)
-        for one in whole
-        if one.case in ablation.cases and one.name in ablation.runs
+        replay.changed(ablation.scenario)
+        for replay in replays
+        if replay.case in ablation.cases and replay.name in ablation.runs
     ]
     if not changed:
-        raise FileError(f"{place}: none of these cases has one of these runs")
+        raise FileError(f"{location}: no run of `runs` is in a case of `cases`")
     for replay in changed:
-        check_scenario(place, replay)
+        check_scenario(location, replay)
     return changed
 
 
-def _check_names(wanted: Iterable[str], known: set[str], place: str) -> None:
-    for name in wanted:
-        if name not in known:
-            raise FileError(f"{place}: there is no `{name}`{did_you_mean(name, sorted(known))}")
+def _check_names(names: Iterable[str], allowed: set[str], location: str) -> None:
+    for name in names:
+        if name not in allowed:
+            hint = did_you_mean(name, sorted(allowed))
+            raise FileError(f"{location}: unknown name `{name}`{hint}")
 
 
 def run(ablations: Mapping[str, Sequence[Replay]], **options: Any) -> Outcomes:
-    """Run everything, and put it beside the other's; the options are those of `run_many`."""
-    outcomes = iter(validate([one for each in ablations.values() for one in each], **options))
+    """Run all replays and compare them with the reference; `options` are those of `run_many`."""
+    outcomes = iter(validate([item for group in ablations.values() for item in group], **options))
     return {name: [next(outcomes) for _ in replays] for name, replays in ablations.items()}
 
 
 def rows(outcomes: Outcomes, simulator: str) -> Table:
-    """Return a table with a row for each part that is taken out and a column for each run."""
-    whole = outcomes[""]
-    columns = [f"{one.replay.settings.label}, {one.replay.case}" for one in whole]
-    table = [[simulator, *(_theirs(one) for one in whole)]]
-    for name, of_name in outcomes.items():
-        cells = {one.replay.full_name: _ours(one) for one in of_name}
-        what = f"without {name}" if name else "all"
-        table.append([what, *(cells.get(one.replay.full_name, "") for one in whole)])
-    return Table("Mean completion time, and time-outs, without a part", ["", *columns], table)
+    """Return a table with a row for each removed mechanism and a column for each run."""
+    complete = outcomes[""]
+    columns = [f"{item.replay.settings.label}, {item.replay.case}" for item in complete]
+    table = [[simulator, *(_reference_cell(item) for item in complete)]]
+    for name, members in outcomes.items():
+        cells = {item.replay.full_name: _difference_cell(item) for item in members}
+        head = f"without {name}" if name else "complete"
+        table.append([head, *(cells.get(item.replay.full_name, "") for item in complete)])
+    return Table("Mean completion time and timeouts without one mechanism", ["", *columns], table)
 
 
-def _theirs(one: Outcome) -> str:
-    mean = one.theirs["mean"]
-    return "-" if mean is None else f"{mean:.3g}{_timeouts(one.theirs)}"
+def _reference_cell(outcome: Outcome) -> str:
+    mean = outcome.reference["mean"]
+    return "-" if mean is None else f"{mean:.3g}{_timeouts(outcome.reference)}"
 
 
-def _ours(one: Outcome) -> str:
-    ours, theirs = one.ours["mean"], one.theirs["mean"]
-    if ours is None or theirs is None:
+def _difference_cell(outcome: Outcome) -> str:
+    simulated, reference = outcome.simulated["mean"], outcome.reference["mean"]
+    if simulated is None or reference is None:
         return "-"
-    return f"{100 * (ours / theirs - 1):+.1f} %{_timeouts(one.ours)}"
+    return f"{100 * (simulated / reference - 1):+.1f} %{_timeouts(outcome.simulated)}"
 
 
 def _timeouts(totals: Mapping[str, float | None]) -> str:
@@ -95,10 +96,10 @@ def _timeouts(totals: Mapping[str, float | None]) -> str:
 
 
 def write(outcomes: Outcomes, out: Path) -> str:
-    """Write all numbers of all runs into a file in `out`, and return its name."""
+    """Write the totals of all runs to a file in `out`; return its name."""
     tables = [
-        totals_table(of_name).select(pl.lit(name).alias("without"), pl.all())
-        for name, of_name in outcomes.items()
+        totals_table(members).select(pl.lit(name).alias("without"), pl.all())
+        for name, members in outcomes.items()
     ]
     file = out / "ablations.csv"
     files.write_text(file, pl.concat(tables, how="vertical_relaxed").write_csv())
@@ -106,14 +107,14 @@ def write(outcomes: Outcomes, out: Path) -> str:
 
 
 SECTION = " ablations"
-"""What the names of sections with these tables end in."""
+"""Suffix of the names of sections with these tables."""
 
 
 def record(table: Table, folder: Path) -> Path:
-    """Write the table into the folder's page, between the marks of its section."""
+    """Write the table to the folder's section of the page of results; return the page."""
     page, before, after = section(folder, SECTION)
     name = folder.resolve().name
-    made = f"Made by `sojourn validate {name} --ablate --record`, version {_core.VERSION}."
-    parts = [before, made, markdown(table), after]
+    origin = f"Made by `sojourn validate {name} --ablate --record`, version {_core.VERSION}."
+    parts = [before, origin, markdown(table), after]
     files.write_text(page, "\n\n".join(parts))
     return page

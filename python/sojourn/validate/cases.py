@@ -1,30 +1,31 @@
-"""Cases: what another simulator ran, as it lies in a folder.
+"""Folders of cases: runs of another simulator, the reference, with their results.
 
-A folder holds the other's results and `cases.toml`, which says what each run was:
+A folder contains the results of the reference and `cases.toml`, which describes its runs:
 
-* `simulator`, its name; `scenario`, what all runs have in common; `cases`, by name, each with its
-  own `scenario` on top of that and with `runs`, by name, each with its own on top of both.
-  `repeats` are tables that each change it once more: ours is then the mean over them.
-* A run has a `label` and says `within` which share of the other's mean completion time ours should
-  be in every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`; and if wanted
-  within which factor of the other's `timeouts` or `retransmits`, as in `factor.timeouts = 2`.
-  `like` names a run (`run`, or `case.run`) whose table it changes.
-* `flows` names a Parquet file with one row a flow: `start_us`, `packets` or `bytes`, if wanted
-  `source` and `target`, and the other's completion times in microseconds in columns named after
+* `simulator` is the name of the reference. `scenario` is common to all runs. `cases` are tables by
+  name, each with a `scenario` that changes the common one and with `runs` by name, each with a
+  `scenario` that changes both. `repeats` are tables with further changes; results are means over
+  repeats.
+* A run has a `label`. `within` is the allowed relative difference of the mean completion time in
+  every bin, or by statistic and group, as in `within.p99 = { small = 0.05 }`. `factor.timeouts = 2`
+  and `factor.retransmits` bound the ratios of counts. `like` names a run (`run`, or `case.run`)
+  whose table the run changes.
+* `flows` names a Parquet file with one row per flow: `start_us`; `packets` or `bytes`; optionally
+  `source` and `target`; and the reference's completion times in microseconds in columns named after
   runs.
-* `measured_s` bounds the arrivals of the flows that count; at `end_s` the run ends; `quick` may
-  give other values of both for a short run, which is compared flow by flow.
-* Times end when the receiver has everything, or `until = "acked"` when the sender knows; they are
-  seconds, or `over = "alone"` multiples of what the flow takes alone, which the Parquet file then
-  has as `alone_us`.
-* Beside it, `bins.csv` has the other's completion times by size and `totals.csv` its other numbers.
-  Bins may overlap; `groups` gives those of `by = "group"` names, as in `small = [1, 68]`.
-* `ablations`, by name, say what to take out to see what it does: the `runs` of `cases` are run
-  again with its `scenario` on top.
-* `shares.csv`, where flows are compared that do not end, has the bytes of each `flow` that arrived
-  `from_s` `to_s`; `share_within = 0.15` says how far apart shares may be in each period.
+* `measured_s` is the period of the arrivals of measured flows, and `end_s` the end of the run.
+  `quick` may give other values of both for a short run, which is compared flow by flow.
+* Completion times end at the receiver, or with `until = "acked"` at the sender. They are in
+  seconds, or with `over = "alone"` multiples of the ideal FCT, the column `alone_us` of the Parquet
+  file.
+* `bins.csv` contains the reference's completion times by size, and `totals.csv` its other numbers.
+  Bins may overlap. `groups` names the bins of `by = "group"`, as in `small = [1, 68]`.
+* `ablations` are tables by name of a removed mechanism: the `runs` of `cases` are repeated with the
+  changes of its `scenario`.
+* `shares.csv` compares long-lived flows: the bytes of each `flow` that arrived from `from_s` to
+  `to_s`. `share_within = 0.15` is the allowed difference of shares in each period.
 
-A folder is read whole: what is wrong anywhere in it is told before anything runs.
+All files of a folder are checked before the first run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,61 +59,61 @@ from sojourn.validate.schema import (
 
 @dataclass(frozen=True)
 class Replay:
-    """One run of the other simulator, and how to do the same here."""
+    """A run of the reference, and the scenarios that replay it."""
 
     case: str
     name: str
     settings: Settings
-    """Those of the file, of the case and of the run, one over the other."""
+    """Settings of the file, changed by those of the case and of the run."""
     flows: pl.DataFrame | None
-    """Every flow, and the other's completion times; `None` if the scenario lists its own."""
+    """Flows with the reference's completion times; `None` if the scenario contains a workload."""
     bins: pl.DataFrame
     totals: Mapping[str, float | None]
     shares: pl.DataFrame
-    """What arrived of flows in periods."""
+    """Bytes of flows that arrived in periods."""
     quick: bool
 
     @property
     def full_name(self) -> str:
-        """The name by which `like` and `--only` know it."""
+        """Name for `like` and `--only`."""
         return f"{self.case}.{self.name}"
 
     @property
     def is_slowdown(self) -> bool:
-        """Whether completion times are multiples of what flows take alone, instead of seconds."""
+        """True if completion times are multiples of the ideal FCT, false if seconds."""
         return self.settings.over == "alone"
 
     @property
     def is_ideal(self) -> bool:
-        """Whether it is a fluid model instead of packets."""
+        """True if the model is an ideal, false for the packet model."""
         return bool(self.settings.scenario.get("model", "packet") != "packet")
 
     @property
     def has_link(self) -> bool:
-        """Whether a link's queue and utilisation are compared."""
+        """True if a link's queue and utilisation are compared."""
         return self.settings.link is not None and not self.is_ideal
 
     @property
-    def is_known_by_flow(self) -> bool:
-        """Whether the other's completion time of every flow is known."""
+    def has_reference_flows(self) -> bool:
+        """True if the reference contains the completion time of every flow."""
         return self.flows is not None and self.name in self.flows.columns
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
-        """The same run as scenarios, one for each of its repeats."""
+        """Scenarios that replay the run, one for each repeat."""
         return [override(self._scenario, repeat) for repeat in self.settings.repeats]
 
     @property
     def _scenario(self) -> Scenario:
-        packet, wire = self.settings.payload_bytes, self.settings.wire_bytes
+        payload, wire = self.settings.payload_bytes, self.settings.wire_bytes
         scenario = override(
             self.settings.scenario,
             {
                 "name": f"{self.case}: {self.settings.label}",
                 "time_limit": f"{self.settings.end_s} s",
                 "packet": {
-                    "payload": f"{packet} B",
-                    "header": f"{wire - packet} B",
+                    "payload": f"{payload} B",
+                    "header": f"{wire - payload} B",
                     "ack": f"{self.settings.ack_bytes} B",
                 },
             },
@@ -129,15 +130,15 @@ class Replay:
         return scenario
 
     @property
-    def beginnings(self) -> list[Scenario]:
-        """The same up to the first arrival that counts: its drops are to be taken off."""
-        until = {"time_limit": f"{self.settings.measured_s[0]} s"}
-        return [override(scenario, until) for scenario in self.scenarios]
+    def warm_ups(self) -> list[Scenario]:
+        """The scenarios up to the first measured arrival; their counters are subtracted."""
+        time_limit = {"time_limit": f"{self.settings.measured_s[0]} s"}
+        return [override(scenario, time_limit) for scenario in self.scenarios]
 
     def changed(self, scenario: Mapping[str, Any]) -> "Replay":
-        """Return the same run with this on top of its scenario."""
-        whole = override(self.settings.scenario, scenario)
-        return replace(self, settings=self.settings.model_copy(update={"scenario": whole}))
+        """Return the replay with these changes to its scenario."""
+        result = override(self.settings.scenario, scenario)
+        return replace(self, settings=self.settings.model_copy(update={"scenario": result}))
 
     def bin_name(self, low: int, high: int) -> str:
         """Return the name of a bin, such as `8 to 11 packets`."""
@@ -150,70 +151,73 @@ class Replay:
 
 
 def find_cases(name: str, start: Path | None = None) -> Path:
-    """Return the folder that `name` means: a path, or one of `validation`, own or shipped."""
+    """Return the folder of cases: a path, or a name in the user's or the shipped `validation`.
+
+    Raises `ScenarioError` for an unknown name.
+    """
     if (Path(name) / "cases.toml").is_file():
         return Path(name)
-    known = {
+    folders = {
         file.parent.name: file.parent
         for root in paths.folders(paths.VALIDATION, start)
         for file in sorted(root.glob("*/cases.toml"))
     }
-    if name in known:
-        return known[name]
-    raise ScenarioError(f"{name}: there is no such folder of cases{did_you_mean(name, known)}")
+    if name in folders:
+        return folders[name]
+    raise ScenarioError(f"{name}: unknown folder of cases{did_you_mean(name, folders)}")
 
 
 def read_cases(folder: Path, *, quick: bool = False, only: Iterable[str] = ()) -> list[Replay]:
-    """Return the runs of a folder, or `only` those of these names (`case`, or `case.run`).
+    """Return the replays of a folder, or `only` those of these names (`case`, or `case.run`).
 
-    A quick run is one that `quick` shortens and for which the other's flows are known. Raises
-    `FileError` for anything that is wrong in the folder, and `ScenarioError` for an unknown name or
-    if there is nothing to run.
+    `quick` returns the short runs: those of cases with a table `quick`, for which the reference
+    contains the completion time of every flow. Raises `FileError` for an error in the folder, and
+    `ScenarioError` for an unknown name or if there is nothing to run.
     """
     file = folder / "cases.toml"
-    read = _Folder.read(folder)
-    full = [read.replay(case, run, quick=False) for case, run in read.runs()]
-    read.check_rows()
-    # Short runs are read with the long ones: what is wrong with them is not to be found out later.
+    content = _Folder.read(folder)
+    full = [content.replay(case, run, quick=False) for case, run in content.runs()]
+    content.check_rows()
+    # Short runs are always read, so that all errors of a folder are found at once.
     short = [
-        read.replay(case, run, quick=True)
-        for case, run in read.runs()
-        if read.file.cases[case].quick is not None
+        content.replay(case, run, quick=True)
+        for case, run in content.runs()
+        if content.file.cases[case].quick is not None
     ]
-    short = [replay for replay in short if replay.is_known_by_flow]
+    short = [replay for replay in short if replay.has_reference_flows]
     names = {name for replay in full for name in (replay.case, replay.full_name)}
-    wanted = set(only)
-    for name in sorted(wanted - names):
-        raise ScenarioError(f"--only {name}: no such run{did_you_mean(name, sorted(names))}")
-    chosen = [
+    selection = set(only)
+    for name in sorted(selection - names):
+        raise ScenarioError(f"--only {name}: unknown run{did_you_mean(name, sorted(names))}")
+    selected = [
         replay
         for replay in (short if quick else full)
-        if not wanted or wanted & {replay.case, replay.full_name}
+        if not selection or selection & {replay.case, replay.full_name}
     ]
-    if not chosen:
+    if not selected:
         raise ScenarioError(
-            f"{folder}: nothing can be run short: that takes a case with `quick`, and a column of"
-            " `flows` with the name of the run"
+            f"{folder}: no short runs; they need a case with `quick`, and a column of `flows` with"
+            " the name of the run"
         )
-    for replay in chosen:
+    for replay in selected:
         check_scenario(str(file), replay)
-    return chosen
+    return selected
 
 
 def simulator(folder: Path) -> str:
-    """Return the name of the simulator that a folder's results are from."""
+    """Return the name of the reference of a folder."""
     return read_file(folder).simulator
 
 
 def read_file(folder: Path) -> CasesFile:
-    """Return the `cases.toml` of a folder."""
+    """Return the content of a folder's `cases.toml`, or raise `FileError`."""
     file = folder / "cases.toml"
     return typed(CasesFile, parse(file), str(file))
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """The files of a folder, each of the declared form."""
+    """Files of a folder, each valid by its schema."""
 
     path: Path
     file: CasesFile
@@ -221,7 +225,7 @@ class _Folder:
     totals: pl.DataFrame
     shares: pl.DataFrame
     flows: Mapping[str, pl.DataFrame | None]
-    """By case."""
+    """Flows by case."""
 
     @classmethod
     def read(cls, path: Path) -> "_Folder":
@@ -229,84 +233,89 @@ class _Folder:
         return cls(
             path,
             file,
-            _complete(read_csv(path / "bins.csv", BINS_COLUMNS)),
+            _with_all_columns(read_csv(path / "bins.csv", BINS_COLUMNS)),
             read_csv(path / "totals.csv", TOTALS_COLUMNS),
             shares.read(path / "shares.csv"),
             {name: _read_flows(path, case) for name, case in file.cases.items()},
         )
 
     def runs(self) -> list[tuple[str, str]]:
-        """Return the names of all cases and runs, in order."""
+        """Return (case, run) of all runs in order."""
         return [(name, run) for name, case in self.file.cases.items() for run in case.runs]
 
     def replay(self, case: str, name: str, *, quick: bool) -> Replay:
-        """Return one run, or raise `FileError` if its parts do not agree."""
-        place = f"{self.path / 'cases.toml'}: {case}.{name}{' (quick)' if quick else ''}"
-        settings = _settings(self.file, case, name, place, quick=quick)
+        """Return the replay of a run, or raise `FileError` if its files contradict each other."""
+        location = f"{self.path / 'cases.toml'}: {case}.{name}{' (quick)' if quick else ''}"
+        settings = _settings(self.file, case, name, location, quick=quick)
         flows = self.flows[case]
         if flows is not None:
-            flows = _sized(flows, settings.payload_bytes)
+            flows = _with_sizes(flows, settings.payload_bytes)
             flows = flows.filter(pl.col("start_us") < 1e6 * settings.end_s)
         bins, totals, periods = (
             rows.filter(pl.col("case") == case, pl.col("run") == name).drop("case", "run")
             for rows in (self.bins, self.totals, self.shares)
         )
         if totals.height > 1:
-            raise FileError(f"{self.path / 'totals.csv'}: has two rows of the run `{case}.{name}`")
+            raise FileError(
+                f"{self.path / 'totals.csv'}: duplicate rows of the run `{case}.{name}`"
+            )
         numbers = dict.fromkeys(TOTALS) | (totals.to_dicts() or [{}])[0]
         replay = Replay(case, name, settings, flows, bins, numbers, periods, quick)
         _check_bins(self.path / "bins.csv", replay)
-        where = f"{self.path / 'shares.csv'}: `{replay.full_name}`"
-        shares.check(periods, settings.end_s, where)
-        _check_settings(place, replay)
+        shares_location = f"{self.path / 'shares.csv'}: `{replay.full_name}`"
+        shares.check(periods, settings.end_s, shares_location)
+        _check_settings(location, replay)
         return replay
 
     def check_rows(self) -> None:
-        """Refuse rows of runs that there are not."""
-        known = [f"{case}.{run}" for case, run in self.runs()]
+        """Raise `FileError` for a row of an unknown run."""
+        names = [f"{case}.{run}" for case, run in self.runs()]
         tables = {"bins.csv": self.bins, "totals.csv": self.totals, "shares.csv": self.shares}
         for file, table in tables.items():
             for case, run in table.select("case", "run").unique(maintain_order=True).rows():
-                if (name := f"{case}.{run}") not in known:
-                    hint = did_you_mean(name, known)
-                    raise FileError(f"{self.path / file}: there is no run `{name}`{hint}")
+                if (name := f"{case}.{run}") not in names:
+                    hint = did_you_mean(name, names)
+                    raise FileError(f"{self.path / file}: unknown run `{name}`{hint}")
 
 
-def _settings(read: CasesFile, case: str, run: str, place: str, *, quick: bool) -> Settings:
-    """Return the settings of a run: its own over those of its case over those of the file."""
-    of_case = read.cases[case]
-    own = _inherited(read, case, run, place, ())
-    scenario = override(read.scenario, of_case.scenario, own.pop("scenario"))
-    short = of_case.quick.model_dump(exclude_none=True) if quick and of_case.quick else {}
-    shared = {**(read.model_extra or {}), **(of_case.model_extra or {}), **short}
-    return typed(Settings, {**shared, **own, "scenario": scenario}, place)
+def _settings(file: CasesFile, case: str, run: str, location: str, *, quick: bool) -> Settings:
+    """Return the settings of the file, changed by those of the case and of the run."""
+    case_table = file.cases[case]
+    run_table = _inherited(file, case, run, location, ())
+    scenario = override(file.scenario, case_table.scenario, run_table.pop("scenario"))
+    short = case_table.quick.model_dump(exclude_none=True) if quick and case_table.quick else {}
+    shared = {**(file.model_extra or {}), **(case_table.model_extra or {}), **short}
+    return typed(Settings, {**shared, **run_table, "scenario": scenario}, location)
 
 
 def _inherited(
-    read: CasesFile, case: str, name: str, place: str, by: tuple[str, ...]
+    file: CasesFile, case: str, name: str, location: str, users: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return the table of a run over that of the run which it is `like`, and so on."""
-    runs = read.cases[case].runs if case in read.cases else {}
+    """Return the table of a run with the keys that it inherits by `like`.
+
+    `users` are the runs that inherit from this run.
+    """
+    runs = file.cases[case].runs if case in file.cases else {}
     if name not in runs:
-        known = [f"{case}.{run}" for case, of_case in read.cases.items() for run in of_case.runs]
-        hint = did_you_mean(f"{case}.{name}", known)
-        raise FileError(f"{place}: like: there is no run `{case}.{name}`{hint}")
-    path = (*by, f"{case}.{name}")
-    if path[-1] in by:
-        raise FileError(f"{place}: like: goes round in a circle: {' like '.join(path)}")
+        names = [f"{key}.{run}" for key, table in file.cases.items() for run in table.runs]
+        hint = did_you_mean(f"{case}.{name}", names)
+        raise FileError(f"{location}: like: unknown run `{case}.{name}`{hint}")
+    path = (*users, f"{case}.{name}")
+    if path[-1] in users:
+        raise FileError(f"{location}: like: cycle {' like '.join(path)}")
     run = runs[name]
     if run.like is None:
         return {**(run.model_extra or {}), "scenario": run.scenario}
-    other, _, its_name = run.like.rpartition(".")
-    like = _inherited(read, other or case, its_name, place, path)
-    scenario = override(like["scenario"], run.scenario)
-    return {**like, **(run.model_extra or {}), "scenario": scenario}
+    base_case, _, base_run = run.like.rpartition(".")
+    base = _inherited(file, base_case or case, base_run, location, path)
+    scenario = override(base["scenario"], run.scenario)
+    return {**base, **(run.model_extra or {}), "scenario": scenario}
 
 
-def _complete(bins: pl.DataFrame) -> pl.DataFrame:
-    """Return bins with every column, of which the file may lack some."""
-    lacking = [pl.lit(None, pl.Float64).alias(name) for name in BINS if name not in bins.columns]
-    return bins.with_columns(lacking)
+def _with_all_columns(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return bins with null in columns that the file does not contain."""
+    missing = [pl.lit(None, pl.Float64).alias(name) for name in BINS if name not in bins.columns]
+    return bins.with_columns(missing)
 
 
 def _read_flows(folder: Path, case: CaseTable) -> pl.DataFrame | None:
@@ -315,29 +324,29 @@ def _read_flows(folder: Path, case: CaseTable) -> pl.DataFrame | None:
     file = folder / case.flows
     for name in case.runs:
         if name in FLOWS_COLUMNS:
-            raise FileError(f"{folder / 'cases.toml'}: no run can be called `{name}`")
-    of_runs = dict.fromkeys(case.runs, Column(1e-6, can_be_empty=True, is_required=False))
-    flows = read_parquet(file, FLOWS_COLUMNS | of_runs)
+            raise FileError(f"{folder / 'cases.toml'}: invalid name of a run: `{name}`")
+    run_columns = dict.fromkeys(case.runs, Column(1e-6, can_be_empty=True, is_required=False))
+    flows = read_parquet(file, FLOWS_COLUMNS | run_columns)
     if ("packets" in flows.columns) == ("bytes" in flows.columns):
-        raise FileError(f"{file}: must have one of the columns `packets` and `bytes`")
+        raise FileError(f"{file}: must have either the column `packets` or the column `bytes`")
     if not flows["start_us"].is_sorted():
-        raise FileError(f"{file}: start_us: must ascend from row to row")
+        raise FileError(f"{file}: start_us: rows must be in ascending order")
     return flows
 
 
 def _check_bins(file: Path, replay: Replay) -> None:
-    """Refuse bins that cannot be compared."""
+    """Raise `FileError` for missing, duplicate or empty bins."""
     bins = replay.bins.select("low", "high")
     if bins.is_empty() and replay.shares.is_empty():
-        raise FileError(f"{file}: has no rows of the run `{replay.full_name}`")
-    wrong = bins.filter((pl.col("low") > pl.col("high")) | bins.is_duplicated())
-    for low, high in wrong.rows():
-        problem = "is there twice" if low <= high else "ends before it begins"
+        raise FileError(f"{file}: missing rows of the run `{replay.full_name}`")
+    invalid = bins.filter((pl.col("low") > pl.col("high")) | bins.is_duplicated())
+    for low, high in invalid.rows():
+        problem = "is duplicate" if low <= high else "ends before it starts"
         raise FileError(f"{file}: the bin {low} to {high} of `{replay.full_name}` {problem}")
 
 
-def _check_settings(place: str, replay: Replay) -> None:
-    """Refuse settings that name what the other files do not have."""
+def _check_settings(location: str, replay: Replay) -> None:
+    """Raise `FileError` for settings that contradict the other files."""
     settings, flows = replay.settings, replay.flows
     names = [replay.bin_name(*bounds) for bounds in replay.bins.select("low", "high").rows()]
     if isinstance(settings.within, dict):
@@ -345,31 +354,35 @@ def _check_settings(place: str, replay: Replay) -> None:
             for name in limits:
                 if name not in names:
                     hint = did_you_mean(name, names)
-                    raise FileError(f"{place}: within.{statistic}: there is no bin `{name}`{hint}")
+                    raise FileError(f"{location}: within.{statistic}: unknown bin `{name}`{hint}")
     if replay.shares.is_empty() != (settings.share_within is None):
-        problem = "is there without rows" if replay.shares.is_empty() else "is wanted for the rows"
-        raise FileError(f"{place}: share_within: {problem} of `{replay.full_name}` in shares.csv")
+        problem = "has no rows" if replay.shares.is_empty() else "is required for the rows"
+        raise FileError(
+            f"{location}: share_within: {problem} of `{replay.full_name}` in shares.csv"
+        )
     if not replay.shares.is_empty() and replay.is_ideal:
-        raise FileError(f"{place}: share_within: shares are sampled, which wants the packet model")
+        raise FileError(
+            f"{location}: share_within: needs the packet model, whose samples give the shares"
+        )
     needs_alone = replay.is_slowdown or (settings.until == "acked" and replay.is_ideal)
     if needs_alone and (flows is None or "alone_us" not in flows.columns):
-        what = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
-        raise FileError(f"{place}: {what} needs a column `alone_us` in the file of `flows`")
-    if replay.is_known_by_flow and len(settings.repeats) > 1:
+        setting = 'over = "alone"' if replay.is_slowdown else 'until = "acked" of an ideal'
+        raise FileError(f"{location}: {setting} needs a column `alone_us` in the file of `flows`")
+    if replay.has_reference_flows and len(settings.repeats) > 1:
         raise FileError(
-            f"{place}: repeats: must be one, for the other's flows are known one by one"
+            f"{location}: repeats: only one is allowed if the reference contains every flow"
         )
     since, until = settings.measured_s
     if flows is not None and not _any_between(flows["start_us"] / 1e6, since, until):
-        raise FileError(f"{place}: measured_s: no flow arrives from {since:g} s to {until:g} s")
+        raise FileError(f"{location}: measured_s: no flow arrives from {since:g} s to {until:g} s")
 
 
-def check_scenario(place: str, replay: Replay) -> None:
-    """Refuse a run that the core refuses, with its name, and one in which nothing arrives."""
+def check_scenario(location: str, replay: Replay) -> None:
+    """Raise `FileError` with the run's name if a scenario is invalid or has no measured flow."""
     try:
         for scenario in replay.scenarios:
             check(scenario)
-        for scenario in replay.beginnings if replay.has_link else []:
+        for scenario in replay.warm_ups if replay.has_link else []:
             check(scenario)
         if replay.flows is None:
             starts = pl.Series(trace(replay.scenarios[0])["flows"]["start_s"])
@@ -378,24 +391,24 @@ def check_scenario(place: str, replay: Replay) -> None:
                 raise ScenarioError(f"measured_s: no flow arrives from {since:g} s to {until:g} s")
         flows = len(starts) if replay.flows is None else replay.flows.height
         for flow in replay.shares["flow"].filter(replay.shares["flow"] >= flows):
-            raise ScenarioError(f"shares.csv: there is no flow {flow}, but 0 to {flows - 1}")
+            raise ScenarioError(f"shares.csv: unknown flow {flow} (flows: 0 to {flows - 1})")
     except ScenarioError as error:
-        raise FileError(f"{place}: {replay.full_name}: {error}") from None
+        raise FileError(f"{location}: {replay.full_name}: {error}") from None
 
 
 def _any_between(times: pl.Series, since: float, until: float) -> bool:
     return bool(times.is_between(since, until, closed="left").any())
 
 
-def _sized(flows: pl.DataFrame, payload_bytes: int) -> pl.DataFrame:
-    """Return the flows with their sizes both in packets and in bytes."""
+def _with_sizes(flows: pl.DataFrame, payload_bytes: int) -> pl.DataFrame:
+    """Return the flows with sizes in packets and in bytes."""
     if "packets" in flows.columns:
         return flows.with_columns(bytes=pl.col("packets") * payload_bytes)
     return flows.with_columns(packets=(pl.col("bytes") + payload_bytes - 1) // payload_bytes)
 
 
 def _trace(flows: pl.DataFrame) -> str:
-    """Return the flows as the text that a workload of kind `trace` reads."""
+    """Return the flows in the format of a workload of kind `trace`."""
     ends = [
         pl.col(name) if name in flows.columns else pl.lit(number).alias(name)
         for number, name in enumerate(("source", "target"))

@@ -1,4 +1,4 @@
-"""The picture of a validation: completion times by size, and their differences."""
+"""Picture of a validation: completion times by size, and their differences."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,36 +12,38 @@ from sojourn.show import plot, style
 from sojourn.validate.replay import Outcome
 from sojourn.validate.tables import by_case
 
-Drawn = Sequence[tuple[Outcome, style.Look]]
+StyledOutcomes = Sequence[tuple[Outcome, style.Look]]
 
 
 def draw(outcomes: Iterable[Outcome], simulator: str, stem: Path) -> list[str]:
-    """Draw completion times by size, and below them ours over the other's, a column for a case.
+    """Draw completion times by size, and their differences, with a column for each case.
 
-    Return the names of the files: none where no case goes by size.
+    Return the names of the files; an empty list if no case is compared by size.
     """
-    binned = [one for one in outcomes if not one.bins.is_empty()]
+    binned = [outcome for outcome in outcomes if not outcome.bins.is_empty()]
     cases = [case for case in by_case(binned) if case[0].replay.settings.by == "size"]
     if not cases:
         return []
-    labels = list(dict.fromkeys(one.replay.settings.label for case in cases for one in case))
+    labels = list(dict.fromkeys(item.replay.settings.label for case in cases for item in case))
     with plot.canvas(2, len(cases), (6.4 * len(cases), 8)) as (picture, axes):
         for column, case in enumerate(cases):
             above, below = axes[:, column] if len(cases) > 1 else axes
-            drawn = [(one, _look(labels.index(one.replay.settings.label))) for one in case]
-            _draw_times(above, drawn, simulator)
-            _draw_ratios(below, drawn, simulator)
+            styled = [(item, _look(labels.index(item.replay.settings.label))) for item in case]
+            _draw_times(above, styled, simulator)
+            _draw_differences(below, styled, simulator)
         plot.save(picture, stem)
     return [f"{stem.name}{ending}" for ending in (".svg", ".png")]
 
 
-def _draw_times(axes: Axes, drawn: Drawn, simulator: str) -> None:
-    for one, look in drawn:
-        size = _middle(one.bins)
+def _draw_times(axes: Axes, styled: StyledOutcomes, simulator: str) -> None:
+    for outcome, look in styled:
+        size = _middle(outcome.bins)
         line: Any = {"color": look.colour, "marker": look.marker, "linewidth": 1}
-        axes.plot(size, one.bins["mean"].to_numpy(), label=one.replay.settings.label, **line)
+        axes.plot(
+            size, outcome.bins["mean"].to_numpy(), label=outcome.replay.settings.label, **line
+        )
         hollow: Any = line | {"markerfacecolor": "none", "linestyle": "--", "alpha": 0.7}
-        axes.plot(size, one.bins["mean_other"].to_numpy(), **hollow)
+        axes.plot(size, outcome.bins["mean_other"].to_numpy(), **hollow)
     axes.plot(
         [],
         [],
@@ -57,9 +59,9 @@ def _draw_times(axes: Axes, drawn: Drawn, simulator: str) -> None:
     plot.legend(axes, columns=3)
 
 
-def _draw_ratios(axes: Axes, drawn: Drawn, simulator: str) -> None:
-    for one, look in drawn:
-        bins = one.judged
+def _draw_differences(axes: Axes, styled: StyledOutcomes, simulator: str) -> None:
+    for outcome, look in styled:
+        bins = outcome.judged
         axes.errorbar(
             _middle(bins),
             100 * bins["difference"].to_numpy(),
@@ -69,7 +71,7 @@ def _draw_ratios(axes: Axes, drawn: Drawn, simulator: str) -> None:
             linewidth=1,
             elinewidth=0.8,
         )
-    allowed = {str(one.replay.settings.within): one.replay.settings.within for one, _ in drawn}
+    allowed = {str(item.replay.settings.within): item.replay.settings.within for item, _ in styled}
     for within in allowed.values():
         if not isinstance(within, float):
             continue
@@ -77,12 +79,12 @@ def _draw_ratios(axes: Axes, drawn: Drawn, simulator: str) -> None:
             axes.axhline(side * within, color=style.GREY, linewidth=0.8, linestyle=":")
     axes.axhline(0, color="#222222", linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xlabel(f"flow size (packets)\n{drawn[0][0].replay.settings.title}")
-    axes.set_ylabel(f"ours against {simulator} (%), ± 2 standard errors")
+    axes.set_xlabel(f"flow size (packets)\n{styled[0][0].replay.settings.title}")
+    axes.set_ylabel(f"Sojourn / {simulator} - 1 (%), ± 2 standard errors")
 
 
 def _look(number: int) -> style.Look:
-    """Return a colour and a marker: here a dozen variants of few schemes must differ."""
+    """Return a colour and a marker, which differ for a dozen variants of few schemes."""
     return style.Look(style.COLOURS[number % 7], "osD^vPX*ph<>"[number % 12])
 
 

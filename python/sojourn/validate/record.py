@@ -10,11 +10,11 @@ from sojourn.base.errors import FileError
 from sojourn.show.table import markdown
 from sojourn.validate.plot import draw
 from sojourn.validate.replay import Outcome, bins_table, shares_table, totals_table
-from sojourn.validate.tables import every_table
+from sojourn.validate.tables import all_tables
 
 
 def write(outcomes: Sequence[Outcome], simulator: str, out: Path) -> list[str]:
-    """Write tables that have rows, and the picture, into a folder; return the files' names."""
+    """Write the tables that have rows, and the picture, to a folder; return the files' names."""
     tables = {
         "bins.csv": bins_table(outcomes),
         "totals.csv": totals_table(outcomes),
@@ -27,52 +27,55 @@ def write(outcomes: Sequence[Outcome], simulator: str, out: Path) -> list[str]:
 
 
 def page_of(folder: Path) -> Path:
-    """Return the page on which a folder's results are recorded: `docs/validation.md`.
+    """Return the page of results for a folder of cases, `docs/validation.md`.
 
-    That of the folders which ship with the package lies in the checkout; a user's own folder
-    `validation` has one beside it.
+    For folders of the package, the page is in the checkout; for a user's folder `validation`, it is
+    in the parent folder. Raises `ScenarioError` if Sojourn does not run from a checkout.
     """
     root: Path | None = folder.resolve().parents[1]
     if root == paths.PACKAGE:
         root = paths.checkout()
     if root is None:
-        raise ScenarioError("--record: keeps what ships with Sojourn, and so wants its checkout")
+        raise ScenarioError("--record: shipped cases need a checkout of Sojourn")
     return root / "docs" / "validation.md"
 
 
 def record(outcomes: Sequence[Outcome], simulator: str, folder: Path) -> Path:
-    """Write the results into the folder's page, between the marks of its section."""
+    """Write the results to the folder's section of the page of results; return the page."""
     page, before, after = section(folder)
     name = folder.resolve().name
     stem = page.with_name(f"validation_{name}")
-    drawn = draw(outcomes, simulator, stem)
+    pictures = draw(outcomes, simulator, stem)
     stem.with_suffix(".svg").unlink(missing_ok=True)
     parts = [
         f"Made by `sojourn validate {name} --record`, version {_core.VERSION}.",
-        *([f"![Completion times by size]({stem.name}.png)"] if drawn else []),
+        *([f"![Completion times by size]({stem.name}.png)"] if pictures else []),
         *_markdown(outcomes, simulator),
     ]
     files.write_text(page, "\n\n".join([before, *parts, after]))
     return page
 
 
-def section(folder: Path, of: str = "") -> tuple[Path, str, str]:
-    """Return the page of a folder's section, and its text up to and from the section."""
-    page, name = page_of(folder), f"{folder.resolve().name}{of}"
+def section(folder: Path, suffix: str = "") -> tuple[Path, str, str]:
+    """Return the page of a folder's section, and the texts before and after the section.
+
+    Raises `FileError` if the page is missing, or does not contain the section.
+    """
+    page, name = page_of(folder), f"{folder.resolve().name}{suffix}"
     begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
     try:
         text = files.read_text(page, files.MAX_SETTINGS_BYTES)
     except OSError as error:
         raise FileError(f"{page}: cannot be read: {error.strerror}") from None
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not (found and closed):
-        raise FileError(f"{page}: lacks the lines `{begin}` and `{end}`")
+    before, begin_line, rest = text.partition(begin)
+    _, end_line, after = rest.partition(end)
+    if not (begin_line and end_line):
+        raise FileError(f"{page}: missing lines `{begin}` and `{end}`")
     return page, before + begin, end + after
 
 
 def _markdown(outcomes: Sequence[Outcome], simulator: str) -> list[str]:
-    parts = [f"Numbers are ours / {simulator}; in brackets the difference ± two standard errors."]
-    for one in every_table(outcomes, abreast=len(outcomes)):
-        parts += [f"**{one.title}**", markdown(one)]
+    parts = [f"Numbers are Sojourn / {simulator} (difference ± two standard errors)."]
+    for table in all_tables(outcomes, columns=len(outcomes)):
+        parts += [f"**{table.title}**", markdown(table)]
     return parts

@@ -1,7 +1,7 @@
-"""The relay: a program that runs flows over the TCP of this machine's kernel (`crates/relay`).
+"""Interface to the relay, a program that runs flows over the TCP of the kernel (`crates/relay`).
 
-It reads what to run as JSON, tells in lines of JSON how far it is, and ends with what became of it.
-What it makes, namespaces and devices, ends with it.
+The relay reads a job as JSON, and writes lines of JSON: its progress, and finally the outcome. Its
+network namespaces and devices end with the process.
 """
 
 import contextlib
@@ -22,68 +22,71 @@ from sojourn.runs.processes import ProcessControl
 NAME = "sojourn-relay"
 
 PRIORITY = 50
-"""Its real-time priority, where the system allows one: it is late less often."""
+"""Real-time priority of the relay, if the system permits it; it reduces lateness."""
 
 
 def program() -> Path:
-    """Return where the relay is; in a checkout it is built if its source is newer.
+    """Return the path of the relay; in a checkout, build it if its source is newer.
 
-    An installed Sojourn looks beside its Python, and on the PATH. Raises `ScenarioError` where
-    there is none.
+    An installed Sojourn searches the folder of its Python, and the PATH. Raises `ScenarioError` if
+    the relay is missing, or cannot be built.
     """
     root = paths.checkout()
     if root is not None:
-        return _built(root)
+        return _build(root)
     folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    found = shutil.which(NAME, path=os.pathsep.join(folders))
-    if found is None:
-        how = "in a checkout, `cargo install --locked --path crates/relay` puts it there"
-        raise ScenarioError(f"needs the program `{NAME}`, which is not on the PATH ({how})")
-    return Path(found)
+    file = shutil.which(NAME, path=os.pathsep.join(folders))
+    if file is None:
+        hint = "in a checkout, `cargo install --locked --path crates/relay` installs it"
+        raise ScenarioError(f"missing program `{NAME}` on the PATH ({hint})")
+    return Path(file)
 
 
-def _built(root: Path) -> Path:
+def _build(root: Path) -> Path:
     target = Path(os.environ.get("CARGO_TARGET_DIR") or root / "target").absolute()
-    made = target / "release" / NAME
-    if not made.exists():
-        print(f"{NAME}: is built, once; that takes a minute", file=sys.stderr)
+    file = target / "release" / NAME
+    if not file.exists():
+        print(f"building {NAME}, which takes about a minute", file=sys.stderr)
     command = ["cargo", "build", "--quiet", "--locked", "--release", "--target-dir", str(target)]
     try:
         subprocess.run(command, cwd=root / "crates" / "relay", check=True)
     except FileNotFoundError:
         raise ScenarioError(f"{NAME}: cannot be built without `cargo`") from None
     except subprocess.CalledProcessError:
-        raise ScenarioError(f"{NAME}: cannot be built; why, stands above") from None
-    return made
+        raise ScenarioError(f"{NAME}: the build failed; see the errors above") from None
+    return file
 
 
 def run(relay: Path, job: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Run a job, which takes as long as its flows do, and return what became of it."""
-    watch = ProcessControl()
+    """Run a job in real time; return its outcome.
+
+    Raises `ScenarioError` with the relay's error if the job fails.
+    """
+    control = ProcessControl()
     needs = {"flows": len(job["flows"]), "packet_hops": 0.0, "limit_s": job["limit_s"]}
-    said: dict[str, Any] = {}
-    with _started(relay) as process, progress_display([RunProgress(needs, watch)], what) as show:
-        asked, answers, errors = process.stdin, process.stdout, process.stderr
-        assert asked is not None
-        assert answers is not None
+    report: dict[str, Any] = {}
+    with _started(relay) as process, progress_display([RunProgress(needs, control)], what) as show:
+        job_input, reports, errors = process.stdin, process.stdout, process.stderr
+        assert job_input is not None
+        assert reports is not None
         assert errors is not None
-        with contextlib.suppress(BrokenPipeError):  # it says itself why it has ended
-            json.dump(job, asked)
-            asked.close()
-        for line in answers:
-            said = json.loads(line)
-            if "flows" not in said:
-                watch.last_progress = said["now_s"], said["finished"], 0
+        with contextlib.suppress(BrokenPipeError):  # the reason is on the error output
+            json.dump(job, job_input)
+            job_input.close()
+        for line in reports:
+            report = json.loads(line)
+            if "flows" not in report:
+                control.last_progress = report["now_s"], report["finished"], 0
                 show()
-        why = errors.read() or f"{NAME} was stopped"
-    if process.returncode or "flows" not in said:
-        raise ScenarioError(f"this machine cannot run it: {why}")
-    return said
+        reason = errors.read() or f"{NAME} was stopped"
+    if process.returncode or "flows" not in report:
+        raise ScenarioError(f"the relay failed: {reason}")
+    return report
 
 
 @contextlib.contextmanager
 def _started(relay: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start the relay, with real-time priority if the system allows it, and leave none behind."""
+    """Start the relay, with real-time priority if possible; kill it on an exception."""
     pipe = subprocess.PIPE
     with subprocess.Popen([relay], text=True, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:

@@ -1,4 +1,4 @@
-"""Validation: what another simulator ran, run again here with the same flows and parameters."""
+"""Validation: replays of runs of another simulator with the same flows and parameters."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,32 +15,35 @@ from sojourn.validate import shares
 from sojourn.validate.cases import Replay
 from sojourn.validate.schema import BINS, TOTALS
 
-NAMES = {"timeouts": "time-outs", "retransmits": "sent again"}
-"""What counts are called."""
+NAMES = {"timeouts": "timeouts", "retransmits": "retransmissions"}
+"""Names of counts in tables."""
 
-UTILISATION_WITHIN = 0.02
-"""How far apart utilisations may be."""
+MAX_UTILISATION_DIFFERENCE = 0.02
+"""Allowed difference of utilisations."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run beside the other's."""
+    """Results of a replay compared with the reference."""
 
     replay: Replay
     bins: pl.DataFrame
-    """The columns of `BINS`; those that end in `_other` are the other's. `difference` is ours over
-    the other's mean less one, `error` two standard errors of it: from the differences of single
-    flows where the other's are known, else as if both means were independent, which is too much.
-    Ideals have none: they are exact. `p99_difference` is that of the percentiles."""
-    ours: Mapping[str, float | None]
-    theirs: Mapping[str, float | None]
+    """Table with the columns of `BINS`; the suffix `_other` marks those of the reference.
+
+    `difference` is the ratio of the means minus one; `p95_difference` and `p99_difference` are
+    those of percentiles. `error` is two standard errors of `difference`: from differences of single
+    flows if the reference contains them, otherwise as if the means were independent, which is an
+    upper bound. Ideals are exact, with an error of 0.
+    """
+    simulated: Mapping[str, float | None]
+    reference: Mapping[str, float | None]
     """The numbers of `TOTALS`."""
     shares: pl.DataFrame
-    """Those of `shares.beside`."""
+    """Table of `shares.compare`."""
 
     @property
     def judged(self) -> pl.DataFrame:
-        """The bins with enough flows to be judged."""
+        """Bins with enough flows for a verdict."""
         return self.bins.filter(
             pl.col("flows_other") >= self.replay.settings.least_flows,
             pl.col("difference").is_not_null(),
@@ -48,7 +51,7 @@ class Outcome:
 
     @property
     def completions(self) -> list[tuple[str, Verdict]]:
-        """Whether completion times are near enough: in all bins, or by statistic and group."""
+        """Verdicts on completion times: over all bins, or by statistic and group."""
         within = self.replay.settings.within
         rows = self.judged.to_dicts()
         unjudged = [("FCT", not_judged("no bin has enough flows"))]
@@ -56,9 +59,9 @@ class Outcome:
             return unjudged
         if not isinstance(within, dict):
             worst = max(rows, key=lambda row: abs(row["difference"]))
-            return [("FCT", self._near("mean", worst, within))]
+            return [("FCT", self._completion_verdict("mean", worst, within))]
         judged = [
-            (f"{statistic}, {self.bin_name(row)}", self._near(statistic, row, limit))
+            (f"{statistic}, {self.bin_name(row)}", self._completion_verdict(statistic, row, limit))
             for statistic, limits in within.items()
             for row in rows
             if (limit := limits.get(self.bin_name(row))) is not None
@@ -67,58 +70,60 @@ class Outcome:
 
     @property
     def completion(self) -> Verdict:
-        """Whether all completion times are near enough that are judged: the first that is not."""
+        """Verdict on all completion times: the first that is not held, otherwise the first."""
         verdicts = [verdict for _, verdict in self.completions]
-        return next((one for one in verdicts if one.held is False), verdicts[0])
+        return next((verdict for verdict in verdicts if verdict.held is False), verdicts[0])
 
-    def _near(self, statistic: str, row: Mapping[str, Any], within: float) -> Verdict:
+    def _completion_verdict(self, statistic: str, row: Mapping[str, Any], within: float) -> Verdict:
         if statistic == "mean":
-            distance, what = abs(row["difference"]), apart(row)
-            what += " (no more than chance)" if distance <= row["error"] else ""
+            distance, text = abs(row["difference"]), difference_text(row)
+            text += " (no significant difference)" if distance <= row["error"] else ""
         elif (difference := row[f"{statistic}_difference"]) is None:
-            return not_judged(f"no percentile at {self.bin_name(row)}")
+            return not_judged(f"no percentile for {self.bin_name(row)}")
         else:
-            distance, what = abs(difference), f"{100 * difference:+.1f} %"
-        sentence = f"{what} at {self.bin_name(row)}, {100 * within:g} % allowed"
+            distance, text = abs(difference), f"{100 * difference:+.1f} %"
+        sentence = f"{text} for {self.bin_name(row)}, {100 * within:g} % allowed"
         return finding(bool(distance <= within), sentence)
 
     @property
     def counts(self) -> list[tuple[str, Verdict]]:
-        """Whether as much was sent again, and as often timed out."""
+        """Verdicts on the numbers of retransmissions and timeouts."""
         return [
-            (NAMES[name], self._as_many(name, factor))
+            (NAMES[name], self._count_verdict(name, factor))
             for name, factor in self.replay.settings.factor.items()
         ]
 
-    def _as_many(self, name: str, factor: float) -> Verdict:
-        ours, theirs = self.ours[name], self.theirs[name]
-        if ours is None or theirs is None:
+    def _count_verdict(self, name: str, factor: float) -> Verdict:
+        simulated, reference = self.simulated[name], self.reference[name]
+        if simulated is None or reference is None:
             return not_judged("not measured")
-        ratio = max(ours, 1) / max(theirs, 1)
-        allowed = f"a factor of {factor:g} allowed" if factor > 1 else "as many wanted"
+        ratio = max(simulated, 1) / max(reference, 1)
+        allowed = f"a factor of {factor:g} allowed" if factor > 1 else "must be equal"
         return finding(
-            1 / factor <= ratio <= factor if factor > 1 else ours == theirs,
-            f"{ours:.4g}, and {theirs:.4g} there; {allowed}",
+            1 / factor <= ratio <= factor if factor > 1 else simulated == reference,
+            f"{simulated:.4g}, reference {reference:.4g}; {allowed}",
         )
 
     @property
     def periods(self) -> list[tuple[str, Verdict]]:
-        """Whether flows have about the shares of each period that they have there."""
-        within, judged = self.replay.settings.share_within or 0, []
+        """Verdicts on the shares of flows in each period."""
+        within, verdicts = self.replay.settings.share_within or 0, []
         for period in self.shares.partition_by(shares.PERIOD):
             rows = period.to_dicts()
             worst = max(rows, key=lambda row: abs(row["share"] - row["share_other"]))
             verdict = _share_verdict(worst, len(self.replay.scenarios), within)
-            judged.append((f"shares, {worst['from_s']:g} to {worst['to_s']:g} s", verdict))
-        return judged
+            verdicts.append((f"shares, {worst['from_s']:g} to {worst['to_s']:g} s", verdict))
+        return verdicts
 
     @property
     def utilisation(self) -> Verdict:
-        """Whether the link was used as much."""
-        ours, theirs = self.ours["utilisation"], self.theirs["utilisation"]
-        if ours is None or theirs is None:
+        """Verdict on the utilisation of the link."""
+        simulated, reference = self.simulated["utilisation"], self.reference["utilisation"]
+        if simulated is None or reference is None:
             return not_judged("not measured")
-        return at_most(abs(ours - theirs), UTILISATION_WITHIN, "difference of utilisations")
+        return at_most(
+            abs(simulated - reference), MAX_UTILISATION_DIFFERENCE, "difference of utilisations"
+        )
 
     def bin_name(self, row: Mapping[str, Any]) -> str:
         """Return the name of the bin of a row."""
@@ -126,51 +131,51 @@ class Outcome:
 
 
 def _share_verdict(row: Mapping[str, Any], runs: int, within: float) -> Verdict:
-    ours, lowest, highest, theirs = (
+    simulated, lowest, highest, reference = (
         100 * row[name] for name in ("share", "lowest", "highest", "share_other")
     )
-    of_runs = f" ({lowest:.0f} to {highest:.0f} in {runs} runs)" if runs > 1 else ""
+    spread = f" ({lowest:.0f} to {highest:.0f} in {runs} runs)" if runs > 1 else ""
     sentence = (
-        f"{ours - theirs:+.1f} points at flow {row['flow']}: {ours:.0f} %{of_runs},"
-        f" {theirs:.0f} % there; {100 * within:g} allowed"
+        f"{simulated - reference:+.1f} percentage points for flow {row['flow']}:"
+        f" {simulated:.0f} %{spread}, reference {reference:.0f} %; {100 * within:g} allowed"
     )
-    return finding(bool(abs(ours - theirs) <= 100 * within), sentence)
+    return finding(bool(abs(simulated - reference) <= 100 * within), sentence)
 
 
-def apart(row: Mapping[str, Any]) -> str:
-    """Write the difference of a bin, and two standard errors of it if there is one."""
+def difference_text(row: Mapping[str, Any]) -> str:
+    """Return the difference of a bin, with two standard errors unless they are 0."""
     error = f" ± {100 * row['error']:.1f}" if row["error"] else ""
     return f"{100 * row['difference']:+.1f}{error} %"
 
 
 def validate(replays: Sequence[Replay], **options: Any) -> list[Outcome]:
-    """Run everything, and put it beside the other's; the options are those of `run_many`."""
+    """Run all replays and compare them with the reference; `options` are those of `run_many`."""
     linked = [replay for replay in replays if replay.has_link]
-    wholes = [scenario for replay in replays for scenario in replay.scenarios]
-    starts = [scenario for replay in linked for scenario in replay.beginnings]
-    results = iter(run_many([*wholes, *starts], **options))
+    scenarios = [scenario for replay in replays for scenario in replay.scenarios]
+    warm_ups = [scenario for replay in linked for scenario in replay.warm_ups]
+    results = iter(run_many([*scenarios, *warm_ups], **options))
     runs = [[next(results) for _ in replay.scenarios] for replay in replays]
-    begun = [
+    warm_up_runs = [
         [next(results) for _ in replay.scenarios] if replay.has_link else [] for replay in replays
     ]
-    return [_beside(*each) for each in zip(replays, runs, begun, strict=True)]
+    return [_compare(*item) for item in zip(replays, runs, warm_up_runs, strict=True)]
 
 
-def _beside(replay: Replay, runs: Sequence[Result], begun: Sequence[Result]) -> Outcome:
-    each, theirs = [_our_flows(replay, run) for run in runs], _their_flows(replay)
-    ours = pl.concat(each)
+def _compare(replay: Replay, runs: Sequence[Result], warm_ups: Sequence[Result]) -> Outcome:
+    flows_of_runs = [_simulated_flows(replay, run) for run in runs]
+    simulated, reference = pl.concat(flows_of_runs), _reference_flows(replay)
     bins, totals = replay.bins, replay.totals
-    if replay.quick and theirs is not None:
-        # A flow that only one of both finished in the short time would bias the other's mean.
-        both = ours["fct_s"].is_not_null() & theirs["fct_s"].is_not_null()
-        ours, theirs = ours.filter(both), theirs.filter(both)
-        each = [ours]
-        bins, totals = _binned(replay, theirs), _flow_totals(replay, theirs)
-    pairs = _binned(replay, ours).join(
+    if replay.quick and reference is not None:
+        # Flows that completed in only one of the two short runs would bias the means.
+        is_complete = simulated["fct_s"].is_not_null() & reference["fct_s"].is_not_null()
+        simulated, reference = simulated.filter(is_complete), reference.filter(is_complete)
+        flows_of_runs = [simulated]
+        bins, totals = _binned(replay, reference), _flow_totals(replay, reference)
+    pairs = _binned(replay, simulated).join(
         bins.select(BINS), on=("low", "high"), suffix="_other", maintain_order="left"
     )
-    if theirs is not None:
-        differences = ours.with_columns(time=ours["time"] - theirs["time"])
+    if reference is not None:
+        differences = simulated.with_columns(time=simulated["time"] - reference["time"])
         errors = _binned(replay, differences)["stderr"]
     elif replay.is_ideal:
         errors = pl.zeros(pairs.height, eager=True)
@@ -182,36 +187,36 @@ def _beside(replay: Replay, runs: Sequence[Result], begun: Sequence[Result]) -> 
         p99_difference=pl.col("p99") / pl.col("p99_other") - 1,
         error=2 * errors.fill_null(0) / pl.col("mean_other"),
     )
-    nothing: dict[str, float | None] = dict.fromkeys(TOTALS)
-    measured = nothing | _mean([_flow_totals(replay, flows) for flows in each])
+    unknown: dict[str, float | None] = dict.fromkeys(TOTALS)
+    means = unknown | _mean([_flow_totals(replay, flows) for flows in flows_of_runs])
     if replay.has_link:
-        pairs_of_runs = zip(runs, begun, strict=True)
-        measured |= _mean([_link_totals(replay, *pair) for pair in pairs_of_runs])
+        links = zip(runs, warm_ups, strict=True)
+        means |= _mean([_link_totals(replay, run, warm_up) for run, warm_up in links])
     elif not replay.is_ideal:
-        measured |= _mean([_network_totals(replay, run) for run in runs])
-    periods = shares.beside(replay.shares, runs)
-    return Outcome(replay, pairs, measured, nothing | dict(totals), periods)
+        means |= _mean([_network_totals(replay, run) for run in runs])
+    periods = shares.compare(replay.shares, runs)
+    return Outcome(replay, pairs, means, unknown | dict(totals), periods)
 
 
 def _mean(totals: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
-    """Return the mean over runs of each number that all of them have."""
-    found: dict[str, float | None] = {}
+    """Return the mean over runs of each number; `None` if a run lacks the number."""
+    means: dict[str, float | None] = {}
     for name in totals[0]:
-        values = [value for one in totals if (value := one.get(name)) is not None]
-        found[name] = sum(values) / len(values) if len(values) == len(totals) else None
-    return found
+        values = [value for item in totals if (value := item.get(name)) is not None]
+        means[name] = sum(values) / len(values) if len(values) == len(totals) else None
+    return means
 
 
-def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
+def _simulated_flows(replay: Replay, result: Result) -> pl.DataFrame:
     flows = result.flows.filter(pl.col("outcome") != "long_lived")
     if replay.flows is not None and "alone_us" in replay.flows.columns:
-        alone = pl.col("flow").cast(pl.UInt64), (pl.col("alone_us") / 1e6).alias("alone_s")
-        flows = flows.join(replay.flows.with_row_index("flow").select(alone), on="flow")
+        ideal = pl.col("flow").cast(pl.UInt64), (pl.col("alone_us") / 1e6).alias("alone_s")
+        flows = flows.join(replay.flows.with_row_index("flow").select(ideal), on="flow")
     fct = pl.col("fct_s") + replay.settings.adds_s
     if replay.settings.until == "acked":
-        # Ideals have no ACKs: theirs come back over an empty network.
-        way_back = pl.col("alone_s") - pl.col("ideal_fct_s")
-        fct = fct + way_back if replay.is_ideal else pl.col("acked_s")
+        # Ideals have no ACKs: the last ACK takes the empty reverse path.
+        ack_delay = pl.col("alone_s") - pl.col("ideal_fct_s")
+        fct = fct + ack_delay if replay.is_ideal else pl.col("acked_s")
     by_flow = replay.settings.by == "flow"
     key = pl.col("flow") if by_flow else _packets(replay, pl.col("size_bytes"))
     return flows.select(
@@ -224,15 +229,15 @@ def _our_flows(replay: Replay, result: Result) -> pl.DataFrame:
     )
 
 
-def _their_flows(replay: Replay) -> pl.DataFrame | None:
-    """Return the other's flows if they are known, as far as they finish before our run ends."""
-    if replay.flows is None or not replay.is_known_by_flow:
+def _reference_flows(replay: Replay) -> pl.DataFrame | None:
+    """Return the flows of the reference, or `None`; later completions than `end_s` are null."""
+    if replay.flows is None or not replay.has_reference_flows:
         return None
     start, fct = pl.col("start_us") / 1e6, pl.col(replay.name) / 1e6
     fct = pl.when(start + fct <= replay.settings.end_s).then(fct)
-    alone = [(pl.col("alone_us") / 1e6).alias("alone_s")] if replay.is_slowdown else []
+    ideal = [(pl.col("alone_us") / 1e6).alias("alone_s")] if replay.is_slowdown else []
     key = pl.int_range(pl.len()) if replay.settings.by == "flow" else pl.col("packets")
-    return replay.flows.with_columns(alone).select(
+    return replay.flows.with_columns(ideal).select(
         key.alias("key"),
         start.alias("start_s"),
         fct.alias("fct_s"),
@@ -243,7 +248,7 @@ def _their_flows(replay: Replay) -> pl.DataFrame | None:
 
 
 def _time(replay: Replay, fct: pl.Expr) -> pl.Expr:
-    """Return what is compared of a completion time: itself, or its multiple of that alone."""
+    """Return the compared quantity: the completion time, or its ratio to the ideal FCT."""
     return fct / pl.col("alone_s") if replay.is_slowdown else fct
 
 
@@ -281,9 +286,11 @@ def _binned(replay: Replay, flows: pl.DataFrame) -> pl.DataFrame:
 def _flow_totals(replay: Replay, flows: pl.DataFrame) -> dict[str, float | None]:
     measured = _measured(replay, flows)["time"]
     since, end = replay.settings.measured_s[0], replay.settings.end_s
-    # A flow is active until its sender knows that it is done.
-    done = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings.ack_s
-    active = flows.select(done.clip(since, end) - pl.col("start_s").clip(since, end)).to_series()
+    # A flow is active until its sender has the last ACK.
+    end_of_flow = pl.col("start_s") + pl.col("fct_s").fill_null(math.inf) + replay.settings.ack_s
+    active = flows.select(
+        end_of_flow.clip(since, end) - pl.col("start_s").clip(since, end)
+    ).to_series()
     finished = flows.filter(pl.col("fct_s").is_not_null())
     return {
         "flows": len(measured),
@@ -305,10 +312,10 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _link_totals(replay: Replay, result: Result, beginning: Result) -> dict[str, float]:
-    """Return what the link carried, held and dropped since the first arrival that counts."""
+def _link_totals(replay: Replay, result: Result, warm_up: Result) -> dict[str, float]:
+    """Return utilisation, mean queue and drop rate of the link since the first measured arrival."""
     link = str(replay.settings.link)
-    now, before = (metrics.link_counters(run, link) for run in (result, beginning))
+    now, before = (metrics.link_counters(run, link) for run in (result, warm_up))
     dropped = now["drops"] - before["drops"]
     arrivals = dropped + now["packets"] - before["packets"]
     totals = {"drop_rate": dropped / arrivals if arrivals else 0.0}
@@ -317,49 +324,50 @@ def _link_totals(replay: Replay, result: Result, beginning: Result) -> dict[str,
         samples.filter(pl.col("probe") == f"{probe} {link}").sort("time_s")
         for probe in ("transmitted_bytes", "queue_bytes")
     )
-    # A run that is short beside the interval of the samples has none to compare.
+    # A run shorter than the sampling interval has no utilisation.
     if sent.height < 2:
         return totals
-    spent = sent["time_s"][-1] - sent["time_s"][0]
-    carried = 8 * (sent["value"][-1] - sent["value"][0])
+    duration_s = sent["time_s"][-1] - sent["time_s"][0]
+    bits = 8 * (sent["value"][-1] - sent["value"][0])
     packets = queue["value"].to_numpy().mean() / replay.settings.wire_bytes
-    rate = carried / spent / now["rate_bps"]
-    return totals | {"utilisation": rate, "queue_packets": float(packets)}
+    utilisation = bits / duration_s / now["rate_bps"]
+    return totals | {"utilisation": utilisation, "queue_packets": float(packets)}
 
 
 def _network_totals(replay: Replay, result: Result) -> dict[str, float]:
-    """Return what all links together dropped of the data sent, and what was sent again."""
+    """Return the drop rate and the retransmission rate of the network."""
     flows, drops = result.flows, result.summary["counts"]["drops"]
-    needed = int(flows.select(_packets(replay, pl.col("size_bytes"))).sum().item())
-    again = int(flows["retransmits"].sum())
-    if needed == 0:
+    packets = int(flows.select(_packets(replay, pl.col("size_bytes"))).sum().item())
+    retransmits = int(flows["retransmits"].sum())
+    if packets == 0:
         return {}
-    return {"drop_rate": drops / (needed + again), "retransmit_rate": again / needed}
+    return {"drop_rate": drops / (packets + retransmits), "retransmit_rate": retransmits / packets}
 
 
 def bins_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Return all bins of all runs in one table."""
-    return _of_runs((one.replay, one.bins) for one in outcomes)
+    """Return a table with the bins of all runs."""
+    return _with_run_names((outcome.replay, outcome.bins) for outcome in outcomes)
 
 
 def shares_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Return all shares of all runs in one table."""
-    return _of_runs((one.replay, one.shares) for one in outcomes)
+    """Return a table with the shares of all runs."""
+    return _with_run_names((outcome.replay, outcome.shares) for outcome in outcomes)
 
 
-def _of_runs(tables: Iterable[tuple[Replay, pl.DataFrame]]) -> pl.DataFrame:
-    named = (
+def _with_run_names(tables: Iterable[tuple[Replay, pl.DataFrame]]) -> pl.DataFrame:
+    named_tables = (
         table.select(pl.lit(replay.case).alias("case"), pl.lit(replay.name).alias("run"), pl.all())
         for replay, table in tables
     )
-    return pl.concat(named, how="vertical_relaxed")
+    return pl.concat(named_tables, how="vertical_relaxed")
 
 
 def totals_table(outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Return the numbers of all runs as wholes in one table."""
+    """Return a table with the totals of all runs."""
     rows = []
-    for one in outcomes:
-        theirs = {f"{name}_other": one.theirs[name] for name in TOTALS}
-        ours = {name: one.ours[name] for name in TOTALS}
-        rows.append({"case": one.replay.case, "run": one.replay.name, **ours, **theirs})
+    for outcome in outcomes:
+        names = {"case": outcome.replay.case, "run": outcome.replay.name}
+        simulated = {name: outcome.simulated[name] for name in TOTALS}
+        reference = {f"{name}_other": outcome.reference[name] for name in TOTALS}
+        rows.append({**names, **simulated, **reference})
     return pl.DataFrame(rows, infer_schema_length=None)

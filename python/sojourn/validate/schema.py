@@ -1,9 +1,17 @@
-"""The form of a folder of cases: which keys and columns its files may have."""
+"""Schema of a folder of cases: keys and columns of its files."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag
-from pydantic import model_validator as checks
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Strict,
+    Tag,
+    model_validator,
+)
 
 from sojourn.scenario.typed import TEXT, Column
 
@@ -21,10 +29,10 @@ TOTALS = (
     "retransmits",
     "timeouts",
 )
-"""What is compared of a run as a whole, with the names of `totals.csv`."""
+"""Totals of a run, with the names of columns in `totals.csv`."""
 
 BINS = ("low", "high", "flows", "unfinished", "mean", "stderr", "median", "p95", "p99")
-"""What is compared of the flows whose size (or number) is from `low` to `high`."""
+"""Columns of a bin: the flows of size, or number, from `low` to `high`."""
 
 
 def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
@@ -46,55 +54,55 @@ Within = Annotated[
 
 
 class Settings(BaseModel):
-    """What is said of a run: in its table, that of its case or that of the file."""
+    """Settings of a run, from its table, the table of its case, or the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     title: str
-    """What the case is, for people."""
+    """Title of the case in tables."""
     label: str
-    """The name of what was run, for people."""
+    """Name of the run in tables."""
     measured_s: Period
-    """From when to when the flows arrive that count."""
+    """Period of the arrivals of measured flows."""
     end_s: Annotated[float, Field(gt=0, le=1e9)]
-    """When the run ends."""
+    """End of the run."""
     payload_bytes: Bytes
     wire_bytes: Bytes
-    """The size of a packet without and with its headers."""
+    """Size of a packet without headers, and with headers."""
     ack_bytes: Bytes = 40
-    """The size of an ACK."""
+    """Size of an ACK."""
     scenario: dict[str, Any]
     repeats: list[dict[str, Any]] = [{}]
-    """What changes it each time that it is run; ours is the mean."""
+    """Changes of each repeat; results are means over repeats."""
     link: str | None = None
-    """The link whose queue and utilisation are compared; without one, the network as a whole."""
+    """Link whose queue and utilisation are compared; `None` compares totals of the network."""
     by: Literal["size", "flow", "group"] = "size"
-    """Whether bins are of sizes, of single flows or of groups of sizes."""
+    """Bins: ranges of sizes, single flows, or named groups of sizes."""
     groups: dict[str, Group] = {}
-    """The names of bins."""
+    """Names of bins."""
     within: Within | None = None
-    """Which share of the other's number ours may be apart; `None` is not judged."""
+    """Allowed relative difference from the reference; `None` is not judged."""
     share_within: Share | None = None
-    """How far a flow's share of a period may be from that there: 0.15 are 15 points."""
+    """Allowed difference of a flow's share from the reference; 0.15 is 15 percentage points."""
     factor: dict[Literal["timeouts", "retransmits"], Annotated[float, Field(ge=1)]] = {}
-    """Within which factor of the other's ours may be; fewer than one count as one."""
+    """Allowed factor from the reference; counts below one count as one."""
     adds_s: Seconds = 0.0
-    """What is added to our completion times."""
+    """Time added to simulated completion times."""
     ack_s: Seconds = 0.0
-    """What is added to the time that a flow is in progress."""
+    """Time added to the duration in which a flow is active."""
     until: Literal["received", "acked"] = "received"
-    """Where completion times end."""
+    """End of completion times: at the receiver, or after the last ACK at the sender."""
     over: Literal["second", "alone"] = "second"
-    """In what they are measured."""
+    """Unit of completion times: seconds, or multiples of the ideal FCT."""
     p99: Literal["nearest", "higher", "lower", "midpoint", "linear"] = "higher"
-    """How a percentile is found between two flows."""
+    """Interpolation of percentiles between two flows."""
     least_flows: Annotated[int, Field(ge=1)] = 100
-    """How many flows a bin must have to be judged."""
+    """Minimum number of flows in a judged bin."""
     sample_interval: str = "10 ms"
 
-    @checks(mode="after")
-    def _agree(self) -> "Settings":
-        """Compare what two keys say."""
+    @model_validator(mode="after")
+    def _check_constraints(self) -> "Settings":
+        """Check constraints between keys."""
         if self.measured_s[1] > self.end_s:
             raise ValueError(f"`measured_s` must end no later than `end_s` = {self.end_s:g}")
         if not self.repeats:
@@ -105,7 +113,7 @@ class Settings(BaseModel):
 
 
 class Quick(BaseModel):
-    """What a short run has instead."""
+    """Settings of a short run."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -114,7 +122,7 @@ class Quick(BaseModel):
 
 
 class RunTable(BaseModel):
-    """The table of a run, beside its settings."""
+    """Table of a run, without its settings."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -123,7 +131,7 @@ class RunTable(BaseModel):
 
 
 class CaseTable(BaseModel):
-    """The table of a case, beside the settings that its runs share."""
+    """Table of a case, without the settings that its runs share."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -134,19 +142,19 @@ class CaseTable(BaseModel):
 
 
 class Ablation(BaseModel):
-    """What is taken out of some runs to see what it does."""
+    """Removal of a mechanism from some runs."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     cases: Annotated[list[str], Field(min_length=1)]
     runs: Annotated[list[str], Field(min_length=1)]
-    """The names of the runs in these cases; not every case need have every one."""
+    """Names of runs; a case may lack some of them."""
     scenario: Annotated[dict[str, Any], Field(min_length=1)]
-    """What is put on top of theirs."""
+    """Changes to the scenarios of the runs."""
 
 
 class CasesFile(BaseModel):
-    """`cases.toml`, beside the settings that all runs share."""
+    """`cases.toml`, without the settings that all runs share."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -177,4 +185,4 @@ FLOWS_COLUMNS = {
     **dict.fromkeys(("source", "target"), Column(0, 1e9, is_integer=True, is_required=False)),
     "alone_us": Column(1e-6, is_required=False),
 }
-"""The columns of the Parquet file, beside those of the other's completion times."""
+"""Columns of the Parquet file, without the reference's completion times by run."""

@@ -1,7 +1,7 @@
-"""Shares: what part of all that arrived in a period each flow had, ours beside the other's.
+"""Shares: the bytes of each flow that arrived in a period, as a share of all flows.
 
-So flows are compared that never end. `shares.csv` of a folder of cases tells how many bytes of
-each flow arrived from when to when; ours are sampled (`delivered_bytes`).
+Shares compare long-lived flows. `shares.csv` of a folder of cases contains the bytes of each flow
+that arrived in each period of the reference; those of Sojourn are sampled (`delivered_bytes`).
 """
 
 from collections.abc import Iterable
@@ -23,59 +23,61 @@ PERIOD = ("from_s", "to_s")
 
 
 def read(file: Path) -> pl.DataFrame:
-    """Return what arrived of each flow by run and period: nothing if there is no such file."""
+    """Return the bytes of each flow by run and period; an empty table if the file is missing."""
     if not file.exists():
-        types = {name: pl.String if one is TEXT else pl.Float64 for name, one in COLUMNS.items()}
+        types = {
+            name: pl.String if column is TEXT else pl.Float64 for name, column in COLUMNS.items()
+        }
         return pl.DataFrame(schema=types)
     return read_csv(file, COLUMNS)
 
 
-def check(rows: pl.DataFrame, end_s: float, where: str) -> None:
-    """Refuse periods of a run in which shares cannot be compared; `where` is said of them."""
+def check(rows: pl.DataFrame, end_s: float, location: str) -> None:
+    """Raise `FileError`, with `location`, if shares of a period cannot be compared."""
     for period in rows.partition_by(PERIOD):
         since, until = period.select(PERIOD).row(0)
         if (problem := _problem(period, since, until, end_s)) is not None:
-            raise FileError(f"{where}: the period {since:g} to {until:g} s {problem}")
+            raise FileError(f"{location}: the period {since:g} to {until:g} s {problem}")
 
 
 def _problem(period: pl.DataFrame, since: float, until: float, end_s: float) -> str | None:
     if since >= until:
-        return "ends before it begins"
+        return "ends before it starts"
     if until > end_s:
-        return f"ends after the run, at `end_s` = {end_s:g}"
+        return f"ends after the end of the run, `end_s` = {end_s:g}"
     if period["flow"].is_duplicated().any():
-        return "has a flow twice"
+        return "contains a flow twice"
     if period.height < 2:
-        return "has one flow only, and so no shares"
-    return None if period["bytes"].sum() > 0 else "has nothing that arrived"
+        return "contains only one flow"
+    return None if period["bytes"].sum() > 0 else "contains no bytes"
 
 
-def beside(theirs: pl.DataFrame, runs: Iterable[Result]) -> pl.DataFrame:
-    """Return the shares by period and flow: the mean of our runs' and the other's.
+def compare(reference: pl.DataFrame, runs: Iterable[Result]) -> pl.DataFrame:
+    """Return the shares by period and flow, of the reference and of Sojourn's runs.
 
-    Columns: `from_s`, `to_s`, `flow`, `share_other`; and of ours `share`, `lowest` and `highest`.
-    Where nothing of any flow arrived, each has none.
+    Columns: `from_s`, `to_s`, `flow`; `share_other` of the reference; mean `share`, `lowest` and
+    `highest` of the runs. If no bytes arrived in a period, all shares are 0.
     """
     by = (*PERIOD, "flow")
     share = (pl.col("bytes") / pl.col("bytes").sum().over(PERIOD)).fill_nan(0)
-    periods = theirs.select(by)
-    each = [periods.with_columns(bytes=_arrived(periods, run)) for run in runs]
-    ours = pl.concat(one.select(*by, share=share) for one in each).group_by(by)
-    known = ours.agg(pl.mean("share"), lowest=pl.min("share"), highest=pl.max("share"))
-    wanted = theirs.select(*by, share_other=share)
-    return wanted.join(known, on=by, maintain_order="left")
+    periods = reference.select(by)
+    tables = [periods.with_columns(bytes=_arrived_bytes(periods, run)) for run in runs]
+    simulated = pl.concat(table.select(*by, share=share) for table in tables).group_by(by)
+    summary = simulated.agg(pl.mean("share"), lowest=pl.min("share"), highest=pl.max("share"))
+    shares = reference.select(*by, share_other=share)
+    return shares.join(summary, on=by, maintain_order="left")
 
 
-def _arrived(periods: pl.DataFrame, run: Result) -> pl.Series:
-    """Return what arrived of each row's flow in its period, in bytes."""
+def _arrived_bytes(periods: pl.DataFrame, run: Result) -> pl.Series:
+    """Return the bytes of each row's flow that arrived in its period."""
 
-    def until(time_s: float, flow: int) -> float:
-        # What arrived only grows, so the last sample up to then is the largest.
-        then = pl.col("time_s") <= time_s + 1e-9
-        sampled = run.samples.filter(pl.col("probe") == f"delivered_bytes flow {flow}", then)
-        return float(sampled["value"].to_numpy().max(initial=0))
+    def bytes_until(time_s: float, flow: int) -> float:
+        # The counter never decreases, so the last sample up to `time_s` is the largest.
+        is_before = pl.col("time_s") <= time_s + 1e-9
+        samples = run.samples.filter(pl.col("probe") == f"delivered_bytes flow {flow}", is_before)
+        return float(samples["value"].to_numpy().max(initial=0))
 
     return pl.Series(
-        [until(end, flow) - until(start, flow) for start, end, flow in periods.rows()],
+        [bytes_until(end, flow) - bytes_until(start, flow) for start, end, flow in periods.rows()],
         dtype=pl.Float64,
     )
