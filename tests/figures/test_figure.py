@@ -481,5 +481,5 @@ def test_a_curve_with_decreasing_times_is_an_error() -> None:
     )
     with plot.canvas() as (_, axes):
         plot.series(axes, table[:2])
-        with pytest.raises(ValueError, match="TCP: the times of a curve go back"):
+        with pytest.raises(ValueError, match="TCP: time_s decreases"):
             plot.series(axes, table)

@@ -36,7 +36,7 @@ def test_the_estimate_of_long_lived_flows_is_bounded_by_the_receiver() -> None:
         "time_limit": "5 ms",
     }
     hops = sum(sojourn.run(scenario).summary["counts"]["packet_hops"].values())
-    estimate = json.loads(_core.estimate(*encode(scenario)))
+    estimate = json.loads(_core.prepare(*encode(scenario)).estimate())
     assert estimate["packet_hops"] == pytest.approx(hops, rel=0.2)
 
 

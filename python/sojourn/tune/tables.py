@@ -49,8 +49,10 @@ def progress(so_far: Tuned) -> str:
     else:
         for goal in so_far.goals:
             values = [so_far.value(trial, goal) for trial in (best, so_far.done[0])]
-            now, before = (formatted(goal.measure, value) for value in values)
-            parts.append(f"{goal.measure.text} {now} in trial {best.number} ({BASELINE} {before})")
+            value, baseline = (formatted(goal.measure, number) for number in values)
+            parts.append(
+                f"{goal.measure.text} {value} in trial {best.number} ({BASELINE} {baseline})"
+            )
     if stopped:
         parts.append(f"{stopped} {OUTCOMES[STOPPED]}")
     return ", ".join(parts)
