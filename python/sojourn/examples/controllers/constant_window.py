@@ -1,4 +1,4 @@
-"""The smallest controller: a window that never changes, and so no congestion control."""
+"""The smallest controller: a constant window, without congestion control."""
 
 from typing import Annotated
 
@@ -8,13 +8,13 @@ import sojourn
 
 
 class ConstantWindow(sojourn.Controller):
-    """Keeps as much in flight as it is told to."""
+    """Controller with a constant window."""
 
     window_bytes: Annotated[float, Field(gt=0)] = 20_000.0
-    """Payload in flight."""
+    """Window: payload in flight, in bytes."""
 
     def on_ack(self, ack: sojourn.Ack) -> None:
-        """Learn nothing."""
+        """Ignore ACKs."""
 
     def allowance(self) -> float:
         return self.window_bytes

@@ -1,4 +1,4 @@
-"""DCTCP, as `transport = "dctcp"` is it: RFC 8257."""
+"""DCTCP (RFC 8257), equal to `transport = "dctcp"`."""
 
 from typing import Annotated
 
@@ -8,14 +8,14 @@ import sojourn
 
 
 class Dctcp(sojourn.Controller):
-    """Cuts its window in proportion to the share of marked packets."""
+    """Controller that reduces its window in proportion to the share of marked packets."""
 
     ecn = True
     queue = "ecn_threshold"
     host_queue = "ecn_threshold"
 
     gain: Annotated[float, Field(gt=0, le=1)] = 1 / 16
-    """Weight of the last window in the average of the marked share."""
+    """Weight of the last window in the moving average of the marked share."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.packet = float(path.payload_bytes)

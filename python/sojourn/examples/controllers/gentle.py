@@ -1,4 +1,4 @@
-"""A controller to begin with: keeps the queue short by the round-trip time, and nothing else."""
+"""A first controller: keeps the queue short by the RTT alone."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ import sojourn
 
 
 class Gentle(sojourn.Controller):
-    """Grows while the round-trip time is near its least, and shrinks in proportion beyond that."""
+    """Controller whose window grows below a target RTT and shrinks above it, in proportion."""
 
     gain: Annotated[float, Field(gt=0, le=1)] = 0.1
-    """Share of the window by which it changes, at most, in a round trip."""
+    """Maximum change of the window in one RTT, as a share of the window."""
     target: Annotated[float, Field(gt=1)] = 1.5
-    """Round-trip time that it aims at, over the least that it has seen."""
+    """Target RTT, as a multiple of the minimum RTT."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.packet = path.payload_bytes

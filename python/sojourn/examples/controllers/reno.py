@@ -1,4 +1,4 @@
-"""TCP Reno, as `transport = "tcp"` is it: RFC 5681, with SACK."""
+"""TCP Reno (RFC 5681) with SACK, equal to `transport = "tcp"`."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ import sojourn
 
 
 class Reno(sojourn.Controller):
-    """Slow start, then one packet a round trip; half the window at a loss."""
+    """Controller with slow start, then one packet per RTT, and half the window after a loss."""
 
     marks = "echo_until_reduced"
     reliability = {
@@ -45,7 +45,7 @@ class Reno(sojourn.Controller):
 
     def on_loss(self, loss: sojourn.Loss) -> None:
         if loss.sign == "timeout":
-            # RFC 5681, section 3.1: when the same segment times out again, the bound is held.
+            # RFC 5681, section 3.1: a repeated timeout of the same segment keeps ssthresh.
             if self.has_timed_out:
                 return
             self.has_timed_out = True

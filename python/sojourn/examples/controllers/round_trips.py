@@ -1,4 +1,4 @@
-"""A controller that acts once in a round trip, and has everything between counted for it."""
+"""A controller that acts once per RTT, on the counts of its monitor."""
 
 from typing import Annotated
 
@@ -8,12 +8,12 @@ import sojourn
 
 
 class RoundTrips(sojourn.Controller):
-    """Doubles its window while nothing waits, and else aims at a delay or gives way to losses."""
+    """Controller that doubles its window at first, then follows a delay target; halves on loss."""
 
     target: Annotated[float, Field(gt=0)] = 0.25
-    """Queueing delay that it aims at, in base RTTs."""
+    """Target queueing delay, in base RTTs."""
     gain: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the way to there that it goes in a round trip."""
+    """Step in one RTT, as a share of the distance to the target window."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.payload, self.base_rtt_s = path.payload_bytes, path.base_rtt_s
@@ -23,17 +23,17 @@ class RoundTrips(sojourn.Controller):
         self.is_starting = True
 
     def on_timer(self, now_s: float) -> None:
-        seen = self.monitor.close(now_s)
-        self.is_starting &= seen.queueing < self.target and not seen.losses
-        if seen.losses:
+        interval = self.monitor.close(now_s)
+        self.is_starting &= interval.queueing < self.target and not interval.losses
+        if interval.losses:
             self.window /= 2
         elif self.is_starting:
             self.window *= 2
-        elif seen.acks:
-            wanted = self.window * (1 + self.target) / (1 + seen.queueing)
-            self.window += self.gain * (wanted - self.window)
+        elif interval.acks:
+            target_window = self.window * (1 + self.target) / (1 + interval.queueing)
+            self.window += self.gain * (target_window - self.window)
         self.window = max(self.window, self.payload)
-        self.wakes_s = now_s + max(seen.rtt_s, self.base_rtt_s)
+        self.wakes_s = now_s + max(interval.rtt_s, self.base_rtt_s)
 
     def on_loss(self, loss: sojourn.Loss) -> None:
         if loss.sign == "timeout":

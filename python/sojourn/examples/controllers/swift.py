@@ -1,4 +1,4 @@
-"""Swift, as `transport = "swift"` is it."""
+"""Swift, equal to `transport = "swift"`."""
 
 from typing import Annotated
 
@@ -11,26 +11,26 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Swift(sojourn.Controller):
-    """A window that follows a target for the round-trip time, down to fractions of a packet."""
+    """Controller whose window follows a target RTT, down to fractions of a packet."""
 
-    burst = 1  # below a window of one packet it is a pace
+    burst = 1  # windows below one packet are paced
 
     base_target_us: Positive = 20.0
-    """Target for a window of `fs_max` packets or more over no links."""
+    """Target of a window of at least `fs_max` packets, without the part of the links."""
     hop_scaling_us: Annotated[float, Field(ge=0)] = 3.0
-    """What each link on the way there adds to the target."""
+    """Increase of the target for each link of the forward path."""
     fs_range_us: Annotated[float, Field(ge=0)] = 100.0
-    """Most that a small window adds to the target."""
+    """Maximum increase of the target for small windows."""
     fs_min: Positive = 0.1
-    """Window, in packets, at and below which the target is highest."""
+    """Window, in packets, up to which the target has its maximum."""
     fs_max: Positive = 100.0
-    """Window, in packets, at and above which nothing is added."""
+    """Window, in packets, from which on the window does not increase the target."""
     ai: Positive = 1.0
-    """Packets that the window grows by in a round trip below the target."""
+    """Additive increase of the window in one RTT below the target, in packets."""
     beta: Share = 0.8
-    """Strength of the decrease: this times the share of the delay above the target."""
+    """Decrease of the window, as a multiple of the share of the delay above the target."""
     max_mdf: Share = 0.5
-    """Most of the window that one decrease takes."""
+    """Maximum decrease, as a share of the window."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.packet = float(path.payload_bytes)
@@ -63,13 +63,13 @@ class Swift(sojourn.Controller):
             self.decrease(loss.now_ps, 1.0 - self.max_mdf)
 
     def target(self) -> float:
-        """Return the target in seconds: the smaller the window, the more queue a flow may have."""
+        """Return the target in seconds, which is higher for smaller windows."""
         scaled: float = self.range * (self.window**-0.5 - self.least_root)
         small: float = scaled / (self.fs_min**-0.5 - self.least_root)
         return self.fixed + min(max(small, 0.0), self.range)
 
     def decrease(self, now_ps: int, factor: float) -> None:
-        """Shrink the window, at most once a round-trip time."""
+        """Decrease the window, at most once per RTT."""
         if now_ps - self.last_decrease_ps >= self.rtt_ps:
             self.change(now_ps, self.window * factor)
 

@@ -1,7 +1,7 @@
-"""A controller whose every decision was learnt: a linear policy, which `train.py` has found.
+"""A controller with a learnt linear policy, the result of `train.py`.
 
-Once in a base RTT it looks at what its monitor has counted, and multiplies its window by a factor
-from a half to two: 2 to the power of a weighted sum of what it sees.
+Once per base RTT the controller reads its monitor and multiplies its window by a factor from a half
+to two: 2 to the power of a weighted sum of its observations.
 """
 
 import math
@@ -9,17 +9,17 @@ import math
 import sojourn
 
 START = (0.5, 0.0, -1.0, 0.0, 0.0, 0.0)
-"""The policy that the search begins with: towards a queueing delay of half a base RTT."""
+"""Initial policy of the search: a target queueing delay of half a base RTT."""
 
 WEIGHTS = (0.199, -0.065, -1.258, 0.002, -0.087, -0.183)
-"""The policy that it ends with: `python train.py` prints it."""
+"""Final policy of the search, as `python train.py` prints it."""
 
-MOST = 10_000.0
-"""Packets that a window has at most."""
+MAX_WINDOW = 10_000.0
+"""Maximum window in packets."""
 
 
-def seen(interval: sojourn.Interval) -> tuple[float, ...]:
-    """Return what the policy sees: 1, and five numbers without units."""
+def observation(interval: sojourn.Interval) -> tuple[float, ...]:
+    """Return the observations of the policy: 1, and five dimensionless numbers."""
     return (
         1.0,
         interval.utilisation,
@@ -30,17 +30,17 @@ def seen(interval: sojourn.Interval) -> tuple[float, ...]:
     )
 
 
-def action(weights: tuple[float, ...], numbers: tuple[float, ...]) -> float:
-    """Return the policy's answer, from -1 to 1."""
-    wanted = sum(weight * number for weight, number in zip(weights, numbers, strict=True))
-    return max(-1.0, min(wanted, 1.0))
+def action(weights: tuple[float, ...], observations: tuple[float, ...]) -> float:
+    """Return the action of the policy, from -1 to 1."""
+    weighted_sum = sum(weight * value for weight, value in zip(weights, observations, strict=True))
+    return max(-1.0, min(weighted_sum, 1.0))
 
 
 class Learnt(sojourn.Controller):
-    """Multiplies its window once in a base RTT, as a learnt policy says."""
+    """Controller that multiplies its window once per base RTT by the action of a learnt policy."""
 
     weights: tuple[float, ...] = WEIGHTS
-    """Of a constant, utilisation, queueing, slope of the RTT, lost share, window (log 2)."""
+    """Weights of a constant, utilisation, queueing, RTT gradient, loss rate and log2 of window."""
 
     def on_start(self, path: sojourn.Path) -> None:
         self.payload, self.base_rtt_s = path.payload_bytes, path.base_rtt_s
@@ -50,8 +50,8 @@ class Learnt(sojourn.Controller):
 
     def on_timer(self, now_s: float) -> None:
         interval = self.monitor.close(now_s, self.packets)
-        factor = 2.0 ** action(self.weights, seen(interval))
-        self.packets = max(1.0, min(self.packets * factor, MOST))
+        factor = 2.0 ** action(self.weights, observation(interval))
+        self.packets = max(1.0, min(self.packets * factor, MAX_WINDOW))
         self.wakes_s: float | None = now_s + self.base_rtt_s
 
     def on_end(self, now_s: float) -> None:

@@ -1,12 +1,12 @@
-"""Learns the policy of `learnt.py`: evolution strategies, with numpy alone.
+"""Training of the policy of `learnt.py` by evolution strategies, with numpy only.
 
     python train.py
 
-All flows of `learnt_controller.toml` are agents with one policy, and what it costs is their mean
-completion time. Every round tries the policy with noise of both signs added to it, all on the same
-flows, and goes away from what did worse, by an estimate of the gradient from ranks (Salimans et
-al., 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement Learning"). Flows of
-other seeds then tell what was gained. It takes about a minute on two cores.
+All flows of `learnt_controller.toml` are agents with the same policy; the cost of a policy is their
+mean FCT. Every round evaluates the policy plus and minus noise on the same flows, and takes a step
+along an estimate of the gradient from ranks (Salimans et al., 2017, "Evolution Strategies as a
+Scalable Alternative to Reinforcement Learning"). The result is evaluated on flows of other seeds.
+The training takes about a minute on two cores.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from learnt import START, action, seen
+from learnt import START, action, observation
 from numpy.typing import NDArray
 
 import sojourn
@@ -28,22 +28,22 @@ SCENARIO = sojourn.override(
     sojourn.read(Path(__file__).parents[1] / "learnt_controller.toml"),
     {"transport": "tcp", "workload.flows": 40},
 )
-"""Shorter than what is compared in the end; and agents do without its transport."""
+"""Training scenario, shorter than the example; agents replace its transport."""
 
 PAIRS, NOISE, STEP = 8, 0.1, 0.1
-"""Policies that are tried in a round, twice as many; how far away they are; and how far it goes."""
+"""Pairs of policies in a round, standard deviation of the noise, and step size."""
 
 HELD_OUT = range(1, 21)
-"""Seeds that the search does not see."""
+"""Seeds that the search does not use."""
 
 Numbers = NDArray[np.float64]
 
 
 def cost(policy: Numbers, seed: int) -> float:
-    """Return the logarithm of the mean completion time in base RTTs, if all flows have a policy."""
+    """Return the logarithm of the mean FCT in base RTTs, if all flows use the policy."""
     weights = tuple(map(float, policy))
     environment = environments.ParallelEnvironment(
-        SCENARIO, observe=seen, history=1, mechanism={"ecn": False}
+        SCENARIO, observe=observation, history=1, mechanism={"ecn": False}
     )
     observations, _ = environment.reset(seed=seed)
     total = 0.0
@@ -58,15 +58,15 @@ def cost(policy: Numbers, seed: int) -> float:
 
 
 def costs(pool: Executor, policies: Iterable[Numbers], seeds: Iterable[int]) -> Numbers:
-    """Return what policies cost, a row each, with these seeds, a column each."""
-    tried = list(policies)
-    return np.array([list(pool.map(partial(cost, seed=seed), tried)) for seed in seeds]).T
+    """Return the costs of policies (rows) with seeds (columns)."""
+    candidates = list(policies)
+    return np.array([list(pool.map(partial(cost, seed=seed), candidates)) for seed in seeds]).T
 
 
 def improved(
     policy: Numbers, seeds: Iterable[int], pool: Executor, random: np.random.Generator
 ) -> Numbers:
-    """Return the policy after a round."""
+    """Return the policy after one round."""
     directions = random.standard_normal((PAIRS, len(policy)))
     noise = NOISE * np.concatenate([directions, -directions])
     ranks = costs(pool, policy + noise, seeds).mean(axis=1).argsort().argsort() / (2 * PAIRS - 1)
@@ -75,12 +75,12 @@ def improved(
 
 
 def main() -> None:
-    """Search, and measure what was found."""
+    """Search for a policy, and evaluate the result."""
     parser = argparse.ArgumentParser(description="Learn the policy of learnt.py.")
     parser.add_argument("--rounds", type=int, default=40)
     rounds = parser.parse_args().rounds
     random, policy = np.random.default_rng(1), np.array(START)
-    # A fork of a process with threads, as polars has them, may hang.
+    # A forked process may hang, because polars has threads.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for done in range(rounds):
             print(f"\r{done} of {rounds} rounds", end="", flush=True)
@@ -89,7 +89,7 @@ def main() -> None:
         before, after = costs(pool, [np.array(START), policy], HELD_OUT)
     mean, low, high = np.exp(metrics.t_interval(after - before))
     print(f"\rWEIGHTS = {tuple(map(float, policy))}")
-    print(f"on fresh seeds flows take {mean:.3f} of the time ({low:.3f} to {high:.3f})")
+    print(f"mean FCT over that of the initial policy: {mean:.3f} ({low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":
