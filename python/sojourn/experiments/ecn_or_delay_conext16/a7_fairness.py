@@ -168,7 +168,7 @@ def late(table: pl.DataFrame, case: str, metric: str) -> float:
 
 
 @figure.claim("under TIMELY flows from 7 and 3 Gb/s stay apart (by a factor of 1.5 or more)")
-def apart(table: pl.DataFrame) -> Verdict:
+def rates_differ(table: pl.DataFrame) -> Verdict:
     return at_least(late(table, APART, RATIO), 1.5, RATIO)
 
 

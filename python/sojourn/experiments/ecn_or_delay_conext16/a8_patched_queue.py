@@ -76,9 +76,9 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
 @figure.claim("the queue settles at its fixed point (within 10 %)", stated=False, exact=True)
 def settles(table: pl.DataFrame) -> Verdict:
     def distance_to_fixed_point(flows: int) -> Verdict:
-        times = table["time_s"]
-        late = table.filter(pl.col("flows") == flows, pl.col("time_s") >= float(times.max()) / 2)  # type: ignore[arg-type]
-        mean = float(late["value"].mean())  # type: ignore[arg-type]
+        half_s = float(table["time_s"].max()) / 2  # type: ignore[arg-type]
+        second_half = table.filter(pl.col("flows") == flows, pl.col("time_s") >= half_s)
+        mean = float(second_half["value"].mean())  # type: ignore[arg-type]
         distance = abs(mean / fixed_point(flows) - 1)
         return at_most(distance, 0.1, f"distance with {flows} flows, at {mean / 1e3:.0f} KB,")
 

@@ -124,10 +124,10 @@ SMALL = metrics.Bucket("fewer than 100 packets", 0, 99_000)
 
 
 def over_loads(
-    scale: Mapping[str, Any], chosen: Mapping[str, Mapping[str, Any]]
+    scale: Mapping[str, Any], schemes_to_run: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield every scheme at every load; all schemes have the same flows."""
-    for scheme, change in chosen.items():
+    for scheme, change in schemes_to_run.items():
         for load in scale["loads"]:
             yield {"scheme": scheme, "load": load}, at_load(scale, change, load)
 
@@ -149,10 +149,10 @@ def along_load(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None, l
     labels = ("load (1 = 8 Gb/s of payload)", label)
     common: dict[str, Any] = {"unit": "us", "labels": labels, "log": True, "drawn_as": LOOKS}
     for panel, scheme in zip(scheme_panels, PUBLISHED, strict=True):
-        others = others_by_scheme.get(scheme, ["DCQCN", *ideal])
+        context_schemes = others_by_scheme.get(scheme, ["DCQCN", *ideal])
         points = None if published is None else published.filter(scheme=scheme)
         plot.against(panel, table.filter(scheme=scheme), published=points, **common)
-        context = table.filter(pl.col("scheme").is_in(others)).drop("low", "high")
+        context = table.filter(pl.col("scheme").is_in(context_schemes)).drop("low", "high")
         plot.against(panel, context, **common)
         plot.legend(panel, columns=2)
     plot.same_scale(scheme_panels)

@@ -154,10 +154,10 @@ def small_buffers(table: pl.DataFrame) -> Verdict:
     usual = {BANDWIDTH: BASE.rate_bps / 1e6, RTT: 1e3 * BASE.rtt_s}
     return all_at_least(
         {
-            f"share dropped at {LABELS[condition]} {least} over that at {at:g}": lost(least)
+            f"share dropped at {LABELS[condition]} {smallest} over that at {at:g}": lost(smallest)
             / (lost(at) or math.nan)
             for condition, at in usual.items()
-            for least in CONDITIONS[condition][:1]
+            for smallest in CONDITIONS[condition][:1]
             for lost in [partial(value_at, table, condition, LOSS, TCP)]
         },
         2,

@@ -174,10 +174,12 @@ def under(shared: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
 
 
 def over_loads(
-    scale: Mapping[str, Any], chosen: Mapping[str, Mapping[str, Any]], *changes: Mapping[str, Any]
+    scale: Mapping[str, Any],
+    schemes_to_run: Mapping[str, Mapping[str, Any]],
+    *changes: Mapping[str, Any],
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield every scheme at every load; all schemes have the same flows."""
-    for scheme, change in chosen.items():
+    for scheme, change in schemes_to_run.items():
         for load in scale["loads"]:
             shared = override(Setting(load).scenario(scale), *changes)
             yield {"scheme": scheme, "load": load}, under(shared, change)
@@ -237,9 +239,9 @@ measures: dict[str, metrics.Metric] = {
 }
 
 
-def measured(runs: Iterable[Run], *, median: bool = False, **more: metrics.Metric) -> pl.DataFrame:
+def measured(runs: Iterable[Run], *, median: bool = False, **extra: metrics.Metric) -> pl.DataFrame:
     """Return the four quantities of all labels, and the metrics `more`, over their seeds."""
-    rows = metrics.measure(with_handshake(runs), **measures, **more)
+    rows = metrics.measure(with_handshake(runs), **measures, **extra)
     return metrics.across_seeds(rows.filter(pl.col("value").is_not_nan()), median=median)
 
 

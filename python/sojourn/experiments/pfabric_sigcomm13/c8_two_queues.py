@@ -178,9 +178,9 @@ def queue_table() -> pl.DataFrame:
     for name in WORKLOADS:
         for load in np.arange(1, 10) / 10:
             for queues in QUEUES if load in LOADS else (2,):
-                chosen = best(name, load, queues)
-                threshold_list = ", ".join(f"{at:.0f}" for at in chosen)
-                value = mean_of(name, load, chosen)
+                thresholds = best(name, load, queues)
+                threshold_list = ", ".join(f"{at:.0f}" for at in thresholds)
+                value = mean_of(name, load, thresholds)
                 labels = {"workload": name, "load": float(load), "queues": queues}
                 rows.append({**labels, "thresholds": threshold_list, "value": value})
     return pl.DataFrame(rows).with_columns(metric=pl.lit(BEST))
@@ -200,8 +200,8 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     axes[0][1].get_legend().remove()
     agreement, queues = axes[1]
     labels = (f"threshold between two queues ({WEB_SEARCH}, packets)", RATIO)
-    compared = points.filter(metric=RATIO)
-    plot.against(agreement, compared, x="threshold", labels=labels, log_x=True)
+    ratio_points = points.filter(metric=RATIO)
+    plot.against(agreement, ratio_points, x="threshold", labels=labels, log_x=True)
     agreement.axhspan(0.98, 1.02, color=looks.GREY, alpha=0.15, lw=0)
     agreement.set_ylim(0.9, 1.1)
     best = table.filter(metric=BEST, load=0.8)
@@ -217,18 +217,18 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
     exact=True,
 )
 def reference_values(table: pl.DataFrame) -> Verdict:
-    two = (
+    two_queues = (
         (workload, (number + 1) / 10, 2, reference)
         for workload, values in TWO.items()
         for number, reference in enumerate(values)
     )
-    more = (
+    more_queues = (
         (workload, load, queues, reference)
         for (workload, load), values in MORE.items()
         for queues, reference in values.items()
     )
     distances = {}
-    for workload, load, queues, reference in (*two, *more):
+    for workload, load, queues, reference in (*two_queues, *more_queues):
         value = metrics.at(table, metric=BEST, workload=workload, load=load, queues=queues)
         description = (
             f"distance of {value:.4g} from {reference} ({workload}, {load}, {queues} queues)"

@@ -83,10 +83,12 @@ def _has_same_flows(run: Run, other: Run) -> bool:
 
 def _with_deadlines_of(run: Run, source: Run) -> Run:
     """Return a run with the deadlines of another run of the same flows."""
-    flows, others = run.result.flows, source.result.flows
-    if not flows.select("start_s", "size_bytes").equals(others.select("start_s", "size_bytes")):
+    flows, source_flows = run.result.flows, source.result.flows
+    if not flows.select("start_s", "size_bytes").equals(
+        source_flows.select("start_s", "size_bytes")
+    ):
         raise ValueError(f"{run.labels} and {source.labels} have different flows")
-    with_deadline_flows = flows.with_columns(others["deadline_s"])
+    with_deadline_flows = flows.with_columns(source_flows["deadline_s"])
     result = run.result.with_flows(with_deadline_flows)
     return Run({**run.labels, "deadline_s": source.labels["deadline_s"]}, result)
 

@@ -131,9 +131,9 @@ def scenario(workload: str, load: float, flows: int) -> dict[str, Any]:
     return override(base, {"workload": workload_table})
 
 
-def queues(kind: str, capacity: int, **others: Any) -> dict[str, Any]:
+def queues(kind: str, capacity: int, **parameters: Any) -> dict[str, Any]:
     """Return the same queue at switches and hosts; `capacity` is in bytes."""
-    queue = {"kind": kind, "capacity": f"{capacity} B", **others}
+    queue = {"kind": kind, "capacity": f"{capacity} B", **parameters}
     return {"queue": queue, "host_queue": queue}
 
 
@@ -151,7 +151,7 @@ WINDOWS = {"initial": 12, "max": 149}
 
 
 def pfabric(
-    capacity: int = 2 * BANDWIDTH_DELAY, rto_us: float = 45, **others: Any
+    capacity: int = 2 * BANDWIDTH_DELAY, rto_us: float = 45, **parameters: Any
 ) -> dict[str, Any]:
     """Return pFabric with queues of `capacity` bytes, which count losses by priority."""
     # The authors' scripts allow a window one packet short of a queue.
@@ -163,7 +163,7 @@ def pfabric(
             "initial_window": min(12, max_packets),
             "max_window": max_packets,
             "reliability": {"fixed_rto": f"{rto_us:g} us"},
-            **others,
+            **parameters,
         },
         **queues("pfabric", capacity, census=bounds),
     }
@@ -206,9 +206,9 @@ MEASURES = {
 }
 
 
-def over_loads(scale: Scale, chosen: Mapping[str, Mapping[str, Any]]) -> Iterator[Labelled]:
+def over_loads(scale: Scale, selected: Mapping[str, Mapping[str, Any]]) -> Iterator[Labelled]:
     """Yield every scheme under both workloads at every load; all schemes have the same flows."""
-    for scheme, change in chosen.items():
+    for scheme, change in selected.items():
         for workload in WORKLOADS:
             for load in scale["loads"]:
                 labels = {"scheme": scheme, "workload": workload, "load": load}
@@ -218,8 +218,8 @@ def over_loads(scale: Scale, chosen: Mapping[str, Mapping[str, Any]]) -> Iterato
 
 def measured(runs: list[Run], *names: str) -> pl.DataFrame:
     """Return measures of the runs, over their seeds."""
-    chosen = {name: MEASURES[name] for name in names}
-    return metrics.across_seeds(metrics.measure(map(at_sender, runs), **chosen))
+    selected = {name: MEASURES[name] for name in names}
+    return metrics.across_seeds(metrics.measure(map(at_sender, runs), **selected))
 
 
 HOSTS_PER_RACK = 16

@@ -93,9 +93,9 @@ def rcp_is_fastest(table: pl.DataFrame) -> Verdict:
 
 def times_as_long(table: pl.DataFrame, scheme: str, bound: float, above: float) -> Verdict:
     """Judge the maximum over sizes up to 2000 packets of the ratio of FCTs to RCP."""
-    most: Any = ratios(table, scheme, RCP, up_to=2000, above=above)["ratio"].max()
+    maximum: Any = ratios(table, scheme, RCP, up_to=2000, above=above)["ratio"].max()
     description = f"the maximum of {scheme} over RCP"
-    return at_least(float("nan") if most is None else most, bound, description)
+    return at_least(float("nan") if maximum is None else maximum, bound, description)
 
 
 @figure.claim("up to 2000 packets TCP takes about 4 times as long (2 times at least)")
@@ -112,6 +112,6 @@ def xcp_is_slower(table: pl.DataFrame) -> Verdict:
 def maximum_is_near_mean(table: pl.DataFrame) -> Verdict:
     rows = at_sizes(table, RCP, up_to=2000)
     mean = theory.processor_sharing(SETTING.link, SETTING.load, rows["size"].to_numpy())
-    most: Any = (rows["max"] / pl.Series(mean)).max()
+    maximum: Any = (rows["max"] / pl.Series(mean)).max()
     description = "RCP's maximum over the mean of processor sharing"
-    return at_most(float("nan") if most is None else most, 2, description)
+    return at_most(float("nan") if maximum is None else maximum, 2, description)

@@ -69,10 +69,10 @@ def table(runs: list[Run]) -> pl.DataFrame:
     packets = np.array(list(SIZES.values()))
     first = theory.slow_start(theory.Link(45e6, RTT_S), packets)
     rows = [
-        {"size": size, "link": name, "bandwidth": rate / 45e6, "fct_s": float(now), "value": gain}
+        {"size": size, "link": name, "bandwidth": rate / 45e6, "fct_s": float(fct_s), "value": gain}
         for name, rate in MILESTONES.items()
         for times in [theory.slow_start(theory.Link(rate, RTT_S), packets)]
-        for size, now, gain in zip(SIZES, times, (first / times).tolist(), strict=True)
+        for size, fct_s, gain in zip(SIZES, times, (first / times).tolist(), strict=True)
     ]
     return pl.DataFrame(rows)
 

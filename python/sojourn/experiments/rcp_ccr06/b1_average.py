@@ -88,11 +88,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 def judge_three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) -> Verdict:
     """Judge that flows of more than `above` packets are 3 times as fast under sharing."""
     slower = ratios(table, scheme, SHARING, up_to=2000, above=above)
-    least = slower.sort("ratio").head(1)
+    smallest = slower.sort("ratio").head(1)
     description = (
-        f"the minimum of {scheme} over processor sharing, at {sum(least['size']):.0f} packets,"
+        f"the minimum of {scheme} over processor sharing, at {sum(smallest['size']):.0f} packets,"
     )
-    return at_least(sum(least["ratio"]) or float("nan"), 3, description)
+    return at_least(sum(smallest["ratio"]) or float("nan"), 3, description)
 
 
 figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(

@@ -96,9 +96,9 @@ def lossless(runs: list[Run]) -> pl.DataFrame:
         return Run(run.labels, run.result.with_flows(flows_by_formula))
 
     is_lossless = LOST_NOTHING & (pl.col("outcome") == "finished")
-    chosen = [run for run in runs if run.labels["scheme"] == TCP]
-    measured = size_table(chosen, where=is_lossless).with_columns(scheme=pl.lit(WITHOUT_LOSS))
-    by_formula = size_table([expected(run) for run in chosen], where=is_lossless)
+    tcp_runs = [run for run in runs if run.labels["scheme"] == TCP]
+    measured = size_table(tcp_runs, where=is_lossless).with_columns(scheme=pl.lit(WITHOUT_LOSS))
+    by_formula = size_table([expected(run) for run in tcp_runs], where=is_lossless)
     return pl.concat([measured, by_formula.with_columns(scheme=pl.lit(EXPECTED))])
 
 
@@ -137,13 +137,17 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 def as_slow_start(table: pl.DataFrame) -> Verdict:
     measured, by_formula = (at_sizes(table, name, up_to=2000) for name in (WITHOUT_LOSS, EXPECTED))
     ratio = measured["mean"] / by_formula["mean"]
-    least: Any = ratio.min()
-    most: Any = ratio.max()
+    minimum: Any = ratio.min()
+    maximum: Any = ratio.max()
     description = "measured over calculated"
     return every(
         [
-            at_least(math.nan if least is None else least, 0.85, f"the minimum of {description}"),
-            at_most(math.nan if most is None else most, 1.15, f"the maximum of {description}"),
+            at_least(
+                math.nan if minimum is None else minimum, 0.85, f"the minimum of {description}"
+            ),
+            at_most(
+                math.nan if maximum is None else maximum, 1.15, f"the maximum of {description}"
+            ),
         ]
     )
 

@@ -133,5 +133,7 @@ def hundred_flows(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("in the long run the link is used to 100 %", scales=EVERYWHERE, exact=True)
 def full_utilisation(table: pl.DataFrame) -> Verdict:
-    late = values(table, UTILISATION)[-500:]
-    return at_least(sum(late) / len(late), 0.9999, "utilisation over the last 500 rounds")
+    last_rounds = values(table, UTILISATION)[-500:]
+    return at_least(
+        sum(last_rounds) / len(last_rounds), 0.9999, "utilisation over the last 500 rounds"
+    )

@@ -177,7 +177,7 @@ def xcp_longer(table: pl.DataFrame) -> Verdict:
 )
 def rcp_is_near(table: pl.DataFrame) -> Verdict:
     fair = float(theory.SHAKEN + (1 + len(NEW)) * SIZE / LINK.bandwidth_delay)
-    taken = round_trips(table, RCP) + theory.SHAKEN
+    measured = round_trips(table, RCP) + theory.SHAKEN
     return between(
-        taken / fair, 0.85, 1.15, f"RCP's {taken:.2f} round trips over those at a fair share"
+        measured / fair, 0.85, 1.15, f"RCP's {measured:.2f} round trips over those at a fair share"
     )

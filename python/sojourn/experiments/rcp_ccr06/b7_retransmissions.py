@@ -78,16 +78,16 @@ def runs(scale: Scale) -> Iterator[Labelled]:
 
 def retransmitted_share(result: Result) -> metrics.Statistic:
     """Measure the share of retransmissions in the bytes that the link carried."""
-    again = result.flows["retransmits"].sum() * PACKET
-    return metrics.Statistic(again / metrics.link_counters(result, LINK_NAME)["bytes"])
+    retransmitted = result.flows["retransmits"].sum() * PACKET
+    return metrics.Statistic(retransmitted / metrics.link_counters(result, LINK_NAME)["bytes"])
 
 
 @figure.table
 def table(runs: list[Run]) -> pl.DataFrame:
     simulated = [run for run in runs if run.labels["scheme"] == TCP]
-    used = over_time(simulated).filter(metric=UTILISATION)
+    utilisation = over_time(simulated).filter(metric=UTILISATION)
     shares = metrics.measure(simulated, **{RETRANSMITTED: retransmitted_share, OFFERED: offered})
-    return pl.concat([along_size(SETTING, runs), used, shares], how="diagonal")
+    return pl.concat([along_size(SETTING, runs), utilisation, shares], how="diagonal")
 
 
 @figure.draw
@@ -105,16 +105,16 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
 
 @figure.claim("retransmissions are a few per cent (1 to 10) of what the link carries")
 def a_few_per_cent(table: pl.DataFrame) -> Verdict:
-    again: Any = table.filter(metric=RETRANSMITTED)["value"].mean()
+    retransmitted: Any = table.filter(metric=RETRANSMITTED)["value"].mean()
     description = "retransmissions in per cent"
-    return between(100 * again, 1, 10, description)
+    return between(100 * retransmitted, 1, 10, description)
 
 
 @figure.claim("utilisation is nevertheless high: equal to the offered load (within 10 %)")
 def high_utilisation(table: pl.DataFrame) -> Verdict:
-    used = mean_of(table, TCP, UTILISATION)
+    utilisation = mean_of(table, TCP, UTILISATION)
     load: Any = table.filter(metric=OFFERED)["value"].mean()
-    return between(used / load, 0.9, 1.1, f"{used:.3f} used of {load:.3f} offered")
+    return between(utilisation / load, 0.9, 1.1, f"{utilisation:.3f} used of {load:.3f} offered")
 
 
 @figure.claim("TCP takes at least 10 times as long as sharing for most sizes up to 30000 packets")

@@ -61,13 +61,15 @@ def draw(axes: Axes, table: pl.DataFrame, published: pl.DataFrame | None) -> Non
 )
 def alike(table: pl.DataFrame) -> Verdict:
     ratio = ratios(table, HIGHSPEED, TCP)["ratio"]
-    least: Any = ratio.min()
-    most: Any = ratio.max()
+    minimum: Any = ratio.min()
+    maximum: Any = ratio.max()
     return every(
         [
             at_least(
-                math.nan if least is None else least, 0.75, "minimum of HighSpeed TCP over TCP"
+                math.nan if minimum is None else minimum, 0.75, "minimum of HighSpeed TCP over TCP"
             ),
-            at_most(math.nan if most is None else most, 1.25, "maximum of HighSpeed TCP over TCP"),
+            at_most(
+                math.nan if maximum is None else maximum, 1.25, "maximum of HighSpeed TCP over TCP"
+            ),
         ]
     )

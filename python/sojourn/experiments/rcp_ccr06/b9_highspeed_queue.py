@@ -63,8 +63,8 @@ def swings(table: pl.DataFrame, scheme: str) -> int:
     level = pl.when(pl.col("high") >= top / 2).then(1).when(pl.col("value") <= top / 20).then(0)
     levels = queue.select("seed", level=level).drop_nulls()
     rises = levels.group_by("seed").agg(rises=(pl.col("level").diff() == 1).sum())
-    least: Any = rises["rises"].min()
-    return int(least)
+    minimum: Any = rises["rises"].min()
+    return int(minimum)
 
 
 @figure.claim("both queues fill and drain, and do so again")

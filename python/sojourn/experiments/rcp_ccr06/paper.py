@@ -281,8 +281,8 @@ def size_table(runs: Sequence[Run], where: pl.Expr | None = None) -> pl.DataFram
     """Return FCTs by flow size, without the flows of the last fifth of the run."""
     end_s = metrics.seconds(runs[0].result.summary["scenario"]["time_limit"])
     early = pl.col("start_s") < 0.8 * end_s
-    chosen = early if where is None else early & where
-    curve = metrics.size_curve(with_handshake(runs), payload=PAYLOAD, where=chosen)
+    selection = early if where is None else early & where
+    curve = metrics.size_curve(with_handshake(runs), payload=PAYLOAD, where=selection)
     seeds = len({run.labels["seed"] for run in runs})
     return curve.with_columns(metric=pl.lit(BY_SIZE), runs=pl.lit(seeds))
 

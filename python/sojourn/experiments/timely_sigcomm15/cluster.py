@@ -189,9 +189,9 @@ def measured(runs: list[Run], of: str = "") -> pl.DataFrame:
     return metrics.across_seeds(pl.concat(tables))
 
 
-def share(metric: metrics.Metric, whole: float) -> metrics.Metric:
+def share(metric: metrics.Metric, total: float) -> metrics.Metric:
     """Return a metric divided by `whole`."""
-    return lambda result: metrics.Statistic(metric(result).value / whole)
+    return lambda result: metrics.Statistic(metric(result).value / total)
 
 
 def quantile(table: pl.DataFrame, fraction: float) -> float:

@@ -119,9 +119,11 @@ def draw(axes: Any, table: pl.DataFrame, published: pl.DataFrame | None) -> None
         part = seeds.filter(way=variant)
         plot.series(panel, part, unit="Gb/s", label="rate of a connection, payload")
         for of_scheme in part.partition_by("scheme"):
-            times, least, most = (of_scheme[name] for name in ("time_s", "least", "most"))
+            times, minimum, maximum = (of_scheme[name] for name in ("time_s", "least", "most"))
             colour = looks.look(of_scheme["scheme"][0]).colour
-            panel.fill_between(times * 1e3, least / 1e9, most / 1e9, color=colour, alpha=0.2, lw=0)
+            panel.fill_between(
+                times * 1e3, minimum / 1e9, maximum / 1e9, color=colour, alpha=0.2, lw=0
+            )
         panel.axhline(SHARE_BPS / 1e9, color="#222222", ls=":", lw=1, label="fair share")
         panel.set_xlabel("time since nine of ten stopped (ms)")
         panel.set_ylim(0, 2.2)

@@ -119,11 +119,11 @@ def judge_target(table: pl.DataFrame, target: str) -> Verdict:
     "rates are smoother under the gradient than with any target that has 95 % of its throughput"
 )
 def smoother(table: pl.DataFrame) -> Verdict:
-    least = 0.95 * value(table, GRADIENT, THROUGHPUT)
+    min_throughput = 0.95 * value(table, GRADIENT, THROUGHPUT)
     gradient_deviation = value(table, GRADIENT, VARIATION)
     ratios = {
         f"deviation over that at {target}": gradient_deviation / value(table, target, VARIATION)
         for target in targets(table)
-        if value(table, target, THROUGHPUT) >= least
+        if value(table, target, THROUGHPUT) >= min_throughput
     }
     return all_at_most(ratios, 1.0)

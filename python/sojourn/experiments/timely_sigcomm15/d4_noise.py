@@ -50,9 +50,12 @@ figure = Figure(
 
 @figure.runs
 def runs(scale: Scale) -> Iterator[Labelled]:
-    for most in NOISES_US if scale["name"] != "smoke" else NOISES_US[::3]:
-        noise = {"kind": "uniform", "most": f"{most} us"} if most else "none"
-        yield {"scheme": "TIMELY", "noise": most}, override(rack(scale), {"host.rtt_noise": noise})
+    for max_noise_us in NOISES_US if scale["name"] != "smoke" else NOISES_US[::3]:
+        noise = {"kind": "uniform", "most": f"{max_noise_us} us"} if max_noise_us else "none"
+        yield (
+            {"scheme": "TIMELY", "noise": max_noise_us},
+            override(rack(scale), {"host.rtt_noise": noise}),
+        )
 
 
 @figure.table
@@ -82,11 +85,14 @@ def falls(table: pl.DataFrame) -> Verdict:
         return metrics.at(table, column, noise=noise, metric=THROUGHPUT)
 
     # The bounds already contain the intervals over seeds, so these ratios have no intervals.
-    steps = {(less, more): at(more, "low") / at(less, "high") for less, more in pairwise(NOISES_US)}
-    less, more = max(steps, key=lambda step: steps[step])
-    largest = steps[less, more]
+    steps = {
+        (lower, higher): at(higher, "low") / at(lower, "high")
+        for lower, higher in pairwise(NOISES_US)
+    }
+    lower, higher = max(steps, key=lambda step: steps[step])
+    largest = steps[lower, higher]
     sentence = (
-        f"lower bound at {more} µs over upper bound at {less} µs, the largest, is {largest:.4g}"
+        f"lower bound at {higher} µs over upper bound at {lower} µs, the largest, is {largest:.4g}"
     )
     return every(
         [

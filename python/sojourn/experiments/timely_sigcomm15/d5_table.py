@@ -150,10 +150,11 @@ def value(table: pl.DataFrame, scheme: str, metric: str) -> float:
     return metrics.at(table, scheme=scheme, metric=metric)
 
 
-def far_below(table: pl.DataFrame, other: str) -> Verdict:
+def far_below(table: pl.DataFrame, baseline: str) -> Verdict:
     """Judge that TIMELY's RTTs are at least 80 % below those of another scheme."""
     ratios = {
-        f"{metric} over that of {other}": value(table, TIMELY, metric) / value(table, other, metric)
+        f"{metric} over that of {baseline}": value(table, TIMELY, metric)
+        / value(table, baseline, metric)
         for metric in (MEAN, TAIL)
     }
     return all_at_most(ratios, 0.2)
@@ -167,14 +168,14 @@ for name, statement in (
     ),
     (PAUSE, "TIMELY's mean and p99 RTT are at least 80 % below those of pause frames alone"),
 ):
-    figure.claim(statement, stated=name != OFFLOAD)(partial(far_below, other=name))
+    figure.claim(statement, stated=name != OFFLOAD)(partial(far_below, baseline=name))
 
 
 @figure.claim("TIMELY's throughput is within 3 % of that of DCTCP and of pause frames alone")
 def same_throughput(table: pl.DataFrame) -> Verdict:
-    most = max(value(table, name, THROUGHPUT) for name in (DCTCP, PAUSE))
+    maximum = max(value(table, name, THROUGHPUT) for name in (DCTCP, PAUSE))
     return at_least(
-        value(table, TIMELY, THROUGHPUT) / most,
+        value(table, TIMELY, THROUGHPUT) / maximum,
         0.97,
         "TIMELY's throughput over the larger of the two",
     )

@@ -125,10 +125,10 @@ def nearly_all_near(table: pl.DataFrame) -> Verdict:
 
 @figure.claim("the RTT remains low: p99 at most 250 µs, and at least 95 % of the link used")
 def low_rtt(table: pl.DataFrame) -> Verdict:
-    tail, used = (metrics.at(table, metric=metric) for metric in (TAIL, THROUGHPUT))
+    tail, throughput = (metrics.at(table, metric=metric) for metric in (TAIL, THROUGHPUT))
     return every(
         [
             at_most(tail * 1e6, 250, "the p99 RTT in µs"),
-            at_least(used / GOODPUT_BPS, 0.95, "the share of the link"),
+            at_least(throughput / GOODPUT_BPS, 0.95, "the share of the link"),
         ]
     )

@@ -69,11 +69,13 @@ def value(table: pl.DataFrame, segment: int, t_low: int, metric: str) -> float:
 
 def smaller_rtt(table: pl.DataFrame, segment: int) -> Verdict:
     """Judge that the least T_low has a lower mean RTT than the greatest."""
-    least, most = (value(table, segment, t_low, MEAN) for t_low in (T_LOWS_US[0], T_LOWS_US[-1]))
+    at_lowest, at_highest = (
+        value(table, segment, t_low, MEAN) for t_low in (T_LOWS_US[0], T_LOWS_US[-1])
+    )
     description = (
         f"{scheme(segment)}: mean RTT at T_low {T_LOWS_US[0]} over that at {T_LOWS_US[-1]} µs"
     )
-    return at_most(least / most, 1.0, description)
+    return at_most(at_lowest / at_highest, 1.0, description)
 
 
 for length in SEGMENTS_KB:

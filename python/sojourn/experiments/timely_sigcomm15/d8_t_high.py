@@ -80,12 +80,12 @@ def value(table: pl.DataFrame, sessions: int, t_high: int, metric: str) -> float
 @figure.claim("more sessions have a higher RTT, at every T_high from 100 µs")
 def more_sessions(table: pl.DataFrame) -> Verdict:
     growths = {
-        f"mean RTT of {scheme(more)} over {scheme(less)} at {t_high} µs": value(
+        f"mean RTT of {scheme(more)} over {scheme(fewer)} at {t_high} µs": value(
             table, more, t_high, MEAN
         )
-        / value(table, less, t_high, MEAN)
+        / value(table, fewer, t_high, MEAN)
         for t_high in T_HIGHS_US
-        for less, more in pairwise(SESSIONS)
+        for fewer, more in pairwise(SESSIONS)
         if t_high >= 100
     }
     return all_at_least(growths, 1.0)
@@ -104,11 +104,11 @@ def small_costs(table: pl.DataFrame) -> Verdict:
 def best_t_high(table: pl.DataFrame) -> Verdict:
     def share(*t_highs: int) -> float:
         """Return the maximum throughput at some thresholds over the maximum at all thresholds."""
-        most, most_of_all = (
+        maximum, overall_maximum = (
             max(value(table, 10, t_high, THROUGHPUT) for t_high in chosen)
             for chosen in (t_highs, T_HIGHS_US)
         )
-        return most / most_of_all
+        return maximum / overall_maximum
 
     return every(
         [

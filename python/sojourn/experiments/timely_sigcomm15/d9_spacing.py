@@ -79,8 +79,8 @@ def value(table: pl.DataFrame, spacing: int, metric: str) -> float:
 def best(table: pl.DataFrame) -> float:
     """Return the pacing rate with the lowest p99 RTT and at least 97 % of the throughput."""
     spacings = table["spacing"].unique().sort().to_list()
-    most = max(value(table, spacing, THROUGHPUT) for spacing in spacings)
-    sufficient = [s for s in spacings if value(table, s, THROUGHPUT) >= 0.97 * most]
+    maximum = max(value(table, spacing, THROUGHPUT) for spacing in spacings)
+    sufficient = [s for s in spacings if value(table, s, THROUGHPUT) >= 0.97 * maximum]
     return float(min(sufficient, key=lambda spacing: value(table, spacing, TAIL)))
 
 

@@ -99,8 +99,8 @@ INITIAL_WINDOW = 2
 def runs(scale: Scale) -> Iterator[Labelled]:
     setting = SETTING.at(scale)
     schemes = all_schemes(setting.link, "selective_repeat", scale)
-    chosen = {name: schemes[name] for name in (*SCHEMES, SHARING)}
-    for labels, scenario in setting.runs(scale, chosen):
+    selected_schemes = {name: schemes[name] for name in (*SCHEMES, SHARING)}
+    for labels, scenario in setting.runs(scale, selected_schemes):
         yield labels, override(scenario, {} if labels["scheme"] == SHARING else COUNTED)
 
 

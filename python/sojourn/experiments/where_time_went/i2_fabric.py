@@ -118,8 +118,8 @@ EXPECTED = {
 
 
 def as_expected(table: pl.DataFrame, statement: str) -> Verdict:
-    scheme, bucket, parts, least = EXPECTED[statement]
-    return made_of(table, parts, least, scheme=scheme, size=bucket.name)
+    scheme, bucket, parts, min_share = EXPECTED[statement]
+    return made_of(table, parts, min_share, scheme=scheme, size=bucket.name)
 
 
 for statement in EXPECTED:

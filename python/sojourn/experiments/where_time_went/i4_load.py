@@ -74,12 +74,12 @@ EXPECTED: dict[tuple[str, float], tuple[str, tuple[str, ...], float]] = {
 
 
 def as_expected(table: pl.DataFrame, scheme: str, load: float) -> Verdict:
-    _, parts, least = EXPECTED[scheme, load]
-    return made_of(table, parts, least, scheme=scheme, load=load)
+    _, parts, min_share = EXPECTED[scheme, load]
+    return made_of(table, parts, min_share, scheme=scheme, load=load)
 
 
-for (scheme, load), (words, _, least) in EXPECTED.items():
+for (scheme, load), (words, _, min_share) in EXPECTED.items():
     figure.claim(
-        f"{scheme} at load {load:g}: at least {100 * least:g} % of the excess is {words}",
+        f"{scheme} at load {load:g}: at least {100 * min_share:g} % of the excess is {words}",
         stated=False,
     )(partial(as_expected, scheme=scheme, load=load))

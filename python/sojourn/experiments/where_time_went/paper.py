@@ -52,7 +52,7 @@ LEGS = {"host": AT_HOST, "there": IN_SWITCHES, "back": BACK}
 
 
 def over_size(
-    runs: Iterable[Run], buckets: Sequence[metrics.Bucket], **more: pl.Expr
+    runs: Iterable[Run], buckets: Sequence[metrics.Bucket], **extra: pl.Expr
 ) -> pl.DataFrame:
     """Return the mean FCT, ideal FCT and parts of the excess of flows of each size, over seeds.
 
@@ -64,16 +64,16 @@ def over_size(
         accounts.TOTAL: pl.col("fct_s"),
         accounts.ALONE: pl.col("ideal_fct_s"),
         **{name: pl.col(name) for name in (*accounts.PARTS, *LEGS.values())},
-        **more,
+        **extra,
     }
-    chosen = [mean.mean().fill_null(math.nan).alias(name) for name, mean in means.items()]
+    aggregates = [mean.mean().fill_null(math.nan).alias(name) for name, mean in means.items()]
     rows = [
         {**run.labels, "size": bucket.name, "metric": metric, "value": value}
         for run in runs
         for flows in [accounts.divided(run.result, excess=True).join(_legs(run), on="flow")]
         for bucket in buckets
         for metric, value in flows.filter(*metrics.within(bucket))
-        .select(chosen)
+        .select(aggregates)
         .row(0, named=True)
         .items()
     ]
@@ -118,11 +118,11 @@ def share(table: pl.DataFrame, parts: Iterable[str], **labels: Any) -> float:
     return sum_s / total if total > 1e-12 else math.nan
 
 
-def made_of(table: pl.DataFrame, parts: Sequence[str], least: float, **labels: Any) -> Verdict:
+def made_of(table: pl.DataFrame, parts: Sequence[str], min_share: float, **labels: Any) -> Verdict:
     """Judge that these parts have at least the share `least` in the mean excess of flows."""
     case = ", ".join(str(label) for label in labels.values())
     names = " and ".join(name(part) for part in parts)
-    return at_least(share(table, parts, **labels), least, f"{names} over the excess, {case},")
+    return at_least(share(table, parts, **labels), min_share, f"{names} over the excess, {case},")
 
 
 def name(part: str) -> str:
@@ -188,8 +188,10 @@ def legend(panels: Any, table: pl.DataFrame) -> None:
     )
     labels = [name for name in total.columns if name not in ("value", "seeds")]
     parts = table.filter(pl.col("metric").is_in(list(accounts.PARTS)))
-    both = parts.join(total.rename({"value": "whole"}), on=labels, how="left", nulls_equal=True)
-    metrics_drawn = both.filter(pl.col("value") >= 0.01 * pl.col("whole"))["metric"]
+    parts_and_totals = parts.join(
+        total.rename({"value": "whole"}), on=labels, how="left", nulls_equal=True
+    )
+    metrics_drawn = parts_and_totals.filter(pl.col("value") >= 0.01 * pl.col("whole"))["metric"]
     drawn_parts = {accounts.LABELS[name] for name in metrics_drawn.unique()}
     first = np.ravel(panels)[0]
     handles, names = first.get_legend_handles_labels()
