@@ -173,7 +173,8 @@ def rates_differ(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    "they stay within a factor of 4 of one another, as in the published run", stated=False
+    "the rates of these flows stay within a factor of 4 of one another, as in the published run",
+    stated=False,
 )
 def as_published(table: pl.DataFrame) -> Verdict:
     return at_most(late(table, APART, RATIO), 4, RATIO)
@@ -193,6 +194,6 @@ def bursts_meet(table: pl.DataFrame) -> Verdict:
     return at_most(late(table, BURSTS, UNEVENNESS), 1.5, UNEVENNESS)
 
 
-@figure.claim("under patched TIMELY they meet (within 10 %)")
+@figure.claim("under patched TIMELY the rates converge (within 10 %)")
 def patched_meet(table: pl.DataFrame) -> Verdict:
     return at_most(late(table, PATCHED, UNEVENNESS), 1.1, UNEVENNESS)

@@ -164,13 +164,17 @@ def small_buffers(table: pl.DataFrame) -> Verdict:
     )
 
 
-@figure.claim("it suffers at large round trips: at 100 ms its mean is at least twice sharing's")
+@figure.claim(
+    "TCP suffers at large RTTs: at 100 ms its mean is at least twice that of processor sharing"
+)
 def large_round_trips(table: pl.DataFrame) -> Verdict:
     slow, ideal = (value_at(table, RTT, MEAN, scheme, 100) for scheme in (TCP, SHARING))
     return at_least(slow / ideal, 2, "TCP's mean over that of processor sharing")
 
 
-@figure.claim("and under random loss: with 3 % its mean is at least 3 times what it was")
+@figure.claim(
+    "TCP suffers under random loss: with 3 % its mean is at least 3 times that without loss"
+)
 def random_losses(table: pl.DataFrame) -> Verdict:
     lossy, clean = (value_at(table, RANDOM, MEAN, TCP, at) for at in (3, 0))
     return at_least(lossy / clean, 3, "TCP's mean at 3 % over that without")

@@ -78,6 +78,6 @@ def small(table: pl.DataFrame, most: float) -> Verdict:
 figure.claim(
     "RED, with and without ECN, keeps the queue small: its mean is at most half of drop-tail's"
 )(partial(small, most=0.5))
-figure.claim("it is at most a quarter of drop-tail's, the first bound", stated=False)(
+figure.claim("RED's mean queue is at most a quarter of drop-tail's, the first bound", stated=False)(
     partial(small, most=0.25)
 )

@@ -98,15 +98,15 @@ def judge_three_times(table: pl.DataFrame, above: float = 0, scheme: str = TCP) 
 figure.claim("under processor sharing flows up to 2000 packets are at least 3 times as fast")(
     judge_three_times
 )
-figure.claim("they are so if TCP begins with a window of 1, as in the formula", stated=False)(
-    partial(judge_three_times, scheme=FROM_ONE)
-)
-figure.claim("those of 16 to 2000 packets are at least 3 times as fast", stated=False)(
+figure.claim(
+    "flows are so, too, if TCP begins with a window of 1, as in the formula", stated=False
+)(partial(judge_three_times, scheme=FROM_ONE))
+figure.claim("flows of 16 to 2000 packets are at least 3 times as fast", stated=False)(
     partial(judge_three_times, above=16)
 )
 
 
-@figure.claim("at the worst size they are about 10 times as fast (5 to 20 times)")
+@figure.claim("at the worst size flows are about 10 times as fast (5 to 20 times)")
 def an_order_of_magnitude(table: pl.DataFrame) -> Verdict:
     worst = ratios(table, TCP, SHARING, up_to=2000)["ratio"].max()
     value = float("nan") if worst is None else float(worst)  # type: ignore[arg-type]

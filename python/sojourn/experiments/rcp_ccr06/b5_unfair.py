@@ -152,7 +152,9 @@ def sharing(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    "TCP and XCP make them last up to 8 times longer (6 to 10 times)", scales=EVERYWHERE, exact=True
+    "under TCP and XCP the new flows last up to 8 times longer (6 to 10 times)",
+    scales=EVERYWHERE,
+    exact=True,
 )
 def longer(table: pl.DataFrame) -> Verdict:
     shared = round_trips(table, SHARING)
@@ -162,7 +164,10 @@ def longer(table: pl.DataFrame) -> Verdict:
 
 
 @figure.claim(
-    "under XCP they last at least 3 times longer", stated=False, scales=EVERYWHERE, exact=True
+    "under XCP the new flows last at least 3 times longer",
+    stated=False,
+    scales=EVERYWHERE,
+    exact=True,
 )
 def xcp_longer(table: pl.DataFrame) -> Verdict:
     times = round_trips(table, XCP) / round_trips(table, SHARING)

@@ -139,7 +139,7 @@ def ratios_to_background(table: pl.DataFrame, scheme: str, metric: str) -> dict[
     }
 
 
-@figure.claim("with pauses alone an incast cuts the background's throughput by 15 % or more")
+@figure.claim("with pauses alone an incast reduces the background's throughput by 15 % or more")
 def throughput_falls(table: pl.DataFrame) -> Verdict:
     return all_at_most(ratios_to_background(table, PAUSE, DELIVERED), 0.85)
 

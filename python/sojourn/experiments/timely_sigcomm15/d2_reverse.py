@@ -138,6 +138,6 @@ def error_with_priority(table: pl.DataFrame) -> Verdict:
     return at_most(mean_error_us(table, PRIORITY), 5, "the mean error in µs")
 
 
-@figure.claim("without priority it is above 50 µs")
+@figure.claim("without priority the mean error is above 50 µs")
 def error_without_priority(table: pl.DataFrame) -> Verdict:
     return at_least(mean_error_us(table, PLAIN), 50, "the mean error in µs")

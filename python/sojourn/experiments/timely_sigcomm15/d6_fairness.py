@@ -113,12 +113,14 @@ def fair(table: pl.DataFrame) -> Verdict:
     return at_least(metrics.at(table, metric=INDEX), 0.9, "the index")
 
 
-@figure.claim("they are near 500 Mb/s: within 20 % of their fair share of payload on average")
+@figure.claim(
+    "the connections are near 500 Mb/s: within 20 % of their fair share of payload on average"
+)
 def near(table: pl.DataFrame) -> Verdict:
     return at_most(metrics.at(table, metric=DISTANCE), 0.2, "the mean distance")
 
 
-@figure.claim("nine in ten of them are within 20 % of their fair share", stated=False)
+@figure.claim("nine in ten connections are within 20 % of their fair share", stated=False)
 def nearly_all_near(table: pl.DataFrame) -> Verdict:
     return at_least(metrics.at(table, metric=NEAR), 0.9, "share of connections within 20 %")
 
