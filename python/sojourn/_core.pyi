@@ -16,18 +16,13 @@ __all__ = [
     "Opened",
     "Path",
     "Prepared",
+    "RunControl",
     "ScenarioError",
-    "Watch",
-    "check",
-    "estimate",
     "flow_columns",
     "fluid",
     "parts",
     "prepare",
-    "run",
     "schema",
-    "show",
-    "trace",
 ]
 
 VERSION: Final[str]
@@ -46,10 +41,10 @@ class ScenarioError(ValueError):
     """Error in a scenario; the message is `field: problem and allowed values`."""
 
 @final
-class Watch:
+class RunControl:
     """Handle to stop a running simulation and to read its progress, from any thread."""
 
-    def __new__(cls) -> Watch: ...
+    def __new__(cls) -> RunControl: ...
     def stop(self, reason: str = "") -> None:
         """Request the run to stop, for this reason. The first reason holds."""
 
@@ -78,7 +73,7 @@ class Prepared:
     def estimate(self, threads: int = 1) -> str:
         """Return an estimate of what a run on this number of threads needs, as JSON."""
 
-    def run(self, watch: Watch, threads: int = 1) -> dict[str, Any]:
+    def run(self, control: RunControl, threads: int = 1) -> dict[str, Any]:
         """Run the scenario; other Python threads go on meanwhile. Several runs are independent.
 
         The run may use up to `threads` threads, from 1 to `MOST_THREADS`; any other number is a
@@ -420,23 +415,6 @@ class Interval:
 
 def prepare(scenario: str, texts: Sequence[str] = ...) -> Prepared:
     """Parse a scenario given as JSON, in which the texts of files may be indices into `texts`."""
-
-def run(
-    scenario: str, watch: Watch, threads: int = 1, texts: Sequence[str] = ...
-) -> dict[str, Any]:
-    """Run a scenario given as JSON: `prepare(scenario, texts).run(watch, threads)`."""
-
-def show(scenario: str, texts: Sequence[str] = ...) -> str:
-    """Return a scenario with all defaults, as JSON: `prepare(scenario, texts).show()`."""
-
-def check(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> str:
-    """Check a scenario as `Prepared.check` does, and return it as `show` does."""
-
-def estimate(scenario: str, texts: Sequence[str] = ..., threads: int = 1) -> str:
-    """Return what a run needs: `prepare(scenario, texts).estimate(threads)`."""
-
-def trace(scenario: str, texts: Sequence[str] = ..., memory: int | None = None) -> dict[str, Any]:
-    """Return the flows of a scenario's workload: `prepare(scenario, texts).trace(memory)`."""
 
 def fluid(setup: str) -> dict[str, Any]:
     """Integrate a fluid model given as JSON; other Python threads go on meanwhile."""

@@ -99,7 +99,7 @@ def test_a_run_that_exceeds_the_limit_is_stopped(tmp_path: Path) -> None:
         """,
         encoding="utf-8",
     )
-    needs = json.loads(_core.estimate(*encode(sojourn.read(tmp_path / "grows.toml"))))
+    needs = json.loads(_core.prepare(*encode(sojourn.read(tmp_path / "grows.toml"))).estimate())
     assert needs["bytes"] < 90e6
     command = [sys.executable, "-m", "sojourn", "run", "grows.toml", "--memory", "100 MB"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -111,16 +111,16 @@ def test_a_run_that_exceeds_the_limit_is_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scenario", [SCENARIO, IN_WINDOWS, {**SCENARIO, "model": "max_min"}])
 def test_a_stopped_run_reports_the_reason(scenario: dict[str, Any]) -> None:
-    watch = _core.Watch()
+    watch = _core.RunControl()
     watch.stop("no more memory")
     longer = sojourn.override(scenario, {"workload": {**SCENARIO["workload"], "flows": 20_000}})
     with pytest.raises(ScenarioError, match="no more memory"):
-        _core.run(*encode(longer)[:1], watch)
+        _core.prepare(encode(longer)[0]).run(watch)
 
 
 def test_runs_that_exceed_the_limit_together_run_one_after_another() -> None:
     scenarios = [{**SCENARIO, "seed": seed} for seed in (1, 2, 3)]
-    needs = json.loads(_core.estimate(*encode(SCENARIO)))["bytes"]
+    needs = json.loads(_core.prepare(*encode(SCENARIO)).estimate())["bytes"]
     sequential = sojourn.run_many(scenarios, threads=3, memory=200_000_000)
     assert [result.summary["seed"] for result in sequential] == [1, 2, 3]
     with pytest.raises(ScenarioError, match="may be used"):
@@ -170,13 +170,13 @@ def test_a_trace_with_too_many_classes_is_rejected() -> None:
 def test_deep_nesting_is_rejected_in_one_line() -> None:
     for depth in (200, 200_000):
         with pytest.raises(ScenarioError, match="lists and tables inside each other more than 127"):
-            _core.check('{"seed":' * depth)
+            _core.prepare('{"seed":' * depth)
 
 
 def test_a_huge_key_is_rejected_quickly_and_shortened() -> None:
     start = time.monotonic()
     with pytest.raises(ScenarioError, match="unknown field") as caught:
-        _core.check(json.dumps({**STAR, "workload": "permutation", "x" * 20_000_000: 1}))
+        _core.prepare(json.dumps({**STAR, "workload": "permutation", "x" * 20_000_000: 1}))
     assert time.monotonic() - start < 5
     assert len(str(caught.value)) < 3000
 
@@ -185,5 +185,5 @@ def test_the_time_to_build_a_mixture_grows_with_its_flows() -> None:
     part = {"kind": "flows", "flows": [{"source": 0, "target": 1, "size": "1 KB"}]}
     text = json.dumps({**STAR, "workload": {"kind": "mixed", "parts": [part] * 60_000}})
     start = time.monotonic()
-    assert len(_core.trace(text)["flows"]["flow"]) == 60_000
+    assert len(_core.prepare(text).trace()["flows"]["flow"]) == 60_000
     assert time.monotonic() - start < 10

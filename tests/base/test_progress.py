@@ -28,12 +28,12 @@ LIMIT = {"time_limit": "1000 s", "workload": LONG}
     ids=["events", "windows", "threads", "ideal"],
 )
 def test_a_run_reports_its_progress(scenario: dict[str, Any], threads: int) -> None:
-    watch = _core.Watch()
+    watch = _core.RunControl()
     reports: list[tuple[float, int, int]] = []
 
     def work() -> None:
         with pytest.raises(ScenarioError, match="enough"):
-            _core.run(encode(scenario)[0], watch, threads)
+            _core.prepare(encode(scenario)[0]).run(watch, threads)
 
     thread = threading.Thread(target=work)
     thread.start()

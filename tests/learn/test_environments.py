@@ -462,7 +462,9 @@ def test_a_round_of_the_example_reduces_the_cost(training: Any) -> None:
 def test_a_learnt_policy_acts_alike_as_a_controller_and_as_an_agent(training: Any) -> None:
     learnt = sys.modules["learnt"]
     scenario = sojourn.override(training.SCENARIO, {"workload.flows": 1})
-    environment = Environment(scenario, observe=learnt.observation, history=1, mechanism={"ecn": False})
+    environment = Environment(
+        scenario, observe=learnt.observation, history=1, mechanism={"ecn": False}
+    )
     observation, _ = environment.reset(seed=1)
     is_over = False
     while not is_over:

@@ -22,7 +22,7 @@ from sojourn.scenario.encoding import as_json
 
 def test_flow_records_have_the_documented_columns() -> None:
     flows = sojourn.run(SCENARIO).flows
-    assert tuple(flows.columns[: len(COLUMNS)]) == COLUMNS
+    assert tuple(flows.columns[: len(COLUMNS)]) == tuple(COLUMNS)
     kinds = dict(zip(flows.columns, flows.dtypes, strict=True))
     assert kinds["flow"] == kinds["size_bytes"] == pl.UInt64
     assert kinds["source"] == kinds["target"] == kinds["retransmits"] == pl.UInt32
@@ -138,16 +138,16 @@ def test_cache_keys_do_not_depend_on_threads(cache: Path) -> None:
 def test_an_invalid_number_of_threads_is_rejected(threads: int) -> None:
     message = f"threads: must be from 1 to {_core.MOST_THREADS}, not {threads}"
     with pytest.raises(ValueError, match=message):
-        _core.run(as_json(SCENARIO), _core.Watch(), threads)
+        _core.prepare(as_json(SCENARIO)).run(_core.RunControl(), threads)
     with pytest.raises(ScenarioError, match=message):
         sojourn.run_many([SCENARIO], threads=threads)
 
 
 def test_a_run_on_several_threads_can_be_stopped() -> None:
-    watch = _core.Watch()
+    watch = _core.RunControl()
     watch.stop()
     with pytest.raises(ScenarioError, match="interrupted"):
-        _core.run(as_json(IN_WINDOWS), watch, 2)
+        _core.prepare(as_json(IN_WINDOWS)).run(watch, 2)
 
 
 def test_equal_scenarios_have_equal_keys() -> None:

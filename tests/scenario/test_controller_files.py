@@ -434,4 +434,4 @@ def test_the_core_rejects_a_class_without_a_loader() -> None:
     # A scenario that did not pass through `controller_files`.
     transport = {"kind": "python", "controller": {"name": "gone", "text": ""}}
     with pytest.raises(ScenarioError, match='a colon, and the name of a class, not "gone"'):
-        _core.show(json.dumps(ONE | {"transport": transport}))
+        _core.prepare(json.dumps(ONE | {"transport": transport}))

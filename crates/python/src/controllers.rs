@@ -243,7 +243,8 @@ impl Class {
         let module = py.import("sojourn.scenario.controller_files")?;
         let file = &config.controller.file;
         let parameters = config.parameters.show().to_string();
-        let opened = module.call_method1("load_factory", (&file.name, &*file.text, parameters, field))?;
+        let opened =
+            module.call_method1("load_factory", (&file.name, &*file.text, parameters, field))?;
         let (factory, handlers) = opened.extract()?;
         Ok(Self {
             factory,

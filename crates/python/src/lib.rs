@@ -28,11 +28,11 @@ create_exception!(
 );
 
 /// Handle to stop a running simulation and to read its progress, from any thread.
-#[pyclass(frozen, module = "sojourn._core")]
-struct Watch(Arc<RunControl>);
+#[pyclass(frozen, name = "RunControl", module = "sojourn._core")]
+struct PyRunControl(Arc<RunControl>);
 
 #[pymethods]
-impl Watch {
+impl PyRunControl {
     #[new]
     fn new() -> Self {
         Self(Arc::default())
@@ -84,11 +84,11 @@ impl Prepared {
     }
 
     /// Runs the scenario without holding the interpreter.
-    #[pyo3(signature = (watch, threads=1))]
+    #[pyo3(signature = (control, threads=1))]
     fn run<'py>(
         &self,
         py: Python<'py>,
-        watch: &Watch,
+        control: &PyRunControl,
         threads: i64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let threads = u32::try_from(threads)
@@ -98,7 +98,7 @@ impl Prepared {
                 let message = format!("threads: must be from 1 to {MOST_THREADS}, not {threads}");
                 PyValueError::new_err(message)
             })?;
-        let control = Arc::clone(&watch.0);
+        let control = Arc::clone(&control.0);
         let (prepared, provided) = self.0.provided(|scenario| {
             #[cfg(feature = "quic")]
             sojourn_quic::provide(scenario);
@@ -128,64 +128,6 @@ impl Prepared {
 fn prepare(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<Prepared> {
     let texts = texts.into_iter().map(Text::new).collect();
     py.detach(|| run::Prepared::parse(scenario, texts)).map(Prepared).map_err(to_python)
-}
-
-/// Runs a scenario given as JSON: `prepare(scenario, texts).run(watch, threads)`.
-#[pyfunction(name = "run")]
-#[pyo3(signature = (scenario, watch, threads=1, texts=Vec::new()))]
-fn run_scenario<'py>(
-    py: Python<'py>,
-    scenario: &str,
-    watch: &Watch,
-    threads: i64,
-    texts: Vec<PyBackedStr>,
-) -> PyResult<Bound<'py, PyDict>> {
-    prepare(py, scenario, texts)?.run(py, watch, threads)
-}
-
-/// Returns a scenario with every default filled in, as JSON: `prepare(scenario, texts).show()`.
-#[pyfunction]
-#[pyo3(signature = (scenario, texts=Vec::new()))]
-fn show(py: Python<'_>, scenario: &str, texts: Vec<PyBackedStr>) -> PyResult<String> {
-    Ok(prepare(py, scenario, texts)?.show(py))
-}
-
-/// Checks a scenario as `Prepared.check` does, and returns it as `show` does.
-#[pyfunction]
-#[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
-fn check(
-    py: Python<'_>,
-    scenario: &str,
-    texts: Vec<PyBackedStr>,
-    memory: Option<u64>,
-) -> PyResult<String> {
-    let prepared = prepare(py, scenario, texts)?;
-    prepared.check(py, memory)?;
-    Ok(prepared.show(py))
-}
-
-/// Returns what a run on this number of threads needs: `prepare(scenario, texts).estimate(threads)`.
-#[pyfunction]
-#[pyo3(signature = (scenario, texts=Vec::new(), threads=1))]
-fn estimate(
-    py: Python<'_>,
-    scenario: &str,
-    texts: Vec<PyBackedStr>,
-    threads: u32,
-) -> PyResult<String> {
-    prepare(py, scenario, texts)?.estimate(py, threads)
-}
-
-/// Returns the flows of a scenario's workload: `prepare(scenario, texts).trace(memory)`.
-#[pyfunction]
-#[pyo3(signature = (scenario, texts=Vec::new(), memory=None))]
-fn trace<'py>(
-    py: Python<'py>,
-    scenario: &str,
-    texts: Vec<PyBackedStr>,
-    memory: Option<u64>,
-) -> PyResult<Bound<'py, PyDict>> {
-    prepare(py, scenario, texts)?.trace(py, memory)
 }
 
 /// Integrates a fluid model given as JSON; other Python threads go on meanwhile.
@@ -306,8 +248,7 @@ mod _core {
     use super::monitor::{Interval, Monitor};
     #[pymodule_export]
     use super::{
-        Prepared, ScenarioError, Watch, check, estimate, flow_columns, parts, prepare, run_fluid,
-        run_scenario, schema, show, trace,
+        Prepared, PyRunControl, ScenarioError, flow_columns, parts, prepare, run_fluid, schema,
     };
     #[pymodule_export]
     const VERSION: &str = sojourn_core::VERSION;

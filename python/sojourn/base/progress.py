@@ -44,7 +44,7 @@ class RunProgress:
 
     estimate: Mapping[str, Any]
     """The core's estimate of the run: `flows`, `packet_hops`, `bytes`, `limit_s`, `ends_s`."""
-    control: RunControl = field(default_factory=_core.Watch)
+    control: RunControl = field(default_factory=_core.RunControl)
     is_finished: bool = False
 
     def work(self) -> float:

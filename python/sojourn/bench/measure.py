@@ -30,7 +30,7 @@ def measure_one(
     from sojourn.scenario.reading import with_files  # noqa: PLC0415
 
     text = json.dumps(with_files(scenario))
-    _core.check(text)
+    _core.prepare(text).check()
     command = [sys.executable, "-I", __file__, str(_core.__file__), str(repeats), str(threads)]
     process = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if process.returncode != 0:
@@ -104,7 +104,7 @@ def timed(core: Any, scenario: str, threads: int) -> tuple[float, float, dict[st
     """Run once; return the wall time, the CPU time and the summary."""
     cpu_clock = time.thread_time if threads == 1 else time.process_time
     wall, cpu = time.perf_counter(), cpu_clock()
-    columns = core.run(scenario, core.Watch(), threads)
+    columns = core.prepare(scenario).run(core.RunControl(), threads)
     wall, cpu = time.perf_counter() - wall, cpu_clock() - cpu
     return wall, cpu, json.loads(columns["summary"])
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
 from sojourn.figures.figure import Figure
 from sojourn.runs.machine import GAUGE
 from sojourn.runs.runner import key, run
-from sojourn.scenario.encoding import encode
+from sojourn.scenario.encoding import Prepared
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def _is_cached(cache: Path | None, name: str) -> bool:
 
 
 def _estimated_hops(scenario: Mapping[str, Any]) -> float:
-    return float(json.loads(_core.estimate(*encode(scenario), 1))["packet_hops"])
+    return float(json.loads(Prepared(scenario).core.estimate())["packet_hops"])
 
 
 def hops_per_cpu_second() -> float:

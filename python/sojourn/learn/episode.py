@@ -80,7 +80,7 @@ class Episode:
             parameters = transports[name]["parameters"] | {"episode": self._number}
             transports[name] = transports[name] | {"parameters": parameters}
         self._text, self._texts = encode({**scenario, "transports": transports})
-        self._run_control = _core.Watch()
+        self._run_control = _core.RunControl()
         self._error: BaseException | None = None
         self._is_active = True
         self._resume_signal: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -134,7 +134,7 @@ class Episode:
 
     def _run(self) -> None:
         try:
-            columns = _core.run(self._text, self._run_control, 1, self._texts)
+            columns = _core.prepare(self._text, self._texts).run(self._run_control)
             self.now_s = float(json.loads(columns["summary"])["simulated_s"])
             self.is_done = True
         except BaseException as error:

@@ -249,7 +249,7 @@ def _source_mismatch(worker: str, remote: Source | None) -> str:
     )
 
 
-Work = Callable[[str, Sequence[str], _core.Watch], Result]
+Work = Callable[[str, Sequence[str], _core.RunControl], Result]
 """Function that runs a scenario, given as JSON and the texts of its files, until it is stopped."""
 
 
@@ -288,7 +288,7 @@ def run_task(function: Work, text: str, texts: Sequence[str]) -> Result:
     from distributed import get_worker  # noqa: PLC0415 - an optional extra
 
     worker: Any = get_worker()
-    task, control, finished = worker.get_current_task(), _core.Watch(), threading.Event()
+    task, control, finished = worker.get_current_task(), _core.RunControl(), threading.Event()
 
     def is_needed() -> bool:
         state = worker.state.tasks.get(task)

@@ -27,7 +27,7 @@ COMMAND = "from sojourn.runs.runner import serve; serve()"
 
 @dataclass
 class ProcessControl:
-    """Handle to a run in another process, with the interface of `_core.Watch`."""
+    """Handle to a run in another process, with the interface of `_core.RunControl`."""
 
     reason: str = ""
     last_progress: tuple[float, int, int] = (0.0, 0, 0)
@@ -138,7 +138,7 @@ def serve(work: Any) -> None:
 
 def _respond(responses: IO[bytes], work: Any, text: str, texts: Sequence[str]) -> None:
     """Run one request; write progress reports and the response."""
-    control, finished = _core.Watch(), threading.Event()
+    control, finished = _core.RunControl(), threading.Event()
 
     def report() -> None:
         while not finished.wait(REPORT_INTERVAL_S):

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from pydantic_core import from_json, to_json
 
+from sojourn import _core
 from sojourn.base import files
 from sojourn.base.errors import FileError
 from sojourn.scenario.reading import Labels
@@ -33,25 +34,8 @@ OUTCOMES = ("finished", "unfinished", "long_lived", "terminated")
 REQUEST, RESPONSE = " request", " response"
 """Suffixes of the classes of the two flows of a call."""
 
-# The order of columns is part of the format of `flows.parquet`.
-COLUMNS = (
-    "flow",
-    "source",
-    "target",
-    "size_bytes",
-    "start_s",
-    "fct_s",
-    "ideal_fct_s",
-    "slowdown",
-    "retransmits",
-    "timeouts",
-    "class",
-    "deadline_s",
-    "delivered_bytes",
-    "outcome",
-    "acked_s",
-    "latency_s",
-)
+COLUMNS = {name: has_nulls for name, _, has_nulls in _core.flow_columns()}
+"""Columns of `flows.parquet` in order, and true for those with nulls. The core declares them."""
 
 
 class Result:
@@ -319,12 +303,8 @@ def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
     if "outcome" in flows:
         flows["outcome"] = _names(flows["outcome"], OUTCOMES)
     table = pl.DataFrame({name: flows[name] for name in COLUMNS if name in flows})
-    may_be_absent = [
-        name
-        for name in ("fct_s", "ideal_fct_s", "slowdown", "deadline_s", "acked_s", "latency_s")
-        if name in flows
-    ]
-    return table.with_columns(pl.col(may_be_absent).fill_nan(None))
+    nullable = [name for name in table.columns if COLUMNS[name]]
+    return table.with_columns(pl.col(nullable).fill_nan(None))
 
 
 def _read_table(file: Path) -> pl.DataFrame:

@@ -26,8 +26,8 @@ from sojourn.runs.machine import machine
 from sojourn.runs.processes import ProcessControl, WorkerPool
 from sojourn.runs.results import Result, Run
 from sojourn.scenario import controller_files
-from sojourn.scenario.encoding import check, encode, with_texts
-from sojourn.scenario.reading import Labels, with_files
+from sojourn.scenario.encoding import Prepared, check, with_texts
+from sojourn.scenario.reading import Labels
 
 POLL_INTERVAL_S = 0.1
 """Interval between updates of the progress."""
@@ -93,9 +93,16 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
         raise ScenarioError("--threads cannot be combined with --cluster")
     # The workers of a cluster limit their own memory.
     memory_limit = budget(memory) if cluster is None or memory is not None else sys.maxsize
-    scenarios = [with_files(scenario) for scenario in scenarios]
-    keys = [key(scenario, memory_limit) for scenario in scenarios]
-    by_key = dict(zip(keys, scenarios, strict=True))
+    by_key: dict[str, Prepared] = {}
+    keys = []
+    for scenario in scenarios:
+        prepared = Prepared(scenario)
+        prepared.core.check(memory_limit)
+        keys.append(result_cache.entry_name(prepared.complete()))
+        by_key[keys[-1]] = prepared
+        if len(scenarios) > 1:
+            # Only the runs in progress keep their networks.
+            prepared.release()
     results = {} if cache is None else result_cache.find_results(cache, by_key, simulate_guarded)
 
     def store(name: str, result: Result) -> None:
@@ -103,23 +110,27 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
             result = result_cache.store(cache / name, result, simulate_guarded)
         results[name] = result
 
-    missing = {name: encode(scenario) for name, scenario in by_key.items() if name not in results}
+    missing = {name: prepared for name, prepared in by_key.items() if name not in results}
     if missing:
         if cache is not None:
             result_cache.prepare_folder(cache)
         workers = threads or min(os.cpu_count() or 1, max_threads)
         # A cluster runs each scenario in a separate process in any case.
         calls_python = cluster is None and any(
-            controller_files.has_controllers(by_key[name]) for name in missing
+            controller_files.has_controllers(json.loads(prepared.text))
+            for prepared in missing.values()
         )
         worker_pool = WorkerPool() if calls_python and min(workers, len(missing)) > 1 else None
         runs = {
             name: RunProgress(
-                json.loads(_core.estimate(*encoded, max(1, workers // len(missing)))),
-                ProcessControl() if worker_pool else _core.Watch(),
+                json.loads(prepared.core.estimate(max(1, workers // len(missing)))),
+                ProcessControl() if worker_pool else _core.RunControl(),
             )
-            for name, encoded in missing.items()
+            for name, prepared in missing.items()
         }
+        if len(missing) > 1:
+            for prepared in missing.values():
+                prepared.release()
         # The longest runs start first, so that all threads finish at about the same time.
         longest_first = sorted(missing, key=lambda name: -runs[name].estimate["packet_hops"])
         resources = _Resources(
@@ -132,7 +143,7 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
         ):
             if cluster is None:
                 futures = {
-                    pool.submit(resources.simulate, *missing[name], runs[name]): name
+                    pool.submit(resources.simulate, missing[name], runs[name]): name
                     for name in longest_first
                 }
             else:
@@ -140,7 +151,10 @@ def run_many(  # noqa: PLR0913 - each argument is an independent option
                 from sojourn.runs.cluster import remote_work  # noqa: PLC0415 - loads asyncio
 
                 work = remote_work(simulate_guarded)
-                futures = {pool.submit(work, *missing[name]): name for name in longest_first}
+                futures = {
+                    pool.submit(work, missing[name].text, missing[name].texts): name
+                    for name in longest_first
+                }
             with guard(memory_limit, _stop_function(runs.values())):
                 _collect(futures, store, runs, what)
     return [results[name] for name in keys]
@@ -183,13 +197,14 @@ def over_seeds(
 
 
 def simulate_guarded(
-    text: str, texts: Sequence[str] = (), control: _core.Watch | None = None
+    text: str, texts: Sequence[str] = (), control: _core.RunControl | None = None
 ) -> Result:
     """Run one scenario within the default memory limit of this process."""
-    control, memory_limit = control or _core.Watch(), budget()
-    _core.check(text, list(texts), memory_limit)
+    control, memory_limit = control or _core.RunControl(), budget()
+    prepared = _core.prepare(text, list(texts))
+    prepared.check(memory_limit)
     with guard(memory_limit, control.stop):
-        return simulate(text, texts, control)
+        return simulate(prepared, texts, control)
 
 
 def serve() -> None:
@@ -197,14 +212,16 @@ def serve() -> None:
     processes.serve(simulate_guarded)
 
 
-def simulate(text: str, texts: Sequence[str], control: _core.Watch, threads: int = 1) -> Result:
-    """Run one scenario, given as JSON and the `texts` of its files; record the times.
+def simulate(
+    prepared: _core.Prepared, texts: Sequence[str], control: _core.RunControl, threads: int = 1
+) -> Result:
+    """Run one scenario with the `texts` of its files; record the times.
 
     The CPU time is null for a run on several threads: the core's threads serve several runs, and
     their CPU time cannot be attributed to one.
     """
     wall, cpu = time.perf_counter(), time.thread_time()
-    columns = _core.run(text, control, threads, list(texts))
+    columns = prepared.run(control, threads)
     manifest = {
         "wall_seconds": time.perf_counter() - wall,
         "cpu_seconds": time.thread_time() - cpu,
@@ -240,8 +257,8 @@ class _Resources:
         self._idle_threads, self._to_start, self._running = threads, runs, 0
         self._free_bytes, self._keeps_results = float(memory_limit), keeps_results
 
-    def simulate(self, text: str, texts: Sequence[str], run: RunProgress) -> Result:
-        """Run one scenario, given as JSON and the `texts` of its files, on its share."""
+    def simulate(self, prepared: Prepared, run: RunProgress) -> Result:
+        """Run one scenario on its share."""
         control, needs = run.control, run.estimate
         with self._changed:
             while self._running and needs["bytes"] > self._free_bytes and not control.is_stopped():
@@ -253,9 +270,11 @@ class _Resources:
             self._free_bytes -= needs["bytes"]
         try:
             if self._worker_pool is not None and isinstance(control, ProcessControl):
-                return self._worker_pool.simulate(text, texts, control)
-            assert isinstance(control, _core.Watch), "without processes, runs are in this one"
-            return simulate(text, texts, control, share)
+                return self._worker_pool.simulate(prepared.text, prepared.texts, control)
+            assert isinstance(control, _core.RunControl), "without processes, runs are in this one"
+            result = simulate(prepared.core, prepared.texts, control, share)
+            prepared.release()
+            return result
         finally:
             with self._changed:
                 self._idle_threads += share

@@ -17,13 +17,44 @@ def check(scenario: Mapping[str, Any], memory: int | None = None) -> Scenario:
     Raises `ScenarioError` for an invalid scenario, and for one that needs more than `memory` bytes
     (default: 90 % of the free memory).
     """
-    text, texts = encode(scenario)
-    return with_texts(json.loads(_core.check(text, texts, budget(memory))), texts)
+    prepared = Prepared(scenario)
+    prepared.core.check(budget(memory))
+    return prepared.complete()
 
 
 def trace(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of the flows of the workload."""
-    return _core.trace(*encode(scenario), budget())
+    return Prepared(scenario).core.trace(budget())
+
+
+class Prepared:
+    """Scenario encoded for the core. The core parses it and builds its network once.
+
+    Attributes:
+        text: the scenario as JSON, with indices in place of the texts of files.
+        texts: the texts of files.
+
+    """
+
+    def __init__(self, scenario: Mapping[str, Any]) -> None:
+        """Read the files of the scenario; raise `ScenarioError` if the core cannot parse it."""
+        self.text, self.texts = encode(scenario)
+        self._core: _core.Prepared | None = _core.prepare(self.text, self.texts)
+
+    @property
+    def core(self) -> _core.Prepared:
+        """The parsed scenario of the core; parsed again after `release`."""
+        if self._core is None:
+            self._core = _core.prepare(self.text, self.texts)
+        return self._core
+
+    def release(self) -> None:
+        """Free the parsed scenario and its network, which a large sweep cannot keep for all."""
+        self._core = None
+
+    def complete(self) -> Scenario:
+        """Return the scenario with all defaults filled in."""
+        return with_texts(json.loads(self.core.show()), self.texts)
 
 
 def encode(scenario: Mapping[str, Any]) -> tuple[str, list[str]]:

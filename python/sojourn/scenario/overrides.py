@@ -7,10 +7,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sojourn import _core
 from sojourn._core import ScenarioError
 from sojourn.scenario import controller_files
-from sojourn.scenario.encoding import encode
+from sojourn.scenario.encoding import Prepared
 from sojourn.scenario.reading import MAX_DEPTH, TOO_DEEP, Labels, Scenario, shortened
 
 
@@ -64,7 +63,7 @@ def find(scenario: Mapping[str, Any], name: str) -> str:
 
     Raises `ScenarioError` for an unknown or ambiguous name.
     """
-    complete = json.loads(_core.show(*encode(scenario)))
+    complete = json.loads(Prepared(scenario).core.show())
     # Scenario files write the parameters of a Python controller without the level `parameters`.
     names = {*_paths(complete), *_paths(scenario)}
     paths = {path.replace(".parameters.", ".") for path in names}

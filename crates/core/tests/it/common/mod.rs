@@ -6,8 +6,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use sojourn_core::base::run_control::RunControl;
 use sojourn_core::base::schema::Parameter;
-use sojourn_core::run::{Prepared, Results};
 use sojourn_core::run::scenario::Scenario;
+use sojourn_core::run::{Prepared, Results};
 use sojourn_core::transport::controllers;
 
 pub mod campaign;
